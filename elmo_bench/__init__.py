@@ -1,0 +1,1 @@
+"""elmo-bench: what a frozen encoder is worth on six classic tasks."""
