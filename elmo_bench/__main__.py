@@ -1,0 +1,40 @@
+"""`python -m elmo_bench COMMAND …`: everything but the main job, which is `python run.py`."""
+
+import importlib
+import sys
+
+from elmo_bench.errors import UserError
+
+# Each command is a module with `main(arguments) -> exit code`; it is imported only when it is called.
+COMMANDS = {
+    "score": ("elmo_bench.commands.score", "official figures of a file of predictions:  score ner FILE [--json]"),
+    "report": ("elmo_bench.commands.report", "render results/README.md from the ledger"),
+    "clean": ("elmo_bench.commands.clean", "remove what finished and failed runs leave behind"),
+    "pretrain": ("elmo_bench.commands.pretrain", "train a biLM on your own text:  pretrain corpus='shards/*.xz' out=my-elmo"),
+    "pretrain-static": ("elmo_bench.commands.pretrain_static", "train GloVe vectors on your own text"),
+}
+
+
+def usage() -> str:
+    rows = "\n".join(f"  {name:<16} {text}" for name, (_, text) in COMMANDS.items())
+    return f"usage: python -m elmo_bench COMMAND …\n\n{rows}\n\nThe main job is `python run.py task=ner encoder=elmo`."
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command; its exit code, 2 for a mistake in its input."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(usage())
+        return 0
+    name, *rest = arguments
+    if name not in COMMANDS:
+        print(f"elmo_bench: unknown command '{name}'; choose one of: {', '.join(COMMANDS)}", file=sys.stderr)
+        return 2
+    try:
+        return importlib.import_module(COMMANDS[name][0]).main(rest) or 0
+    except UserError as error:
+        print(f"elmo_bench {name}: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
