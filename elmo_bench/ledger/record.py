@@ -33,7 +33,7 @@ class MixWeights(TypedDict):
     """One mix after one epoch."""
 
     weights: list[float]  # after the softmax, lowest layer first
-    gamma: float
+    gamma: float  # the factor before the weighted sum
 
 
 class Epochs(TypedDict):
@@ -46,16 +46,16 @@ class Epochs(TypedDict):
 class Parameters(TypedDict):
     """How many numbers the model holds."""
 
-    trainable: int
+    trainable: int  # what the optimiser saw
     frozen: int  # the encoder's and the frozen vectors'
 
 
 class Counts(TypedDict):
     """Examples per split, after data.train_fraction and data.max_train."""
 
-    train: int
-    dev: int
-    test: int
+    train: int  # what the head learned from
+    dev: int  # what chose the epoch
+    test: int  # what was scored once, at the end
 
 
 class Data(TypedDict):
@@ -86,18 +86,18 @@ class Kept(TypedDict):
     """The best head, without the encoder."""
 
     file: str  # relative to the record's folder
-    bytes: int
+    bytes: int  # its size
 
 
 class Environment(TypedDict):
     """Where the run happened."""
 
-    python: str
+    python: str  # version
     platform: str  # operating system and machine
     cpu: str  # model name of the processor
     device: str  # "cpu", or the model name of the GPU
-    threads: int
-    precision: str
+    threads: int  # of torch, on the CPU
+    precision: str  # of training, such as float32 or bf16
     packages: dict[str, str]  # version by name
     commit: str | None  # of this project; null outside a git checkout
     dirty: bool | None  # whether files outside results/ differed from the commit
@@ -108,9 +108,9 @@ class Record(TypedDict):
 
     schema: int  # SCHEMA
     suite: str  # which data: mini, open or paper
-    task: str
-    encoder: str
-    seed: int
+    task: str  # name in conf/task
+    encoder: str  # name in conf/encoder
+    seed: int  # of everything random in the run
     hash: str  # run_hash(identity)
     identity: Identity  # everything that can change a score
     overrides: list[str]  # the user's key=value that touch settings, without suite, task, encoder and seed

@@ -10,7 +10,7 @@ from elmo_bench.reporting.statistics import Summary, difference
 from elmo_bench.reporting.tables import is_best, layer_table, paired_table, score_table
 
 SUITES = {
-    "mini": "`mini` is text that a generator of this project makes: it shows that all works, not what is true of language.",
+    "mini": "`mini` is text that a generator of this project makes: it shows that all works, nothing about language.",
     "open": "`open` is **not the paper's data**: do not hold these scores against the published ones.",
     "paper": "`paper` is the paper's data; published scores stand in the tasks' own cards.",
 }
