@@ -19,7 +19,8 @@ INTRODUCTION = """\
   never the best of them; a single seed has no ±.
 - The epoch is selected on dev; test is scored once, after that.
 - Ahead (or behind) by more than the spread: the difference of two means over the same seeds is larger than the larger
-  of the two standard deviations."""
+  of the two standard deviations.
+- What each record holds stands, key by key, in `elmo_bench/ledger/record.py`."""
 
 
 def page(selection: Selection, failures: Sequence[tuple[RunPaths, Failure]], *, command: str) -> str:
@@ -42,7 +43,7 @@ def page(selection: Selection, failures: Sequence[tuple[RunPaths, Failure]], *, 
     if selection.stale:
         parts += [
             "## Superseded",
-            "Weights, data or code version changed since; `python -m elmo_bench clean --stale` removes them.",
+            "Weights, data or the task's version changed since; `python -m elmo_bench clean --stale` removes them.",
         ]
         parts.append("\n".join(f"- {_superseded(old, new)}" for old, new in selection.stale))
     if failures:
@@ -115,7 +116,7 @@ def _superseded(old: Row, new: Row) -> str:
     changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
     name = "/".join([*old.place, old.newest["encoder"], old.newest["hash"]])
     seeds = ", ".join(map(str, old.seeds))
-    return f"`{name}` (seeds {seeds}) by `{new.newest['hash']}`; changed: {', '.join(changed)}"
+    return f"`{name}` (seed{'s' if len(old.seeds) > 1 else ''} {seeds}) by `{new.newest['hash']}`; changed: {', '.join(changed)}"
 
 
 def _failed(run: RunPaths, failure: Failure) -> str:

@@ -22,7 +22,7 @@ def make_record(
     created: str = "2026-01-02T03:04:05+00:00",
     **changes,
 ) -> Record:
-    """A whole record; `changes` replace top-level keys as they are; other `weights` are other contents, another hash."""
+    """A whole record; `changes` replace top-level keys as they are; other `weights` give another hash."""
     identity = Identity(
         settings={"task": task, "encoder": encoder, "suite": suite, "overrides": list(overrides), "rate": 1e-3},
         contents={"weights": weights, "data": "d1", "version": 1},

@@ -48,7 +48,7 @@ def test_the_page(run, store_record, make_record, tmp_path):
         "+10.00 ± 0.00",
         "Data: 3,394 train, 1,009 dev, 1,287 test (fingerprint ffffffffffff).",
         "| elmo    | input | 2.00 |    0.25 |    0.50 |    0.25 |",
-        "(seeds 0) by",
+        "(seed 0) by",
         "changed: weights",
         f"open/tagging/none/{failing['hash']}/seed4.failed.json",
         "`ValueError: 'no'`",
