@@ -115,8 +115,8 @@ def _superseded(old: Row, new: Row) -> str:
     before, after = old.newest["identity"]["contents"], new.newest["identity"]["contents"]
     changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
     name = "/".join([*old.place, old.newest["encoder"], old.newest["hash"]])
-    seeds = ", ".join(map(str, old.seeds))
-    return f"`{name}` (seed{'s' if len(old.seeds) > 1 else ''} {seeds}) by `{new.newest['hash']}`; changed: {', '.join(changed)}"
+    seeds = f"seed{'s' if len(old.seeds) > 1 else ''} {', '.join(map(str, old.seeds))}"
+    return f"`{name}` ({seeds}) by `{new.newest['hash']}`; changed: {', '.join(changed)}"
 
 
 def _failed(run: RunPaths, failure: Failure) -> str:
