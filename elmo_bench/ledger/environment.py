@@ -1,0 +1,64 @@
+"""Where a run happens: what the record says about machine, packages and code."""
+
+import platform
+import subprocess
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+_PROJECT = Path(__file__).resolve().parents[2]
+
+
+def environment(packages: Iterable[str]) -> dict[str, Any]:
+    """The record's `environment` but for device, threads and precision, which the runner knows.
+
+    Packages that are not installed are left out.
+    """
+    commit, dirty = _git_state(_PROJECT)
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpu": _cpu(),
+        "packages": {name: version for name in packages if (version := _version(name))},
+        "commit": commit,
+        "dirty": dirty,
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cpu() -> str:
+    """The processor's model name; the bare architecture where the system does not tell."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return (models and models[0]) or platform.processor() or platform.machine()
+
+
+def _git_state(project: Path) -> tuple[str | None, bool | None]:
+    """(commit, dirty) of the checkout; (None, None) without git, or where the package is installed elsewhere."""
+    top = _git(project, "rev-parse", "--show-toplevel")
+    commit = _git(project, "rev-parse", "HEAD")
+    if not top or not commit or Path(top).resolve() != project:
+        return None, None
+    # Records are untracked files until somebody commits them; they do not make the code another one.
+    changes = _git(project, "status", "--porcelain", "--", ".", ":(exclude)results")
+    return commit, None if changes is None else bool(changes)
+
+
+def _git(project: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", project, *arguments], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

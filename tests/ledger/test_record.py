@@ -1,0 +1,195 @@
+"""The record: documented, checked both ways, whole or absent."""
+
+import errno
+import inspect
+import json
+import math
+import os
+import typing
+
+import numpy as np
+import pytest
+
+from elmo_bench.errors import UserError
+from elmo_bench.ledger import (
+    RunPaths,
+    check_record,
+    read_failures,
+    read_ledger,
+    read_outcomes,
+    read_record,
+    record,
+    write_failure,
+    write_record,
+)
+from tests.ledger.records import OUTCOMES
+
+TABLES = [thing for thing in vars(record).values() if typing.is_typeddict(thing)]  # Identity among them
+
+
+def files(folder):
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def test_every_key_is_documented_and_present(make_record):
+    """A comment on the line of each key, but where its type is a table of its own."""
+    for table in TABLES:
+        assert table.__doc__
+        lines = [line.strip() for line in inspect.getsource(table).splitlines()]
+        for key, hint in typing.get_type_hints(table).items():
+            [line] = [line for line in lines if line.startswith(f"{key}:")]
+            assert "  # " in line or typing.is_typeddict(hint), f"{table.__name__}.{key}"
+    for table, holder in ((record.Record, make_record()), (record.Environment, make_record()["environment"])):
+        assert holder.keys() == table.__annotations__.keys()
+
+
+def test_round_trip(make_record, tmp_path):
+    written = make_record()
+    paths = RunPaths.of(tmp_path, written)
+    write_record(paths, written, OUTCOMES)
+    assert read_record(paths.record) == written
+    assert read_ledger(tmp_path) == [written]
+    outcomes = read_outcomes(paths)
+    assert outcomes["correct"].tolist() == [True, False, True]
+    assert outcomes["guessed"].tolist() == [0, 3, 255]
+    assert outcomes["guessed"].dtype == np.uint8
+    assert files(tmp_path) == ["seed0.json", "seed0.npz"]
+
+
+def test_ledger_is_sorted_by_number_of_seed(store_record, tmp_path):
+    for seed in (10, 9, 0):
+        store_record(seed=seed)
+    store_record(task="another")
+    assert [(r["task"], r["seed"]) for r in read_ledger(tmp_path / "runs")] == [
+        ("another", 0), ("tagging", 0), ("tagging", 9), ("tagging", 10),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", sorted(record.Record.__annotations__))
+def test_a_missing_key_is_named(make_record, key):
+    broken = make_record()
+    del broken[key]
+    with pytest.raises(UserError, match=key):
+        check_record(broken)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schema": 2}, r"record.schema: 2 where this version of elmo-bench reads 1"),
+        ({"selected_on": "test"}, r"record.selected_on: 'test' is not 'dev'"),
+        ({"extra": 1}, r"unknown key extra"),
+        ({"seed": "0"}, r"record.seed: '0' is not a whole number"),
+        ({"metric": "accuracy"}, r"record.scores.dev.overall: without its accuracy"),
+        ({"scores": {"dev": {"overall": {"f1": math.nan}}, "test": {"overall": {"f1": 1}}}}, r"dev.overall.f1: nan"),
+        ({"hash": "0" * 12}, r"record.hash: 000000000000 is not the hash"),
+        ({"epochs": {"run": 2, "best": 3}}, r"record.epochs.best: 3"),
+        ({"created": "yesterday"}, r"record.created: 'yesterday'"),
+        (
+            {"layer_weights": [{"input": {"weights": "x", "gamma": 1}}]},
+            r"layer_weights\[0\].input.weights: 'x' is not a list",
+        ),
+        ({"overrides": [1]}, r"record.overrides\[0\]: 1 is not a text"),
+        ({"config": {"a": {1, 2}}}, r"record.config.a: \{1, 2\} is not something that JSON can hold"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_written(make_record, tmp_path, change, said):
+    broken = make_record() | change
+    with pytest.raises(UserError, match=said):
+        write_record(RunPaths.of(tmp_path, make_record()), broken, OUTCOMES)
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", [b"", b'{"schema": 1, "sui', b"\xff\xfe", b"[]", b"{}", b'{"schema": 99}', b"null"])
+def test_a_damaged_record_is_one_line_with_file_and_remedy(store_record, tmp_path, content):
+    paths = store_record()
+    paths.record.write_bytes(content)
+    for read in (lambda: read_record(paths.record), lambda: read_ledger(tmp_path / "runs")):
+        with pytest.raises(UserError) as error:
+            read()
+        assert str(paths.record) in str(error.value)
+        assert "remove it or run again with overwrite=true" in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+def test_a_record_in_the_wrong_place_is_refused(store_record, tmp_path):
+    paths = store_record()
+    paths.record.rename(paths.record.with_name("seed5.json"))
+    with pytest.raises(UserError, match=r"belongs at .*seed0\.json"):
+        read_ledger(tmp_path / "runs")
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_full_disk_leaves_nothing_half_written(make_record, tmp_path, monkeypatch, failing):
+    """The first fsync is the outcomes', the second the record's."""
+    written = make_record()
+    paths = RunPaths.of(tmp_path, written)
+    calls = []
+
+    def full(descriptor):
+        calls.append(descriptor)
+        if len(calls) == failing:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UserError, match="the disk is full"):
+        write_record(paths, written, OUTCOMES)
+    assert not paths.record.exists()
+    assert [name for name in files(tmp_path) if name.startswith(".")] == []
+
+
+def test_a_full_disk_keeps_what_stood_there(store_record, make_record, monkeypatch):
+    paths = store_record(test=50.0)
+    before = paths.record.read_bytes(), paths.outcomes.read_bytes()
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UserError, match="the disk is full"):
+        write_record(paths, make_record(test=40.0), {"correct": np.zeros(9, bool)})
+    assert (paths.record.read_bytes(), paths.outcomes.read_bytes()) == before
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "said"),
+    [
+        (np.random.default_rng(0).integers(0, 2**32, 20_000), "bytes of the 50,000 allowed"),
+        (np.array([0.5]), "not whole numbers"),
+        (np.array([-1]), "not whole numbers"),
+        (np.array(["a"]), "not whole numbers"),
+    ],
+)
+def test_outcomes_must_be_compact(make_record, tmp_path, outcomes, said):
+    with pytest.raises(UserError, match=said):
+        write_record(RunPaths.of(tmp_path, make_record()), make_record(), {"x": outcomes})
+    assert files(tmp_path) == []
+
+
+def test_missing_outcomes_are_one_line(store_record):
+    paths = store_record()
+    paths.outcomes.write_bytes(b"PK")
+    with pytest.raises(UserError, match="overwrite=true"):
+        read_outcomes(paths)
+    paths.outcomes.unlink()
+    with pytest.raises(UserError, match="overwrite=true"):
+        read_outcomes(paths)
+
+
+def test_a_failure_holds_config_and_traceback_until_a_success(make_record, tmp_path):
+    written = make_record()
+    paths = RunPaths.of(tmp_path, written)
+    write_failure(paths, {"rate": math.nan, "where": tmp_path}, "Traceback\nValueError: no")
+    [(run, failure)] = read_failures(tmp_path)
+    assert run == paths
+    assert failure["config"] == {"rate": "NaN", "where": str(tmp_path)}
+    assert failure["traceback"].endswith("ValueError: no")
+    assert read_ledger(tmp_path) == []
+    write_record(paths, written, OUTCOMES)
+    assert read_failures(tmp_path) == []
+
+
+def test_records_are_readable_text(store_record):
+    text = store_record(encoder="elmo").record.read_text(encoding="utf-8")
+    assert text.endswith("}\n")
+    assert list(json.loads(text))[:3] == ["schema", "suite", "task"]

@@ -1,0 +1,116 @@
+"""`python -m elmo_bench report`, as a person runs it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.commands import report
+from elmo_bench.errors import UserError
+from elmo_bench.ledger import RunPaths, write_failure
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """`run(*flags) -> text of the page`, on the ledger of `store_record`."""
+
+    def run(*flags):
+        page = tmp_path / "README.md"
+        assert report.main(["--ledger", str(tmp_path / "runs"), "--out", str(page), *flags]) == 0
+        return page.read_text(encoding="utf-8")
+
+    return run
+
+
+def test_an_empty_ledger_gives_a_page_that_says_so(run):
+    assert "holds no finished runs of these suites yet" in run()
+
+
+def test_the_page(run, store_record, make_record, tmp_path):
+    for seed in (0, 1, 2):
+        store_record(seed=seed, test=50.0 + seed)
+        store_record(encoder="glove", seed=seed, test=40.0 + seed, layer_weights=[])
+    store_record(weights="old", created="2025-01-01T00:00:00+00:00")
+    store_record(suite="mini", test=99.0)
+    failing = make_record(encoder="none", seed=4)
+    write_failure(RunPaths.of(tmp_path / "runs", failing), {}, "Traceback\nValueError: `no`\n")
+    text = run()
+    for part in (
+        "Rendered from the ledger by `python -m elmo_bench report`;",
+        "A processor, 2 threads, float32, torch 2.13.0, commit cccccccccc: 6 runs",
+        "`open` is **not the paper's data**",
+        "### tagging (open)",
+        "51.00 ± 1.00 `*`",
+        "+10.00 ± 0.00",
+        "Data: 3,394 train, 1,009 dev, 1,287 test (fingerprint ffffffffffff).",
+        "| elmo    | input | 2.00 |    0.25 |    0.50 |    0.25 |",
+        "(seed 0) by",
+        "changed: weights",
+        f"open/tagging/none/{failing['hash']}/seed4.failed.json",
+        "`ValueError: 'no'`",
+    ):
+        assert part in text
+    assert "mini" not in text
+    assert str(tmp_path) not in text
+    assert run() == text
+
+
+def test_mini_only_when_asked_for(run, store_record):
+    store_record(suite="mini", test=99.0)
+    assert "99.00" not in run()
+    text = run("--suite", "mini")
+    assert "99.00" in text
+    assert "`python -m elmo_bench report --suite mini`" in text
+
+
+def test_rows_on_other_data_are_told_apart(run, store_record):
+    store_record()
+    store_record(
+        encoder="glove", data={"fingerprint": "0" * 64, "counts": {"train": 10, "dev": 2, "test": 3}, "note": "cut"}
+    )
+    text = run()
+    assert "**not the same for all rows**" in text
+    assert "- 10 train, 2 dev, 3 test (fingerprint 000000000000; cut): glove" in text
+
+
+def test_json(store_record, tmp_path, capsys):
+    for seed, test in enumerate((1.0, 2.0, 3.0)):
+        store_record(seed=seed, test=test)
+        store_record(encoder="glove", seed=seed, test=test - 1)
+    assert report.main(["--ledger", str(tmp_path / "runs"), "--json", "--out", str(tmp_path / "no.md")]) == 0
+    elmo, glove = json.loads(capsys.readouterr().out)
+    assert elmo["test"] == {"n": 3, "mean": 2.0, "sd": 1.0}
+    assert elmo["against"] == {"label": "glove", "n": 3, "mean": 1.0, "sd": 0.0, "verdict": "within the spread"}
+    assert glove["against"] is None
+    assert not (tmp_path / "no.md").exists()
+
+
+def test_a_damaged_record_ends_in_one_line_and_leaves_the_page_alone(run, store_record, tmp_path):
+    paths = store_record()
+    before = run()
+    paths.record.write_text("{")
+    with pytest.raises(UserError, match="overwrite=true"):
+        run()
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == before
+
+
+@pytest.mark.parametrize("command", ["report", "clean"])
+@pytest.mark.parametrize("flags", [["--help"], []])
+def test_without_torch(store_record, tmp_path, command, flags):
+    store_record()
+    arguments = [command, *(flags or ["--ledger", str(tmp_path / "runs")])]
+    arguments += ["--out", str(tmp_path / "README.md")] if command == "report" and not flags else []
+    code = (
+        "import sys\nfrom elmo_bench.__main__ import main\n"
+        f"try:\n    assert main({arguments!r}) == 0\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "heavy = {'torch', 'pytorch_lightning', 'hydra', 'omegaconf'} & sys.modules.keys()\n"
+        "ours = [name for name in sys.modules if name.startswith(('elmo_bench.', 'tasks'))]\n"
+        "allowed = ('__main__', 'errors', 'files', 'ledger', 'reporting', 'commands')\n"
+        "strangers = [name for name in ours if name.split('.')[1:2] and name.split('.')[1] not in allowed]\n"
+        "assert not heavy and not strangers, (heavy, strangers)\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)

@@ -1,0 +1,62 @@
+"""Which records stand together, and which are superseded."""
+
+from elmo_bench.ledger import Identity, run_hash
+from elmo_bench.reporting.select import baseline_of, select
+
+
+def test_seeds_of_one_run_are_one_row(make_record):
+    [row] = select([make_record(seed=seed, test=10.0 * seed) for seed in (2, 0, 1)]).rows
+    assert row.seeds == [0, 1, 2]
+    assert row.scores("test") == {0: 0.0, 1: 10.0, 2: 20.0}
+    assert row.summary("test").mean == 10.0
+    assert row.cost("seconds") == 90.0
+
+
+def test_best_test_mean_first_and_labels_say_what_was_changed(make_record):
+    records = [
+        make_record(encoder="glove", test=40.0),
+        make_record(test=50.0),
+        make_record(test=45.0, overrides=("mix=last",)),
+        make_record(test=70.0, task="another"),
+    ]
+    tables = select(records).tables()
+    assert [row.label for row in tables["open", "tagging"]] == ["elmo", "elmo, mix=last", "glove"]
+    assert list(tables) == [("open", "another"), ("open", "tagging")]
+
+
+def test_the_newest_contents_are_current(make_record):
+    old = [make_record(seed=seed, weights="w1", created=f"2026-01-0{seed + 1}T00:00:00+00:00") for seed in (0, 1)]
+    new = [make_record(weights="w2", created="2026-01-03T00:00:00+00:00")]
+    chosen = select(new + old)
+    assert [row.records for row in chosen.rows] == [tuple(new)]
+    [(superseded, current)] = chosen.stale
+    assert superseded.records == tuple(old)
+    assert current.records == tuple(new)
+    [preferred] = select(new + old, prefer=old[0]["hash"]).rows
+    assert preferred.records == tuple(old)
+
+
+def test_rows_with_one_label_get_their_hash(make_record):
+    plain = make_record()
+    identity = Identity(settings=plain["identity"]["settings"] | {"rate": 0.5}, contents=plain["identity"]["contents"])
+    other = make_record(identity=identity, hash=run_hash(identity))
+    labels = {row.label for row in select([plain, other]).rows}
+    assert labels == {f"elmo #{plain['hash'][:6]}", f"elmo #{other['hash'][:6]}"}
+
+
+def test_baseline_has_the_same_overrides_where_there_is_one(make_record):
+    few = ("data.train_fraction=0.1",)
+    records = [
+        make_record(encoder=encoder, overrides=overrides)
+        for encoder, overrides in [("glove", ()), ("glove", few), ("elmo", ()), ("elmo", few), ("elmo", ("mix=last",))]
+    ] + [make_record(task="another")]
+    rows = select(records).rows
+    against = {(row.place[1], row.label): getattr(baseline_of(row, rows), "label", None) for row in rows}
+    assert against == {
+        ("another", "elmo"): None,
+        ("tagging", "elmo"): "glove",
+        ("tagging", "elmo, data.train_fraction=0.1"): "glove, data.train_fraction=0.1",
+        ("tagging", "elmo, mix=last"): "glove",
+        ("tagging", "glove"): None,
+        ("tagging", "glove, data.train_fraction=0.1"): None,
+    }
