@@ -1,0 +1,53 @@
+"""The bidirectional language model: the biLM, a softmax shared by both directions, and their initial values."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_bench.encoders.bilm import BiLM, State
+from elmo_bench.encoders.options import BiLMOptions
+from elmo_bench.pretraining.softmax import SampledSoftmax
+
+
+class LanguageModel(nn.Module):
+    """Forward and backward language model with shared characters and softmax (Peters et al. 2018, section 3.1)."""
+
+    def __init__(self, options: BiLMOptions, *, words: int, samples: int, dropout: float):
+        super().__init__()
+        self.bilm = BiLM(options)
+        self.softmax = SampledSoftmax(words=words, features=options.projection_dim, samples=samples)
+        self.dropout = dropout
+        initialise(self.bilm)
+
+    def features(self, ids: Tensor, words: Tensor, states: list[State], sizes: list[int], keep: Tensor | None):
+        """Characters [N, C] of distinct words, their places [2, T, B] -> top layer [2, T, B, P] and the last states."""
+        vectors = self.bilm.characters(ids)  # NP
+        x = functional.embedding(words, vectors)  # 2TBP
+        outputs, states = self.bilm.contextual(x, states, sizes, keep, self.dropout)
+        return functional.dropout(outputs[-1], self.dropout, self.training), states
+
+    def loss(self, x: Tensor, targets: Tensor) -> Tensor:
+        """Sampled loss [2] of the two directions, negatives drawn for each; x [2, T, B, P], targets [2, T, B]."""
+        return torch.stack([self.softmax.sampled(x[d].flatten(0, 1), targets[d].flatten()) for d in (0, 1)])
+
+
+def initialise(bilm: BiLM) -> None:
+    """The initial values of bilm-tf (facts sheet 2.8): uniform characters, carry bias -2, Glorot uniform LSTMs."""
+    characters = bilm.characters
+    nn.init.uniform_(characters.embedding, -1, 1)
+    for convolution in characters.convolutions:
+        nn.init.uniform_(convolution.weight, -0.05, 0.05)
+        nn.init.zeros_(convolution.bias)
+    for highway in characters.highways:
+        for linear, bias in ((highway.carry, -2.0), (highway.transform, 0.0)):
+            nn.init.normal_(linear.weight, std=1 / math.sqrt(linear.in_features))
+            nn.init.constant_(linear.bias, bias)
+    nn.init.normal_(characters.projection.weight, std=1 / math.sqrt(characters.projection.in_features))
+    nn.init.zeros_(characters.projection.bias)
+    for lstm in bilm.lstms:
+        nn.init.zeros_(lstm.bias)
+        for stacked in (lstm.weight, lstm.projection):
+            for direction in stacked:
+                nn.init.xavier_uniform_(direction)

@@ -1,0 +1,61 @@
+"""Showing long work: a live bar on a terminal, a line now and then elsewhere."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+LINE_EVERY = 30.0  # seconds between lines where there is no terminal
+
+console = Console(stderr=True, soft_wrap=True)
+
+
+class Meter:
+    """Counts steps and tokens of one piece of work; made by `progress`."""
+
+    def __init__(self, bar: Progress | None, title: str, total: int | None, done: int):
+        self.bar, self.title, self.total, self.steps, self.tokens, self.text = bar, title, total, done, 0, ""
+        self.started = self.printed = time.monotonic()
+        self.first = done
+        self.task = bar.add_task(title, total=total, completed=done, info="") if bar else None
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Tokens over seconds since the work began (or was taken up again)."""
+        return self.tokens / max(time.monotonic() - self.started, 1e-9)
+
+    def advance(self, tokens: int = 0, text: str | None = None) -> None:
+        """One step done, with `tokens` words in it; `text` replaces the note behind the rate."""
+        self.steps += 1
+        self.tokens += tokens
+        self.text = self.text if text is None else text
+        info = (f"{self.tokens_per_second:,.0f} tokens/s  " if self.tokens else "") + self.text
+        if self.bar is not None and self.task is not None:
+            self.bar.update(self.task, completed=self.steps, info=info)
+        elif time.monotonic() - self.printed > LINE_EVERY:
+            self.printed = time.monotonic()
+            console.print(f"{self.title}: step {self.steps}/{self.total or '?'}  {info}  {self._remaining()}", highlight=False)
+
+    def say(self, line: str) -> None:
+        """A line that stays, above the bar."""
+        (self.bar.console if self.bar is not None else console).print(line, highlight=False)
+
+    def _remaining(self) -> str:
+        if not self.total or self.steps == self.first:
+            return ""
+        seconds = (time.monotonic() - self.started) / (self.steps - self.first) * (self.total - self.steps)
+        return f"ETA {int(seconds // 3600)}:{int(seconds // 60 % 60):02d}:{int(seconds % 60):02d}"
+
+
+@contextmanager
+def progress(title: str, total: int | None = None, done: int = 0) -> Iterator[Meter]:
+    """A meter for work of `total` steps, `done` of them before; shown on standard error until the block ends."""
+    if not sys.stderr.isatty():
+        yield Meter(None, title, total, done)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[info]}"))
+    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
+        yield Meter(bar, title, total, done)
