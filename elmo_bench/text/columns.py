@@ -15,8 +15,8 @@ def read_columns(
 ) -> Iterator[list[Row]]:
     """The sentences of a file, each the list of its rows; empty sentences are left out.
 
-    Every row has `least` to `most` cells (None: any number from `least`). Only spaces and tabs part cells: a token
-    may hold other white space (no-break spaces occur in tweets). A line whose first cell is `boundary` ends a sentence and
+    Every row has `least` to `most` cells (None: any number from `least`). Only spaces and tabs part cells: a
+    token may hold other white space (a no-break space, say). A line whose first cell is `boundary` ends a sentence and
     is dropped. Raises UserError, with file and line.
     """
     rows: list[Row] = []
@@ -36,7 +36,7 @@ def read_columns(
 
 
 def check_ended(path: Path) -> None:
-    """Raises UserError where a plain file is empty or its last line has no end: the marks of a file that was cut off."""
+    """Raises UserError where a plain file is empty or its last line has no end: the marks of a cut."""
     with path.open("rb") as handle:
         size = handle.seek(0, 2)
         handle.seek(max(size - 1, 0))

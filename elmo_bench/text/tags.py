@@ -1,7 +1,7 @@
 """Tag schemes: any IOB1/BIO column as valid BIO, BIOUL for taggers, spans, and which tag may follow which.
 
-Chunks are those of conlleval (version 2004-01-26): a tag is split at its first hyphen; I-X opens a chunk after O and after
-another type. seqeval finds the chunks; tags are canonicalised first, so where the two differ ours follow conlleval.
+Chunks are those of conlleval (version 2004-01-26): a tag is split at its first hyphen; I-X opens a chunk after O and
+after another type. seqeval finds the chunks, in canonicalised tags: where the two differ ours follow conlleval.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def bio_to_bioul(tags: Sequence[str]) -> list[str]:
 
 
 def bioul_to_bio(tags: Sequence[str]) -> list[str]:
-    """Valid BIO of BIOUL tags; where they are invalid, I or L opens a chunk unless it continues one. Raises ValueError."""
+    """Valid BIO of BIOUL tags; I or L opens a chunk where it continues none. Raises ValueError."""
     bio, opened = [], ""
     for tag in tags:
         prefix, kind = split_tag(tag, "BIUL")

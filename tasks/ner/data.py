@@ -30,8 +30,9 @@ class Sentence:
 class NerData:
     """Reads the suites that `conf/task/ner.yaml` names; each is a mapping whose `source` says how it is read.
 
-    `generated`: `seed`. `files`: `folder`, a file name (or several to choose from) a split, `columns`: token first, tag last.
-    `hub`: `hub` with `repo`, `revision`, a parquet file a split, and `labels`, the tag of each id.
+    `generated`: `seed`. `files`: `folder`, for each split a file name (or several: the first that is there),
+    and `columns` (token first, tag last). `hub`: `hub` with `repo`, `revision`, a parquet file for each split, and
+    `labels`, the tag of each id.
     """
 
     def __init__(self, **suites: Mapping[str, Any]):
@@ -84,7 +85,7 @@ def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list
     hub = options["hub"]
     table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
     if not {"tokens", "ner_tags"} <= set(table.column_names):
-        raise UserError(f"{hub['repo']}/{hub[split]}: no columns tokens and ner_tags; check task.data.paper.hub")
+        raise UserError(f"{hub['repo']}/{hub[split]}: no columns tokens and ner_tags; check hub in conf/task/ner.yaml")
     labels, sentences = list(hub["labels"]), []
     for number, (tokens, ids) in enumerate(zip(table["tokens"], table["ner_tags"], strict=True)):
         if len(tokens) != len(ids) or not all(0 <= i < len(labels) for i in ids):

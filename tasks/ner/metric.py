@@ -22,8 +22,8 @@ class NerMetric:
     def score(self, gold: Tags, predicted: Tags) -> dict[str, Any]:
         """{"overall": {precision, recall, f1, accuracy, correct, guessed, gold, tokens}, "by_type": {type: ...}}.
 
-        Percentages are unrounded; 0 where there is nothing to divide by. Accuracy compares the tags as they are written,
-        as conlleval does. Raises ValueError where the sides differ in length or hold something that is no tag.
+        Percentages are unrounded; 0 where there is nothing to divide by. Accuracy compares the tags as they are
+        written, as conlleval does. Raises ValueError where the sides differ in length or hold something that is no tag.
         """
         right: Counter[str] = Counter()
         guessed: Counter[str] = Counter()
