@@ -66,7 +66,7 @@ def build(*, seed: int, people: int = 200, organisations: int = 80, events: int 
         Person(first, last, first in names.WOMEN, rng.choice(names.JOBS), rng.choice(places), rng.choice(firms))
         for first, last in rng.sample(pairs, people)
     )
-    held = [(pattern, place) for pattern in names.EVENTS for place in places]
+    held = [(pattern, place) for pattern in names.CONTESTS + names.BATTLES for place in places]
     happenings = tuple(
         Event(pattern.format(place.name), place, rng.choice(names.MONTHS), rng.randint(1890, 2010))
         for pattern, place in rng.sample(held, events)

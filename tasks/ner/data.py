@@ -1,7 +1,6 @@
 """Named entities: the three suites as sentences with canonical BIO tags."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +9,9 @@ from elmo_bench.sources import data_file, hub_table
 from elmo_bench.text.columns import check_ended, read_columns
 from elmo_bench.text.tags import split_tag, to_bio
 from tasks.ner import mini
+from tasks.ner.sentence import Sentence
 
 SPLITS = ("train", "dev", "test")
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """One sentence; its tags are always valid BIO."""
-
-    tokens: tuple[str, ...]
-    tags: tuple[str, ...]
-
-    @property
-    def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The tokenised texts that an encoder must see."""
-        return (self.tokens,)
 
 
 class NerData:
@@ -44,10 +31,7 @@ class NerData:
             raise UserError(f"suite={suite}: unknown suite; choose one of: {', '.join(self.suites)}")
         options = self.suites[suite]
         if options["source"] == "generated":
-            return {
-                split: [Sentence(tokens, tags) for tokens, tags in pairs]
-                for split, pairs in mini.generate(seed=options["seed"]).items()
-            }
+            return mini.generate(seed=options["seed"])
         readers: dict[str, Callable[..., list[Sentence]]] = {"files": _from_files, "hub": _from_hub}
         if options["source"] not in readers:
             raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: {', '.join(readers)}")
