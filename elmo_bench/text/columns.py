@@ -10,12 +10,10 @@ from elmo_bench.files import read_lines
 Row = tuple[int, list[str]]  # line number from 1, cells
 
 
-def read_columns(
-    path: Path, *, least: int, most: int | None = None, boundary: str | None = None
-) -> Iterator[list[Row]]:
+def read_columns(path: Path, *, columns: int | None = None, boundary: str | None = None) -> Iterator[list[Row]]:
     """The sentences of a file, each the list of its rows; empty sentences are left out.
 
-    Every row has `least` to `most` cells (None: any number from `least`). Only spaces and tabs part cells: a
+    Every row has `columns` cells (None: two or more, all rows as many as the first). Only spaces and tabs part cells: a
     token may hold other white space (a no-break space, say). A line whose first cell is `boundary` ends a sentence and
     is dropped. Raises UserError, with file and line.
     """
@@ -24,9 +22,9 @@ def read_columns(
         text = line.strip(" \t")
         cells = re.split(r"[ \t]+", text) if text else []
         if cells and cells[0] != boundary:
-            if len(cells) < least or (most is not None and len(cells) > most):
-                expected = f"{least} columns" if least == most else f"{least} columns or more"
-                raise UserError(f"{path}:{number}: expected {expected}, found {len(cells)}; mend this line")
+            columns = columns or max(2, len(cells))
+            if len(cells) != columns:
+                raise UserError(f"{path}:{number}: expected {columns} columns, found {len(cells)}; mend this line")
             rows.append((number, cells))
         elif rows:
             yield rows

@@ -5,6 +5,7 @@ after another type. seqeval finds the chunks, in canonicalised tags: where the t
 """
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from seqeval.scheme import IOB2, Tokens  # this module alone: seqeval.metrics imports sklearn, which takes over a second
@@ -12,6 +13,7 @@ from seqeval.scheme import IOB2, Tokens  # this module alone: seqeval.metrics im
 Span = tuple[str, int, int]  # type, first token, last token (inclusive)
 
 
+@cache  # a corpus has few tags, each many times
 def split_tag(tag: str, prefixes: str = "BI") -> tuple[str, str]:
     """("B", "GPE-CITY") of "B-GPE-CITY", ("O", "") of "O". Raises ValueError for anything else."""
     prefix, hyphen, kind = tag.partition("-")

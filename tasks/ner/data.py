@@ -45,7 +45,7 @@ def read_file(path: Path, *, columns: int) -> list[Sentence]:
     """
     check_ended(path)
     sentences = []
-    for rows in read_columns(path, least=columns, most=columns, boundary="-DOCSTART-"):
+    for rows in read_columns(path, columns=columns, boundary="-DOCSTART-"):
         for number, cells in rows:
             try:
                 split_tag(cells[-1])

@@ -51,7 +51,7 @@ class NerMetric:
     def score_file(self, path: Path) -> dict[str, Any]:
         """The scores of a file whose last two columns are the gold and the predicted tag. Raises UserError."""
         gold, predicted = [], []
-        for rows in read_columns(path, least=2):
+        for rows in read_columns(path):
             for number, cells in rows:
                 try:
                     split_tag(cells[-2]), split_tag(cells[-1])
@@ -60,9 +60,7 @@ class NerMetric:
             gold.append([cells[-2] for _, cells in rows])
             predicted.append([cells[-1] for _, cells in rows])
         if not gold:
-            raise UserError(
-                f"{path}: no tokens; give a file with the gold and the predicted tag as its last two columns"
-            )
+            raise UserError(f"{path}: no tokens; its last two columns must be the gold and the predicted tag")
         return self.score(gold, predicted)
 
     def table(self, scores: Mapping[str, Any]) -> str:
