@@ -1,0 +1,76 @@
+"""Tag schemes: any IOB1/BIO column as valid BIO, BIOUL for taggers, spans, and which tag may follow which.
+
+Chunks are those of conlleval (version 2004-01-26): a tag is split at its first hyphen; I-X opens a chunk after O and
+after another type. seqeval finds the chunks, in canonicalised tags: where the two differ ours follow conlleval.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from seqeval.scheme import IOB2, Tokens  # this module alone: seqeval.metrics imports sklearn, which takes over a second
+
+Span = tuple[str, int, int]  # type, first token, last token (inclusive)
+
+
+@cache  # a corpus has few tags, each many times
+def split_tag(tag: str, prefixes: str = "BI") -> tuple[str, str]:
+    """("B", "GPE-CITY") of "B-GPE-CITY", ("O", "") of "O". Raises ValueError for anything else."""
+    prefix, hyphen, kind = tag.partition("-")
+    if tag == "O" or (hyphen and kind and len(prefix) == 1 and prefix in prefixes):
+        return prefix, kind
+    raise ValueError(f"'{tag}' is not a tag: expected O or {', '.join(f'{p}-TYPE' for p in prefixes)}")
+
+
+def to_bio(tags: Sequence[str]) -> list[str]:
+    """Valid BIO of a sentence's IOB1, BIO or mixed tags: the same chunks, each opened by B. Raises ValueError."""
+    bio, before = [], ""
+    for tag in tags:
+        prefix, kind = split_tag(tag)
+        bio.append("B" + tag[1:] if prefix == "I" and kind != before else tag)
+        before = kind
+    return bio
+
+
+def spans(tags: Sequence[str]) -> list[Span]:
+    """The chunks of a sentence's IOB1, BIO or mixed tags, in order. Raises ValueError."""
+    bio = to_bio(tags)
+    # The type is read from our tag: seqeval strips hyphens from both ends of a type.
+    return [(bio[found.start][2:], found.start, found.end - 1) for found in Tokens(bio, scheme=IOB2).entities]
+
+
+def bio_to_bioul(tags: Sequence[str]) -> list[str]:
+    """BIOUL of IOB1, BIO or mixed tags: U for a chunk of one token, L for the last token of a longer one."""
+    bioul = ["O"] * len(tags)
+    for kind, start, end in spans(tags):
+        letters = "U" if start == end else "B" + "I" * (end - start - 1) + "L"
+        bioul[start : end + 1] = [f"{letter}-{kind}" for letter in letters]
+    return bioul
+
+
+def bioul_to_bio(tags: Sequence[str]) -> list[str]:
+    """Valid BIO of BIOUL tags; I or L opens a chunk where it continues none. Raises ValueError."""
+    bio, opened = [], ""
+    for tag in tags:
+        prefix, kind = split_tag(tag, "BIUL")
+        bio.append(tag if prefix == "O" else f"{'I' if prefix in 'IL' and kind == opened else 'B'}-{kind}")
+        opened = kind if prefix in "BI" else ""
+    return bio
+
+
+def allowed_transitions(labels: Sequence[str], scheme: str = "BIO") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What may start a sentence, follow, and end it: bool [K], bool [K, K] (row: tag before, column: tag), bool [K].
+
+    `scheme` is "BIO" or "BIOUL". Raises ValueError for another scheme and for a label outside it.
+    """
+    if scheme not in ("BIO", "BIOUL"):
+        raise ValueError(f"unknown tag scheme '{scheme}': use BIO or BIOUL")
+    split = [split_tag(label, scheme.replace("O", "")) for label in labels]
+    # A chunk that BIOUL opened must go on to its L; one that BIO opened may end anywhere.
+    goes_on = np.array([prefix in "BI" for prefix, _ in split], dtype=bool)
+    continues = np.array([prefix in "IL" for prefix, _ in split], dtype=bool)
+    kinds = np.array([kind for _, kind in split], dtype=object)
+    must_go_on = goes_on & (scheme == "BIOUL")
+    inside = goes_on[:, None] & continues[None, :] & (kinds[:, None] == kinds[None, :])
+    outside = ~must_go_on[:, None] & ~continues[None, :]
+    return ~continues, inside | outside, ~must_go_on

@@ -1,0 +1,79 @@
+"""Named entities: the three suites as sentences with canonical BIO tags."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.errors import UserError
+from elmo_bench.sources import data_file, hub_table
+from elmo_bench.text.columns import check_ended, read_columns
+from elmo_bench.text.tags import split_tag, to_bio
+from tasks.ner import mini
+from tasks.ner.sentence import Sentence
+
+SPLITS = ("train", "dev", "test")
+
+
+class NerData:
+    """Reads the suites that `conf/task/ner.yaml` names; each is a mapping whose `source` says how it is read.
+
+    `generated`: `seed`. `files`: `folder`, for each split a file name (or several: the first that is there),
+    and `columns` (token first, tag last). `hub`: `hub` with `repo`, `revision`, a parquet file for each split, and
+    `labels`, the tag of each id.
+    """
+
+    def __init__(self, **suites: Mapping[str, Any]):
+        self.suites = suites
+
+    def read(self, suite: str, root: Path | None) -> dict[str, list[Sentence]]:
+        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
+        if suite not in self.suites:
+            raise UserError(f"suite={suite}: unknown suite; choose one of: {', '.join(self.suites)}")
+        options = self.suites[suite]
+        if options["source"] == "generated":
+            return mini.generate(seed=options["seed"])
+        readers: dict[str, Callable[..., list[Sentence]]] = {"files": _from_files, "hub": _from_hub}
+        if options["source"] not in readers:
+            raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: {', '.join(readers)}")
+        return {split: readers[options["source"]](options, split, root) for split in SPLITS}
+
+
+def read_file(path: Path, *, columns: int) -> list[Sentence]:
+    """The sentences of a CoNLL file: token in the first of `columns` columns, IOB1 or BIO tag in the last.
+
+    -DOCSTART- lines are dropped. Raises UserError, with file and line.
+    """
+    check_ended(path)
+    sentences = []
+    for rows in read_columns(path, columns=columns, boundary="-DOCSTART-"):
+        for number, cells in rows:
+            try:
+                split_tag(cells[-1])
+            except ValueError as error:
+                raise UserError(f"{path}:{number}: {error}; mend this line") from None
+        sentences.append(_sentence([cells[0] for _, cells in rows], [cells[-1] for _, cells in rows]))
+    if not sentences:
+        raise UserError(f"{path}: no sentences; fetch the file again")
+    return sentences
+
+
+def _sentence(tokens: Sequence[str], tags: Sequence[str]) -> Sentence:
+    return Sentence(tuple(tokens), tuple(to_bio(tags)))
+
+
+def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> list[Sentence]:
+    return read_file(data_file(root, options["folder"], options[split]), columns=options["columns"])
+
+
+def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list[Sentence]:
+    hub = options["hub"]
+    table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
+    if not {"tokens", "ner_tags"} <= set(table.column_names):
+        raise UserError(f"{hub['repo']}/{hub[split]}: no columns tokens and ner_tags; check hub in conf/task/ner.yaml")
+    labels, sentences = list(hub["labels"]), []
+    for number, (tokens, ids) in enumerate(zip(table["tokens"], table["ner_tags"], strict=True)):
+        if len(tokens) != len(ids) or not all(0 <= i < len(labels) for i in ids):
+            raise UserError(f"{hub['repo']}/{hub[split]}: row {number} has tags outside hub.labels, or not one a token")
+        if tokens:
+            sentences.append(_sentence(tokens, [labels[i] for i in ids]))
+    return sentences

@@ -1,0 +1,98 @@
+"""Entity precision, recall and F1 as conlleval (version 2004-01-26) counts them; imports no torch."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from elmo_bench.errors import UserError
+from elmo_bench.text.columns import read_columns
+from elmo_bench.text.tags import spans, split_tag
+
+Tags = Sequence[Sequence[str]]  # one sequence of tags a sentence
+
+
+class NerMetric:
+    """Exact match of chunks (type, start, end), micro-averaged over types; both sides in IOB1, BIO or a mixture."""
+
+    main = "f1"
+
+    def score(self, gold: Tags, predicted: Tags) -> dict[str, Any]:
+        """{"overall": {precision, recall, f1, accuracy, correct, guessed, gold, tokens}, "by_type": {type: ...}}.
+
+        Percentages are unrounded; 0 where there is nothing to divide by. Accuracy compares the tags as they are
+        written, as conlleval does. Raises ValueError where the sides differ in length or hold something that is no tag.
+        """
+        right: Counter[str] = Counter()
+        guessed: Counter[str] = Counter()
+        wanted: Counter[str] = Counter()
+        for gold_spans, predicted_spans in _pairs(gold, predicted):
+            right.update(kind for kind, *_ in gold_spans & predicted_spans)
+            guessed.update(kind for kind, *_ in predicted_spans)
+            wanted.update(kind for kind, *_ in gold_spans)
+        tokens = sum(map(len, gold))
+        same = sum(
+            g == p for tags, others in zip(gold, predicted, strict=True) for g, p in zip(tags, others, strict=True)
+        )
+        overall = _figures(right.total(), guessed.total(), wanted.total())
+        return {
+            "overall": {**overall, "accuracy": _percent(same, tokens), "tokens": tokens},
+            "by_type": {kind: _figures(right[kind], guessed[kind], wanted[kind]) for kind in sorted(guessed | wanted)},
+        }
+
+    def outcomes(self, gold: Tags, predicted: Tags) -> dict[str, np.ndarray]:
+        """Counts of each sentence, for paired tests: correct, guessed and gold chunks, each uint16 [sentences]."""
+        counts = [(len(g & p), len(p), len(g)) for g, p in _pairs(gold, predicted)]
+        table = np.array(counts, dtype=np.uint16).reshape(-1, 3)
+        return {"correct": table[:, 0], "guessed": table[:, 1], "gold": table[:, 2]}
+
+    def score_file(self, path: Path) -> dict[str, Any]:
+        """The scores of a file whose last two columns are the gold and the predicted tag. Raises UserError."""
+        gold, predicted = [], []
+        for rows in read_columns(path):
+            for number, cells in rows:
+                try:
+                    split_tag(cells[-2]), split_tag(cells[-1])
+                except ValueError as error:
+                    raise UserError(f"{path}:{number}: {error} in the last two columns; mend this line") from None
+            gold.append([cells[-2] for _, cells in rows])
+            predicted.append([cells[-1] for _, cells in rows])
+        if not gold:
+            raise UserError(f"{path}: no tokens; its last two columns must be the gold and the predicted tag")
+        return self.score(gold, predicted)
+
+    def table(self, scores: Mapping[str, Any]) -> str:
+        """The scores as text, one row a type, like conlleval's."""
+        overall = scores["overall"]
+        width = max([7, *map(len, scores["by_type"])])
+        head = (
+            f"{overall['tokens']} tokens, {overall['gold']} chunks; found {overall['guessed']}, "
+            f"{overall['correct']} of them correct; tag accuracy {overall['accuracy']:.2f} %"
+        )
+        rows = [("overall", overall), *scores["by_type"].items()]
+        return "\n".join(
+            [head, f"{'':<{width}}  precision  recall      F1  found   gold"]
+            + [
+                f"{name:<{width}}  {row['precision']:9.2f}  {row['recall']:6.2f}  {row['f1']:6.2f}  "
+                f"{row['guessed']:5d}  {row['gold']:5d}"
+                for name, row in rows
+            ]
+        )
+
+
+def _pairs(gold: Tags, predicted: Tags) -> list[tuple[set, set]]:
+    if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
+        raise ValueError("gold and predicted differ in the number of sentences or in a sentence's number of tags")
+    return [(set(spans(g)), set(spans(p))) for g, p in zip(gold, predicted, strict=True)]
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0
+
+
+def _figures(correct: int, guessed: int, gold: int) -> dict[str, float]:
+    precision, recall = _percent(correct, guessed), _percent(correct, gold)
+    f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
+    return dict(precision=precision, recall=recall, f1=f1, correct=correct, guessed=guessed, gold=gold)

@@ -1,0 +1,123 @@
+"""The mini suite: sentences made from templates and the names of the world, with gold by construction.
+
+A third of the names and two fifths of the templates never occur in train. Many names are person, place, organisation
+and ship alike, so a memorised name is worth little: the words around it decide.
+"""
+
+import random
+import re
+from functools import cache
+from pathlib import Path
+
+from elmo_bench.world import names
+from tasks.ner.sentence import Sentence
+
+SIZES = {"train": 1000, "dev": 250, "test": 250}
+TYPES = {"PER": "PER", "LAST": "PER", "MAN": "PER", "WOMAN": "PER", "LOC": "LOC", "ORG": "ORG", "CLUB": "ORG"}
+TYPES |= {"CONTEST": "MISC", "BATTLE": "MISC", "WORK": "MISC"}
+OWN = 0.6  # the part of a split's sentences whose templates are its own; the others use the shared ones
+SEEN = 0.67  # the part of each tuple of names that train draws from; dev and test draw half of theirs from the rest
+LEAD = 0.15  # the part of the sentences with one of these in front
+LEADS = ("Meanwhile ,", "As expected ,", "It was said that", "According to the report ,", "The newspaper wrote that")
+
+
+def _forms(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(pattern.format("{shared}") for pattern in patterns)
+
+
+# What stands for a slot, one as likely as the other; train sees the first part of a NAMES tuple alone.
+FORMS = {
+    "PER": ("{LAST}", "{MAN}", "{WOMAN}", "{man}", "{woman}", "{initial} {LAST}"),
+    "LAST": ("{shared}", "{shared}", "{surname}", "{wordlike}"),
+    "MAN": ("{man} {LAST}",),
+    "WOMAN": ("{woman} {LAST}",),
+    "LOC": ("{shared}", "{shared}", "{shared}", "{town}", "{region}", "{place}"),
+    "ORG": ("{shared}", "{shared}", "{shared}", "{firm}", "{firm}", "{office}", "{coined}", "{acronym}"),
+    "CLUB": ("{shared}", "{shared}", "{club}"),
+    "WORK": ("{shared}", "{work}", "{work}"),
+    "initial": tuple(f"{letter}." for letter in "ABCDEGHJKLMNPRST"),
+    "title": names.TITLES,
+    "job": names.JOBS,
+    "product": names.PRODUCTS,
+    "day": names.DAYS,
+    "month": names.MONTHS,
+    "year": tuple(map(str, range(1890, 2011))),
+    "number": tuple(map(str, range(12, 91))),
+}
+NAMES = {
+    "man": names.MEN,
+    "woman": names.WOMEN,
+    "surname": names.SURNAMES,
+    "shared": names.SHARED,
+    "wordlike": names.WORDLIKE,
+    "town": names.TOWNS,
+    "region": names.REGIONS,
+    "place": _forms(names.PLACE_FORMS),
+    "firm": _forms(names.FIRMS),
+    "office": _forms(names.OFFICES),
+    "club": _forms(names.CLUBS),
+    "coined": names.FIRM_NAMES,
+    "acronym": names.ACRONYMS,
+    "CONTEST": _forms(names.CONTESTS),
+    "BATTLE": _forms(names.BATTLES),
+    "work": names.WORKS,
+}
+
+
+def generate(*, seed: int = 0) -> dict[str, list[Sentence]]:
+    """{"train": 1,000, "dev": 250, "test": 250 sentences}, none of them twice; equal for equal seeds everywhere."""
+    rng = random.Random(seed)
+    groups, done, splits = templates(), set(), {}
+    for split, size in SIZES.items():
+        unseen = split != "train"
+        own = groups["unseen" if unseen else "train"]
+        sentences: list[Sentence] = []
+        while len(sentences) < size:
+            template = rng.choice(own if rng.random() < OWN else groups["shared"])
+            sentence = _fill(template, rng, unseen=unseen)
+            if sentence.tokens not in done:
+                done.add(sentence.tokens)
+                sentences.append(sentence)
+        splits[split] = sentences
+    return splits
+
+
+@cache
+def templates() -> dict[str, tuple[str, ...]]:
+    """The lines of `templates.txt` by group: train, shared, unseen."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for line in Path(__file__).with_name("templates.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            group = line.strip("[]")
+            groups[group] = ()
+        elif line and not line.startswith("#"):
+            groups[group] += (line,)
+    return groups
+
+
+def _fill(template: str, rng: random.Random, *, unseen: bool) -> Sentence:
+    if re.match(r"{[A-Z]|The ", template) and rng.random() < LEAD:
+        template = f"{rng.choice(LEADS)} {re.sub('^The ', 'the ', template)}"
+    tokens: list[str] = []
+    tags: list[str] = []
+    for part in template.split():
+        kind = TYPES.get(part[1:-1])
+        words = _expand(part, rng, unseen=unseen).split()
+        tokens += words
+        tags += [f"{'I' if place else 'B'}-{kind}" if kind else "O" for place in range(len(words))]
+    tokens[0] = tokens[0][:1].upper() + tokens[0][1:]
+    return Sentence(tuple(tokens), tuple(tags))
+
+
+def _expand(text: str, rng: random.Random, *, unseen: bool) -> str:
+    """The text with every {slot} replaced, slots within slots too."""
+
+    def one(slot: re.Match) -> str:
+        options = FORMS.get(slot[1])
+        if options is None:
+            options = NAMES[slot[1]]
+            cut = round(SEEN * len(options))
+            options = options[cut:] if unseen and rng.random() < 0.5 else options[:cut]
+        return _expand(rng.choice(options), rng, unseen=unseen)
+
+    return re.sub(r"{(\w+)}", one, text)

@@ -1,0 +1,16 @@
+"""The one item of this task."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence; its tags are always valid BIO."""
+
+    tokens: tuple[str, ...]
+    tags: tuple[str, ...]
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        """The tokenised texts that an encoder must see."""
+        return (self.tokens,)

@@ -1,0 +1,258 @@
+"""Reading the suites: the real WNUT-17 files, CoNLL columns good and bad, and a stand-in of the Hub on loopback."""
+
+import hashlib
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+
+from elmo_bench.errors import UserError
+from elmo_bench.text.tags import spans
+from tasks.ner.data import NerData, Sentence, read_file
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
+OPTIONS = yaml.safe_load((ROOT / "conf/task/ner.yaml").read_text(encoding="utf-8"))["data"]
+OPTIONS.pop("_target_")
+NER = NerData(**OPTIONS)
+
+CONLL = """-DOCSTART- -X- -X- O
+
+EU NNP B-NP I-ORG
+rejects VBZ B-VP O
+German JJ B-NP I-MISC
+
+Peter NNP B-NP I-PER
+Blackburn NNP I-NP I-PER
+London NNP I-NP I-LOC
+Paris NNP I-NP B-LOC
+
+"""
+READ = [
+    Sentence(("EU", "rejects", "German"), ("B-ORG", "O", "B-MISC")),
+    Sentence(("Peter", "Blackburn", "London", "Paris"), ("B-PER", "I-PER", "B-LOC", "B-LOC")),
+]
+
+
+@pytest.mark.skipif(not (DATA / "wnut17").is_dir(), reason="needs wnut17 in $ELMO_BENCH_DATA")
+def test_open_suite_is_wnut17():
+    suite = NER.read("open", DATA)
+    assert {split: len(sentences) for split, sentences in suite.items()} == {"train": 3394, "dev": 1009, "test": 1287}
+    # Lines with a tag, and tags that start with B-, counted in the raw files.
+    assert [sum(len(s.tokens) for s in suite[k]) for k in suite] == [62730, 15733, 23394]
+    assert [sum(len(spans(s.tags)) for s in suite[k]) for k in suite] == [1975, 836, 1079]
+    assert suite["train"][0].tokens[:4] == ("@paulwalk", "It", "'s", "the")
+    kinds = {"person", "location", "corporation", "group", "product", "creative-work"}
+    assert {kind for s in suite["train"] for kind, *_ in spans(s.tags)} == kinds
+    # White space that is neither space nor tab stays inside its token.
+    assert "watched\u200bwas" in {token for s in suite["dev"] for token in s.tokens}
+
+
+def test_hydra_builds_it_from_the_yaml(tmp_path):
+    (tmp_path / "conll2003").mkdir()
+    for name in ("train.txt", "valid.txt", "test.txt"):
+        (tmp_path / "conll2003" / name).write_text(CONLL, encoding="utf-8")
+    data = instantiate(OmegaConf.load(ROOT / "conf/task/ner.yaml").data)
+    assert data.read("paper", tmp_path)["dev"] == READ
+
+
+def test_mini_suite_needs_no_root():
+    assert len(NER.read("mini", None)["train"]) == 1000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace(" ", "\t"),
+        lambda text: text.replace("I-MISC\n\n", "B-MISC\n \t\n\n"),
+        lambda text: text.rstrip("\n") + "\n",
+    ],
+)
+def test_paper_suite_from_files(tmp_path, change):
+    folder = tmp_path / "conll2003"
+    folder.mkdir()
+    for name in ("eng.train", "eng.testa", "test.txt"):  # either naming
+        (folder / name).write_text(change(CONLL), encoding="utf-8", newline="")
+    assert NER.read("paper", tmp_path) == {"train": READ, "dev": READ, "test": READ}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a DT O O\nb DT O\n\n", "x.txt:2: expected 4 columns, found 3; mend this line"),
+        ("a DT O O O\n\n", "x.txt:1: expected 4 columns, found 5; mend this line"),
+        ("a DT O O\n\nb DT O U-PER\n\n", "x.txt:3: 'U-PER' is not a tag: expected O or B-TYPE, I-TYPE; mend this line"),
+        ("a DT O O\nb DT O B-L", "x.txt:2: the last line has no end, so the file may be cut off; fetch it again"),
+        ("", "x.txt: the file is empty; fetch it again"),
+        ("-DOCSTART- -X- O O\n\n", "x.txt: no sentences; fetch the file again"),
+        (b"a DT O O\n\xff DT O O\n", "x.txt:2: not UTF-8 text"),
+    ],
+)
+def test_malformed_files(tmp_path, content, message):
+    path = tmp_path / "x.txt"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UserError) as raised:
+        read_file(path, columns=4)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_where_the_data_cannot_be_found(tmp_path):
+    with pytest.raises(UserError, match=r"^data.root is not set: .*ELMO_BENCH_DATA.* wnut17/wnut17train.conll$"):
+        NER.read("open", None)
+    with pytest.raises(UserError, match=r"nowhere is not a folder: .*conll2003/eng.train or train.txt$"):
+        NER.read("paper", tmp_path / "nowhere")
+    with pytest.raises(UserError, match=r"conll2003: no eng.train or train.txt here; put it there"):
+        NER.read("paper", tmp_path)
+    with pytest.raises(UserError, match=r"^suite=larger: unknown suite; choose one of: mini, open, paper$"):
+        NER.read("larger", tmp_path)
+    with pytest.raises(UserError, match=r"^task.data.paper.source=disk: choose one of: files, hub$"):
+        NerData(paper={**OPTIONS["paper"], "source": "disk"}).read("paper", tmp_path)
+
+
+@pytest.mark.parametrize("folder", ["../elsewhere", "/"])
+def test_config_paths_stay_inside_the_root(tmp_path, folder):
+    with pytest.raises(UserError, match=r"leads out of data\.root"):
+        NerData(open={**OPTIONS["open"], "folder": folder}).read("open", tmp_path)
+
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    """The Hub's protocol for one public data set: HEAD for the metadata, GET for the bytes."""
+
+    files: dict[str, bytes]
+    requests: list[tuple[str, str]]
+
+    def do_HEAD(self):
+        self._answer(body=False)
+
+    def do_GET(self):
+        self._answer(body=True)
+
+    def _answer(self, *, body: bool):
+        self.requests.append((self.command, self.path))
+        content = self.files.get(self.path)
+        self.send_response(200 if content is not None else 404)
+        if content is None:
+            self.send_header("X-Error-Code", "EntryNotFound")
+            content = b""
+        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
+        self.send_header("X-Repo-Commit", "1" * 40)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if body:
+            self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+def parquet(tokens: list[list[str]], ids: list[list[int]]) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"id": [str(i) for i in range(len(tokens))], "tokens": tokens, "ner_tags": ids}), sink)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.fixture
+def hub():
+    prefix = "/datasets/eriktks/conll2003/resolve/refs%2Fconvert%2Fparquet/conll2003"
+    good = parquet([list(s.tokens) for s in READ], [[3, 0, 7], [1, 2, 5, 5]])
+    handler = type("Stand", (Hub,), {"requests": [], "files": {}})
+    handler.files |= {f"{prefix}/{split}/0000.parquet": good for split in ("train", "validation", "test")}
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def read_from_hub(folder: Path, endpoint: str, more: dict[str, str] | None = None) -> dict | str:
+    """The paper suite read in a process of its own, whose caches lie in `folder`; or the UserError's text."""
+    code = (
+        "import json, sys; from tasks.ner.data import NerData; from elmo_bench.errors import UserError\n"
+        "try: print(json.dumps({k: [[s.tokens, s.tags] for s in v] for k, v in "
+        "NerData(paper=json.loads(sys.argv[1])).read('paper', None).items()}))\n"
+        "except UserError as error: print(json.dumps(str(error)))"
+    )
+    environment = {"HF_HOME": str(folder), "HF_ENDPOINT": endpoint, "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+    environment |= {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "OMP_NUM_THREADS": "1",
+        "NO_PROXY": "127.0.0.1",
+        **(more or {}),
+    }
+    options = json.dumps({**OPTIONS["paper"], "source": "hub"})
+    done = subprocess.run(
+        [sys.executable, "-c", code, options], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_paper_suite_from_the_hub(tmp_path, hub):
+    endpoint = f"http://127.0.0.1:{hub.server_address[1]}"
+    suite = read_from_hub(tmp_path, endpoint)
+    assert suite == {split: [[list(s.tokens), list(s.tags)] for s in READ] for split in ("train", "dev", "test")}
+    assert {method for method, _ in hub.RequestHandlerClass.requests} == {"HEAD", "GET"}
+    del hub.RequestHandlerClass.files[next(path for path in hub.RequestHandlerClass.files if "validation" in path)]
+    (tmp_path / "second").mkdir()
+    message = read_from_hub(tmp_path / "second", endpoint)
+    assert message.startswith(
+        "eriktks/conll2003@refs/convert/parquet/conll2003/validation/0000.parquet: not on the Hub"
+    )
+    assert "\n" not in message
+
+
+def test_damaged_download_is_one_sentence(tmp_path, hub):
+    files = hub.RequestHandlerClass.files
+    files |= {path: content[: len(content) // 2] for path, content in files.items()}
+    message = read_from_hub(tmp_path, f"http://127.0.0.1:{hub.server_address[1]}")
+    assert message.startswith(
+        "eriktks/conll2003@refs/convert/parquet/conll2003/train/0000.parquet: damaged parquet file"
+    )
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"tokens": [["a"]], "ner_tags": [[9]]}, "row 0 has tags outside hub.labels, or not one a token"),
+        ({"tokens": [["a"], ["b", "c"]], "ner_tags": [[0], [0]]}, "row 1 has tags outside hub.labels"),
+        ({"tokens": [["a"]], "tags": [[0]]}, "no columns tokens and ner_tags"),
+    ],
+)
+def test_hub_tables_of_another_shape(monkeypatch, table, message):
+    found = type("Table", (dict,), {"column_names": property(list)})(table)
+    monkeypatch.setattr("tasks.ner.data.hub_table", lambda *_, **__: found)
+    with pytest.raises(UserError, match=message):
+        NerData(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"HF_HUB_OFFLINE": "1"},
+        # Nobody listens on the discard port; the Hub's client tries for about 25 seconds before it gives up.
+        pytest.param({"HF_ENDPOINT": "http://127.0.0.1:9"}, marks=pytest.mark.slow),
+    ],
+)
+def test_no_network_is_one_sentence(tmp_path, more):
+    message = read_from_hub(tmp_path, "http://127.0.0.1:9", more)
+    assert message.startswith(
+        "eriktks/conll2003@refs/convert/parquet/conll2003/train/0000.parquet: not on the Hub or no"
+    )
+    assert "use your own files instead" in message
+    assert "\n" not in message

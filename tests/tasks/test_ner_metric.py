@@ -1,0 +1,115 @@
+"""The metric against figures that conlleval.pl printed (tests/golden/conlleval.json), and the score command."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from elmo_bench.commands import score as command
+from elmo_bench.errors import UserError
+from tasks.ner.metric import NerMetric
+
+ROOT = Path(__file__).parents[2]
+CASES = json.loads((ROOT / "tests/golden/conlleval.json").read_text(encoding="utf-8"))["cases"]
+METRIC = NerMetric()
+
+
+def rounded(figures: dict) -> dict:
+    return {key: f"{value:.2f}" for key, value in figures.items()}
+
+
+@pytest.mark.parametrize("index", range(len(CASES)))
+def test_equals_conlleval(index, tmp_path):
+    case = CASES[index]
+    scores = METRIC.score(case["gold"], case["pred"])
+    assert rounded(scores["overall"]) == rounded(case["overall"])
+    assert {kind: rounded(row) for kind, row in scores["by_type"].items()} == {
+        kind: rounded(row) for kind, row in case["by_type"].items()
+    }
+    outcomes = METRIC.outcomes(case["gold"], case["pred"])
+    for name in ("correct", "guessed", "gold"):
+        assert outcomes[name].shape == (len(case["gold"]),)
+        assert outcomes[name].dtype == np.uint16
+        assert outcomes[name].sum() == case["overall"][name]
+    if case["overall"]["tokens"]:
+        path = tmp_path / "predictions.txt"
+        pairs = [zip(g, p, strict=True) for g, p in zip(case["gold"], case["pred"], strict=True)]
+        path.write_text("\n\n".join("\n".join(f"w\t{g} {p}" for g, p in rows) for rows in pairs), encoding="utf-8")
+        assert METRIC.score_file(path) == scores
+
+
+def test_all_cases_are_there():
+    assert len(CASES) == 220
+
+
+def test_a_right_chunk_of_the_wrong_extent_is_wrong_on_both_sides():
+    scores = METRIC.score([["B-LOC", "B-LOC"]], [["B-LOC", "I-LOC"]])["overall"]
+    assert (scores["gold"], scores["guessed"], scores["correct"], scores["f1"]) == (2, 1, 0, 0.0)
+
+
+def test_sides_of_different_lengths():
+    with pytest.raises(ValueError, match="differ in the number of sentences"):
+        METRIC.score([["O"]], [["O", "O"]])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a O O\n\nb O\n", "x.txt:3: expected 3 columns, found 2; mend this line"),
+        ("a\n", "x.txt:1: expected 2 columns, found 1; mend this line"),
+        ("a O O\nb O PER\n", "x.txt:2: 'PER' is not a tag: expected O or B-TYPE, I-TYPE in the last two columns"),
+        ("a U-PER O\n", "x.txt:1: 'U-PER' is not a tag"),
+        ("\n\n", "x.txt: no tokens; its last two columns must be the gold and the predicted tag"),
+    ],
+)
+def test_malformed_files(tmp_path, content, message):
+    path = tmp_path / "x.txt"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(UserError) as raised:
+        METRIC.score_file(path)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_table_shows_every_type():
+    text = METRIC.table(METRIC.score([["B-PER", "O", "I-LOC"]], [["B-PER", "O", "O"]]))
+    assert text.splitlines()[0] == "3 tokens, 2 chunks; found 1, 1 of them correct; tag accuracy 66.67 %"
+    assert text.splitlines()[2].split() == ["overall", "100.00", "50.00", "66.67", "1", "2"]
+    assert [line.split()[0] for line in text.splitlines()[2:]] == ["overall", "LOC", "PER"]
+
+
+def test_score_command_from_another_folder_without_torch(tmp_path):
+    (tmp_path / "predictions.txt").write_text("a B-X I-X\r\nb O O\r\n\r\nc B-X O\r\n", encoding="utf-8")
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from elmo_bench.__main__ import main; "
+        "code = main(sys.argv[1:]); "
+        "heavy = {'torch', 'sklearn', 'scipy', 'hydra', 'datasets', 'pytorch_lightning'} & set(sys.modules); "
+        "sys.exit(f'imports {heavy}' if heavy else code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "score", "ner", "predictions.txt", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["overall"] == {
+        **{"precision": 100.0, "recall": 50.0, "f1": 200 / 3, "accuracy": 100 / 3},
+        **{"correct": 1, "guessed": 1, "gold": 2, "tokens": 3},
+    }
+
+
+def test_score_command_prints_a_table(tmp_path, capsys):
+    path = tmp_path / "predictions.txt"
+    path.write_text("a B-X B-X\n", encoding="utf-8")
+    assert command.main(["ner", str(path)]) == 0
+    assert capsys.readouterr().out == METRIC.table(METRIC.score_file(path)) + "\n"
+
+
+def test_unknown_task_lists_the_known_ones():
+    with pytest.raises(UserError, match=r"^unknown task 'nerr'; choose one of: .*\bner\b"):
+        command.main(["nerr", "x.txt"])
