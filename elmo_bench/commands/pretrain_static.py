@@ -48,9 +48,10 @@ def main(arguments: list[str]) -> int:
         "loss": round(losses[-1], 5),
     }
     if out.suffix == ".safetensors":
-        settings = {key: str(config[key]) for key in config if key not in ("corpus", "out")}
-        origin = {"corpus": " ".join(file.name for file in files), "licence": config.licence}
-        metadata = settings | {key: str(value) for key, value in figures.items() if key != "seconds"} | origin
+        # Not the seconds and not the folder: the same text and settings give the same file, byte for byte.
+        settings = {key: config[key] for key in config if key not in ("corpus", "out")}
+        result = {key: figures[key] for key in figures if key != "seconds"}
+        metadata = settings | result | {"corpus": [file.name for file in files]}
         write_compact(out, words, vectors.astype("float16"), metadata)
     else:
         write_text(out, words, vectors)
@@ -77,7 +78,7 @@ def _check(config: DictConfig) -> tuple[list[Path], Path]:
         raise UserError(f"out={out}: must end in .safetensors, .txt or .txt.gz")
     files: list[Path] = []
     for pattern in config.corpus if isinstance(config.corpus, ListConfig) else [config.corpus]:
-        found = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True))
+        found = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  absolute patterns too
         if not found:
             raise UserError(f"corpus={pattern}: no file matches; quote the pattern so that the shell leaves it alone")
         files += found

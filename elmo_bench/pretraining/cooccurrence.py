@@ -18,7 +18,7 @@ CHUNK = 2_000_000  # tokens counted at once; 10 distances make 20 M pairs, about
 
 
 def vocabulary(files: Sequence[Path], *, size: int, min_count: int) -> tuple[list[str], int]:
-    """The `size` most frequent words (ties in alphabetical order) that occur at least `min_count` times, and the tokens read.
+    """The `size` most frequent words that occur `min_count` times or more, ties by alphabet, and the number of tokens.
 
     A file has one tokenised sentence a line. Raises UserError where no word is frequent enough.
     """

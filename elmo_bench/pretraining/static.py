@@ -1,6 +1,6 @@
 """GloVe: word vectors whose dot products fit the logarithm of co-occurrence (Pennington et al. 2014).
 
-Minimises  Σ f(x) (w_i · c_j + b_i + b_j − log x)²  over the non-zero cells, f(x) = min(1, (x / x_max)^alpha), by AdaGrad.
+Minimises  Σ f(x) (w_i · c_j + b_i + b_j − log x)²  over the non-zero cells;  f(x) = min(1, (x / x_max)^alpha).
 
 A batch is a random sample of cells, kept as a sparse matrix: the gradients of all words are then two sparse-by-dense
 products, which one thread does about ten times as fast as gathering and scattering a row for each cell. Summing a batch
@@ -27,7 +27,7 @@ def train_glove(
     seed: int,
     after_epoch: Callable[[int, float], None] = lambda epoch, loss: None,
 ) -> tuple[np.ndarray, list[float]]:
-    """Word + context vectors float32 [V, dim], and the loss of each epoch (half the weighted square a cell, on average).
+    """Word + context vectors float32 [V, dim], and each epoch's loss (half the weighted square, mean over cells).
 
     `counts` is a symmetric [V, V]; `batch` is in cells. The same input and seed give the same vectors.
     `after_epoch` is called with (epoch from 1, loss).
@@ -78,7 +78,7 @@ def _dots(words: np.ndarray, contexts: np.ndarray, cells: csr_matrix) -> np.ndar
 
 
 def _adagrad(table: np.ndarray, squares: np.ndarray, gradient: np.ndarray, learning_rate: float) -> None:
-    """One step in place. The sum of squares starts at 1 and is of the gradient times the rate, as in the authors' program."""
+    """One step in place; as in the authors' program the sum starts at 1 and takes squares of gradient times rate."""
     for start in range(0, len(table), ROWS):
         part = slice(start, start + ROWS)
         step = learning_rate * gradient[part]
