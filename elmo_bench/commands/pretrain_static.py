@@ -4,6 +4,7 @@ import glob
 import time
 from pathlib import Path
 
+import numpy as np
 from omegaconf import DictConfig, ListConfig
 from rich.console import Console
 from rich.progress import Progress
@@ -14,12 +15,29 @@ from elmo_bench.errors import UserError
 from elmo_bench.pretraining.cooccurrence import cooccurrence, vocabulary
 from elmo_bench.pretraining.static import train_glove
 
+TRAINING = ("dim", "x_max", "alpha", "learning_rate", "epochs", "batch", "seed")
+
 
 def main(arguments: list[str]) -> int:
     """Count, train, write, and print one line with what was done; 0."""
     config = compose("pretrain-static", arguments)
     files, out = _check(config)
     started = time.monotonic()
+    words, vectors, figures = _train(config, files)
+    if out.suffix == ".safetensors":
+        # No time and no folder: the same text and settings give the same file, byte for byte.
+        settings = {str(key): config[key] for key in config if key not in ("corpus", "out")}
+        metadata = settings | figures | {"corpus": [file.name for file in files]}
+        write_compact(out, words, vectors.astype("float16"), metadata)
+    else:
+        write_text(out, words, vectors)
+    summary = ", ".join(f"{key} {value:,}" for key, value in figures.items())
+    print(f"{out}: {summary}, epochs {config.epochs}, seconds {time.monotonic() - started:.0f}")
+    return 0
+
+
+def _train(config: DictConfig, files: list[Path]) -> tuple[list[str], np.ndarray, dict[str, int | float]]:
+    """Words, vectors [V, D], and the figures that tell how it went."""
     with Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task(f"counting words of {len(files)} file(s)", total=None)
         words, tokens = vocabulary(files, size=config.vocab_size, min_count=config.min_count)
@@ -30,36 +48,11 @@ def main(arguments: list[str]) -> int:
         progress.update(task, total=config.epochs, completed=0, description="training")
         vectors, losses = train_glove(
             counts,
-            dim=config.dim,
-            x_max=config.x_max,
-            alpha=config.alpha,
-            learning_rate=config.learning_rate,
-            epochs=config.epochs,
-            batch=config.batch,
-            seed=config.seed,
             after_epoch=lambda epoch, loss: progress.update(task, completed=epoch, description=f"loss {loss:.5f}"),
+            **{key: config[key] for key in TRAINING},
         )
-    figures = {
-        "tokens": tokens,
-        "vocabulary": len(words),
-        "non_zeros": counts.nnz,
-        "epochs": config.epochs,
-        "seconds": round(time.monotonic() - started),
-        "loss": round(losses[-1], 5),
-    }
-    if out.suffix == ".safetensors":
-        # Not the seconds and not the folder: the same text and settings give the same file, byte for byte.
-        settings = {key: config[key] for key in config if key not in ("corpus", "out")}
-        result = {key: figures[key] for key in figures if key != "seconds"}
-        metadata = settings | result | {"corpus": [file.name for file in files]}
-        write_compact(out, words, vectors.astype("float16"), metadata)
-    else:
-        write_text(out, words, vectors)
-    print(
-        f"{out}: "
-        + ", ".join(f"{value:,} {key}" if key != "loss" else f"loss {value}" for key, value in figures.items())
-    )
-    return 0
+    figures = {"tokens": tokens, "vocabulary": len(words), "cells": counts.nnz, "loss": round(losses[-1], 5)}
+    return words, vectors, figures
 
 
 def _check(config: DictConfig) -> tuple[list[Path], Path]:
@@ -73,6 +66,8 @@ def _check(config: DictConfig) -> tuple[list[Path], Path]:
     for key in ("x_max", "alpha", "learning_rate"):
         if not isinstance(config[key], int | float) or config[key] <= 0:
             raise UserError(f"{key}={config[key]}: must be a number above 0")
+    if not isinstance(config.seed, int) or config.seed < 0:
+        raise UserError(f"seed={config.seed}: must be a whole number, 0 or more")
     out = Path(config.out)
     if not out.name.endswith((".safetensors", ".txt", ".txt.gz")):
         raise UserError(f"out={out}: must end in .safetensors, .txt or .txt.gz")

@@ -115,7 +115,7 @@ def test_the_command_writes_half_precision_and_text_and_says_what_it_did(corpus,
         assert main(["pretrain-static", pattern, f"out={tmp_path / name}", *small]) == 0
     summary = capsys.readouterr().out.splitlines()
     assert len(summary) == 2
-    assert "3,600 tokens, 13 vocabulary" in summary[0]
+    assert "tokens 3,600, vocabulary 13" in summary[0]
     words, vectors, metadata = read_compact(tmp_path / "v.safetensors")
     assert metadata["corpus"] == ["part-0.txt", "part-1.txt.xz"]
     assert (metadata["tokens"], metadata["licence"], metadata["epochs"]) == (3600, "mine", 3)
@@ -137,6 +137,7 @@ def test_the_command_writes_half_precision_and_text_and_says_what_it_did(corpus,
         (b"a b\n" * 9, ["out=v.bin"], "out=v.bin: must end in .safetensors"),
         (b"a b\n" * 9, ["out=null"], "out is missing; write out=PATH"),
         (b"a b\n" * 9, ["epochs=0"], "epochs=0: must be a whole number above 0"),
+        (b"a b\n" * 9, ["seed=-1"], "seed=-1: must be a whole number, 0 or more"),
         (b"a b\n" * 9, ["alpha=x"], "alpha=x: must be a number above 0"),
         (b"a b\n" * 2, [], "no word occurs 5 times"),
         (b"a\n" * 9, [], "no two known words share a sentence"),
