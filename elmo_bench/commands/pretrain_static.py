@@ -59,7 +59,7 @@ def _check(config: DictConfig) -> tuple[list[Path], Path]:
     """The corpus files in order, and where to write; every mistake in the config ends here, before the long work."""
     for key in ("corpus", "out"):
         if config[key] is None:
-            raise UserError(f"pretrain-static: {key} is missing; write {key}=PATH")
+            raise UserError(f"{key} is missing; write {key}=PATH")
     for key in ("dim", "vocab_size", "min_count", "window", "epochs", "batch"):
         if not isinstance(config[key], int) or config[key] < 1:
             raise UserError(f"{key}={config[key]}: must be a whole number above 0")
