@@ -28,7 +28,7 @@ def read_text(path: Path, keep: Collection[str] | None = None) -> tuple[list[str
 
     Raises UserError, with file and line, for a line that is not a word and D finite numbers, and for a damaged file.
     """
-    wanted = None if keep is None else {word.encode() for word in keep}
+    wanted = None if keep is None else {word.encode(errors="surrogatepass") for word in keep}
     with _opened(path) as lines:
         numbered = enumerate(_guarded(path, lines), start=1)
         head = list(itertools.islice(numbered, 10))

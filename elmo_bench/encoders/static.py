@@ -142,4 +142,4 @@ def _digest(words: list[str], vectors: np.ndarray) -> str:
 
 
 def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -65,7 +65,7 @@ def test_every_form_gives_the_same_table(file):
 
 def test_only_what_the_vocabulary_can_reach_is_kept_first_and_second_time(file, monkeypatch):
     for _ in range(2):
-        table = load_static(str(file), keep=["Paris", "THE", ". . .", "unknown"])
+        table = load_static(str(file), keep=["Paris", "THE", ". . .", "unknown", "half a pair \ud83d"])
         assert table.words == ["the", "Paris", "paris", ". . ."]
         assert np.array_equal(table.vectors, VECTORS[:4])
         monkeypatch.setattr(static, "read_text", None)  # the second time, the text is not read
