@@ -1,0 +1,140 @@
+"""Reading GloVe text: a word and its numbers a line; plain, .gz, .xz, or .zip with one member.
+
+Sources: the files of nlp.stanford.edu/projects/glove. A word2vec header line ("words dimension") is stepped over;
+glove.840B has a few words with spaces in them, so a line is split from the right.
+"""
+
+import contextlib
+import gzip
+import itertools
+import lzma
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from elmo_bench.errors import UserError
+
+PARSED_AT_ONCE = 2048  # lines whose numbers are parsed by one call
+DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
+
+
+def read_text(path: Path, keep: Collection[str] | None = None) -> tuple[list[str], np.ndarray]:
+    """Words and vectors float32 [V, D], in the order of the file; with `keep`, only those words.
+
+    Raises UserError, with file and line, for a line that is not a word and D finite numbers, and for a damaged file.
+    """
+    wanted = None if keep is None else {word.encode(errors="surrogatepass") for word in keep}
+    with _opened(path) as lines:
+        numbered = enumerate(_guarded(path, lines), start=1)
+        head = list(itertools.islice(numbered, 10))
+        if head and _is_header(head[0][1]):
+            del head[0]
+        if not head:
+            raise UserError(f"{path}: no vectors in this file; give GloVe text, a word and its numbers a line")
+        # The usual number of fields, so that one bad line among the first is found to be the bad one.
+        dim = Counter(line.count(b" ") for _, line in head).most_common(1)[0][0]
+        if not dim:
+            raise UserError(
+                f"{path}:{head[0][0]}: no numbers after the word; give GloVe text, a word and its numbers a line"
+            )
+        words: list[str] = []
+        blocks = [np.empty((0, dim), np.float32)]
+        rows: list[tuple[int, bytes]] = []
+        for number, line in itertools.chain(head, numbered):
+            word, numbers = _split(path, number, line, dim)
+            if wanted is None or word in wanted:
+                words.append(_decoded(path, number, word))
+                rows.append((number, numbers))
+            if len(rows) == PARSED_AT_ONCE:
+                blocks.append(_parsed(path, rows, dim))
+                rows = []
+        blocks.append(_parsed(path, rows, dim))
+    return words, np.concatenate(blocks)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a text file, unpacked."""
+    try:
+        with contextlib.ExitStack() as stack:
+            if path.suffix == ".zip":
+                archive = stack.enter_context(zipfile.ZipFile(path))
+                members = [name for name in archive.namelist() if not name.endswith("/")]
+                if len(members) != 1:
+                    raise UserError(f"{path}: holds {len(members)} files; unpack it and give the one that you want")
+                yield stack.enter_context(archive.open(members[0]))
+            else:
+                opener = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
+                yield stack.enter_context(opener(path, "rb"))  # type: ignore[operator]
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except DAMAGE as error:
+        raise UserError(f"{path}: damaged or cut off ({error}); fetch it again") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _guarded(path: Path, lines: IO[bytes]) -> Iterator[bytes]:
+    """Lines without their ends; where the file is cut off, the error says after which line."""
+    number = 0
+    try:
+        for number, line in enumerate(lines, start=1):
+            yield line.removeprefix(b"\xef\xbb\xbf").rstrip() if number == 1 else line.rstrip()
+    except DAMAGE as error:
+        raise UserError(f"{path}: damaged or cut off after line {number} ({error}); fetch it again") from None
+
+
+def _is_header(line: bytes) -> bool:
+    fields = line.split(b" ")
+    return len(fields) == 2 and all(field.isdigit() for field in fields)
+
+
+def _split(path: Path, number: int, line: bytes, dim: int) -> tuple[bytes, bytes]:
+    """The word and the text of its numbers."""
+    spaces = line.count(b" ")
+    if spaces == dim:
+        word, _, numbers = line.partition(b" ")
+        return word, numbers
+    parts = line.rsplit(b" ", dim)
+    extra = parts[0].split(b" ")[1:]
+    if spaces < dim or all(map(_is_number, extra)):
+        raise UserError(f"{path}:{number}: expected {dim} numbers, found {spaces}; is the file whole?")
+    return parts[0], b" ".join(parts[1:])
+
+
+def _decoded(path: Path, number: int, word: bytes) -> str:
+    try:
+        return word.decode()
+    except UnicodeDecodeError:
+        raise UserError(f"{path}:{number}: the word is not UTF-8 text; convert the file to UTF-8") from None
+
+
+def _parsed(path: Path, rows: list[tuple[int, bytes]], dim: int) -> np.ndarray:
+    """float32 [N, dim]. One call parses all; only where that fails is the line to blame looked for."""
+    try:
+        with np.errstate(over="ignore"):  # a number too large for float32 is found below, as an infinity
+            block = np.array(b" ".join(numbers for _, numbers in rows).split(), dtype=np.float32).reshape(
+                len(rows), dim
+            )
+    except ValueError:
+        block = None
+    if block is not None and np.isfinite(block).all():
+        return block
+    for number, numbers in rows:
+        for text in numbers.split(b" "):
+            if not _is_number(text):
+                raise UserError(f"{path}:{number}: '{text.decode(errors='replace')}' is not a finite number")
+    raise AssertionError("a block failed to parse but each of its lines is good")
+
+
+def _is_number(text: bytes) -> bool:
+    try:
+        with np.errstate(over="ignore"):
+            return bool(np.isfinite(np.float32(text)))
+    except ValueError:
+        return False

@@ -1,0 +1,145 @@
+"""Static word vectors: found by name or path, trimmed to a vocabulary, cached.
+
+The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench`:
+  vectors/     files that the user put there under a known name, such as glove.840B.300d.zip
+  trimmed/     the rows of one vocabulary, named by the file's checksum and the vocabulary's
+  checksums/   what a large file's SHA-256 was, named by its path, size and time of change
+Nothing but `vectors/` matters: the rest is made again when it is missing or damaged.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from elmo_bench.encoders.glove_text import read_text
+from elmo_bench.encoders.vector_files import read_compact, write_compact
+from elmo_bench.errors import UserError
+from elmo_bench.files import atomic_write, sha256_of
+
+MINI = Path(__file__).parent / "mini" / "glove-mini.safetensors"
+ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".zip", ".safetensors")
+_GLOVE = "https://nlp.stanford.edu/data"
+# Names of the vectors that the paper's baselines use, and where a user gets them.
+KNOWN = {
+    "glove.6B.50d": f"unpack it from {_GLOVE}/glove.6B.zip",
+    "glove.6B.100d": f"unpack it from {_GLOVE}/glove.6B.zip",
+    "glove.6B.300d": f"unpack it from {_GLOVE}/glove.6B.zip",
+    "glove.840B.300d": f"fetch {_GLOVE}/glove.840B.300d.zip",
+    # Its words are in lower case, which `lookup` falls back to, with digits as 0, which it does not.
+    "senna": "fetch https://ronan.collobert.com/senna/, join words.lst and embeddings.txt by line (paste -d ' ')",
+}
+HASH_AGAIN_BELOW = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fraction of a second
+
+
+@dataclass(frozen=True, eq=False)
+class StaticVectors:
+    """A table of words: `vectors` is float32 [V, D], row i for `words[i]`; `checksum` is the source file's SHA-256."""
+
+    words: list[str]
+    vectors: np.ndarray
+    checksum: str
+
+    @property
+    def dim(self) -> int:
+        return self.vectors.shape[1]
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        # Backwards, so that of two rows for one word the first counts.
+        return {self.words[row]: row for row in range(len(self.words) - 1, -1, -1)}
+
+    def lookup(self, word: str) -> int | None:
+        """The row of a word, else of its lower-cased form, else None (source: document-qa, the paper's SQuAD code)."""
+        return self._index.get(word, self._index.get(word.lower()))
+
+
+def load_static(name_or_path: str, keep: Collection[str] | None = None) -> StaticVectors:
+    """Static vectors by known name or path, in GloVe text (.txt, .gz, .xz, .zip) or our own .safetensors.
+
+    With `keep`, only the rows that looking those words up can reach; a trimmed copy in the cache makes the next load
+    fast. Without it, the whole file is read each time. Raises UserError for an unknown name and for a bad file.
+    """
+    path = _resolve(name_or_path)
+    checksum = _checksum(path)
+    wanted = None if keep is None else {form for word in keep for form in (word, word.lower())}
+    if path.suffix == ".safetensors":
+        words, vectors, _ = read_compact(path)
+        if wanted is not None:
+            rows = [row for row, word in enumerate(words) if word in wanted]
+            words, vectors = [words[row] for row in rows], vectors[rows]
+    elif wanted is None:
+        words, vectors = read_text(path)
+    else:
+        words, vectors = _trimmed(path, checksum, wanted)
+    return StaticVectors(words, vectors, checksum)
+
+
+def cache_folder() -> Path:
+    """Where files that can be made or fetched again are kept."""
+    return Path(os.environ.get("ELMO_BENCH_CACHE") or Path.home() / ".cache" / "elmo-bench")
+
+
+def _resolve(name_or_path: str) -> Path:
+    if name_or_path == "glove-mini":
+        return MINI
+    if name_or_path in KNOWN:
+        folder = cache_folder() / "vectors"
+        for ending in ENDINGS:
+            if (path := folder / f"{name_or_path}{ending}").is_file():
+                return path
+        raise UserError(
+            f"{name_or_path}: not in {folder}; {KNOWN[name_or_path]} and put it there as {name_or_path}.txt"
+        )
+    path = Path(name_or_path).expanduser()
+    if not path.is_file():
+        raise UserError(
+            f"{name_or_path}: no such file, and not one of the known vectors: glove-mini, {', '.join(KNOWN)}"
+        )
+    return path
+
+
+def _checksum(path: Path) -> str:
+    """SHA-256 of a file; that of a large one is remembered for as long as its size and time of change stay the same."""
+    status = path.stat()
+    if status.st_size < HASH_AGAIN_BELOW:
+        return sha256_of(path)
+    key = _hash(f"{path.resolve()}\n{status.st_size}\n{status.st_mtime_ns}")
+    remembered = cache_folder() / "checksums" / key
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if re.fullmatch("[0-9a-f]{64}", text := remembered.read_text()):
+            return text
+    checksum = sha256_of(path)
+    with contextlib.suppress(OSError, UserError), atomic_write(remembered, "w") as handle:  # a cache is never needed
+        handle.write(checksum)
+    return checksum
+
+
+def _trimmed(path: Path, checksum: str, wanted: set[str]) -> tuple[list[str], np.ndarray]:
+    """The wanted rows, from the cache where they lie there undamaged."""
+    cached = cache_folder() / "trimmed" / f"{checksum[:16]}-{_hash(chr(10).join(sorted(wanted)))[:16]}.safetensors"
+    with contextlib.suppress(UserError):
+        words, vectors, metadata = read_compact(cached)
+        if metadata.get("digest") == _digest(words, vectors):
+            return words, vectors
+    words, vectors = read_text(path, wanted)
+    with contextlib.suppress(OSError, UserError):  # a cache is never needed
+        write_compact(cached, words, vectors, {"digest": _digest(words, vectors), "source": path.name})
+    return words, vectors
+
+
+def _digest(words: list[str], vectors: np.ndarray) -> str:
+    """What a damaged copy would not have; safetensors itself notices only a wrong length."""
+    digest = hashlib.sha256("\n".join(words).encode())
+    digest.update(np.ascontiguousarray(vectors).data)
+    return digest.hexdigest()
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,223 @@
+"""Static vectors: every form on disk gives the same table, the cache is never trusted, errors name the line."""
+
+import gzip
+import lzma
+import zipfile
+
+import numpy as np
+import pytest
+
+from elmo_bench.encoders import static
+from elmo_bench.encoders.glove_text import read_text
+from elmo_bench.encoders.static import KNOWN, cache_folder, load_static
+from elmo_bench.encoders.vector_files import read_compact, write_compact, write_text
+from elmo_bench.errors import UserError
+
+WORDS = ["the", "Paris", "paris", ". . .", "naïve"]
+VECTORS = np.arange(20, dtype=np.float32).reshape(5, 4) / 8 - 1
+TEXT = "".join(
+    f"{word} {' '.join(map(str, row))}\n" for word, row in zip(WORDS, VECTORS.tolist(), strict=True)
+).encode()
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
+
+
+def _zip(path, members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+@pytest.fixture(params=["v.txt", "v.txt.gz", "v.txt.xz", "v.zip", "v.safetensors", "header.txt", "bom.txt", "crlf.txt"])
+def file(request, tmp_path):
+    path = tmp_path / request.param
+    match request.param:
+        case "v.txt.gz":
+            path.write_bytes(gzip.compress(TEXT))
+        case "v.txt.xz":
+            path.write_bytes(lzma.compress(TEXT))
+        case "v.zip":
+            _zip(path, {"v.txt": TEXT})
+        case "v.safetensors":
+            write_compact(path, WORDS, VECTORS)
+        case "header.txt":
+            path.write_bytes(b"5 4\n" + TEXT)
+        case "bom.txt":
+            path.write_bytes(b"\xef\xbb\xbf" + TEXT)
+        case "crlf.txt":
+            path.write_bytes(TEXT.replace(b"\n", b"\r\n"))
+        case _:
+            path.write_bytes(TEXT)
+    return path
+
+
+def test_every_form_gives_the_same_table(file):
+    table = load_static(str(file))
+    assert table.words == WORDS
+    assert table.vectors.dtype == np.float32
+    assert np.array_equal(table.vectors, VECTORS)
+    assert table.dim == 4
+    assert len(table.checksum) == 64
+
+
+def test_only_what_the_vocabulary_can_reach_is_kept_first_and_second_time(file, monkeypatch):
+    for _ in range(2):
+        table = load_static(str(file), keep=["Paris", "THE", ". . .", "unknown", "half a pair \ud83d"])
+        assert table.words == ["the", "Paris", "paris", ". . ."]
+        assert np.array_equal(table.vectors, VECTORS[:4])
+        monkeypatch.setattr(static, "read_text", None)  # the second time, the text is not read
+
+
+def test_lookup_prefers_the_exact_word_then_the_lower_cased_and_the_first_of_two_rows(tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_bytes(TEXT + b"the 9 9 9 9\n")
+    table = load_static(str(path))
+    assert [table.lookup(word) for word in ("Paris", "paris", "PARIS", "The", "nowhere")] == [1, 2, 2, 0, None]
+
+
+def test_a_damaged_cache_entry_is_made_again(tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_bytes(TEXT)
+    load_static(str(path), keep=["the"])
+    (entry,) = (cache_folder() / "trimmed").iterdir()
+    whole = entry.read_bytes()
+    flipped = whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:]
+    for damaged in (flipped, whole[:-5], b""):
+        entry.write_bytes(damaged)
+        assert np.array_equal(load_static(str(path), keep=["the"]).vectors, VECTORS[:1])
+        assert entry.read_bytes() == whole
+
+
+def test_changed_vectors_are_not_answered_from_the_cache(tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_bytes(TEXT)
+    first = load_static(str(path), keep=["the"])
+    path.write_bytes(TEXT.replace(b"the -1.0", b"the 5.0"))
+    second = load_static(str(path), keep=["the"])
+    assert second.vectors[0, 0] == 5
+    assert first.checksum != second.checksum
+
+
+def test_no_word_kept_is_fine(file):
+    for _ in range(2):
+        assert load_static(str(file), keep=["unknown"]).vectors.shape == (0, 4)
+
+
+def test_no_cache_folder_is_fine(tmp_path, monkeypatch):
+    path = tmp_path / "v.txt"
+    path.write_bytes(TEXT)
+    monkeypatch.setenv("ELMO_BENCH_CACHE", str(path / "below-a-file"))
+    assert load_static(str(path), keep=["the"]).words == ["the"]
+
+
+def test_the_checksum_of_a_large_file_is_remembered_until_it_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr(static, "HASH_AGAIN_BELOW", 0)
+    calls = []
+    monkeypatch.setattr(static, "sha256_of", lambda path: calls.append(path) or f"{len(calls):064x}")
+    path = tmp_path / "v.txt"
+    path.write_bytes(TEXT)
+    assert load_static(str(path)).checksum == load_static(str(path)).checksum
+    assert len(calls) == 1
+    next((cache_folder() / "checksums").iterdir()).write_text("damaged")
+    load_static(str(path))
+    assert len(calls) == 2
+    path.write_bytes(TEXT + b"more 1 2 3 4\n")
+    load_static(str(path))
+    assert len(calls) == 3
+
+
+def test_known_names_are_found_in_the_cache_folder(tmp_path):
+    with pytest.raises(
+        UserError, match=r"glove\.840B\.300d: not in .*vectors; fetch https://nlp\.stanford\.edu.*\.zip"
+    ):
+        load_static("glove.840B.300d")
+    (cache_folder() / "vectors").mkdir(parents=True)
+    _zip(cache_folder() / "vectors" / "glove.840B.300d.zip", {"glove.840B.300d.txt": TEXT})
+    assert load_static("glove.840B.300d").words == WORDS
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(UserError) as caught:
+        load_static("glov")
+    assert all(name in str(caught.value) for name in ["glov:", "glove-mini", *KNOWN])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TEXT + b"short 1 2 3\n", r"v\.txt:6: expected 4 numbers, found 3"),
+        (b"short 1 2 3\n" + TEXT, r"v\.txt:1: expected 4 numbers, found 3"),
+        (TEXT + b"long 1 2 3 4 5\n", r"v\.txt:6: expected 4 numbers, found 5"),
+        (TEXT + b"word 1 2 x 4\n", r"v\.txt:6: 'x' is not a finite number"),
+        (TEXT + b"word 1 2 nan 4\n", r"v\.txt:6: 'nan' is not a finite number"),
+        (TEXT + b"word 1 2 1e99 4\n", r"v\.txt:6: '1e99' is not a finite number"),
+        (TEXT + b"\xff\xfe 1 2 3 4\n", r"v\.txt:6: the word is not UTF-8"),
+        (b"", r"v\.txt: no vectors in this file"),
+        (b"5 4\n", r"v\.txt: no vectors in this file"),
+        (b"only\nwords\n", r"v\.txt:1: no numbers after the word"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, text, message):
+    path = tmp_path / "v.txt"
+    path.write_bytes(text)
+    with pytest.raises(UserError, match=message) as caught:
+        load_static(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_cut_off_file_is_named(tmp_path):
+    long = b"".join(b"w%d %d 0.5\n" % (n, n * 7919 % 1000) for n in range(20_000))
+    for name, data in (("v.txt.gz", gzip.compress(long)), ("v.txt.xz", lzma.compress(long))):
+        path = tmp_path / name
+        path.write_bytes(data[: len(data) // 2])
+        with pytest.raises(UserError, match=r"v\.txt\..z: damaged or cut off after line \d+ .*fetch it again"):
+            load_static(str(path))
+    path = tmp_path / "v.zip"
+    _zip(path, {"v.txt": long})
+    whole = path.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:5000] + b"\0" * 100 + whole[5100:]):
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=r"v\.zip: damaged or cut off"):
+            load_static(str(path))
+    path = tmp_path / "v.safetensors"
+    write_compact(path, WORDS, VECTORS)
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(UserError, match=r"v\.safetensors: not a file of word vectors, or cut off"):
+        load_static(str(path))
+
+
+def test_a_zip_of_several_files_and_a_missing_file_are_named(tmp_path):
+    _zip(tmp_path / "v.zip", {"a.txt": TEXT, "b.txt": TEXT})
+    with pytest.raises(UserError, match="holds 2 files; unpack it"):
+        load_static(str(tmp_path / "v.zip"))
+    with pytest.raises(UserError, match="no such file"):
+        read_text(tmp_path / "missing.txt")
+
+
+def test_text_and_compact_files_are_read_back_as_written(tmp_path):
+    for name in ("v.txt", "v.txt.gz"):
+        write_text(tmp_path / name, WORDS, VECTORS)
+        words, vectors = read_text(tmp_path / name)
+        assert words == WORDS
+        assert np.array_equal(vectors, VECTORS)
+    write_compact(tmp_path / "v.safetensors", WORDS, VECTORS.astype(np.float16), {"origin": "a test"})
+    words, vectors, metadata = read_compact(tmp_path / "v.safetensors")
+    assert (words, metadata) == (WORDS, {"origin": "a test"})
+    assert np.array_equal(vectors, VECTORS.astype(np.float16).astype(np.float32))
+
+
+def test_the_shipped_vectors_know_what_is_near():
+    table = load_static("glove-mini")
+    assert table.dim == 64
+    assert static.MINI.stat().st_size <= 4 * 2**20
+    unit = table.vectors / np.linalg.norm(table.vectors, axis=1, keepdims=True)
+
+    def near(left, right):
+        return float(unit[table.lookup(left)] @ unit[table.lookup(right)])
+
+    assert near("king", "queen") > near("king", "river")
+    assert near("London", "Paris") > near("London", "played")
+    assert near("river", "lake") > near("river", "actor")

@@ -1,0 +1,160 @@
+"""GloVe training: counts equal to a plain count, a loss that falls, words of the same contexts end up near."""
+
+import lzma
+import random
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from elmo_bench.__main__ import main
+from elmo_bench.encoders.static import load_static
+from elmo_bench.encoders.vector_files import read_compact
+from elmo_bench.errors import UserError
+from elmo_bench.pretraining.cooccurrence import cooccurrence, vocabulary
+from elmo_bench.pretraining.static import train_glove
+
+SETTINGS = {"dim": 8, "x_max": 100, "alpha": 0.75, "learning_rate": 0.2, "batch": 500, "seed": 0}
+
+
+def _sentences(count, seed=0):
+    """Cats and dogs mostly do the same things, and so do cars and buses; which of the two is drawn by chance."""
+    draw = random.Random(seed)
+    nouns, verbs = [["cat", "dog"], ["car", "bus"]], [["eats", "sleeps", "purrs"], ["stops", "parks", "brakes"]]
+    for _ in range(count):
+        kind = draw.randrange(2)
+        # One in ten does what the other kind does: GloVe learns from cells that are not zero.
+        does = verbs[kind if draw.random() < 0.9 else 1 - kind]
+        yield f"the {draw.choice(nouns[kind])} {draw.choice(does)} and {draw.choice(does)} ."
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    lines = list(_sentences(600))
+    first, second = tmp_path / "part-0.txt", tmp_path / "part-1.txt.xz"
+    first.write_text("\n".join(lines[:300]) + "\n", encoding="utf-8")
+    second.write_bytes(lzma.compress(("\n".join(lines[300:]) + "\n").encode()))
+    return [first, second]
+
+
+def _cosine(vectors, words, left, right):
+    a, b = vectors[words.index(left)], vectors[words.index(right)]
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+@pytest.mark.parametrize("chunk", [10, 10_000])
+def test_counts_equal_a_plain_count(tmp_path, chunk):
+    draw = random.Random(1)
+    lines = [[draw.choice("abcdefgh") for _ in range(draw.randint(0, 15))] for _ in range(60)]
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join(map(" ".join, lines)), encoding="utf-8")
+    words = list("abcdef")  # g and h are unknown: they are taken out before distances are measured
+    expected = defaultdict(float)
+    for line in lines:
+        known = [word for word in line if word in words]
+        for here, word in enumerate(known):
+            for there, other in enumerate(known):
+                if here != there and abs(here - there) <= 3:
+                    expected[word, other] += 1 / abs(here - there)
+    counts = cooccurrence([path], words, window=3, chunk=chunk).toarray()
+    assert counts.dtype == np.float32
+    for row, word in enumerate(words):
+        for column, other in enumerate(words):
+            assert counts[row, column] == pytest.approx(expected[word, other], rel=1e-6)
+
+
+def test_the_vocabulary_is_the_most_frequent_words_case_kept(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("b b a a The the the 7 7 7 7\n", encoding="utf-8")
+    assert vocabulary([path], size=4, min_count=1) == (["7", "a", "b", "the"], 11)
+    assert vocabulary([path], size=9, min_count=3) == (["7"], 11)
+
+
+def test_the_loss_falls_and_like_words_are_near_and_the_seed_decides(corpus):
+    words, _ = vocabulary(corpus, size=100, min_count=1)
+    counts = cooccurrence(corpus, words, window=10)
+    vectors, losses = train_glove(counts, **SETTINGS, epochs=60)
+    assert vectors.shape == (len(words), 8)
+    assert losses[-1] < losses[0] / 3
+    assert _cosine(vectors, words, "cat", "dog") > _cosine(vectors, words, "cat", "car") + 0.3
+    assert _cosine(vectors, words, "stops", "parks") > _cosine(vectors, words, "stops", "eats") + 0.3
+    again, _ = train_glove(counts, **SETTINGS, epochs=60)
+    assert np.array_equal(vectors, again)
+    other, _ = train_glove(counts, **SETTINGS | {"seed": 1}, epochs=60)
+    assert not np.array_equal(vectors, other)
+
+
+def test_one_step_is_the_gradient_of_the_objective(corpus):
+    """One batch of all cells: the change of the tables against a plain double-precision gradient."""
+    words, _ = vocabulary(corpus, size=100, min_count=1)
+    counts = cooccurrence(corpus, words, window=2)
+    settings = SETTINGS | {"batch": 10**6, "x_max": 50}
+    start, _ = train_glove(counts, **settings, epochs=0)
+    after, losses = train_glove(counts, **settings, epochs=1)
+
+    size, dim = len(words), 8
+    draw = np.random.default_rng(0)  # the same first draws as the trainer's
+    left, right = ((draw.random((size, dim + 2), dtype=np.float32) - 0.5).astype(float) / dim for _ in range(2))
+    assert np.allclose(start, (left + right)[:, :dim], atol=1e-7)
+    error, loss = np.zeros((size, size)), 0.0
+    for i, j in zip(*counts.nonzero(), strict=True):
+        value = float(counts[i, j])
+        difference = left[i, :dim] @ right[j, :dim] + left[i, dim] + right[j, dim + 1] - np.log(value)
+        error[i, j] = min(1, (value / 50) ** 0.75) * difference
+        loss += 0.5 * error[i, j] * difference
+    steps = [0.2 * gradient for gradient in (error @ right[:, :dim], error.T @ left[:, :dim])]
+    moved = left[:, :dim] + right[:, :dim] - sum(step / np.sqrt(1 + step**2) for step in steps)
+    assert np.allclose(after, moved, atol=1e-5)
+    assert losses[0] == pytest.approx(loss / counts.nnz, rel=1e-5)
+
+
+def test_the_command_writes_half_precision_and_text_and_says_what_it_did(corpus, tmp_path, capsys):
+    pattern = f"corpus={corpus[0].parent}/part-*"
+    small = ["dim=8", "epochs=3", "min_count=1", "licence=mine"]
+    for name in ("v.safetensors", "v.txt.gz"):
+        assert main(["pretrain-static", pattern, f"out={tmp_path / name}", *small]) == 0
+    summary = capsys.readouterr().out.splitlines()
+    assert len(summary) == 2
+    assert "tokens 3,600, vocabulary 13" in summary[0]
+    words, vectors, metadata = read_compact(tmp_path / "v.safetensors")
+    assert metadata["corpus"] == ["part-0.txt", "part-1.txt.xz"]
+    assert (metadata["tokens"], metadata["licence"], metadata["epochs"]) == (3600, "mine", 3)
+    whole = (tmp_path / "v.safetensors").read_bytes()
+    assert main(["pretrain-static", pattern, f"out={tmp_path / 'v.safetensors'}", *small]) == 0
+    assert (tmp_path / "v.safetensors").read_bytes() == whole
+    text = load_static(str(tmp_path / "v.txt.gz"))
+    assert text.words == words
+    assert np.allclose(text.vectors, vectors, atol=1e-3)
+    counts = cooccurrence(corpus, words, window=10)
+    trained, _ = train_glove(counts, **SETTINGS | {"batch": 250_000}, epochs=3)
+    assert np.array_equal(vectors, trained.astype(np.float16).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (b"a b\n" * 9, ["corpus=nowhere/*.txt"], "corpus=nowhere/*.txt: no file matches"),
+        (b"a b\n" * 9, ["out=v.bin"], "out=v.bin: must end in .safetensors"),
+        (b"a b\n" * 9, ["out=null"], "out is missing; write out=PATH"),
+        (b"a b\n" * 9, ["epochs=0"], "epochs=0: must be a whole number above 0"),
+        (b"a b\n" * 9, ["seed=-1"], "seed=-1: must be a whole number, 0 or more"),
+        (b"a b\n" * 9, ["alpha=x"], "alpha=x: must be a number above 0"),
+        (b"a b\n" * 2, [], "no word occurs 5 times"),
+        (b"a\n" * 9, [], "no two known words share a sentence"),
+        (b"", [], "no word occurs 5 times"),
+        (b"a b\n\xff\n", [], "corpus.txt:2: not UTF-8"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(tmp_path, monkeypatch, capsys, case):
+    content, options, message = case
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus.txt").write_bytes(content)
+    assert main(["pretrain-static", "corpus=corpus.txt", "out=v.safetensors", *options]) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert message in error
+    assert not list(tmp_path.glob("v.*"))
+
+
+def test_a_missing_file_is_a_user_error(tmp_path):
+    with pytest.raises(UserError, match="no such file"):
+        vocabulary([tmp_path / "missing.txt"], size=5, min_count=1)
