@@ -1,0 +1,86 @@
+"""The frozen biLM against figures recorded from AllenNLP 2.10.1 (tests/golden/bilm: options, weights, sentences, layers)."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_bench.encoders.elmo import ElmoEncoder
+from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.text.chars import batch_ids
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "bilm"
+CASES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
+SENTENCES = CASES["sentences"]
+TOLERANCE = 2e-5  # the recorded float32 is itself within 4.4e-6 of float64
+
+
+@pytest.fixture(scope="module")
+def encoder() -> ElmoEncoder:
+    return ElmoEncoder(weights=str(GOLDEN))
+
+
+def test_character_ids_are_the_recorded_ones():
+    recorded = np.load(GOLDEN / "expected_char_ids.npz")
+    for number, sentence in enumerate(SENTENCES):
+        np.testing.assert_array_equal(batch_ids([sentence])[0], recorded[f"s{number:02d}"])
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_stateless_layers_are_the_recorded_ones(encoder, together):
+    recorded = np.load(GOLDEN / "expected_stateless.npz")
+    calls = [SENTENCES] if together else [[sentence] for sentence in SENTENCES]
+    layers = [found for call in calls for found in encoder.encode(call, markers=True)]
+    for number, found in enumerate(layers):
+        name = f"s{number:02d}"
+        np.testing.assert_allclose(found[:, 1:-1], recorded[name], atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose(found[:, [0, -1]], recorded[f"{name}_markers"], atol=TOLERANCE, rtol=0)
+
+
+def test_stateful_layers_are_the_recorded_ones():
+    recorded = np.load(GOLDEN / "expected_stateful.npz")
+    encoder = ElmoEncoder(weights=str(GOLDEN), stateful=True)
+    for batch in CASES["batches"]:
+        for number, found in zip(batch, encoder.encode([SENTENCES[n] for n in batch]), strict=True):
+            np.testing.assert_allclose(found, recorded[f"s{number:02d}"], atol=TOLERANCE, rtol=0)
+
+
+def test_stateful_rows_outlive_a_smaller_call():
+    encoder = ElmoEncoder(weights=str(GOLDEN), stateful=True)
+    encoder.encode(SENTENCES[:4])
+    encoder.encode(SENTENCES[:1])
+    continued = encoder.encode(SENTENCES[4:8])[3]
+    again = ElmoEncoder(weights=str(GOLDEN), stateful=True)
+    again.encode(SENTENCES[:4])
+    torch.testing.assert_close(continued, again.encode(SENTENCES[4:8])[3], atol=5e-6, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["plain", "layer_norm"])
+@pytest.mark.parametrize("run", ["alone", "batch"])
+@pytest.mark.parametrize("mix", CASES["mixes"], ids=lambda mix: mix["name"])
+def test_mixes_are_the_recorded_ones(run, kind, mix):
+    recorded = np.load(GOLDEN / "expected_mix.npz")
+    encoder = ElmoEncoder(weights=str(GOLDEN), stateful=run == "batch")
+    module = ScalarMix(3, kind="fixed", scalars=mix["scalars"], layer_norm="batch" if kind == "layer_norm" else "none")
+    with torch.no_grad():
+        module.gamma.fill_(mix["gamma"])
+    for batch in CASES["batches"] if run == "batch" else [[n] for n in range(len(SENTENCES))]:
+        layers = encoder.encode([SENTENCES[n] for n in batch], markers=True)
+        padded = torch.nn.utils.rnn.pad_sequence([x.transpose(0, 1) for x in layers], batch_first=True).transpose(1, 2)
+        mask = torch.tensor([[t < x.shape[1] for t in range(padded.shape[2])] for x in layers])
+        mixed = module(padded, mask).detach()
+        for row, number in enumerate(batch):
+            found = mixed[row, 1 : len(SENTENCES[number]) + 1]
+            np.testing.assert_allclose(
+                found, recorded[f"{run}.{mix['name']}.{kind}.s{number:02d}"], atol=TOLERANCE, rtol=0
+            )
+
+
+def test_a_sentences_vectors_depend_on_nothing_else_in_the_call(encoder):
+    alone = encoder.encode([SENTENCES[10]])[0]
+    others = [SENTENCES[n % len(SENTENCES)] for n in range(63)]
+    for call in ([SENTENCES[10], *others], [*others[::-1], SENTENCES[10]]):
+        found = encoder.encode(call)[call.index(SENTENCES[10])]
+        torch.testing.assert_close(found, alone, atol=5e-6, rtol=0)
