@@ -37,6 +37,11 @@ class NerData:
             raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: {', '.join(readers)}")
         return {split: readers[options["source"]](options, split, root) for split in SPLITS}
 
+    def vocabulary(self, train: Sequence[Sentence]) -> dict[str, list[str]]:
+        """{"labels": every BIOUL tag of every type in the training data, O first}."""
+        kinds = sorted({tag[2:] for sentence in train for tag in sentence.tags if tag != "O"})
+        return {"labels": ["O", *(f"{letter}-{kind}" for kind in kinds for letter in "BIUL")]}
+
 
 def read_file(path: Path, *, columns: int) -> list[Sentence]:
     """The sentences of a CoNLL file: token in the first of `columns` columns, IOB1 or BIO tag in the last.

@@ -14,3 +14,8 @@ class Sentence:
     def texts(self) -> tuple[tuple[str, ...], ...]:
         """The tokenised texts that an encoder must see."""
         return (self.tokens,)
+
+    @property
+    def gold(self) -> tuple[str, ...]:
+        """What predictions are compared with."""
+        return self.tags

@@ -1,0 +1,54 @@
+"""A batch of tokenised texts as tensors, ready for an embedder."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from elmo_bench.text.vocabulary import Vocabulary
+
+Text = tuple[str, ...]
+
+
+@dataclass
+class TextBatch:
+    """B texts of at most T tokens; what no part of the embedder reads is None."""
+
+    mask: Tensor  # bool [B, T]
+    words: Tensor | None  # int64 [B, T], rows of the word table
+    characters: Tensor | None  # int64 [B, T, C]
+    layers: Tensor | None  # float32 [B, L, T, D], of the frozen encoder
+
+    @property
+    def lengths(self) -> Tensor:
+        """int64 [B], on the CPU."""
+        return self.mask.sum(dim=1).cpu()
+
+
+class Indexer:
+    """Texts to a TextBatch: word rows by `words`, characters by `characters`, layers by `layers`."""
+
+    def __init__(
+        self,
+        *,
+        words: Callable[[str], int] | None,
+        characters: Vocabulary | None,
+        layers: Callable[[Sequence[Text]], Tensor] | None,
+    ):
+        self.words, self.characters, self.layers = words, characters, layers
+
+    def __call__(self, texts: Sequence[Text]) -> TextBatch:
+        """Pad to the longest text; padding is 0."""
+        lengths = torch.tensor([len(text) for text in texts])
+        mask = torch.arange(int(lengths.max()))[None] < lengths[:, None]
+        words = characters = None
+        if self.words:
+            words = torch.zeros(mask.shape, dtype=torch.int64)
+            words[mask] = torch.tensor([self.words(word) for text in texts for word in text])
+        if self.characters:
+            spelt = [torch.tensor([self.characters[c] for c in word]) for text in texts for word in text]
+            padded = torch.nn.utils.rnn.pad_sequence(spelt, batch_first=True)
+            characters = torch.zeros(*mask.shape, padded.shape[1], dtype=torch.int64)
+            characters[mask] = padded
+        return TextBatch(mask, words, characters, self.layers(texts) if self.layers else None)

@@ -1,0 +1,111 @@
+"""What happens around the epochs: random state, layer weights, progress."""
+
+import random
+import time
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import Callback
+
+from elmo_bench.progress import Meter, progress
+
+
+class RandomState(Callback):
+    """Puts the state of the random generators into the checkpoint, so that a resumed run draws what it would have drawn.
+
+    The state is taken when an epoch's training ends and put back when the next begins, in every run: what happens between
+    (scoring, building loaders) then cannot make a resumed run differ.
+    """
+
+    def __init__(self) -> None:
+        self.state: dict[str, Any] = {}
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        self._take()
+
+    def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        self._take()  # Lightning validates, and saves, before it ends the epoch
+
+    def on_train_epoch_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        if self.state:
+            version, internal, gauss = self.state["python"]
+            random.setstate((version, tuple(internal), gauss))
+            torch.set_rng_state(self.state["torch"])
+            if torch.cuda.is_available():
+                torch.cuda.set_rng_state_all(self.state["cuda"])
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.state = state
+
+    def _take(self) -> None:
+        version, internal, gauss = random.getstate()
+        self.state = {"torch": torch.get_rng_state(), "python": [version, list(internal), gauss]}
+        if torch.cuda.is_available():
+            self.state["cuda"] = torch.cuda.get_rng_state_all()
+
+
+class History(Callback):
+    """Epoch by epoch: the dev score and each mix's weights; and the training time and tokens, over kills and resumptions."""
+
+    def __init__(self) -> None:
+        self.scores: list[float] = []
+        self.mixes: list[dict[str, Any]] = []
+        self.tokens, self.seconds = 0, 0.0
+
+    def on_train_epoch_start(self, trainer: pl.Trainer, module: Any) -> None:
+        self.started = time.monotonic()
+
+    def on_train_batch_end(self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        self.tokens += count_tokens(batch)
+
+    def on_validation_start(self, trainer: pl.Trainer, module: Any) -> None:
+        self.seconds += time.monotonic() - self.started
+
+    def on_validation_end(self, trainer: pl.Trainer, module: Any) -> None:
+        self.scores.append(float(module.scores["overall"][module.metric.main]))
+        mixes = module.head.embedder.mixes
+        if mixes:
+            self.mixes.append({place: mix.report() for place, mix in mixes.items()})
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"scores": self.scores, "mixes": self.mixes, "tokens": self.tokens, "seconds": self.seconds}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.scores, self.mixes = list(state["scores"]), list(state["mixes"])
+        self.tokens, self.seconds = state["tokens"], state["seconds"]
+
+
+class ShowProgress(Callback):
+    """A bar over the steps of all epochs; a line with loss and dev score after each epoch."""
+
+    def __init__(self, title: str):
+        self.title = title
+
+    def on_train_start(self, trainer: pl.Trainer, module: Any) -> None:
+        steps = int(trainer.num_training_batches) * (trainer.max_epochs or 1)
+        self.context = progress(self.title, total=steps, done=trainer.global_step)
+        self.meter: Meter = self.context.__enter__()
+
+    def on_train_batch_end(self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        self.meter.advance(count_tokens(batch), f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}")
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
+        name = module.metric.main
+        self.meter.say(
+            f"{self.title}  epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}  loss {trainer.callback_metrics['loss']:.3f}  "
+            f"dev {name} {module.scores['overall'][name]:.2f}  {self.meter.tokens_per_second:,.0f} tokens/s"
+        )
+
+    def teardown(self, trainer: pl.Trainer, module: Any, stage: str) -> None:
+        if hasattr(self, "context"):
+            self.context.__exit__(None, None, None)
+            del self.context
+
+
+def count_tokens(batch: dict[str, Any]) -> int:
+    """Words in a batch, over all its texts."""
+    return sum(int(part.mask.sum()) for part in batch.values() if hasattr(part, "mask"))

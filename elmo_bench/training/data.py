@@ -1,0 +1,95 @@
+"""Batches: examples of similar length together, a new order each epoch, the same for the same seed."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytorch_lightning as pl
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+POOL = 32  # batches whose examples are sorted by length together
+
+
+class Batcher(Sampler[list[int]]):
+    """Lists of example numbers: at most `size` examples and (padded) `tokens` tokens each, one example at least.
+
+    With a seed the order depends on the seed and the epoch alone (Lightning sets the epoch, and restores it from a
+    checkpoint); without one the examples go by length.
+    """
+
+    def __init__(self, lengths: Sequence[int], *, size: int, tokens: int, seed: int | None):
+        self.lengths, self.size, self.tokens, self.seed, self.epoch = lengths, size, tokens, seed, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = list(range(len(self.lengths)))
+        if self.seed is None:
+            yield from self._cut(sorted(order, key=lambda number: self.lengths[number]))
+            return
+        rng = random.Random(f"{self.seed} {self.epoch}")
+        rng.shuffle(order)
+        pool = POOL * self.size
+        batches = [
+            batch
+            for start in range(0, len(order), pool)
+            for batch in self._cut(sorted(order[start : start + pool], key=lambda number: self.lengths[number]))
+        ]
+        rng.shuffle(batches)
+        yield from batches
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _cut(self, order: Sequence[int]) -> Iterator[list[int]]:
+        batch: list[int] = []
+        for number in order:  # by rising length: the newest is the longest
+            if batch and (len(batch) == self.size or (len(batch) + 1) * self.lengths[number] > self.tokens):
+                yield batch
+                batch = []
+            batch.append(number)
+        if batch:
+            yield batch
+
+
+class Examples(Dataset):
+    """A split, read a batch at a time: a list of numbers gives {"numbers": the list, **collate(those examples)}."""
+
+    def __init__(self, examples: Sequence[Any], collate: Callable[[Sequence[Any]], dict[str, Any]]):
+        self.examples, self.collate = examples, collate
+
+    def __getitem__(self, numbers: list[int]) -> dict[str, Any]:
+        return {"numbers": numbers, **self.collate([self.examples[number] for number in numbers])}
+
+
+class Splits(pl.LightningDataModule):
+    """Loaders of the training and development splits; the test split has its own, asked for at the very end."""
+
+    def __init__(
+        self,
+        splits: dict[str, list[Any]],
+        collate: Callable[[Sequence[Any]], dict[str, Any]],
+        *,
+        batch: int,
+        tokens: int,
+        seed: int,
+    ):
+        super().__init__()
+        self.splits, self.collate, self.batch, self.tokens, self.seed = splits, collate, batch, tokens, seed
+
+    def loader(self, split: str, *, seed: int | None = None) -> DataLoader:
+        """Batches of a split, in random order with a seed."""
+        examples = self.splits[split]
+        lengths = [sum(map(len, example.texts)) for example in examples]
+        batcher = Batcher(lengths, size=self.batch, tokens=self.tokens, seed=seed)
+        return DataLoader(Examples(examples, self.collate), sampler=batcher, batch_size=None)
+
+    def train_dataloader(self) -> DataLoader:
+        return self.loader("train", seed=self.seed)
+
+    def val_dataloader(self) -> DataLoader:
+        return self.loader("dev")
+
+    def test_dataloader(self) -> DataLoader:
+        return self.loader("test")

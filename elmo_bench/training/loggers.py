@@ -1,0 +1,33 @@
+"""Loggers by name, built by Hydra from `conf/logger`."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
+
+
+def csv(*, work: Path, **_: Any) -> Logger:
+    """`metrics.csv` under the run's folder; a resumed run writes a folder of its own beside the first."""
+    parts = len(list(work.glob("log*")))
+    return CSVLogger(work, name="", version=f"log{parts or ''}")
+
+
+def wandb(*, work: Path, title: str, config: dict[str, Any], project: str) -> Logger:
+    """One wandb run; offline unless a key is set (`$WANDB_API_KEY` or `wandb login`) or `$WANDB_MODE` says otherwise."""
+    import wandb  # noqa: PLC0415 - costs a second, and only this logger needs it
+
+    online = bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)
+    mode = os.environ.get("WANDB_MODE", "online" if online else "offline")
+    work.mkdir(parents=True, exist_ok=True)
+    return WandbLogger(name=title, project=project, save_dir=work, config=config, mode=mode, reinit="finish_previous")
+
+
+def none(**_: Any) -> None:
+    """Nothing is logged."""
+
+
+def finish(logger: Logger | None, *, failed: bool) -> None:
+    """Close the run's log, also after a failure."""
+    if isinstance(logger, WandbLogger):
+        logger.experiment.finish(exit_code=int(failed))

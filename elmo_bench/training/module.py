@@ -1,0 +1,53 @@
+"""One Lightning module for every head."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+
+from elmo_bench.errors import UserError
+from elmo_bench.training.contracts import Head, Metric
+
+
+class HeadTraining(pl.LightningModule):
+    """Trains a head on its loss and the mixes' penalty; scores a split with the task's metric at the end of a pass."""
+
+    def __init__(
+        self, head: Head, metric: Metric, optimizer: Callable[[Any], torch.optim.Optimizer], gold: dict[str, Sequence[Any]]
+    ):
+        super().__init__()
+        self.head, self.metric, self.optimizer, self.gold = head, metric, optimizer, gold
+        self.predicted: dict[int, Any] = {}
+        self.scores: dict[str, Any] = {}  # of the last pass
+        self.seen: list[Any] = []  # its predictions
+
+    def training_step(self, batch: dict[str, Any], _index: int) -> Tensor:
+        loss = self.head.loss(batch) + self.head.embedder.regularisation()
+        if not torch.isfinite(loss):
+            raise UserError(
+                f"epoch {self.current_epoch}, step {self.global_step}: the loss is {loss.item()}; lower task.training.optimizer.lr"
+            )
+        self.log("loss", loss, batch_size=len(batch["numbers"]), on_step=False, on_epoch=True)
+        return loss
+
+    def validation_step(self, batch: dict[str, Any], _index: int) -> None:
+        self.predicted.update(zip(batch["numbers"], self.head.predict(batch), strict=True))
+
+    test_step = validation_step
+
+    def on_validation_epoch_end(self) -> None:
+        self._finish("dev")
+        self.log(f"dev_{self.metric.main}", float(self.scores["overall"][self.metric.main]))
+
+    def on_test_epoch_end(self) -> None:
+        self._finish("test")
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return self.optimizer([p for p in self.parameters() if p.requires_grad])
+
+    def _finish(self, split: str) -> None:
+        self.seen = [self.predicted[number] for number in range(len(self.gold[split]))]
+        self.predicted = {}
+        self.scores = self.metric.score(self.gold[split], self.seen)

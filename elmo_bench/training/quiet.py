@@ -1,0 +1,33 @@
+"""Silences what Lightning says to nobody in particular."""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_NOISE = (
+    r".*does not have many workers.*",  # our batches are tensors in memory: workers would only copy them
+    r".*LeafSpec.*is deprecated.*",  # Lightning 2.6 against torch 2.13
+    r".*Checkpoint directory .* exists and is not empty.*",  # a resumed run
+    r".*number of training batches.*smaller than the logging interval.*",
+    r".*`isinstance\(treespec.*",
+    r".*Starting from v1\.9\.0, `tensorboardX`.*",
+    r".*litlogger.*",
+)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Lightning's information lines and the warnings named above are not shown while the block runs."""
+    loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning.pytorch", "lightning_fabric")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        for message in _NOISE:
+            warnings.filterwarnings("ignore", message=message)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
