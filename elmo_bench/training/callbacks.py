@@ -7,6 +7,7 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.trainer.states import TrainerFn
 
 from elmo_bench.progress import Meter, progress
 
@@ -23,9 +24,6 @@ class RandomState(Callback):
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         self._take()
-
-    def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        self._take()  # Lightning validates, and saves, before it ends the epoch
 
     def on_train_epoch_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         if self.state:
@@ -49,34 +47,48 @@ class RandomState(Callback):
 
 
 class History(Callback):
-    """Epoch by epoch: the dev score and each mix's weights; and the training time and tokens, over kills and resumptions."""
+    """Epoch by epoch the dev score and each mix's weights; and what the run took, over kills and resumptions."""
 
-    def __init__(self) -> None:
+    def __init__(self, started: float) -> None:
+        self.started = started  # of this process's part, time.monotonic()
+        self.before = 0.0  # seconds of the parts before
+        self.encoding = 0.0  # seconds spent on frozen layers in this part
         self.scores: list[float] = []
         self.mixes: list[dict[str, Any]] = []
-        self.tokens, self.seconds = 0, 0.0
+        self.tokens, self.seconds = 0, 0.0  # read in training steps, and their time
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run first began, the time between a kill and the resumption left out."""
+        return self.before + time.monotonic() - self.started
+
+    @property
+    def best_epoch(self) -> int:
+        """From 1; the first of equals, as Lightning's ModelCheckpoint keeps it."""
+        return self.scores.index(max(self.scores)) + 1
 
     def on_train_epoch_start(self, trainer: pl.Trainer, module: Any) -> None:
-        self.started = time.monotonic()
+        self.epoch_started = time.monotonic()
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         self.tokens += count_tokens(batch)
 
     def on_validation_start(self, trainer: pl.Trainer, module: Any) -> None:
-        self.seconds += time.monotonic() - self.started
+        if trainer.state.fn == TrainerFn.FITTING:
+            self.seconds += time.monotonic() - self.epoch_started
 
-    def on_validation_end(self, trainer: pl.Trainer, module: Any) -> None:
+    def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
         self.scores.append(float(module.scores["overall"][module.metric.main]))
         mixes = module.head.embedder.mixes
         if mixes:
             self.mixes.append({place: mix.report() for place, mix in mixes.items()})
 
     def state_dict(self) -> dict[str, Any]:
-        return {"scores": self.scores, "mixes": self.mixes, "tokens": self.tokens, "seconds": self.seconds}
+        kept = {name: getattr(self, name) for name in ("scores", "mixes", "tokens", "seconds")}
+        return {**kept, "before": self.elapsed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.scores, self.mixes = list(state["scores"]), list(state["mixes"])
-        self.tokens, self.seconds = state["tokens"], state["seconds"]
+        vars(self).update(state)
 
 
 class ShowProgress(Callback):

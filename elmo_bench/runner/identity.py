@@ -1,0 +1,73 @@
+"""What of a config makes the run: settings and contents (rule 1 of the design)."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from elmo_bench.ledger import Identity
+from elmo_bench.runner.parts import Frozen, Splits
+
+# What cannot change a score, or is told by a checksum instead of by its name.
+_NOT_SETTINGS = ("name", "version", "data", "metric", "sizes", "place", "mix", "vectors")
+_ELSEWHERE = ("seed", "task", "encoder", "suite", "data.root", "ledger", "overwrite", "predictions", "trainer.threads")
+_ELSEWHERE_GROUPS = ("store", "logger", "hydra")
+
+
+def fingerprint(splits: Splits) -> str:
+    """SHA-256 of all that the examples hold, whatever file they came from."""
+    digest = hashlib.sha256()
+    for name in sorted(splits):
+        digest.update(f"{name} {len(splits[name])}\n".encode())
+        for example in splits[name]:
+            digest.update(repr(example).encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()
+
+
+def portable(config: DictConfig) -> dict[str, Any]:
+    """The config as plain data without the paths of this machine: a path of weights or vectors is its last name."""
+    plain: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+    plain.pop("ledger")
+    plain["data"].pop("root")
+    return _names_only(plain)
+
+
+def identity(config: DictConfig, frozen: Frozen, splits: Splits) -> Identity:
+    """Settings that the user chose and contents that stood behind the names."""
+    plain = portable(config)
+    settings: dict[str, Any] = {
+        "task": {key: value for key, value in plain["task"].items() if key not in _NOT_SETTINGS},
+        "encoder": {key: value for key, value in plain["encoder"].items() if key != "name"},
+        "size": plain["size"]["name"],
+        "precision": plain["trainer"]["precision"],
+        "data": plain["data"],
+    }
+    if settings["encoder"]["contextual"]:
+        settings["encoder"]["contextual"].pop("device", None)
+        settings |= {"mix": plain["mix"], "place": plain["place"]}
+    if settings["encoder"]["words"] == "static":
+        settings["vectors"] = plain["vectors"]
+    contents = {"task_version": plain["task"]["version"], "data": fingerprint(splits), **frozen.checksums}
+    return Identity(settings=settings, contents=contents)
+
+
+def overrides_of(given: list[str]) -> list[str]:
+    """The user's overrides that make this run another than the plain one of its task, encoder and suite."""
+    plain = [override.lstrip("+~") for override in given]
+    return sorted(
+        _name_only(override)
+        for override in plain
+        if (key := override.partition("=")[0]) not in _ELSEWHERE and key.split(".")[0] not in _ELSEWHERE_GROUPS
+    )
+
+
+def _names_only(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: Path(item).name if key in ("weights", "vectors") and isinstance(item, str) else _names_only(item) for key, item in value.items()}
+    return value
+
+
+def _name_only(override: str) -> str:
+    key, _, value = override.partition("=")
+    return f"{key}={Path(value).name}" if key in ("encoder.weights", "encoder.vectors") else override

@@ -1,0 +1,222 @@
+"""One run: config in, record out."""
+
+import json
+import resource
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import hydra
+import pytorch_lightning as pl
+import torch
+from omegaconf import DictConfig, OmegaConf
+from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+from safetensors.torch import save
+
+from elmo_bench import ledger
+from elmo_bench.encoders.features import LayerStore
+from elmo_bench.errors import UserError
+from elmo_bench.files import atomic_write
+from elmo_bench.ledger import Record, RunPaths
+from elmo_bench.progress import console
+from elmo_bench.runner.identity import identity, overrides_of, portable
+from elmo_bench.runner.parts import Frozen, build_embedder, build_indexer, load_frozen, read_data
+from elmo_bench.training import loggers
+from elmo_bench.training.callbacks import History, RandomState, ShowProgress
+from elmo_bench.training.data import Splits
+from elmo_bench.training.module import HeadTraining
+from elmo_bench.training.quiet import quiet
+
+PACKAGES = (
+    "elmo-bench", "torch", "pytorch-lightning", "pytorch-crf", "datasets", "seqeval", "hydra-core", "wandb", "safetensors",
+    "h5py", "numpy", "scipy",
+)  # fmt: skip
+
+
+def run(config: DictConfig, overrides: Sequence[str] = ()) -> tuple[Record, bool]:
+    """The record of this config, and whether it was in the ledger already.
+
+    Raises UserError for bad input, HeldElsewhere where another process works on the run, and whatever made it fail; a
+    failure leaves a failure file beside the place of the record.
+    """
+    if config.trainer.device == "cuda" and not torch.cuda.is_available():
+        raise UserError("trainer=gpu: no CUDA device here; use trainer=cpu")
+    data = hydra.utils.instantiate(config.task.data)
+    splits = read_data(config, data)
+    frozen = load_frozen(config, splits)
+    who = identity(config, frozen, splits)
+    paths = RunPaths(
+        Path(config.ledger), config.suite.name, config.task.name, config.encoder.name, ledger.run_hash(who), config.seed
+    )
+    if paths.record.exists() and not config.overwrite:
+        return ledger.read_record(paths.record), True
+    with ledger.run_lock(paths), quiet():
+        if paths.record.exists() and not config.overwrite:  # finished by the process that held the lock
+            return ledger.read_record(paths.record), True
+        try:
+            return _Run(config, list(overrides), data, splits, frozen, who, paths).record(), False
+        except Exception:
+            ledger.write_failure(paths, portable(config), traceback.format_exc())
+            raise
+
+
+class _Run:
+    """The straight list: seed, embedder and head, loaders, callbacks, trainer, fit, score, record."""
+
+    def __init__(
+        self, config: DictConfig, overrides: list[str], data: Any, splits: dict, frozen: Frozen, who: Any, paths: RunPaths
+    ):
+        self.config, self.overrides, self.splits, self.frozen, self.who, self.paths = config, overrides, splits, frozen, who, paths
+        self.started = time.monotonic()
+        torch.set_num_threads(config.trainer.threads or torch.get_num_threads())
+        pl.seed_everything(config.seed, verbose=False)
+        self.metric = hydra.utils.instantiate(config.task.metric)
+        self.vocabulary = data.vocabulary(splits["train"])
+        embedder = build_embedder(config, frozen, splits["train"])
+        self.head = hydra.utils.instantiate(config.task.head)(embedder, **self.vocabulary)
+        self.store = LayerStore(frozen.encoder, **config.store) if frozen.encoder else None
+        self.index = build_indexer(embedder, self.store)
+        training = config.task.training
+        gold = {split: [example.gold for example in examples] for split, examples in splits.items()}
+        optimizer = hydra.utils.instantiate(training.optimizer)
+        self.module = HeadTraining(self.head, self.metric, optimizer, gold)
+        self.data = Splits(
+            splits,
+            lambda examples: self.head.collate(examples, self.index),
+            batch=training.batch,
+            tokens=training.tokens,
+            seed=config.seed,
+        )
+        self.history = History(self.started)
+
+    def record(self) -> Record:
+        """Train (or go on training), score dev and then test with the best epoch, and write the record."""
+        last = self.paths.work / "last.ckpt"
+        if self.config.overwrite and not last.exists():
+            self.paths.record.unlink(missing_ok=True)
+        self._encode("train", "dev")
+        best = self._fit(last if last.exists() else None)
+        state = torch.load(best, weights_only=True, map_location="cpu")["state_dict"]
+        self.module.load_state_dict(state)
+        dev, _ = self._score("dev")
+        self._encode("test")
+        test, outcomes = self._score("test")
+        record = self._record(dev, test, self._keep_head())
+        ledger.write_record(self.paths, record, outcomes)
+        for checkpoint in self.paths.work.glob("*.ckpt"):
+            checkpoint.unlink()
+        return record
+
+    def _encode(self, *names: str) -> None:
+        if self.store is not None:
+            before = time.monotonic()
+            self.store.fill(text for name in names for example in self.splits[name] for text in example.texts)
+            self.history.encoding += time.monotonic() - before
+
+    def _fit(self, resume: Path | None) -> Path:
+        config, work, main = self.config, self.paths.work, f"dev_{self.metric.main}"
+        title = f"{config.task.name} {config.encoder.name} seed {config.seed}"
+        if resume:
+            console.print(f"{title}: going on from {resume}", highlight=False)
+        logger = hydra.utils.instantiate(config.logger)(work=work, title=title, config=portable(config))
+        checkpoint = ModelCheckpoint(
+            dirpath=work, filename="best", monitor=main, mode="max", save_last=True,
+            save_on_train_epoch_end=True, enable_version_counter=False,
+        )  # fmt: skip
+        trainer = self.trainer = pl.Trainer(
+            accelerator=config.trainer.accelerator,
+            devices=1,
+            precision=config.trainer.precision,
+            max_epochs=config.task.training.epochs,
+            gradient_clip_val=config.task.training.clip,
+            num_sanity_val_steps=0,
+            callbacks=[
+                RandomState(),
+                self.history,
+                ShowProgress(title),
+                EarlyStopping(main, mode="max", patience=config.task.training.patience, check_on_train_epoch_end=True),
+                checkpoint,
+            ],
+            logger=logger or False,
+            log_every_n_steps=10,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        failed = True
+        try:
+            trainer.fit(self.module, datamodule=self.data, ckpt_path=resume, weights_only=True)
+            if trainer.interrupted:
+                raise KeyboardInterrupt
+            failed = False
+        finally:
+            loggers.finish(logger, failed=failed)
+        return work / "best.ckpt"
+
+    def _score(self, split: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        run_split = self.trainer.validate if split == "dev" else self.trainer.test
+        run_split(self.module, dataloaders=self.data.loader(split), verbose=False)
+        if self.config.predictions:
+            with atomic_write(self.paths.work / f"{split}.predictions.jsonl", "w") as handle:
+                handle.writelines(json.dumps(prediction, ensure_ascii=False) + "\n" for prediction in self.module.seen)
+        return self.module.scores, self.metric.outcomes(self.module.gold[split], self.module.seen)
+
+    def _keep_head(self) -> Path:
+        """The trained parameters with what is needed to build the head again; the encoder and its table are not in it."""
+        tensors = {name: tensor.contiguous() for name, tensor in self.head.state_dict().items()}
+        words, characters = self.head.embedder.words, self.head.embedder.characters
+        about = {
+            "vocabulary": self.vocabulary,
+            "words": getattr(getattr(words, "vocabulary", None), "items", None),
+            "characters": characters.vocabulary.items if characters is not None else None,
+            "config": portable(self.config),
+        }
+        path = self.paths.work / "head.safetensors"
+        with atomic_write(path) as handle:
+            handle.write(save(tensors, {"about": json.dumps(about)}))
+        return path
+
+    def _record(self, dev: dict[str, Any], test: dict[str, Any], head: Path) -> Record:
+        config, history = self.config, self.history
+        trainable = sum(p.numel() for p in self.head.parameters() if p.requires_grad)
+        frozen = self.frozen.encoder.parameters if self.frozen.encoder else 0
+        cuda = config.trainer.device == "cuda"
+        peak = torch.cuda.max_memory_allocated() / 2**20 if cuda else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        cost = {
+            "seconds": round(history.elapsed, 1),
+            "tokens_per_second": round(history.tokens / max(history.seconds, 1e-9), 1),
+            "peak_memory_mib": round(peak, 1),
+            **({"encode_seconds": round(history.encoding, 2)} if self.frozen.encoder else {}),
+        }
+        return Record(
+            schema=ledger.SCHEMA,
+            suite=config.suite.name,
+            task=config.task.name,
+            encoder=config.encoder.name,
+            seed=config.seed,
+            hash=self.paths.hash,
+            identity=self.who,
+            overrides=overrides_of(self.overrides),
+            config=portable(config),
+            metric=self.metric.main,
+            selected_on="dev",
+            scores={"dev": dev, "test": test},  # type: ignore[typeddict-item]
+            layer_weights=history.mixes,
+            epochs={"run": len(history.scores), "best": history.best_epoch},
+            parameters={"trainable": trainable, "frozen": frozen + getattr(self.head.embedder.words, "frozen", 0)},
+            data={
+                "fingerprint": self.who["contents"]["data"],
+                "counts": {split: len(examples) for split, examples in self.splits.items()},  # type: ignore[typeddict-item]
+            },
+            checksums=self.frozen.checksums,  # type: ignore[typeddict-item]
+            cost=cost,  # type: ignore[typeddict-item]
+            kept={"file": str(head.relative_to(self.paths.folder)), "bytes": head.stat().st_size},
+            environment={
+                **ledger.environment(PACKAGES),
+                "device": torch.cuda.get_device_name() if cuda else "cpu",
+                "threads": torch.get_num_threads(),
+                "precision": str(config.trainer.precision),
+            },  # type: ignore[typeddict-item]
+            created=ledger.now(),
+        )
