@@ -34,8 +34,8 @@ def job(config: DictConfig) -> None:
 
 def show(config: DictConfig, overrides: list[str]) -> None:
     """Run (or skip) and print the table of this task with the row of this run marked."""
-    from elmo_bench.ledger import RunPaths, read_ledger  # noqa: PLC0415 - torch comes with the next line; --help needs none
-    from elmo_bench.runner.run import run  # noqa: PLC0415
+    from elmo_bench.ledger import RunPaths, read_ledger
+    from elmo_bench.runner.run import run
 
     record, skipped = run(config, overrides)
     ledger = Path(config.ledger)

@@ -10,7 +10,10 @@ COMMANDS = {
     "score": ("elmo_bench.commands.score", "official figures of a file of predictions:  score ner FILE [--json]"),
     "report": ("elmo_bench.commands.report", "render results/README.md from the ledger"),
     "clean": ("elmo_bench.commands.clean", "remove what finished and failed runs leave behind"),
-    "pretrain": ("elmo_bench.commands.pretrain", "train a biLM on your own text:  pretrain corpus='shards/*.xz' out=my-elmo"),
+    "pretrain": (
+        "elmo_bench.commands.pretrain",
+        "train a biLM on your own text:  pretrain corpus='shards/*.xz' out=my-elmo",
+    ),
     "pretrain-static": ("elmo_bench.commands.pretrain_static", "train GloVe vectors on your own text"),
 }
 

@@ -24,7 +24,9 @@ def compose(name: str, overrides: Sequence[str] = ()) -> DictConfig:
     Raises UserError, in one line that lists the good ones, for an unknown key, group choice or malformed override.
     """
     if not (CONF / f"{name}.yaml").is_file():
-        raise UserError(f"{CONF}: no {name}.yaml here; this command runs from a clone of the project (pip install -e .)")
+        raise UserError(
+            f"{CONF}: no {name}.yaml here; this command runs from a clone of the project (pip install -e .)"
+        )
     GlobalHydra.instance().clear()
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         for override in _parse(overrides):
@@ -60,7 +62,9 @@ def _parse(overrides: Sequence[str]) -> list[Override]:
     try:
         return OverridesParser.create().parse_overrides(list(overrides))
     except OverrideParseException as error:
-        raise UserError(f"'{error.override}' is not a valid option: write key=value (quote values with spaces)") from None
+        raise UserError(
+            f"'{error.override}' is not a valid option: write key=value (quote values with spaces)"
+        ) from None
 
 
 def _swept(override: Override) -> Iterator[str]:
@@ -70,8 +74,15 @@ def _swept(override: Override) -> Iterator[str]:
 
 def _check_choices(override: Override) -> None:
     key, value = override.key_or_group, override.value()
-    if (CONF / key).is_dir() and isinstance(value, str) and value not in choices(key) and not override.is_sweep_override():
-        raise UserError(f"{key}={value}: unknown {key}; choose one of: {', '.join(choices(key))}{_guess(value, choices(key))}")
+    if (
+        (CONF / key).is_dir()
+        and isinstance(value, str)
+        and value not in choices(key)
+        and not override.is_sweep_override()
+    ):
+        raise UserError(
+            f"{key}={value}: unknown {key}; choose one of: {', '.join(choices(key))}{_guess(value, choices(key))}"
+        )
 
 
 def _explain(name: str, error: Exception) -> str:

@@ -37,7 +37,9 @@ class Meter:
             self.bar.update(self.task, completed=self.steps, info=info)
         elif time.monotonic() - self.printed > LINE_EVERY:
             self.printed = time.monotonic()
-            console.print(f"{self.title}: step {self.steps}/{self.total or '?'}  {info}  {self._remaining()}", highlight=False)
+            console.print(
+                f"{self.title}: step {self.steps}/{self.total or '?'}  {info}  {self._remaining()}", highlight=False
+            )
 
     def say(self, line: str) -> None:
         """A line that stays, above the bar."""

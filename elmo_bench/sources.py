@@ -38,9 +38,9 @@ def hub_table(repo: str, file: str, *, revision: str) -> "Dataset":
     `$HF_ENDPOINT` and the other variables of huggingface_hub hold. Raises UserError where the file cannot be had.
     """
     # Imported here: together they cost over a second, and only this function needs them.
-    import datasets  # noqa: PLC0415
-    from huggingface_hub import hf_hub_download  # noqa: PLC0415
-    from huggingface_hub.errors import HfHubHTTPError, HTTPError  # noqa: PLC0415
+    import datasets
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, HTTPError
 
     where = f"{repo}@{revision}/{file}"
     try:

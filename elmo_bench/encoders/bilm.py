@@ -121,4 +121,3 @@ class BiLM(nn.Module):
             outputs.append(x)
             last.append(state_after)
         return outputs, last
-

@@ -48,12 +48,16 @@ class LayerStore:
         new = sorted({*sentences} - self._kept.keys(), key=lambda sentence: (len(sentence), sentence))
         size = self.gigabytes([*self._kept, *new])
         if self.mode == "auto" and size > self.max_gb:
-            console.print(f"the layers take {size:.1f} GB, more than store.max_gb={self.max_gb}: computed anew each time")
+            console.print(
+                f"the layers take {size:.1f} GB, more than store.max_gb={self.max_gb}: computed anew each time"
+            )
             self.mode, self._kept = "off", {}
         if self.mode == "off":
             return
         if size > self.max_gb:
-            raise UserError(f"the layers take {size:.1f} GB, more than store.max_gb={self.max_gb}; raise it, or use store.mode=off")
+            raise UserError(
+                f"the layers take {size:.1f} GB, more than store.max_gb={self.max_gb}; raise it, or use store.mode=off"
+            )
         pools = list(_pools(new))
         with progress("encode", total=len(pools)) as meter:
             for pool in pools:

@@ -40,7 +40,9 @@ class ScalarMix(nn.Module):
         if (kind == "fixed") != (scalars is not None) or (scalars is not None and len(scalars) != layers):
             raise UserError(f"mix.scalars: mix=fixed, and no other, takes {layers} numbers, one a layer")
         start = {"last": [-math.inf] * (layers - 1) + [0.0], "first": [0.0] + [-math.inf] * (layers - 1)}
-        values = torch.tensor(list(scalars) if scalars is not None else start.get(kind, [0.0] * layers), dtype=torch.float32)
+        values = torch.tensor(
+            list(scalars) if scalars is not None else start.get(kind, [0.0] * layers), dtype=torch.float32
+        )
         self.gamma = nn.Parameter(torch.ones(()))
         self.scalars = nn.Parameter(values) if kind == "scalar" else nn.Buffer(values)
         self.trained = kind == "scalar"

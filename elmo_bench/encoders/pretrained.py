@@ -35,17 +35,23 @@ def locate(name_or_path: str) -> tuple[Path, Path]:
         folder, stem = cache_folder() / "elmo" / name_or_path, PUBLISHED[name_or_path]
         if not folder.is_dir():
             files = f"elmo_{stem}_weights.hdf5 and elmo_{stem}_options.json"
-            raise UserError(f"encoder.weights={name_or_path}: fetch {files} from {_BASE}/{stem}/ and put them in {folder}")
+            raise UserError(
+                f"encoder.weights={name_or_path}: fetch {files} from {_BASE}/{stem}/ and put them in {folder}"
+            )
     else:
         folder = MINI if name_or_path == "mini" else Path(name_or_path).expanduser()
         if not folder.is_dir():
             known = ", ".join(["mini", *PUBLISHED])
-            raise UserError(f"encoder.weights={name_or_path}: no such folder, and not one of the known weights: {known}")
+            raise UserError(
+                f"encoder.weights={name_or_path}: no such folder, and not one of the known weights: {known}"
+            )
     return _only(folder, "*options.json"), _only(folder, "*.hdf5", "*weights.safetensors")
 
 
 def _only(folder: Path, *patterns: str) -> Path:
     found = sorted(path for pattern in patterns for path in folder.glob(pattern))
     if len(found) != 1:
-        raise UserError(f"{folder}: {len(found) or 'no'} files match {' or '.join(patterns)}; exactly one is needed here")
+        raise UserError(
+            f"{folder}: {len(found) or 'no'} files match {' or '.join(patterns)}; exactly one is needed here"
+        )
     return found[0]

@@ -25,7 +25,12 @@ def _cell(gates: Tensor, c: Tensor, clip: float) -> tuple[Tensor, ...]:
 
 
 def run(
-    inputs: Tensor, weight: Tensor, projection: Tensor, state: tuple[Tensor, Tensor], sizes: list[int], clips: tuple[float, float]
+    inputs: Tensor,
+    weight: Tensor,
+    projection: Tensor,
+    state: tuple[Tensor, Tensor],
+    sizes: list[int],
+    clips: tuple[float, float],
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Input part of the gates 2TB(4H), recurrent weight 2P(4H), projection 2HP -> outputs 2TBP and the states after each row's end.
 
@@ -53,7 +58,7 @@ class Recurrence(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, inputs, weight, projection, h, c, keep, cell_clip, projection_clip):  # noqa: D102
+    def forward(ctx, inputs, weight, projection, h, c, keep, cell_clip, projection_clip):
         kind = inputs.dtype
         weight, projection = weight.to(kind), projection.to(kind)
         steps = []
@@ -74,7 +79,7 @@ class Recurrence(torch.autograd.Function):
         return torch.stack(outputs, dim=1), h.float(), c
 
     @staticmethod
-    def backward(ctx, d_outputs, _d_h, _d_c):  # noqa: D102
+    def backward(ctx, d_outputs, _d_h, _d_c):
         weight, projection = ctx.saved_tensors
         weight_t, projection_t = weight.transpose(1, 2), projection.transpose(1, 2)
         cell_clip, projection_clip = ctx.clips

@@ -61,7 +61,9 @@ def load(options: BiLMOptions, path: Path) -> BiLM:
     return bilm.eval().requires_grad_(False)
 
 
-def save_safetensors(bilm: nn.Module, path: Path, *, dtype: torch.dtype = torch.float16, metadata: dict[str, str] | None = None) -> None:
+def save_safetensors(
+    bilm: nn.Module, path: Path, *, dtype: torch.dtype = torch.float16, metadata: dict[str, str] | None = None
+) -> None:
     """Write the published data sets, in `dtype`, as one safetensors file."""
     assert isinstance(bilm, BiLM)
     arrays = {name: np.ascontiguousarray(place.to(dtype).cpu().numpy()) for name, place in places(bilm)}
@@ -75,9 +77,13 @@ def _read(path: Path) -> dict[str, np.ndarray]:
             return load_file(path)
         arrays: dict[str, np.ndarray] = {}
         with h5py.File(path, "r") as file:  # plain arrays only: nothing in the file is executed
-            file.visititems(lambda name, node: arrays.update({name: node[()]}) if isinstance(node, h5py.Dataset) else None)
+            file.visititems(
+                lambda name, node: arrays.update({name: node[()]}) if isinstance(node, h5py.Dataset) else None
+            )
         return arrays
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (OSError, SafetensorError) as error:
-        raise UserError(f"{path}: not a readable {'safetensors' if path.suffix == '.safetensors' else 'HDF5'} file ({error})") from None
+        raise UserError(
+            f"{path}: not a readable {'safetensors' if path.suffix == '.safetensors' else 'HDF5'} file ({error})"
+        ) from None

@@ -16,7 +16,9 @@ class LearnedWords(nn.Module):
         super().__init__()
         self.vocabulary = Vocabulary.of(training_words, min_count=2)
         self.table = nn.Embedding(len(self.vocabulary), dim, padding_idx=PADDING)
-        nn.init.uniform_(self.table.weight, -((3 / dim) ** 0.5), (3 / dim) ** 0.5)  # unit variance a vector, Lample et al. 2016
+        nn.init.uniform_(
+            self.table.weight, -((3 / dim) ** 0.5), (3 / dim) ** 0.5
+        )  # unit variance a vector, Lample et al. 2016
         self.table.weight.data[PADDING] = 0
         self.dim, self.frozen = dim, 0
 

@@ -19,9 +19,7 @@ class CharacterCnn(nn.Module):
         self.vocabulary = vocabulary
         self.embedding = nn.Embedding(len(vocabulary), dim, padding_idx=PADDING)
         # Padding by width - 1 lets a word shorter than the filter be seen.
-        self.convolutions = nn.ModuleList(
-            nn.Conv1d(dim, number, width, padding=width - 1) for width, number in filters
-        )
+        self.convolutions = nn.ModuleList(nn.Conv1d(dim, number, width, padding=width - 1) for width, number in filters)
         self.dim = sum(number for _, number in filters)
 
     def forward(self, characters: Tensor) -> Tensor:
@@ -30,7 +28,9 @@ class CharacterCnn(nn.Module):
         length = (characters.flatten(0, 1) != PADDING).sum(dim=1)  # BT
         pooled = []
         for convolution in self.convolutions:
-            y = torch.relu(convolution(x))  # windows from position 0; the last one that touches the word: length + width - 2
+            y = torch.relu(
+                convolution(x)
+            )  # windows from position 0; the last one that touches the word: length + width - 2
             last = length + convolution.kernel_size[0] - 1
             y = y * (torch.arange(y.shape[2], device=y.device) < last[:, None])[:, None]
             pooled.append(y.amax(dim=2))

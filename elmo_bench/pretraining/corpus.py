@@ -30,7 +30,9 @@ def count_words(shards: Iterable[Path]) -> Counter[str]:
         for sentence in sentences(shard):
             counts.update(sentence)
     if not counts:
-        raise UserError(f"{', '.join(map(str, shards))}: no sentence in the whole corpus; one tokenised sentence a line is expected")
+        raise UserError(
+            f"{', '.join(map(str, shards))}: no sentence in the whole corpus; one tokenised sentence a line is expected"
+        )
     return counts
 
 

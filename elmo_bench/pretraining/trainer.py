@@ -32,9 +32,11 @@ class Pretraining(pl.LightningModule):
         self.model, self.recipe, self.seed = model, recipe, seed
         self.states: list[tuple[Tensor, Tensor]] | None = None
 
-    def training_step(self, batch: Batch, _index: int) -> Tensor:  # noqa: D102
+    def training_step(self, batch: Batch, _index: int) -> Tensor:
         torch.manual_seed(self.seed * 1_000_003 + self.global_step)  # the draws of a step depend on nothing before it
-        ids, words, targets, keep = (torch.as_tensor(array, device=self.device) for array in (batch.ids, batch.words, batch.targets, batch.keep))
+        ids, words, targets, keep = (
+            torch.as_tensor(array, device=self.device) for array in (batch.ids, batch.words, batch.targets, batch.keep)
+        )
         steps, rows = keep.shape
         states = self.states or self.model.bilm.zero_states(rows, keep)
         top, states = self.model.features(ids, words, states, [rows] * steps, keep)
@@ -43,7 +45,7 @@ class Pretraining(pl.LightningModule):
         self.log_dict({"forward": forward.detach(), "backward": backward.detach()}, logger=True)
         return (forward + backward) / 2
 
-    def configure_optimizers(self) -> Any:  # noqa: D102
+    def configure_optimizers(self) -> Any:
         recipe = self.recipe
         optimizer = torch.optim.AdamW(
             self.parameters(), lr=recipe.learning_rate, betas=tuple(recipe.betas), weight_decay=recipe.weight_decay
@@ -54,25 +56,37 @@ class Pretraining(pl.LightningModule):
             # up, flat, and down to a twentieth: a run can be ended early by a shorter `steps` while it is flat
             return min(1, (step + 1) / recipe.warmup, max(0.05, 1 - (step - decay_from) / (recipe.steps - decay_from)))
 
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": torch.optim.lr_scheduler.LambdaLR(optimizer, rate), "interval": "step"}}
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": torch.optim.lr_scheduler.LambdaLR(optimizer, rate), "interval": "step"},
+        }
 
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:  # noqa: D102
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["states"] = self.states
 
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:  # noqa: D102
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.states = checkpoint["states"]
 
-    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:  # noqa: D102
+    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         return batch
 
 
 class Windows(IterableDataset):
     """Endless passes over the shards, cut into windows; the first `skip` windows of the stream are passed over."""
 
-    def __init__(self, shards: list[Path], vocabulary: TargetVocabulary, *, rows: int, steps: int, seed: int, skip: int):
-        self.shards, self.vocabulary, self.rows, self.steps, self.seed, self.skip = shards, vocabulary, rows, steps, seed, skip
+    def __init__(
+        self, shards: list[Path], vocabulary: TargetVocabulary, *, rows: int, steps: int, seed: int, skip: int
+    ):
+        self.shards, self.vocabulary, self.rows, self.steps, self.seed, self.skip = (
+            shards,
+            vocabulary,
+            rows,
+            steps,
+            seed,
+            skip,
+        )
 
-    def __iter__(self):  # noqa: D105
+    def __iter__(self):
         rng = random.Random(self.seed)
         stream = (sentence for _ in iter(int, 1) for sentence in shuffled(self.shards, rng))
         return islice(windows(stream, self.vocabulary, rows=self.rows, steps=self.steps), self.skip, None)
@@ -81,19 +95,21 @@ class Windows(IterableDataset):
 class Meter(Callback):
     """Progress: step, tokens/s, loss, learning rate."""
 
-    def on_train_start(self, trainer, module) -> None:  # noqa: D102
+    def on_train_start(self, trainer, module) -> None:
         self.context = progress("pretrain", total=trainer.max_steps, done=trainer.global_step)
         self.meter = self.context.__enter__()
         self.loss: float | None = None
 
-    def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx) -> None:  # noqa: D102
+    def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx) -> None:
         loss = float(outputs["loss"])
         if not math.isfinite(loss):
-            raise UserError(f"step {trainer.global_step}: the loss is {loss}; the last checkpoint is good, go on from it with a lower recipe.learning_rate")
+            raise UserError(
+                f"step {trainer.global_step}: the loss is {loss}; the last checkpoint is good, go on from it with a lower recipe.learning_rate"
+            )
         self.loss = loss if self.loss is None else 0.99 * self.loss + 0.01 * loss
         self.meter.advance(batch.tokens, f"loss {self.loss:.3f}  lr {trainer.optimizers[0].param_groups[0]['lr']:.2e}")
 
-    def teardown(self, trainer, module, stage) -> None:  # noqa: D102
+    def teardown(self, trainer, module, stage) -> None:
         if hasattr(self, "context"):
             self.context.__exit__(None, None, None)
 
@@ -102,7 +118,11 @@ def pretrain(config: DictConfig) -> Path:
     """Train by `conf/pretrain.yaml`; goes on from `<out>/last.ckpt` where there is one. Returns the folder of the weights."""
     torch.set_num_threads(config.threads or torch.get_num_threads())
     out, recipe = Path(config.out), config.recipe
-    shards = sorted(Path(path) for pattern in ([config.corpus] if isinstance(config.corpus, str) else config.corpus) for path in glob.glob(pattern))
+    shards = sorted(
+        Path(path)
+        for pattern in ([config.corpus] if isinstance(config.corpus, str) else config.corpus)
+        for path in glob.glob(pattern)
+    )
     if not shards:
         raise UserError(f"corpus={config.corpus}: no file matches; give files or a glob in quotes")
     options = BiLMOptions.from_json(config.shape)
@@ -120,7 +140,10 @@ def pretrain(config: DictConfig) -> Path:
         devices=1,
         precision=recipe.precision,
         gradient_clip_val=recipe.clip,
-        callbacks=[Meter(), ModelCheckpoint(dirpath=out, filename="step", save_last=True, every_n_train_steps=config.checkpoint_every)],
+        callbacks=[
+            Meter(),
+            ModelCheckpoint(dirpath=out, filename="step", save_last=True, every_n_train_steps=config.checkpoint_every),
+        ],
         logger=pl.loggers.CSVLogger(out, name="", version="curves"),
         log_every_n_steps=50,
         enable_progress_bar=False,
@@ -128,7 +151,11 @@ def pretrain(config: DictConfig) -> Path:
     )
     module = Pretraining(model, recipe, config.seed)
     trainer.fit(module, DataLoader(data, batch_size=None), ckpt_path=last if done else None, weights_only=True)
-    save_weights(model, out, metadata={"steps": str(trainer.global_step), "tokens": str(trainer.global_step * recipe.rows * recipe.window)})
+    save_weights(
+        model,
+        out,
+        metadata={"steps": str(trainer.global_step), "tokens": str(trainer.global_step * recipe.rows * recipe.window)},
+    )
     return out
 
 
@@ -140,7 +167,9 @@ def save_weights(model: LanguageModel, out: Path, *, metadata: dict[str, str]) -
     from safetensors.torch import save
 
     with atomic_write(out / "softmax.safetensors") as handle:
-        handle.write(save({name: value.detach().half().contiguous() for name, value in model.softmax.named_parameters()}))
+        handle.write(
+            save({name: value.detach().half().contiguous() for name, value in model.softmax.named_parameters()})
+        )
 
 
 def _vocabulary(shards: list[Path], size: int, path: Path) -> TargetVocabulary:

@@ -64,7 +64,10 @@ def overrides_of(given: list[str]) -> list[str]:
 
 def _names_only(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: Path(item).name if key in ("weights", "vectors") and isinstance(item, str) else _names_only(item) for key, item in value.items()}
+        return {
+            key: Path(item).name if key in ("weights", "vectors") and isinstance(item, str) else _names_only(item)
+            for key, item in value.items()
+        }
     return value
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import hydra
 import pytorch_lightning as pl
 import torch
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from safetensors.torch import save
 
@@ -66,9 +66,23 @@ class _Run:
     """The straight list: seed, embedder and head, loaders, callbacks, trainer, fit, score, record."""
 
     def __init__(
-        self, config: DictConfig, overrides: list[str], data: Any, splits: dict, frozen: Frozen, who: Any, paths: RunPaths
+        self,
+        config: DictConfig,
+        overrides: list[str],
+        data: Any,
+        splits: dict,
+        frozen: Frozen,
+        who: Any,
+        paths: RunPaths,
     ):
-        self.config, self.overrides, self.splits, self.frozen, self.who, self.paths = config, overrides, splits, frozen, who, paths
+        self.config, self.overrides, self.splits, self.frozen, self.who, self.paths = (
+            config,
+            overrides,
+            splits,
+            frozen,
+            who,
+            paths,
+        )
         self.started = time.monotonic()
         torch.set_num_threads(config.trainer.threads or torch.get_num_threads())
         pl.seed_everything(config.seed, verbose=False)
@@ -182,7 +196,11 @@ class _Run:
         trainable = sum(p.numel() for p in self.head.parameters() if p.requires_grad)
         frozen = self.frozen.encoder.parameters if self.frozen.encoder else 0
         cuda = config.trainer.device == "cuda"
-        peak = torch.cuda.max_memory_allocated() / 2**20 if cuda else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        peak = (
+            torch.cuda.max_memory_allocated() / 2**20
+            if cuda
+            else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        )
         cost = {
             "seconds": round(history.elapsed, 1),
             "tokens_per_second": round(history.tokens / max(history.seconds, 1e-9), 1),

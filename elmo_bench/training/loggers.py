@@ -15,7 +15,7 @@ def csv(*, work: Path, **_: Any) -> Logger:
 
 def wandb(*, work: Path, title: str, config: dict[str, Any], project: str) -> Logger:
     """One wandb run; offline unless a key is set (`$WANDB_API_KEY` or `wandb login`) or `$WANDB_MODE` says otherwise."""
-    import wandb  # noqa: PLC0415 - costs a second, and only this logger needs it
+    import wandb
 
     online = bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)
     mode = os.environ.get("WANDB_MODE", "online" if online else "offline")

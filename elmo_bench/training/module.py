@@ -15,7 +15,11 @@ class HeadTraining(pl.LightningModule):
     """Trains a head on its loss and the mixes' penalty; scores a split with the task's metric at the end of a pass."""
 
     def __init__(
-        self, head: Head, metric: Metric, optimizer: Callable[[Any], torch.optim.Optimizer], gold: dict[str, Sequence[Any]]
+        self,
+        head: Head,
+        metric: Metric,
+        optimizer: Callable[[Any], torch.optim.Optimizer],
+        gold: dict[str, Sequence[Any]],
     ):
         super().__init__()
         self.head, self.metric, self.optimizer, self.gold = head, metric, optimizer, gold
