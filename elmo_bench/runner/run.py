@@ -1,6 +1,7 @@
 """One run: config in, record out."""
 
 import json
+import pickle
 import resource
 import time
 import traceback
@@ -108,8 +109,6 @@ class _Run:
     def record(self) -> Record:
         """Train (or go on training), score dev and then test with the best epoch, and write the record."""
         last = self.paths.work / "last.ckpt"
-        if self.config.overwrite and not last.exists():
-            self.paths.record.unlink(missing_ok=True)
         self._encode("train", "dev")
         best = self._fit(last if last.exists() else None)
         state = torch.load(best, weights_only=True, map_location="cpu")["state_dict"]
@@ -132,13 +131,19 @@ class _Run:
     def _fit(self, resume: Path | None) -> Path:
         config, work, main = self.config, self.paths.work, f"dev_{self.metric.main}"
         title = f"{config.task.name} {config.encoder.name} seed {config.seed}"
-        if resume:
-            console.print(f"{title}: going on from {resume}", highlight=False)
-        logger = hydra.utils.instantiate(config.logger)(work=work, title=title, config=portable(config))
+        patience = EarlyStopping(
+            main, mode="max", patience=config.task.training.patience, check_on_train_epoch_end=True
+        )
         checkpoint = ModelCheckpoint(
-            dirpath=work, filename="best", monitor=main, mode="max", save_last=True,
-            save_on_train_epoch_end=True, enable_version_counter=False,
-        )  # fmt: skip
+            dirpath=work,
+            filename="best",
+            monitor=main,
+            mode="max",
+            save_last=True,
+            save_on_train_epoch_end=True,
+            enable_version_counter=False,
+        )
+        logger = hydra.utils.instantiate(config.logger)(work=work, title=title, config=portable(config))
         trainer = self.trainer = pl.Trainer(
             accelerator=config.trainer.accelerator,
             devices=1,
@@ -146,13 +151,7 @@ class _Run:
             max_epochs=config.task.training.epochs,
             gradient_clip_val=config.task.training.clip,
             num_sanity_val_steps=0,
-            callbacks=[
-                RandomState(),
-                self.history,
-                ShowProgress(title),
-                EarlyStopping(main, mode="max", patience=config.task.training.patience, check_on_train_epoch_end=True),
-                checkpoint,
-            ],
+            callbacks=[RandomState(), self.history, ShowProgress(title), patience, checkpoint],
             logger=logger or False,
             log_every_n_steps=10,
             enable_progress_bar=False,
@@ -160,13 +159,24 @@ class _Run:
         )
         failed = True
         try:
-            trainer.fit(self.module, datamodule=self.data, ckpt_path=resume, weights_only=True)
-            if trainer.interrupted:
-                raise KeyboardInterrupt
+            if not (resume and self._was_trained(resume, patience, title)):
+                trainer.fit(self.module, datamodule=self.data, ckpt_path=resume, weights_only=True)
             failed = False
         finally:
             loggers.finish(logger, failed=failed)
         return work / "best.ckpt"
+
+    def _was_trained(self, last: Path, patience: EarlyStopping, title: str) -> bool:
+        """Whether the run was killed after its last epoch, so that only the scores are missing."""
+        try:
+            callbacks = torch.load(last, weights_only=True, map_location="cpu")["callbacks"]
+        except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+            raise UserError(f"{last}: damaged ({error}); remove it, and the run starts anew") from None
+        self.history.load_state_dict(callbacks[self.history.state_key])
+        done = len(self.history.scores)
+        console.print(f"{title}: going on after epoch {done}, from {last}", highlight=False)
+        stopped = callbacks[patience.state_key]["wait_count"] >= patience.patience
+        return stopped or done >= self.config.task.training.epochs
 
     def _score(self, split: str) -> tuple[dict[str, Any], dict[str, Any]]:
         run_split = self.trainer.validate if split == "dev" else self.trainer.test

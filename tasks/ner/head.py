@@ -26,7 +26,7 @@ class BiLstmCrf(nn.Module):
         super().__init__()
         self.embedder, self.labels = embedder, list(labels)
         self.dropout = VariationalDropout(dropout)
-        sizes = [embedder.dim, *(2 * units for units in hidden)]
+        sizes = [embedder.dim, 2 * hidden[0] + embedder.output_dim, *(2 * units for units in hidden[1:])]
         self.lstms = nn.ModuleList(BiLstm(size, units) for size, units in zip(sizes, hidden, strict=False))
         self.scores = nn.Linear(sizes[-1], len(self.labels))
         self.crf = ConstrainedCrf(*allowed_transitions(self.labels, "BIOUL"))
@@ -43,8 +43,10 @@ class BiLstmCrf(nn.Module):
         """Tag scores [B, T, K]."""
         text = batch["text"]
         x = self.embedder(text)  # BT(dim)
-        for lstm in self.lstms:
+        for layer, lstm in enumerate(self.lstms):
             x = lstm(self.dropout(x), text.lengths)  # BT(2H)
+            if layer == 0:
+                x = torch.cat([x, self.embedder.output(text)], dim=2)  # place=output, place=both
         return self.scores(x)
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
