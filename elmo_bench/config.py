@@ -1,4 +1,4 @@
-"""Composing a configuration from `conf/`, with errors that name the good choices in one line."""
+"""Composing a configuration, with errors that name the good choices in one line."""
 
 import difflib
 import re
@@ -11,32 +11,35 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from elmo_bench.errors import UserError
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
 
-def compose(name: str, overrides: Sequence[str] = ()) -> DictConfig:
-    """The config `conf/<name>.yaml` with `key=value` overrides, every interpolation resolvable.
+def compose(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) -> DictConfig:
+    """The config `<folder>/<name>.yaml` with `key=value` overrides, nothing missing, every interpolation resolvable.
 
     Raises UserError, in one line that lists the good ones, for an unknown key, group choice or malformed override.
     """
-    if not (CONF / f"{name}.yaml").is_file():
-        raise UserError(
-            f"{CONF}: no {name}.yaml here; this command runs from a clone of the project (pip install -e .)"
-        )
+    if not (folder / f"{name}.yaml").is_file():
+        raise UserError(f"{folder}: no {name}.yaml here; this runs from a clone of the project (pip install -e .)")
+    parsed = _parse(overrides)
     GlobalHydra.instance().clear()
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        for override in _parse(overrides):
-            _check_choices(override)
+    with hydra.initialize_config_dir(str(folder), version_base="1.3"):
+        for override in parsed:
+            _check_choice(override, folder)
         try:
             config = hydra.compose(name, list(overrides))
         except (HydraException, OmegaConfBaseException) as error:
-            raise UserError(_explain(name, error)) from None
+            chosen = [override.input_line for override in parsed if _is_group(override, folder)]
+            raise UserError(_explain(name, error, hydra.compose(name, chosen))) from None
     try:
-        OmegaConf.to_container(config, resolve=True)
+        OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except MissingMandatoryValue as error:
+        key = str(error.full_key)
+        raise UserError(f"{name}: {key} has no value; give {key}=…") from None
     except OmegaConfBaseException as error:
         raise UserError(f"{name}: {_first_line(error)}") from None
     return config
@@ -46,16 +49,17 @@ def check(name: str, overrides: Sequence[str]) -> None:
     """Compose every value of every swept override once, so that a misspelt one ends before the first run starts."""
     parsed = _parse(overrides)
     plain = [override.input_line for override in parsed if not override.is_sweep_override()]
-    first = [next(iter(_swept(override))) for override in parsed if override.is_sweep_override()]
+    swept = [list(_values(override)) for override in parsed if override.is_sweep_override()]
+    first = [values[0] for values in swept]
     compose(name, plain + first)
-    for index, override in enumerate(override for override in parsed if override.is_sweep_override()):
-        for value in list(_swept(override))[1:]:
-            compose(name, plain + first[:index] + [value] + first[index + 1 :])
+    for place, values in enumerate(swept):
+        for value in values[1:]:
+            compose(name, plain + first[:place] + [value] + first[place + 1 :])
 
 
-def choices(group: str) -> list[str]:
-    """The names that a config group offers: the yaml files of `conf/<group>`."""
-    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+def choices(group: str, folder: Path = CONF) -> list[str]:
+    """The names that a config group offers: the yaml files of `<folder>/<group>`."""
+    return sorted(path.stem for path in (folder / group).glob("*.yaml"))
 
 
 def _parse(overrides: Sequence[str]) -> list[Override]:
@@ -67,42 +71,37 @@ def _parse(overrides: Sequence[str]) -> list[Override]:
         ) from None
 
 
-def _swept(override: Override) -> Iterator[str]:
+def _values(override: Override) -> Iterator[str]:
     for value in override.sweep_string_iterator():
         yield f"{override.get_key_element()}={value}"
 
 
-def _check_choices(override: Override) -> None:
-    key, value = override.key_or_group, override.value()
-    if (
-        (CONF / key).is_dir()
-        and isinstance(value, str)
-        and value not in choices(key)
-        and not override.is_sweep_override()
-    ):
-        raise UserError(
-            f"{key}={value}: unknown {key}; choose one of: {', '.join(choices(key))}{_guess(value, choices(key))}"
-        )
+def _is_group(override: Override, folder: Path) -> bool:
+    return (folder / override.key_or_group).is_dir()
 
 
-def _explain(name: str, error: Exception) -> str:
-    """One line for an unknown key: the keys that stand at that place."""
+def _check_choice(override: Override, folder: Path) -> None:
+    group, value = override.key_or_group, override.value()
+    known = choices(group, folder)
+    if _is_group(override, folder) and isinstance(value, str) and value not in known:
+        raise UserError(f"{group}={value}: unknown {group}; choose one of: {', '.join(known)}{_guess(value, known)}")
+
+
+def _explain(name: str, error: Exception, config: DictConfig) -> str:
+    """One line for an unknown key: the keys that stand at that place in the config without it."""
     found = re.search(r"Could not override '([\w.@/]+)'", str(error))
     if not found:
         return f"{name}: {_first_line(error)}"
     key = found.group(1)
-    config = hydra.compose(name)
     *parents, last = key.split(".")
-    node, known_path = config, []
+    node, path = config, []
     for part in parents:
-        if not isinstance(node, DictConfig) or part not in node:
+        if not isinstance(node, DictConfig) or not isinstance(node.get(part), DictConfig):
             last = part
             break
-        node, known_path = node[part], [*known_path, part]
-    known = [str(k) for k in node] if isinstance(node, DictConfig) else []
-    known += [] if known_path else [path.name for path in CONF.iterdir() if path.is_dir() and path.name not in known]
-    known = sorted(set(known))
-    place = f"'{'.'.join(known_path)}' has" if known_path else "the options are"
+        node, path = node[part], [*path, part]
+    known = sorted(str(other) for other in node)
+    place = f"'{'.'.join(path)}' has" if path else "the options are"
     return f"unknown option '{key}'{_guess(last, known)}; {place}: {', '.join(known)}"
 
 

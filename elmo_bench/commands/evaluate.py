@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 from elmo_bench.config import compose
+from elmo_bench.pretraining import CONF
 
 
 def main(arguments: list[str]) -> int:
-    """Compose conf/evaluate.yaml with key=value options and print the figures as JSON."""
-    config = compose("evaluate", arguments)
+    """Compose elmo_bench/pretraining/conf/evaluate.yaml with key=value options and print the figures as JSON."""
+    config = compose("evaluate", arguments, folder=CONF)
     from elmo_bench.pretraining.perplexity import load_language_model, perplexity
 
     model, vocabulary = load_language_model(Path(config.weights))

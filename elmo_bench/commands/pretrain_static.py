@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from elmo_bench.config import compose
+from elmo_bench.pretraining import CONF
 from elmo_bench.encoders.vector_files import write_compact, write_text
 from elmo_bench.errors import UserError
 from elmo_bench.pretraining.cooccurrence import cooccurrence, vocabulary
@@ -20,7 +21,7 @@ TRAINING = ("dim", "x_max", "alpha", "learning_rate", "epochs", "batch", "seed")
 
 def main(arguments: list[str]) -> int:
     """Count, train, write, and print one line with what was done; 0."""
-    config = compose("pretrain-static", arguments)
+    config = compose("pretrain-static", arguments, folder=CONF)
     files, out = _check(config)
     started = time.monotonic()
     words, vectors, figures = _train(config, files)

@@ -115,7 +115,7 @@ class Meter(Callback):
 
 
 def pretrain(config: DictConfig) -> Path:
-    """Train by `conf/pretrain.yaml`; goes on from `<out>/last.ckpt` where there is one. Returns the folder of the weights."""
+    """Train by `conf/pretrain.yaml` beside this file; goes on from `<out>/last.ckpt` where there is one. Returns the folder of the weights."""
     torch.set_num_threads(config.threads or torch.get_num_threads())
     out, recipe = Path(config.out), config.recipe
     shards = sorted(
