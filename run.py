@@ -1,6 +1,7 @@
 """The main job: `python run.py task=ner encoder=elmo`; `-m` for sweeps; `--help` for every option."""
 
 import sys
+import traceback
 from pathlib import Path
 
 import hydra
@@ -10,48 +11,48 @@ from omegaconf import DictConfig
 
 from elmo_bench.config import check
 from elmo_bench.errors import UserError
+from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_ledger
 from elmo_bench.reporting.tables import task_table
 
-failures: list[tuple[str, int]] = []  # (what failed, exit code) of this process's runs
+finished: list[tuple[Path, Record]] = []  # (ledger, record) of this process's runs
+failures: list[tuple[str, int]] = []  # (what failed, exit code): 2 bad input, 1 anything else
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
 def job(config: DictConfig) -> None:
     """One run; in a sweep a failed run is noted and the next one starts."""
     overrides = list(HydraConfig.get().overrides.task)
-    title = " ".join(overrides) or "default run"
+    title = f"{' '.join(overrides)}: " if HydraConfig.get().mode == RunMode.MULTIRUN else ""
     try:
-        show(config, overrides)
+        from elmo_bench.runner.run import run  # brings torch: --help and misspelt options need none
+
+        record, skipped = run(config, overrides)
+        finished.append((Path(config.ledger), record))
+        main = record["metric"]
+        dev, test = (record["scores"][split]["overall"][main] for split in ("dev", "test"))  # type: ignore[literal-required]
+        where = RunPaths.of(Path(config.ledger), record).record
+        state = "already in the ledger (overwrite=true runs it again)" if skipped else "done"
+        print(f"{title}{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {where}", flush=True)
+    except HeldElsewhere as error:
+        print(f"{title}{error}", flush=True)
     except UserError as error:
-        failures.append((f"{title}: {error}", 2))
+        failures.append((f"{title}{error}", 2))
     except Exception as error:
-        failures.append((f"{title}: {type(error).__name__}: {error} (traceback in the run's .failed.json)", 1))
-        if HydraConfig.get().mode == RunMode.RUN:
-            raise
-    if failures and HydraConfig.get().mode == RunMode.MULTIRUN and failures[-1][0].startswith(f"{title}: "):
-        print(f"failed: {failures[-1][0]}", file=sys.stderr)
-
-
-def show(config: DictConfig, overrides: list[str]) -> None:
-    """Run (or skip) and print the table of this task with the row of this run marked."""
-    from elmo_bench.ledger import RunPaths, read_ledger
-    from elmo_bench.runner.run import run
-
-    record, skipped = run(config, overrides)
-    ledger = Path(config.ledger)
-    if skipped:
-        path = RunPaths.of(ledger, record).record
-        print(f"already in the ledger: {path} (overwrite=true runs it again)")
-    print(f"\n{record['task']} on suite {record['suite']}:\n")
-    print(task_table(read_ledger(ledger), suite=record["suite"], task=record["task"], highlight=record["hash"]))
+        traceback.print_exc()
+        failures.append(
+            (f"{title}{type(error).__name__}: {error} (the run's .failed.json has traceback and config)", 1)
+        )
 
 
 def main() -> int:
     """Check every option before the first run; then one run or a sweep. Exit code 2: bad input; 1: a run failed."""
-    options = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     try:
-        check("config", options)
+        check("config", [argument for argument in sys.argv[1:] if not argument.startswith("-")])
         job()
+        for ledger, suite, task in dict.fromkeys((ledger, new["suite"], new["task"]) for ledger, new in finished):
+            last = next(new for _, new in reversed(finished) if (new["suite"], new["task"]) == (suite, task))
+            print(f"\n{task} on suite {suite}:\n")
+            print(task_table(read_ledger(ledger), suite=suite, task=task, highlight=last["hash"]))
     except UserError as error:
         failures.append((str(error), 2))
     if len(failures) > 1:

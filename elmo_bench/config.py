@@ -4,12 +4,13 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
-from hydra.errors import HydraException, OverrideParseException
+from hydra.errors import HydraException, InstantiationException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
@@ -55,6 +56,20 @@ def check(name: str, overrides: Sequence[str]) -> None:
     for place, values in enumerate(swept):
         for value in values[1:]:
             compose(name, plain + first[:place] + [value] + first[place + 1 :])
+
+
+def build(node: Any) -> Any:
+    """The object that a config node's `_target_` makes (None of None).
+
+    Raises UserError where there is no such target or its arguments do not fit; an error inside the target comes as it is.
+    """
+    try:
+        return hydra.utils.instantiate(node)
+    except InstantiationException as error:
+        if error.__cause__ is None or isinstance(error.__cause__, (ImportError, TypeError)):
+            why = " ".join(str(error.__cause__ or error).split())
+            raise UserError(f"{node.get('_target_')} cannot be made: {why}") from None
+        raise error.__cause__ from None
 
 
 def choices(group: str, folder: Path = CONF) -> list[str]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import hydra
 from omegaconf import DictConfig
 from torch import nn
 
+from elmo_bench.config import build
 from elmo_bench.encoders.embedder import PLACES, Embedder
 from elmo_bench.encoders.features import Encoder, LayerStore
 from elmo_bench.encoders.mix import ScalarMix
@@ -60,7 +60,7 @@ def load_frozen(config: DictConfig, splits: Splits) -> Frozen:
     vectors = None
     if config.encoder.words is not None:
         vectors = load_static(config.encoder.vectors, {word for part in splits.values() for word in words_of(part)})
-    return Frozen(hydra.utils.instantiate(config.encoder.contextual), vectors)
+    return Frozen(build(config.encoder.contextual), vectors)
 
 
 def build_embedder(config: DictConfig, frozen: Frozen, train: Sequence[Any]) -> Embedder:

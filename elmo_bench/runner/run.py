@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import hydra
 import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig
@@ -17,6 +16,7 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from safetensors.torch import save
 
 from elmo_bench import ledger
+from elmo_bench.config import build
 from elmo_bench.encoders.features import LayerStore
 from elmo_bench.errors import UserError
 from elmo_bench.files import atomic_write
@@ -44,7 +44,7 @@ def run(config: DictConfig, overrides: Sequence[str] = ()) -> tuple[Record, bool
     """
     if config.trainer.device == "cuda" and not torch.cuda.is_available():
         raise UserError("trainer=gpu: no CUDA device here; use trainer=cpu")
-    data = hydra.utils.instantiate(config.task.data)
+    data = build(config.task.data)
     splits = read_data(config, data)
     frozen = load_frozen(config, splits)
     who = identity(config, frozen, splits)
@@ -87,15 +87,15 @@ class _Run:
         self.started = time.monotonic()
         torch.set_num_threads(config.trainer.threads or torch.get_num_threads())
         pl.seed_everything(config.seed, verbose=False)
-        self.metric = hydra.utils.instantiate(config.task.metric)
+        self.metric = build(config.task.metric)
         self.vocabulary = data.vocabulary(splits["train"])
         embedder = build_embedder(config, frozen, splits["train"])
-        self.head = hydra.utils.instantiate(config.task.head)(embedder, **self.vocabulary)
+        self.head = build(config.task.head)(embedder, **self.vocabulary)
         self.store = LayerStore(frozen.encoder, **config.store) if frozen.encoder else None
         self.index = build_indexer(embedder, self.store)
         training = config.task.training
         gold = {split: [example.gold for example in examples] for split, examples in splits.items()}
-        optimizer = hydra.utils.instantiate(training.optimizer)
+        optimizer = build(training.optimizer)
         self.module = HeadTraining(self.head, self.metric, optimizer, gold)
         self.data = Splits(
             splits,
@@ -143,7 +143,7 @@ class _Run:
             save_on_train_epoch_end=True,
             enable_version_counter=False,
         )
-        logger = hydra.utils.instantiate(config.logger)(work=work, title=title, config=portable(config))
+        logger = build(config.logger)(work=work, title=title, config=portable(config))
         trainer = self.trainer = pl.Trainer(
             accelerator=config.trainer.accelerator,
             devices=1,
