@@ -44,15 +44,22 @@ def job(config: DictConfig) -> None:
         )
 
 
+def show(ledger: Path, task: str) -> None:
+    """The tables of a task, one a suite, an arrow at the newest run of this process."""
+    new = next(record for _, record in reversed(finished) if record["task"] == task)
+    records = [record for record in read_ledger(ledger) if record["task"] == task]
+    for suite in sorted({record["suite"] for record in records}):
+        print(f"\n{task} on suite {suite}:\n")
+        print(task_table(records, suite=suite, task=task, highlight=new["hash"]))
+
+
 def main() -> int:
     """Check every option before the first run; then one run or a sweep. Exit code 2: bad input; 1: a run failed."""
     try:
         check("config", [argument for argument in sys.argv[1:] if not argument.startswith("-")])
         job()
-        for ledger, suite, task in dict.fromkeys((ledger, new["suite"], new["task"]) for ledger, new in finished):
-            last = next(new for _, new in reversed(finished) if (new["suite"], new["task"]) == (suite, task))
-            print(f"\n{task} on suite {suite}:\n")
-            print(task_table(read_ledger(ledger), suite=suite, task=task, highlight=last["hash"]))
+        for ledger, task in dict.fromkeys((ledger, record["task"]) for ledger, record in finished):
+            show(ledger, task)
     except UserError as error:
         failures.append((str(error), 2))
     if len(failures) > 1:
