@@ -14,7 +14,10 @@ COMMANDS = {
         "elmo_bench.commands.pretrain",
         "train a biLM on your own text:  pretrain corpus='shards/*.xz' out=my-elmo",
     ),
-    "evaluate": ("elmo_bench.commands.evaluate", "perplexity of a biLM on held-out text:  evaluate weights=my-elmo corpus=heldout.txt"),
+    "evaluate": (
+        "elmo_bench.commands.evaluate",
+        "perplexity of a biLM on held-out text:  evaluate weights=my-elmo corpus=heldout.txt",
+    ),
     "pretrain-static": ("elmo_bench.commands.pretrain_static", "train GloVe vectors on your own text"),
 }
 

@@ -52,7 +52,7 @@ class CharacterEncoder(nn.Module):
 
 
 class Highway(nn.Module):
-    """y = g * relu(transform(x)) + (1 - g) * x with g = sigmoid(carry(x)); the file calls the gate "carry". [N, F] -> [N, F]."""
+    """[N, F] -> [N, F]: g * relu(transform(x)) + (1 - g) * x with g = sigmoid(carry(x)); "carry" is the file's name."""
 
     def __init__(self, features: int):
         super().__init__()
@@ -65,7 +65,7 @@ class Highway(nn.Module):
 
 
 class ProjectedLstm(nn.Module):
-    """One LSTM layer of both directions, cell clipped before the output gate and output clipped after the projection."""
+    """One LSTM layer of both directions: its cell is clipped before the output gate, its output after projection."""
 
     def __init__(self, options: BiLMOptions):
         super().__init__()
@@ -89,7 +89,7 @@ class ProjectedLstm(nn.Module):
                 raise NotImplementedError("gradients need rows of one length")
             y, h, c = recurrence.Recurrence.apply(inputs, weight_h, self.projection, *state, keep, *clips)
             return y, (h, c)
-        return recurrence.run(inputs, weight_h, self.projection, state, sizes, clips)
+        return recurrence.run(inputs, weight_h, self.projection, state, sizes=sizes, clips=clips)
 
 
 class BiLM(nn.Module):
@@ -109,7 +109,7 @@ class BiLM(nn.Module):
     def contextual(
         self, x: Tensor, states: list[State], sizes: list[int], keep: Tensor | None = None, dropout: float = 0.0
     ) -> tuple[list[Tensor], list[State]]:
-        """Word vectors [2, T, B, P] (backward row reversed) -> the output [2, T, B, P] of every layer, and the last states.
+        """Word vectors [2, T, B, P] (backward row reversed) -> every layer's output [2, T, B, P], and the last states.
 
         From the second layer on the layer's (dropped) input is added to its output; the carried h is the un-summed one.
         """

@@ -10,7 +10,10 @@ PLACES = ("input", "output")
 
 
 class Embedder(nn.Module):
-    """Concatenates its parts; any of them may be absent. `dim` wide at the head's input, `output_dim` at its first biRNN's output."""
+    """Concatenates its parts; any of them may be absent.
+
+    `dim` wide at the head's input, `output_dim` at its first biRNN's output.
+    """
 
     def __init__(
         self, *, words: nn.Module | None, characters: nn.Module | None, mixes: dict[str, ScalarMix], layer_dim: int
@@ -33,7 +36,7 @@ class Embedder(nn.Module):
         return torch.cat(parts, dim=2)
 
     def output(self, text: TextBatch) -> Tensor:
-        """[B, T, output_dim], to concatenate to the output of the head's first biRNN; no features where the place is `input`."""
+        """[B, T, output_dim], for the output of the head's first biRNN; no features where the place is `input`."""
         if "output" in self.mixes:
             return self.mixes["output"](text.layers, text.mask)
         return torch.zeros(*text.mask.shape, 0, device=text.mask.device)

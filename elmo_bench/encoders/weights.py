@@ -55,7 +55,8 @@ def load(options: BiLMOptions, path: Path) -> BiLM:
         array = arrays[name]
         if array.shape != tuple(place.shape):
             raise UserError(
-                f"{path}: '{name}' has shape {array.shape}, the options.json asks for {tuple(place.shape)}; do the two belong together?"
+                f"{path}: '{name}' has shape {array.shape}, the options.json asks for {tuple(place.shape)}; "
+                "do the two belong together?"
             )
         place.copy_(torch.from_numpy(array.astype(np.float32)))
     return bilm.eval().requires_grad_(False)
