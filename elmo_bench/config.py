@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
@@ -45,7 +46,7 @@ def compose(name: str, overrides: Sequence[str] = ()) -> DictConfig:
 def check(name: str, overrides: Sequence[str]) -> None:
     """Compose every value of every swept override once, so that a misspelt one ends before the first run starts."""
     parsed = _parse(overrides)
-    plain = [override.input_line for override in parsed if not override.is_sweep_override()]
+    plain = [str(override.input_line) for override in parsed if not override.is_sweep_override()]
     first = [next(iter(_swept(override))) for override in parsed if override.is_sweep_override()]
     compose(name, plain + first)
     for index, override in enumerate(override for override in parsed if override.is_sweep_override()):
@@ -93,7 +94,8 @@ def _explain(name: str, error: Exception) -> str:
     key = found.group(1)
     config = hydra.compose(name)
     *parents, last = key.split(".")
-    node, known_path = config, []
+    node: Any = config
+    known_path: list[str] = []
     for part in parents:
         if not isinstance(node, DictConfig) or part not in node:
             last = part

@@ -7,6 +7,8 @@ Shape letters: N words, B batch, T tokens, C characters, F filters, P projection
 the direction (forward, backward): both run as one batched product.
 """
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -26,10 +28,9 @@ class CharacterEncoder(nn.Module):
         super().__init__()
         features = sum(number for _, number in options.filters)
         self.embedding = nn.Parameter(torch.empty(CHARACTERS - 1, options.character_dim))  # id 0 has no row
-        self.convolutions = nn.ModuleList(
-            nn.Conv1d(options.character_dim, number, width) for width, number in options.filters
-        )
-        self.highways = nn.ModuleList(Highway(features) for _ in range(options.highways))
+        convolutions = (nn.Conv1d(options.character_dim, number, width) for width, number in options.filters)
+        self.convolutions = cast("list[nn.Conv1d]", nn.ModuleList(convolutions))
+        self.highways = cast("list[Highway]", nn.ModuleList(Highway(features) for _ in range(options.highways)))
         self.projection = nn.Linear(features, options.projection_dim)
         self.activation = torch.relu if options.activation == "relu" else torch.tanh
         self.widest = max(width for width, _ in options.filters)
@@ -99,7 +100,7 @@ class BiLM(nn.Module):
         super().__init__()
         self.options = options
         self.characters = CharacterEncoder(options)
-        self.lstms = nn.ModuleList(ProjectedLstm(options) for _ in range(options.layers))
+        self.lstms = cast("list[ProjectedLstm]", nn.ModuleList(ProjectedLstm(options) for _ in range(options.layers)))
 
     def zero_states(self, batch: int, like: Tensor) -> list[State]:
         """A state of zeros for every layer."""

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.encoders.words import LearnedWords, StaticWords
+from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.text.batch import TextBatch
 
 PLACES = ("input", "output")
@@ -16,11 +18,16 @@ class Embedder(nn.Module):
     """
 
     def __init__(
-        self, *, words: nn.Module | None, characters: nn.Module | None, mixes: dict[str, ScalarMix], layer_dim: int
+        self,
+        *,
+        words: LearnedWords | StaticWords | None,
+        characters: CharacterCnn | None,
+        mixes: dict[str, ScalarMix],
+        layer_dim: int,
     ):
         super().__init__()
         self.words, self.characters, self.mixes = words, characters, nn.ModuleDict(mixes)
-        self.dim = sum(int(part.dim) for part in (words, characters) if part is not None)  # type: ignore[arg-type]
+        self.dim = sum(part.dim for part in (words, characters) if part is not None)
         self.dim += layer_dim if "input" in mixes else 0
         self.output_dim = layer_dim if "output" in mixes else 0
 

@@ -244,10 +244,10 @@ class _Run:
             cost=cost,  # type: ignore[typeddict-item]
             kept={"file": str(head.relative_to(self.paths.folder)), "bytes": head.stat().st_size},
             environment={
-                **ledger.environment(PACKAGES),
+                **ledger.environment(PACKAGES),  # type: ignore[typeddict-item]
                 "device": torch.cuda.get_device_name() if cuda else "cpu",
                 "threads": torch.get_num_threads(),
                 "precision": str(config.trainer.precision),
-            },  # type: ignore[typeddict-item]
+            },
             created=ledger.now(),
         )
