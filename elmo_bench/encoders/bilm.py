@@ -7,6 +7,8 @@ Shape letters: N words, B batch, T tokens, C characters, F filters, P projection
 the direction (forward, backward): both run as one batched product.
 """
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -26,10 +28,9 @@ class CharacterEncoder(nn.Module):
         super().__init__()
         features = sum(number for _, number in options.filters)
         self.embedding = nn.Parameter(torch.empty(CHARACTERS - 1, options.character_dim))  # id 0 has no row
-        self.convolutions = nn.ModuleList(
-            nn.Conv1d(options.character_dim, number, width) for width, number in options.filters
-        )
-        self.highways = nn.ModuleList(Highway(features) for _ in range(options.highways))
+        convolutions = (nn.Conv1d(options.character_dim, number, width) for width, number in options.filters)
+        self.convolutions = cast("list[nn.Conv1d]", nn.ModuleList(convolutions))
+        self.highways = cast("list[Highway]", nn.ModuleList(Highway(features) for _ in range(options.highways)))
         self.projection = nn.Linear(features, options.projection_dim)
         self.activation = torch.relu if options.activation == "relu" else torch.tanh
         self.widest = max(width for width, _ in options.filters)
@@ -52,7 +53,7 @@ class CharacterEncoder(nn.Module):
 
 
 class Highway(nn.Module):
-    """y = g * relu(transform(x)) + (1 - g) * x with g = sigmoid(carry(x)); the file calls the gate "carry". [N, F] -> [N, F]."""
+    """[N, F] -> [N, F]: g * relu(transform(x)) + (1 - g) * x with g = sigmoid(carry(x)); "carry" is the file's name."""
 
     def __init__(self, features: int):
         super().__init__()
@@ -65,7 +66,7 @@ class Highway(nn.Module):
 
 
 class ProjectedLstm(nn.Module):
-    """One LSTM layer of both directions, cell clipped before the output gate and output clipped after the projection."""
+    """One LSTM layer of both directions: its cell is clipped before the output gate, its output after projection."""
 
     def __init__(self, options: BiLMOptions):
         super().__init__()
@@ -89,7 +90,7 @@ class ProjectedLstm(nn.Module):
                 raise NotImplementedError("gradients need rows of one length")
             y, h, c = recurrence.Recurrence.apply(inputs, weight_h, self.projection, *state, keep, *clips)
             return y, (h, c)
-        return recurrence.run(inputs, weight_h, self.projection, state, sizes, clips)
+        return recurrence.run(inputs, weight_h, self.projection, state, sizes=sizes, clips=clips)
 
 
 class BiLM(nn.Module):
@@ -99,7 +100,7 @@ class BiLM(nn.Module):
         super().__init__()
         self.options = options
         self.characters = CharacterEncoder(options)
-        self.lstms = nn.ModuleList(ProjectedLstm(options) for _ in range(options.layers))
+        self.lstms = cast("list[ProjectedLstm]", nn.ModuleList(ProjectedLstm(options) for _ in range(options.layers)))
 
     def zero_states(self, batch: int, like: Tensor) -> list[State]:
         """A state of zeros for every layer."""
@@ -109,7 +110,7 @@ class BiLM(nn.Module):
     def contextual(
         self, x: Tensor, states: list[State], sizes: list[int], keep: Tensor | None = None, dropout: float = 0.0
     ) -> tuple[list[Tensor], list[State]]:
-        """Word vectors [2, T, B, P] (backward row reversed) -> the output [2, T, B, P] of every layer, and the last states.
+        """Word vectors [2, T, B, P] (backward row reversed) -> every layer's output [2, T, B, P], and the last states.
 
         From the second layer on the layer's (dropped) input is added to its output; the carried h is the un-summed one.
         """

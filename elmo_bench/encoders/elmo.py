@@ -15,7 +15,7 @@ class ElmoEncoder:
     """A biLM under the interface of an encoder (see `features.py`): `.layers`, `.dim`, `.checksum`, `.encode`.
 
     Stateless by default: every sentence starts from zero state, so its vectors depend on nothing else. With
-    `stateful=True` row i of a call goes on from row i of the call before, as the original's code does (facts sheet 2.4).
+    `stateful=True` row i of a call goes on from row i of the call before, as the original does (facts sheet 2.4).
     """
 
     def __init__(self, *, weights: str = "mini", stateful: bool = False, device: str = "cpu"):
@@ -39,7 +39,7 @@ class ElmoEncoder:
 
     @torch.no_grad()
     def encode(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> list[Tensor]:
-        """The layers float32 [L, T, D] of each sentence (with `markers`, [L, T + 2, D] with `<S>` and `</S>`), on the CPU.
+        """The layers of each sentence, float32 [L, T, D] on the CPU; with `markers`, from `<S>` to `</S>`.
 
         Layer 0 is the character vector twice; every other layer is [forward; backward].
         """

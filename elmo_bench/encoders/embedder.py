@@ -4,20 +4,30 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.encoders.words import LearnedWords, StaticWords
+from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.text.batch import TextBatch
 
 PLACES = ("input", "output")
 
 
 class Embedder(nn.Module):
-    """Concatenates its parts; any of them may be absent. `dim` wide at the head's input, `output_dim` at its first biRNN's output."""
+    """Concatenates its parts; any of them may be absent.
+
+    `dim` wide at the head's input, `output_dim` at its first biRNN's output.
+    """
 
     def __init__(
-        self, *, words: nn.Module | None, characters: nn.Module | None, mixes: dict[str, ScalarMix], layer_dim: int
+        self,
+        *,
+        words: LearnedWords | StaticWords | None,
+        characters: CharacterCnn | None,
+        mixes: dict[str, ScalarMix],
+        layer_dim: int,
     ):
         super().__init__()
         self.words, self.characters, self.mixes = words, characters, nn.ModuleDict(mixes)
-        self.dim = sum(int(part.dim) for part in (words, characters) if part is not None)  # type: ignore[arg-type]
+        self.dim = sum(part.dim for part in (words, characters) if part is not None)
         self.dim += layer_dim if "input" in mixes else 0
         self.output_dim = layer_dim if "output" in mixes else 0
 
@@ -33,7 +43,7 @@ class Embedder(nn.Module):
         return torch.cat(parts, dim=2)
 
     def output(self, text: TextBatch) -> Tensor:
-        """[B, T, output_dim], to concatenate to the output of the head's first biRNN; no features where the place is `input`."""
+        """[B, T, output_dim], for the output of the head's first biRNN; no features where the place is `input`."""
         if "output" in self.mixes:
             return self.mixes["output"](text.layers, text.mask)
         return torch.zeros(*text.mask.shape, 0, device=text.mask.device)

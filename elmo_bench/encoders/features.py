@@ -31,7 +31,7 @@ class Encoder(Protocol):
 
 
 class LayerStore:
-    """Layers by sentence. `ram` keeps what `fill` computed, `off` computes anew, `auto` is `ram` where it fits `max_gb`."""
+    """Layers by sentence: `ram` keeps what `fill` computed, `off` computes anew, `auto` is `ram` within `max_gb`."""
 
     def __init__(self, encoder: Encoder, *, mode: str = "auto", max_gb: float = 4.0):
         if mode not in MODES:
@@ -44,7 +44,7 @@ class LayerStore:
         return sum(len(sentence) for sentence in sentences) * self.encoder.layers * self.encoder.dim * 4 / 1e9
 
     def fill(self, sentences: Iterable[Sentence]) -> None:
-        """Compute the layers of every distinct sentence, where they are kept. Raises UserError where they do not fit."""
+        """Compute the layers of every distinct sentence, where they are kept; raises UserError if they do not fit."""
         new = sorted({*sentences} - self._kept.keys(), key=lambda sentence: (len(sentence), sentence))
         size = self.gigabytes([*self._kept, *new])
         if self.mode == "auto" and size > self.max_gb:

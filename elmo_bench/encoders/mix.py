@@ -16,10 +16,11 @@ NORMS = ("none", "token", "batch")
 class ScalarMix(nn.Module):
     """Layers [B, L, T, D] to one vector a token [B, T, D]; γ is trained in every kind, w only in `scalar`.
 
-    kind: `scalar` learns w, from 0 on (so from the mean); `mean`, `last`, `first`; `fixed` takes `scalars` (before softmax).
+    kind: `scalar` learns w, from 0 on (so from the mean); `mean`, `last`, `first`; `fixed` takes `scalars`, before the
+    softmax.
     penalty: λ of λ · Σ w_j², added to the task's loss (facts sheet 2.9).
-    layer_norm: `none`; `token` (each vector by itself); `batch` (one mean and variance a layer over all tokens of the batch
-    and all dimensions, as the original has it, so that a vector depends on its neighbours).
+    layer_norm: `none`; `token` (each vector by itself); `batch` (one mean and variance a layer over all tokens and
+    dimensions of the batch, as the original has it, so that a vector depends on its neighbours).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The time loop of a projected LSTM with clips, both directions at once: without gradients, and with its own backward pass.
+"""The time loop of a projected LSTM with clips, both directions at once: without gradients, or with its own backward.
 
 The equations are those of TensorFlow's LSTMCell as bilm-tf uses it (facts sheet 2.3). The backward pass is written out
 because autograd would form every weight gradient once a step; here each is one product over all steps.
@@ -12,7 +12,7 @@ FORGET_BIAS = 1.0  # TensorFlow adds it at run time; it is not in the stored bia
 
 
 def tanh(x: Tensor) -> Tensor:
-    """tanh through the sigmoid, which PyTorch vectorises on CPUs (several times faster than `torch.tanh` there; within 1e-7)."""
+    """tanh through the sigmoid, which PyTorch vectorises on CPUs: several times faster there, and within 1e-7."""
     return torch.sigmoid(2 * x).mul_(2).sub_(1)
 
 
@@ -29,12 +29,14 @@ def run(
     weight: Tensor,
     projection: Tensor,
     state: tuple[Tensor, Tensor],
+    *,
     sizes: list[int],
     clips: tuple[float, float],
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Input part of the gates 2TB(4H), recurrent weight 2P(4H), projection 2HP -> outputs 2TBP and the states after each row's end.
+    """Input part of the gates 2TB(4H), recurrent weight 2P(4H), projection 2HP -> outputs 2TBP and the last states.
 
-    Rows stand by falling length, `sizes[t]` of them alive at step t; behind a row's end the output is zero.
+    Rows stand by falling length, `sizes[t]` of them alive at step t; behind a row's end the output is
+    zero, and its last state is the one at that end.
     """
     batch = inputs.shape[2]
     h, c = state
@@ -58,7 +60,7 @@ class Recurrence(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, inputs, weight, projection, h, c, keep, cell_clip, projection_clip):
+    def forward(ctx, inputs, weight, projection, h, c, keep, cell_clip, projection_clip):  # noqa: PLR0917  autograd's way
         kind = inputs.dtype
         weight, projection = weight.to(kind), projection.to(kind)
         steps = []

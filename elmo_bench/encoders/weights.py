@@ -24,6 +24,7 @@ def places(bilm: BiLM) -> Iterator[tuple[str, Tensor]]:
     characters = bilm.characters
     yield "char_embed", characters.embedding.data
     for index, convolution in enumerate(characters.convolutions):
+        assert convolution.bias is not None
         yield f"CNN/W_cnn_{index}", convolution.weight.data.permute(2, 1, 0)[None]  # (1, width, char dim, filters)
         yield f"CNN/b_cnn_{index}", convolution.bias.data
     for index, highway in enumerate(characters.highways):
@@ -55,7 +56,8 @@ def load(options: BiLMOptions, path: Path) -> BiLM:
         array = arrays[name]
         if array.shape != tuple(place.shape):
             raise UserError(
-                f"{path}: '{name}' has shape {array.shape}, the options.json asks for {tuple(place.shape)}; do the two belong together?"
+                f"{path}: '{name}' has shape {array.shape}, the options.json asks for {tuple(place.shape)}; "
+                "do the two belong together?"
             )
         place.copy_(torch.from_numpy(array.astype(np.float32)))
     return bilm.eval().requires_grad_(False)

@@ -10,7 +10,7 @@ from elmo_bench.text.vocabulary import PADDING, UNKNOWN, Vocabulary
 
 
 class LearnedWords(nn.Module):
-    """A trained vector for every word seen at least twice in training; the rest share one (trained on those seen once)."""
+    """A trained vector for every word seen at least twice in training; the rest share that of the words seen once."""
 
     def __init__(self, training_words: Iterable[str], dim: int):
         super().__init__()

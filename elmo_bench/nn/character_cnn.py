@@ -1,6 +1,7 @@
 """The task's own character CNN (not the biLM's)."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +20,8 @@ class CharacterCnn(nn.Module):
         self.vocabulary = vocabulary
         self.embedding = nn.Embedding(len(vocabulary), dim, padding_idx=PADDING)
         # Padding by width - 1 lets a word shorter than the filter be seen.
-        self.convolutions = nn.ModuleList(nn.Conv1d(dim, number, width, padding=width - 1) for width, number in filters)
+        convolutions = (nn.Conv1d(dim, number, width, padding=width - 1) for width, number in filters)
+        self.convolutions = cast("list[nn.Conv1d]", nn.ModuleList(convolutions))
         self.dim = sum(number for _, number in filters)
 
     def forward(self, characters: Tensor) -> Tensor:
@@ -28,9 +30,8 @@ class CharacterCnn(nn.Module):
         length = (characters.flatten(0, 1) != PADDING).sum(dim=1)  # BT
         pooled = []
         for convolution in self.convolutions:
-            y = torch.relu(
-                convolution(x)
-            )  # windows from position 0; the last one that touches the word: length + width - 2
+            y = torch.relu(convolution(x))
+            # windows from position 0; the last one that touches the word: length + width - 2
             last = length + convolution.kernel_size[0] - 1
             y = y * (torch.arange(y.shape[2], device=y.device) < last[:, None])[:, None]
             pooled.append(y.amax(dim=2))

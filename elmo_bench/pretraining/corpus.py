@@ -38,7 +38,7 @@ def count_words(shards: Iterable[Path]) -> Counter[str]:
 
 @dataclass(frozen=True)
 class TargetVocabulary:
-    """The words that the softmax knows: the three markers, then words by falling frequency (what its sampler assumes)."""
+    """The words that the softmax knows: the three markers, then words by falling frequency, as its sampler assumes."""
 
     words: tuple[str, ...]
 
@@ -83,7 +83,7 @@ def shuffled(shards: Sequence[Path], rng: random.Random) -> Iterator[list[str]]:
 def windows(stream: Iterator[list[str]], vocabulary: TargetVocabulary, *, rows: int, steps: int) -> Iterator[Batch]:
     """Cut a stream of sentences into windows [T=steps, B=rows]; each row goes on where it stopped in the window before.
 
-    A row is `<S> w1 … wn` after `<S> w1 … wn`, its targets `w1 … wn </S>`; the backward row holds the same sentences, each
+    A row is `<S> w1 … wn` after `<S> w1 … wn`, its targets `w1 … wn </S>`; the backward row holds the same sentences
     reversed (`</S> wn … w1`, targets `wn … w1 <S>`), so a row never predicts `<S>` from `</S>`. bilm-tf reads the two
     directions from two shuffles; here they share sentences, so that a window's words are encoded once (differs).
     The end of the stream that fills no whole window is dropped.

@@ -39,6 +39,7 @@ def initialise(bilm: BiLM) -> None:
     nn.init.uniform_(characters.embedding, -1, 1)
     for convolution in characters.convolutions:
         nn.init.uniform_(convolution.weight, -0.05, 0.05)
+        assert convolution.bias is not None
         nn.init.zeros_(convolution.bias)
     for highway in characters.highways:
         for linear, bias in ((highway.carry, -2.0), (highway.transform, 0.0)):

@@ -31,7 +31,8 @@ def load_language_model(folder: Path) -> tuple[LanguageModel, TargetVocabulary]:
     for name in ("softmax.safetensors", "vocabulary.txt"):
         if not (folder / name).is_file():
             raise UserError(
-                f"{folder}: no {name} here, and without it a biLM has no perplexity; give a folder that `pretrain` wrote"
+                f"{folder}: no {name} here, and without it a biLM has no perplexity; "
+                "give a folder that `pretrain` wrote"
             )
     vocabulary = TargetVocabulary(tuple(line.split("\t")[0] for _, line in read_lines(folder / "vocabulary.txt")))
     try:
@@ -39,16 +40,15 @@ def load_language_model(folder: Path) -> tuple[LanguageModel, TargetVocabulary]:
         model = LanguageModel(bilm.options, words=len(vocabulary), samples=1, dropout=0.0)
         model.softmax.load_state_dict(softmax)
     except (SafetensorError, RuntimeError) as error:
-        raise UserError(
-            f"{folder / 'softmax.safetensors'}: does not fit the vocabulary or the options ({error})"
-        ) from None
+        file = folder / "softmax.safetensors"
+        raise UserError(f"{file}: does not fit the vocabulary or the options ({error})") from None
     model.bilm = bilm
     return model.eval(), vocabulary
 
 
 @torch.no_grad()
 def perplexity(model: LanguageModel, vocabulary: TargetVocabulary, corpus: Path) -> dict[str, float]:
-    """Forward, backward and average perplexity of a held-out file; the share of `<UNK>` targets (percent); without them.
+    """Forward, backward and average perplexity of a held-out file; the percentage of `<UNK>` targets; without them.
 
     Targets include `</S>` (forward) and `<S>` (backward). The average is exp of the mean of the two directions' losses.
     """

@@ -104,7 +104,8 @@ class Meter(Callback):
         loss = float(outputs["loss"])
         if not math.isfinite(loss):
             raise UserError(
-                f"step {trainer.global_step}: the loss is {loss}; the last checkpoint is good, go on from it with a lower recipe.learning_rate"
+                f"step {trainer.global_step}: the loss is {loss}; the last checkpoint is good, "
+                "go on from it with a lower recipe.learning_rate"
             )
         self.loss = loss if self.loss is None else 0.99 * self.loss + 0.01 * loss
         self.meter.advance(batch.tokens, f"loss {self.loss:.3f}  lr {trainer.optimizers[0].param_groups[0]['lr']:.2e}")
@@ -115,13 +116,13 @@ class Meter(Callback):
 
 
 def pretrain(config: DictConfig) -> Path:
-    """Train by `conf/pretrain.yaml` beside this file; goes on from `<out>/last.ckpt` where there is one. Returns the folder of the weights."""
+    """Train by `conf/pretrain.yaml`, on from `<out>/last.ckpt` where there is one; the folder of the weights."""
     torch.set_num_threads(config.threads or torch.get_num_threads())
     out, recipe = Path(config.out), config.recipe
     shards = sorted(
         Path(path)
         for pattern in ([config.corpus] if isinstance(config.corpus, str) else config.corpus)
-        for path in glob.glob(pattern)
+        for path in glob.glob(pattern)  # noqa: PTH207  absolute patterns too
     )
     if not shards:
         raise UserError(f"corpus={config.corpus}: no file matches; give files or a glob in quotes")

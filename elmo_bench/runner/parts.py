@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
-from torch import nn
 
 from elmo_bench.config import build
 from elmo_bench.encoders.embedder import PLACES, Embedder
@@ -65,7 +64,7 @@ def load_frozen(config: DictConfig, splits: Splits) -> Frozen:
 
 def build_embedder(config: DictConfig, frozen: Frozen, train: Sequence[Any]) -> Embedder:
     """The embedder of this encoder for these training examples."""
-    words: nn.Module | None = None
+    words: LearnedWords | StaticWords | None = None
     kind = config.encoder.words
     if kind not in ("learned", "static", None):
         raise UserError(f"encoder.words={kind}: choose one of: learned, static, null")
@@ -97,7 +96,7 @@ def build_embedder(config: DictConfig, frozen: Frozen, train: Sequence[Any]) -> 
 def build_indexer(embedder: Embedder, store: LayerStore | None) -> Indexer:
     """What turns texts into the tensors that this embedder reads."""
     return Indexer(
-        words=embedder.words.index if embedder.words is not None else None,  # type: ignore[arg-type]
-        characters=embedder.characters.vocabulary if embedder.characters is not None else None,  # type: ignore[arg-type]
+        words=embedder.words.index if embedder.words is not None else None,
+        characters=embedder.characters.vocabulary if embedder.characters is not None else None,
         layers=store.batch if store is not None else None,
     )

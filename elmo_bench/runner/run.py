@@ -31,8 +31,8 @@ from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.quiet import quiet
 
 PACKAGES = (
-    "elmo-bench", "torch", "pytorch-lightning", "pytorch-crf", "datasets", "seqeval", "hydra-core", "wandb", "safetensors",
-    "h5py", "numpy", "scipy",
+    "elmo-bench", "torch", "pytorch-lightning", "pytorch-crf", "datasets", "seqeval", "hydra-core", "wandb",
+    "safetensors", "h5py", "numpy", "scipy",
 )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def run(config: DictConfig, overrides: Sequence[str] = ()) -> tuple[Record, bool
         if paths.record.exists() and not config.overwrite:  # finished by the process that held the lock
             return ledger.read_record(paths.record), True
         try:
-            return _Run(config, list(overrides), data, splits, frozen, who, paths).record(), False
+            return _Run(config, list(overrides), data, splits, frozen=frozen, who=who, paths=paths).record(), False
         except Exception:
             ledger.write_failure(paths, portable(config), traceback.format_exc())
             raise
@@ -71,7 +71,8 @@ class _Run:
         config: DictConfig,
         overrides: list[str],
         data: Any,
-        splits: dict,
+        splits: dict[str, list[Any]],
+        *,
         frozen: Frozen,
         who: Any,
         paths: RunPaths,
@@ -94,7 +95,9 @@ class _Run:
         self.store = LayerStore(frozen.encoder, **config.store) if frozen.encoder else None
         self.index = build_indexer(embedder, self.store)
         training = config.task.training
-        gold = {split: [example.gold for example in examples] for split, examples in splits.items()}
+        gold: dict[str, Sequence[Any]] = {
+            split: [example.gold for example in examples] for split, examples in splits.items()
+        }
         optimizer = build(training.optimizer)
         self.module = HeadTraining(self.head, self.metric, optimizer, gold)
         self.data = Splits(
@@ -187,7 +190,7 @@ class _Run:
         return self.module.scores, self.metric.outcomes(self.module.gold[split], self.module.seen)
 
     def _keep_head(self) -> Path:
-        """The trained parameters with what is needed to build the head again; the encoder and its table are not in it."""
+        """The trained parameters and what building the head again needs; the encoder and the table are not in it."""
         tensors = {name: tensor.contiguous() for name, tensor in self.head.state_dict().items()}
         words, characters = self.head.embedder.words, self.head.embedder.characters
         about = {
@@ -241,10 +244,10 @@ class _Run:
             cost=cost,  # type: ignore[typeddict-item]
             kept={"file": str(head.relative_to(self.paths.folder)), "bytes": head.stat().st_size},
             environment={
-                **ledger.environment(PACKAGES),
+                **ledger.environment(PACKAGES),  # type: ignore[typeddict-item]
                 "device": torch.cuda.get_device_name() if cuda else "cpu",
                 "threads": torch.get_num_threads(),
                 "precision": str(config.trainer.precision),
-            },  # type: ignore[typeddict-item]
+            },
             created=ledger.now(),
         )

@@ -1,4 +1,7 @@
-"""Character ids of the published biLM: a word is a row of 50 ids (bilm-tf `UnicodeCharsVocabulary`, AllenNLP `ELMoCharacterMapper`)."""
+"""Character ids of the published biLM: a word is a row of 50 ids.
+
+Sources: bilm-tf `UnicodeCharsVocabulary`, AllenNLP `ELMoCharacterMapper`.
+"""
 
 from collections.abc import Sequence
 from functools import lru_cache

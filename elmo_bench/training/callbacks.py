@@ -13,10 +13,10 @@ from elmo_bench.progress import Meter, progress
 
 
 class RandomState(Callback):
-    """Puts the state of the random generators into the checkpoint, so that a resumed run draws what it would have drawn.
+    """Puts the state of the random generators into the checkpoint: a resumed run draws what it would have drawn.
 
-    The state is taken when an epoch's training ends and put back when the next begins, in every run: what happens between
-    (scoring, building loaders) then cannot make a resumed run differ.
+    The state is taken when an epoch's training ends and put back when the next begins, in every run: what happens
+    between (scoring, building loaders) then cannot make a resumed run differ.
     """
 
     def __init__(self) -> None:
@@ -108,7 +108,8 @@ class ShowProgress(Callback):
     def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
         name = module.metric.main
         self.meter.say(
-            f"{self.title}  epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}  loss {trainer.callback_metrics['loss']:.3f}  "
+            f"{self.title}  epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}  "
+            f"loss {trainer.callback_metrics['loss']:.3f}  "
             f"dev {name} {module.scores['overall'][name]:.2f}  {self.meter.tokens_per_second:,.0f} tokens/s"
         )
 

@@ -1,4 +1,4 @@
-"""What a task is to the package: four objects that Hydra builds from `conf/task/<name>.yaml`. Protocols, no base classes."""
+"""What a task is to the package: objects that Hydra builds from `conf/task/<name>.yaml`. Protocols, no base classes."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -14,7 +14,7 @@ def csv(*, work: Path, **_: Any) -> Logger:
 
 
 def wandb(*, work: Path, title: str, config: dict[str, Any], project: str) -> Logger:
-    """One wandb run; offline unless a key is set (`$WANDB_API_KEY` or `wandb login`) or `$WANDB_MODE` says otherwise."""
+    """One wandb run; offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` says otherwise."""
     import wandb
 
     online = bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)

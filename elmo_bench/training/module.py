@@ -31,7 +31,8 @@ class HeadTraining(pl.LightningModule):
         loss = self.head.loss(batch) + self.head.embedder.regularisation()
         if not torch.isfinite(loss):
             raise UserError(
-                f"epoch {self.current_epoch}, step {self.global_step}: the loss is {loss.item()}; lower task.training.optimizer.lr"
+                f"epoch {self.current_epoch}, step {self.global_step}: the loss is {loss.item()}; "
+                "lower task.training.optimizer.lr"
             )
         self.log("loss", loss, batch_size=len(batch["numbers"]), on_step=False, on_epoch=True)
         return loss

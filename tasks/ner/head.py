@@ -1,7 +1,7 @@
 """BiLSTM-CRF for named entities (Peters et al. 2018, appendix; Lample et al. 2016, Ma and Hovy 2016).
 
-Facts sheet 4.5: [words; character CNN; ELMo] -> two biLSTM layers, variational dropout before each -> CRF over BIOUL tags,
-decoded under hard constraints.
+Facts sheet 4.5: [words; character CNN; ELMo] -> two biLSTM layers, variational dropout before each -> CRF over BIOUL
+tags, decoded under hard constraints.
 """
 
 from collections.abc import Sequence

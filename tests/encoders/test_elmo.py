@@ -1,4 +1,4 @@
-"""The frozen biLM against figures recorded from AllenNLP 2.10.1 (tests/golden/bilm: options, weights, sentences, layers)."""
+"""The frozen biLM against figures recorded from AllenNLP 2.10.1, in tests/golden/bilm with their weights."""
 
 import json
 from pathlib import Path
