@@ -30,7 +30,7 @@ clean: .venv/.installed ## remove checkpoints and locks that finished and killed
 .venv/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 (this is $$($(PYTHON) --version 2>&1))"; exit 1; }
-	@echo "installing into .venv, about a minute (torch is the largest part)"
+	@echo "installing into .venv, a minute or more (torch is the largest part)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
 	@touch $@
