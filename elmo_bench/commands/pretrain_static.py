@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from elmo_bench.config import compose
-from elmo_bench.pretraining import CONF
 from elmo_bench.encoders.vector_files import write_compact, write_text
 from elmo_bench.errors import UserError
+from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.cooccurrence import cooccurrence, vocabulary
 from elmo_bench.pretraining.static import train_glove
 
