@@ -61,8 +61,7 @@ def check(name: str, overrides: Sequence[str]) -> None:
 def build(node: Any) -> Any:
     """The object that a config node's `_target_` makes (None of None).
 
-    Raises UserError where there is no such target or its arguments do not fit; an error inside the target comes as it
-    is.
+    Raises UserError where there is no such target or its arguments do not fit; an error inside it comes as it is.
     """
     try:
         return hydra.utils.instantiate(node)
