@@ -1,1 +1,23 @@
 """elmo-bench: what a frozen encoder is worth on six classic tasks."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from elmo_bench.encoders.elmo import ElmoEncoder
+    from elmo_bench.encoders.mix import ScalarMix
+    from elmo_bench.encoders.static import load_static
+
+__all__ = ["ElmoEncoder", "ScalarMix", "load_static"]
+# Imported when first asked for, so that commands without torch start at once.
+_HOMES = {"ElmoEncoder": "encoders.elmo", "ScalarMix": "encoders.mix", "load_static": "encoders.static"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'elmo_bench' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"elmo_bench.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,13 +1,14 @@
 """`python -m elmo_bench COMMAND …`: everything but the main job, which is `python run.py`."""
 
 import importlib
+import os
 import sys
 
 from elmo_bench.errors import UserError
 
 # Each command is a module with `main(arguments) -> exit code`; it is imported only when it is called.
 COMMANDS = {
-    "score": ("elmo_bench.commands.score", "official figures of a file of predictions:  score ner FILE [--json]"),
+    "score": ("elmo_bench.commands.score", "official figures of a file of predictions:  score TASK FILE [--json]"),
     "report": ("elmo_bench.commands.report", "render results/README.md from the ledger"),
     "clean": ("elmo_bench.commands.clean", "remove what finished and failed runs leave behind"),
     "pretrain": (
@@ -24,7 +25,9 @@ COMMANDS = {
 
 def usage() -> str:
     rows = "\n".join(f"  {name:<16} {text}" for name, (_, text) in COMMANDS.items())
-    return f"usage: python -m elmo_bench COMMAND …\n\n{rows}\n\nThe main job is `python run.py task=ner encoder=elmo`."
+    return (
+        f"usage: python -m elmo_bench COMMAND …\n\n{rows}\n\nThe main job is `python run.py` (--help for its options)."
+    )
 
 
 def main(arguments: list[str]) -> int:
@@ -43,5 +46,17 @@ def main(arguments: list[str]) -> int:
         return 2
 
 
+def main_into_pipe(arguments: list[str]) -> int:
+    """`main`, ending quietly where the reader of its output has had enough (`| head`)."""
+    try:
+        try:
+            return main(arguments)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush when Python ends
+        return 141  # as a shell counts it: 128 + SIGPIPE
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main_into_pipe(sys.argv[1:]))

@@ -34,7 +34,7 @@ def compose(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) ->
         try:
             config = hydra.compose(name, list(overrides))
         except (HydraException, OmegaConfBaseException) as error:
-            chosen = [override.input_line for override in parsed if _is_group(override, folder)]
+            chosen = [str(override.input_line) for override in parsed if _is_group(override, folder)]
             raise UserError(_explain(name, error, hydra.compose(name, chosen))) from None
     try:
         OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
@@ -49,7 +49,7 @@ def compose(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) ->
 def check(name: str, overrides: Sequence[str]) -> None:
     """Compose every value of every swept override once, so that a misspelt one ends before the first run starts."""
     parsed = _parse(overrides)
-    plain = [override.input_line for override in parsed if not override.is_sweep_override()]
+    plain = [str(override.input_line) for override in parsed if not override.is_sweep_override()]
     swept = [list(_values(override)) for override in parsed if override.is_sweep_override()]
     first = [values[0] for values in swept]
     compose(name, plain + first)
@@ -61,7 +61,12 @@ def check(name: str, overrides: Sequence[str]) -> None:
 def build(node: Any) -> Any:
     """The object that a config node's `_target_` makes (None of None).
 
-    Raises UserError where there is no such target or its arguments do not fit; an error inside it comes as it is.
+    <<<<<<< HEAD
+        Raises UserError where there is no such target or its arguments do not fit; an error inside it comes as it is.
+    =======
+        Raises UserError where there is no such target or its arguments do not fit; an error inside the target comes as it
+        is.
+    >>>>>>> docs
     """
     try:
         return hydra.utils.instantiate(node)
@@ -109,7 +114,8 @@ def _explain(name: str, error: Exception, config: DictConfig) -> str:
         return f"{name}: {_first_line(error)}"
     key = found.group(1)
     *parents, last = key.split(".")
-    node, path = config, []
+    node: Any = config
+    path: list[str] = []
     for part in parents:
         if not isinstance(node, DictConfig) or not isinstance(node.get(part), DictConfig):
             last = part

@@ -1,0 +1,36 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint report clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .venv/.installed ## one run that trains on the mini suite: task=ner encoder=elmo
+	$(BIN)/python run.py task=ner encoder=elmo
+
+test: .venv/.installed ## the tests, without the slow ones
+	$(BIN)/python -m pytest
+
+test-all: .venv/.installed ## all tests
+	$(BIN)/python -m pytest -m ''
+
+lint: .venv/.installed ## ruff format, ruff check, mypy
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy --no-error-summary
+
+report: .venv/.installed ## render results/README.md from the ledger
+	$(BIN)/python -m elmo_bench report
+
+clean: .venv/.installed ## remove checkpoints and locks that finished and killed runs left in the ledger
+	$(BIN)/python -m elmo_bench clean
+
+.venv/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 (this is $$($(PYTHON) --version 2>&1))"; exit 1; }
+	@echo "installing into .venv, a minute or more (torch is the largest part)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,149 @@
+"""The walls of the house: who imports whom, what stays clear of torch, how long a file may be (see CONTRIBUTING.md)."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "elmo_bench"
+FLOOR = {"errors", "files", "config", "progress", "sources"}
+# What each folder may import besides the floor and itself.
+MAY_IMPORT: dict[str, set[str]] = {
+    "text": set(),
+    "world": set(),
+    "nn": {"text"},
+    "encoders": {"text", "nn"},
+    "training": {"text", "nn", "encoders"},
+    "pretraining": {"text", "nn", "encoders"},
+    "ledger": set(),
+    "runner": {"text", "nn", "encoders", "training", "ledger"},
+    "reporting": {"ledger"},
+    "commands": {"text", "encoders", "training", "pretraining", "ledger", "runner", "reporting"},
+}
+LONGEST = 350  # lines of a file
+TASKS = sorted(path.stem for path in (ROOT / "conf" / "task").glob("*.yaml"))
+
+
+def sources(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The dotted modules that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import; write elmo_bench.… or tasks.…"
+            # `from elmo_bench import ledger` imports elmo_bench.ledger.
+            yield from (
+                f"{node.module}.{alias.name}" if node.module in ("elmo_bench", "tasks") else str(node.module)
+                for alias in node.names
+            )
+
+
+def run(code: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_every_folder_has_its_place():
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == MAY_IMPORT.keys()
+    assert {path.stem for path in PACKAGE.glob("*.py")} == FLOOR | {"__init__", "__main__"}
+
+
+@pytest.mark.parametrize("folder", MAY_IMPORT)
+def test_a_folder_imports_only_what_stands_to_its_left(folder):
+    allowed = MAY_IMPORT[folder] | FLOOR | {folder}
+    wrong = {
+        f"{path.relative_to(ROOT)}: {module}"
+        for path in sources(PACKAGE / folder)
+        for module in imports(path)
+        if module.startswith("elmo_bench") and module.split(".")[1] not in allowed
+    }
+    assert not wrong
+
+
+def test_the_floor_imports_only_the_floor():
+    wrong = {
+        f"{name}: {module}"
+        for name in FLOOR
+        for module in imports(PACKAGE / f"{name}.py")
+        if module.startswith("elmo_bench") and module.split(".")[1] not in FLOOR
+    }
+    assert not wrong
+
+
+def test_the_package_never_imports_a_task():
+    assert not {path for path in sources(PACKAGE) for module in imports(path) if module.split(".")[0] == "tasks"}
+
+
+def test_a_task_imports_no_other_task_and_no_runner():
+    kept_out = ("elmo_bench.runner", "elmo_bench.commands", "elmo_bench.reporting", "elmo_bench.pretraining")
+    for path in sources(ROOT / "tasks"):
+        own = f"tasks.{path.relative_to(ROOT / 'tasks').parts[0]}"
+        for module in imports(path):
+            assert not module.startswith(kept_out), f"{path}: {module}"
+            assert not module.startswith("tasks.") or f"{module}.".startswith(f"{own}."), f"{path}: {module}"
+
+
+def test_the_package_names_no_task():
+    names = re.compile(rf"\b({'|'.join(TASKS)})\b")
+    assert TASKS
+    assert not {
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in sources(PACKAGE)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if names.search(line)
+    }
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import elmo_bench; dir(elmo_bench)",
+        "import elmo_bench.ledger, elmo_bench.reporting.page",
+        "import elmo_bench.__main__, elmo_bench.commands.score, elmo_bench.commands.report, elmo_bench.commands.clean",
+        *(f"from elmo_bench.commands.score import metric_of; metric_of({task!r})" for task in TASKS),
+    ],
+)
+def test_imports_no_torch(code):
+    done = run(f"{code}; import sys; print('torch' in sys.modules)")
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_public_names():
+    import elmo_bench
+
+    assert elmo_bench.__all__ == ["ElmoEncoder", "ScalarMix", "load_static"]
+    assert all(callable(getattr(elmo_bench, name)) for name in elmo_bench.__all__)
+    assert set(elmo_bench.__all__) <= set(dir(elmo_bench))
+    with pytest.raises(AttributeError, match="no attribute 'elmo'"):
+        elmo_bench.elmo  # noqa: B018
+
+
+def test_no_file_is_long():
+    files = [ROOT / "run.py", *(path for name in ("elmo_bench", "tasks", "tests") for path in sources(ROOT / name))]
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
+    assert not {name: length for name, length in lengths.items() if length > LONGEST}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["report", "--help"]])
+def test_a_reader_that_has_had_enough_is_no_error(arguments):
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as nobody_reads:
+        done = subprocess.run(
+            [sys.executable, "-m", "elmo_bench", *arguments],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+            stdout=nobody_reads,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
