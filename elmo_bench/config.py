@@ -61,8 +61,8 @@ def check(name: str, overrides: Sequence[str]) -> None:
 def build(node: Any) -> Any:
     """The object that a config node's `_target_` makes (None of None).
 
-            Raises UserError where there is no such target or its arguments do not fit; an error inside it comes as it is.
-        """
+    Raises UserError where there is no such target or its arguments do not fit; an error inside it comes as it is.
+    """
     try:
         return hydra.utils.instantiate(node)
     except InstantiationException as error:
