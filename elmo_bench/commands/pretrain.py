@@ -1,4 +1,7 @@
-"""`python -m elmo_bench pretrain corpus=SHARDS out=my-elmo`: train a biLM; options: pretraining/conf/pretrain.yaml."""
+"""`python -m elmo_bench pretrain corpus='shards/*.xz' out=my-elmo`: train a biLM.
+
+Options stand in elmo_bench/pretraining/conf/pretrain.yaml.
+"""
 
 from elmo_bench.config import compose
 from elmo_bench.pretraining import CONF

@@ -137,15 +137,9 @@ class _Run:
         patience = EarlyStopping(
             main, mode="max", patience=config.task.training.patience, check_on_train_epoch_end=True
         )
-        checkpoint = ModelCheckpoint(
-            dirpath=work,
-            filename="best",
-            monitor=main,
-            mode="max",
-            save_last=True,
-            save_on_train_epoch_end=True,
-            enable_version_counter=False,
-        )
+        every = {"dirpath": work, "save_on_train_epoch_end": True, "enable_version_counter": False}
+        best = ModelCheckpoint(filename="best", monitor=main, mode="max", **every)
+        last = ModelCheckpoint(filename="last", **every)  # save_last=True saves only where the best one was saved too
         logger = build(config.logger)(work=work, title=title, config=portable(config))
         trainer = self.trainer = pl.Trainer(
             accelerator=config.trainer.accelerator,
@@ -154,7 +148,7 @@ class _Run:
             max_epochs=config.task.training.epochs,
             gradient_clip_val=config.task.training.clip,
             num_sanity_val_steps=0,
-            callbacks=[RandomState(), self.history, ShowProgress(title), patience, checkpoint],
+            callbacks=[RandomState(), self.history, ShowProgress(title), patience, best, last],
             logger=logger or False,
             log_every_n_steps=10,
             enable_progress_bar=False,
