@@ -137,7 +137,7 @@ class _Run:
         patience = EarlyStopping(
             main, mode="max", patience=config.task.training.patience, check_on_train_epoch_end=True
         )
-        every = {"dirpath": work, "save_on_train_epoch_end": True, "enable_version_counter": False}
+        every: dict[str, Any] = {"dirpath": work, "save_on_train_epoch_end": True, "enable_version_counter": False}
         best = ModelCheckpoint(filename="best", monitor=main, mode="max", **every)
         last = ModelCheckpoint(filename="last", **every)  # save_last=True saves only where the best one was saved too
         logger = build(config.logger)(work=work, title=title, config=portable(config))

@@ -88,7 +88,9 @@ class Splits(pl.LightningDataModule):
     def train_dataloader(self) -> DataLoader:
         loader = self.loader("train", seed=self.seed)
         if self.trainer is not None:  # a resumed run draws its first batches before Lightning sets the epoch
-            loader.sampler.set_epoch(self.trainer.fit_loop.epoch_progress.current.processed)
+            assert isinstance(loader.sampler, Batcher)
+            done: Any = self.trainer.fit_loop.epoch_progress.current  # its type hides `processed`
+            loader.sampler.set_epoch(done.processed)
         return loader
 
     def val_dataloader(self) -> DataLoader:
