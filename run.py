@@ -5,6 +5,7 @@ import traceback
 from pathlib import Path
 
 import hydra
+from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
@@ -56,7 +57,7 @@ def show(ledger: Path, task: str) -> None:
 def main() -> int:
     """Check every option before the first run; then one run or a sweep. Exit code 2: bad input; 1: a run failed."""
     try:
-        check("config", [argument for argument in sys.argv[1:] if not argument.startswith("-")])
+        check("config", get_args_parser().parse_args().overrides)
         job()
         for ledger, task in dict.fromkeys((ledger, record["task"]) for ledger, record in finished):
             show(ledger, task)

@@ -3,13 +3,14 @@
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Glob, Override
 from hydra.errors import HydraException, InstantiationException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
@@ -27,8 +28,7 @@ def compose(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) ->
     if not (folder / f"{name}.yaml").is_file():
         raise UserError(f"{folder}: no {name}.yaml here; this runs from a clone of the project (pip install -e .)")
     parsed = _parse(overrides)
-    GlobalHydra.instance().clear()
-    with hydra.initialize_config_dir(str(folder), version_base="1.3"):
+    with _own_hydra(), hydra.initialize_config_dir(str(folder), version_base="1.3"):
         for override in parsed:
             _check_choice(override, folder)
         try:
@@ -72,6 +72,17 @@ def build(node: Any) -> Any:
         raise error.__cause__ from None
 
 
+@contextmanager
+def _own_hydra() -> Iterator[None]:
+    """Hydra's one global place, empty while the block runs: a run of `run.py` may compose another config."""
+    outer = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        yield
+    finally:
+        GlobalHydra.instance().hydra = outer
+
+
 def choices(group: str, folder: Path = CONF) -> list[str]:
     """The names that a config group offers: the yaml files of `<folder>/<group>`."""
     return sorted(path.stem for path in (folder / group).glob("*.yaml"))
@@ -87,7 +98,11 @@ def _parse(overrides: Sequence[str]) -> list[Override]:
 
 
 def _values(override: Override) -> Iterator[str]:
-    for value in override.sweep_string_iterator():
+    swept = override.value()
+    names = (
+        swept.filter(choices(override.key_or_group)) if isinstance(swept, Glob) else override.sweep_string_iterator()
+    )
+    for value in names:
         yield f"{override.get_key_element()}={value}"
 
 

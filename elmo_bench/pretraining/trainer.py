@@ -143,9 +143,14 @@ def pretrain(config: DictConfig) -> Path:
         gradient_clip_val=recipe.clip,
         callbacks=[
             Meter(),
-            ModelCheckpoint(dirpath=out, filename="step", save_last=True, every_n_train_steps=config.checkpoint_every),
+            ModelCheckpoint(
+                dirpath=out,
+                filename="last",
+                every_n_train_steps=config.checkpoint_every,
+                enable_version_counter=False,
+            ),
         ],
-        logger=pl.loggers.CSVLogger(out, name="", version="curves"),
+        logger=pl.loggers.CSVLogger(out, name="", version=f"curves-from-{done}"),
         log_every_n_steps=50,
         enable_progress_bar=False,
         enable_model_summary=False,

@@ -1,11 +1,13 @@
 """What of a config makes the run: settings and contents (rule 1 of the design)."""
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from elmo_bench.config import compose
 from elmo_bench.ledger import Identity
 from elmo_bench.runner.parts import Frozen, Splits
 
@@ -49,17 +51,27 @@ def identity(config: DictConfig, frozen: Frozen, splits: Splits) -> Identity:
     if settings["encoder"]["words"] == "static":
         settings["vectors"] = plain["vectors"]
     contents = {"task_version": plain["task"]["version"], "data": fingerprint(splits), **frozen.checksums}
+    if settings["encoder"]["words"] == "learned":
+        contents["width"] = frozen.width
     return Identity(settings=settings, contents=contents)
 
 
-def overrides_of(given: list[str]) -> list[str]:
+def overrides_of(config: DictConfig, given: Sequence[str]) -> list[str]:
     """The user's overrides that make this run another than the plain one of its task, encoder and suite."""
-    plain = [override.lstrip("+~") for override in given]
-    return sorted(
-        _name_only(override)
-        for override in plain
-        if (key := override.partition("=")[0]) not in _ELSEWHERE and key.split(".")[0] not in _ELSEWHERE_GROUPS
-    )
+    plain = compose("config", [f"{group}={config[group].name}" for group in ("task", "encoder", "suite")])
+    found = []
+    for override in given:
+        key, _, value = override.lstrip("+~").partition("=")
+        group = key.split(".")[0]
+        if (
+            key in _ELSEWHERE
+            or group in _ELSEWHERE_GROUPS
+            or (group in ("mix", "place") and not config.encoder.contextual)
+        ):
+            continue
+        if OmegaConf.select(config, key) != OmegaConf.select(plain, key):
+            found.append(f"{key}={Path(value).name if key in ('encoder.weights', 'encoder.vectors') else value}")
+    return sorted(found)
 
 
 def _names_only(value: Any) -> Any:
@@ -69,8 +81,3 @@ def _names_only(value: Any) -> Any:
             for key, item in value.items()
         }
     return value
-
-
-def _name_only(override: str) -> str:
-    key, _, value = override.partition("=")
-    return f"{key}={Path(value).name}" if key in ("encoder.weights", "encoder.vectors") else override

@@ -29,7 +29,10 @@ def read_data(config: DictConfig, data: Data) -> Splits:
     train = splits["train"]
     if not 0 < config.data.train_fraction <= 1:
         raise UserError(f"data.train_fraction={config.data.train_fraction}: give a number above 0, up to 1")
-    keep = min(len(train), max(1, round(config.data.train_fraction * len(train))), config.data.max_train or len(train))
+    limit = config.data.max_train
+    if limit is not None and (not isinstance(limit, int) or limit < 1):
+        raise UserError(f"data.max_train={limit}: give a whole number from 1, or null for no limit")
+    keep = min(max(1, round(config.data.train_fraction * len(train))), len(train) if limit is None else limit)
     if keep < len(train):  # a smaller part is contained in every larger one, and no seed changes it
         chosen = sorted(random.Random(0).sample(range(len(train)), len(train))[:keep])
         splits["train"] = [train[number] for number in chosen]
@@ -46,35 +49,38 @@ class Frozen:
     """What no training changes."""
 
     encoder: Encoder | None
-    vectors: StaticVectors | None  # for encoder=none: only their width counts
+    vectors: StaticVectors | None
+    width: int  # of the word vectors, static or learned
 
     @property
     def checksums(self) -> dict[str, str]:
-        found = {"weights": self.encoder, "vectors": self.vectors}
+        found: dict[str, Encoder | StaticVectors | None] = {"weights": self.encoder, "vectors": self.vectors}
         return {name: part.checksum for name, part in found.items() if part is not None}
 
 
 def load_frozen(config: DictConfig, splits: Splits) -> Frozen:
-    """The encoder and the rows of the static table that this data can look up."""
-    vectors = None
-    if config.encoder.words is not None:
-        vectors = load_static(config.encoder.vectors, {word for part in splits.values() for word in words_of(part)})
-    return Frozen(build(config.encoder.contextual), vectors)
+    """The encoder and the rows of the static table that this data can look up; of learned words only the width."""
+    kind, name = config.encoder.words, config.encoder.vectors
+    if kind not in ("learned", "static", None):
+        raise UserError(f"encoder.words={kind}: choose one of: learned, static, null")
+    if kind and not name:
+        raise UserError(f"encoder.vectors=null: encoder.words={kind} needs a static table, if only for its width")
+    if getattr(config.encoder.contextual, "stateful", False) and config.store.mode != "off":
+        raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store.mode=off")
+    encoder = build(config.encoder.contextual)
+    if not kind:
+        return Frozen(encoder, None, 0)
+    table = load_static(name, words_of([example for part in splits.values() for example in part]))
+    return Frozen(encoder, table if kind == "static" else None, table.dim)
 
 
 def build_embedder(config: DictConfig, frozen: Frozen, train: Sequence[Any]) -> Embedder:
     """The embedder of this encoder for these training examples."""
     words: LearnedWords | StaticWords | None = None
-    kind = config.encoder.words
-    if kind not in ("learned", "static", None):
-        raise UserError(f"encoder.words={kind}: choose one of: learned, static, null")
-    if kind and frozen.vectors is not None:
-        seen = words_of(train)
-        words = (
-            LearnedWords(seen, frozen.vectors.dim)
-            if kind == "learned"
-            else StaticWords(frozen.vectors, seen, trainable=config.vectors.trainable)
-        )
+    if frozen.vectors is not None:
+        words = StaticWords(frozen.vectors, words_of(train), trainable=config.vectors.trainable)
+    elif frozen.width:
+        words = LearnedWords(words_of(train), frozen.width)
     characters = None
     if config.task.get("characters"):
         alphabet = Vocabulary.of(character for word in words_of(train) for character in word)

@@ -114,8 +114,7 @@ class _Run:
         last = self.paths.work / "last.ckpt"
         self._encode("train", "dev")
         best = self._fit(last if last.exists() else None)
-        state = torch.load(best, weights_only=True, map_location="cpu")["state_dict"]
-        self.module.load_state_dict(state)
+        self.module.load_state_dict(_read_checkpoint(best)["state_dict"])
         dev, _ = self._score("dev")
         self._encode("test")
         test, outcomes = self._score("test")
@@ -148,6 +147,7 @@ class _Run:
             max_epochs=config.task.training.epochs,
             gradient_clip_val=config.task.training.clip,
             num_sanity_val_steps=0,
+            reload_dataloaders_every_n_epochs=1,  # the number of batches may differ by epoch (data.Batcher)
             callbacks=[RandomState(), self.history, ShowProgress(title), patience, best, last],
             logger=logger or False,
             log_every_n_steps=10,
@@ -165,10 +165,7 @@ class _Run:
 
     def _was_trained(self, last: Path, patience: EarlyStopping, title: str) -> bool:
         """Whether the run was killed after its last epoch, so that only the scores are missing."""
-        try:
-            callbacks = torch.load(last, weights_only=True, map_location="cpu")["callbacks"]
-        except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-            raise UserError(f"{last}: damaged ({error}); remove it, and the run starts anew") from None
+        callbacks = _read_checkpoint(last)["callbacks"]
         self.history.load_state_dict(callbacks[self.history.state_key])
         done = len(self.history.scores)
         console.print(f"{title}: going on after epoch {done}, from {last}", highlight=False)
@@ -222,7 +219,7 @@ class _Run:
             seed=config.seed,
             hash=self.paths.hash,
             identity=self.who,
-            overrides=overrides_of(self.overrides),
+            overrides=overrides_of(config, self.overrides),
             config=portable(config),
             metric=self.metric.main,
             selected_on="dev",
@@ -245,3 +242,10 @@ class _Run:
             },
             created=ledger.now(),
         )
+
+
+def _read_checkpoint(path: Path) -> dict[str, Any]:
+    try:
+        return torch.load(path, weights_only=True, map_location="cpu")
+    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise UserError(f"{path}: damaged ({error}); remove {path.parent}, and the run starts anew") from None
