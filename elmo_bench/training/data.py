@@ -86,7 +86,10 @@ class Splits(pl.LightningDataModule):
         return DataLoader(Examples(examples, self.collate), sampler=batcher, batch_size=None)
 
     def train_dataloader(self) -> DataLoader:
-        return self.loader("train", seed=self.seed)
+        loader = self.loader("train", seed=self.seed)
+        if self.trainer is not None:  # a resumed run draws its first batches before Lightning sets the epoch
+            loader.sampler.set_epoch(self.trainer.fit_loop.epoch_progress.current.processed)
+        return loader
 
     def val_dataloader(self) -> DataLoader:
         return self.loader("dev")
