@@ -135,10 +135,9 @@ class _Run:
         if resume:
             console.print(f"{title}: going on from {resume}", highlight=False)
         logger = hydra.utils.instantiate(config.logger)(work=work, title=title, config=portable(config))
-        checkpoint = ModelCheckpoint(
-            dirpath=work, filename="best", monitor=main, mode="max", save_last=True,
-            save_on_train_epoch_end=True, enable_version_counter=False,
-        )  # fmt: skip
+        every = {"dirpath": work, "save_on_train_epoch_end": True, "enable_version_counter": False}
+        best = ModelCheckpoint(filename="best", monitor=main, mode="max", **every)
+        last = ModelCheckpoint(filename="last", **every)  # save_last=True saves only where the best one was saved too
         trainer = self.trainer = pl.Trainer(
             accelerator=config.trainer.accelerator,
             devices=1,
@@ -151,7 +150,8 @@ class _Run:
                 self.history,
                 ShowProgress(title),
                 EarlyStopping(main, mode="max", patience=config.task.training.patience, check_on_train_epoch_end=True),
-                checkpoint,
+                best,
+                last,
             ],
             logger=logger or False,
             log_every_n_steps=10,
