@@ -27,7 +27,8 @@ def main_job(tmp_path, monkeypatch):
 
     def main_job(*options: str) -> int:
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", ["run.py", f"ledger={tmp_path / 'runs'}", *options])
+        options = (*options, f"ledger={tmp_path / 'runs'}")
+        monkeypatch.setattr(sys, "argv", ["run.py", *sorted(options, key=lambda option: not option.startswith("-"))])
         with pytest.raises(SystemExit) as end:
             runpy.run_path(str(ROOT / "run.py"), run_name="__main__")
         return int(end.value.code or 0)
