@@ -12,7 +12,7 @@ import hydra
 import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig
-from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+from pytorch_lightning.callbacks import ModelCheckpoint
 from safetensors.torch import save
 
 from elmo_bench import ledger
@@ -24,7 +24,7 @@ from elmo_bench.progress import console
 from elmo_bench.runner.identity import identity, overrides_of, portable
 from elmo_bench.runner.parts import Frozen, build_embedder, build_indexer, load_frozen, read_data
 from elmo_bench.training import loggers
-from elmo_bench.training.callbacks import History, RandomState, ShowProgress
+from elmo_bench.training.callbacks import History, Patience, RandomState, ShowProgress
 from elmo_bench.training.data import Splits
 from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.quiet import quiet
@@ -149,7 +149,7 @@ class _Run:
                 RandomState(),
                 self.history,
                 ShowProgress(title),
-                EarlyStopping(main, mode="max", patience=config.task.training.patience, check_on_train_epoch_end=True),
+                Patience(main, mode="max", patience=config.task.training.patience, check_on_train_epoch_end=True),
                 best,
                 last,
             ],

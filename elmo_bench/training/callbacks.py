@@ -6,7 +6,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.callbacks import Callback, EarlyStopping
 from pytorch_lightning.trainer.states import TrainerFn
 
 from elmo_bench.progress import Meter, progress
@@ -44,6 +44,14 @@ class RandomState(Callback):
         self.state = {"torch": torch.get_rng_state(), "python": [version, list(internal), gauss]}
         if torch.cuda.is_available():
             self.state["cuda"] = torch.cuda.get_rng_state_all()
+
+
+class Patience(EarlyStopping):
+    """Stops after `patience` epochs without a better score; a run killed after its last epoch trains no further one."""
+
+    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        if self.wait_count >= self.patience:
+            trainer.should_stop = True
 
 
 class History(Callback):
