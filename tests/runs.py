@@ -27,10 +27,10 @@ def run_small(ledger: Path, *overrides: str, encoder: str = "elmo") -> Record:
     return record
 
 
-def same(left: Record, right: Record) -> bool:
-    """Whether two records hold the same result: everything but what tells when, where and how fast."""
+def result(record: Record) -> dict:
+    """What two equal runs have in common: everything but what tells when, where and how fast."""
     told = ("scores", "layer_weights", "epochs", "parameters", "data", "checksums", "hash", "identity")
-    return all(left[key] == right[key] for key in told)  # type: ignore[literal-required]
+    return {key: record[key] for key in told}  # type: ignore[literal-required]
 
 
 def files(folder: Path) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from elmo_bench.ledger import read_failures, read_ledger
-from tests.runs import ROOT, run_small, same, small
+from tests.runs import ROOT, result, run_small, small
 
 LONG = ("task.training.epochs=12", "task.training.patience=100")
 PATIENCE = 120.0  # seconds until a subprocess must have done its part
@@ -58,7 +58,7 @@ def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_p
     assert "going on from" in said
     assert epochs_said(said) == list(range(done + 1, 13))
     [record] = read_ledger(runs)
-    assert same(record, whole)
+    assert result(record) == result(whole)
     assert record["epochs"]["run"] == 12
     assert not list(runs.rglob("*.ckpt"))
     assert not list(runs.rglob("*.lock"))
@@ -94,7 +94,7 @@ def stopped_at(monkeypatch, step, ledger, *overrides):
 def test_killed_between_the_last_epoch_and_the_record(tmp_path, monkeypatch):
     stopped_at(monkeypatch, "_score", tmp_path / "killed")
     assert read_ledger(tmp_path / "killed") == []
-    assert same(run_small(tmp_path / "killed"), run_small(tmp_path / "whole"))
+    assert result(run_small(tmp_path / "killed")) == result(run_small(tmp_path / "whole"))
 
 
 def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path, monkeypatch):
@@ -102,7 +102,7 @@ def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path, monkeypat
     whole = run_small(tmp_path / "whole", *options)
     assert whole["epochs"]["run"] < 30
     stopped_at(monkeypatch, "_score", tmp_path / "killed", *options)
-    assert same(run_small(tmp_path / "killed", *options), whole)
+    assert result(run_small(tmp_path / "killed", *options)) == result(whole)
 
 
 def test_overwriting_is_resumed_too(tmp_path, monkeypatch):
@@ -110,7 +110,7 @@ def test_overwriting_is_resumed_too(tmp_path, monkeypatch):
     whole = run_small(tmp_path)
     stopped_at(monkeypatch, "_score", tmp_path, "overwrite=true")
     assert read_ledger(tmp_path) == []
-    assert same(run_small(tmp_path), whole)
+    assert result(run_small(tmp_path)) == result(whole)
 
 
 @pytest.mark.parametrize("kept", [0, 100, 10_000])
@@ -123,6 +123,6 @@ def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, kept):
     [last] = (tmp_path / "killed").rglob("last.ckpt")
     last.write_bytes(last.read_bytes()[:kept])
     try:
-        assert same(run_small(tmp_path / "killed"), whole)
+        assert result(run_small(tmp_path / "killed")) == result(whole)
     except UserError as error:
         assert str(last) in str(error)

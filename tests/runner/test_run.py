@@ -14,7 +14,7 @@ from elmo_bench.errors import UserError
 from elmo_bench.ledger import Record, RunPaths, check_record, read_ledger, read_outcomes
 from elmo_bench.runner.parts import read_data
 from elmo_bench.runner.run import run
-from tests.runs import GOLDEN, files, run_small, same, small
+from tests.runs import GOLDEN, files, result, run_small, small
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +167,7 @@ def test_overwrite_runs_again_and_the_same_seed_gives_the_same_scores(tmp_path):
     before = path.stat().st_ino
     again = run_small(tmp_path, "overwrite=true", encoder="glove")
     assert path.stat().st_ino != before
-    assert same(first, again)
+    assert result(first) == result(again)
     assert len(read_ledger(tmp_path)) == 1
 
 
@@ -177,7 +177,7 @@ def test_the_same_run_elsewhere_gives_the_same_scores_with_and_without_a_store(f
     batch = LayerStore.batch
     monkeypatch.setattr(LayerStore, "batch", lambda self, texts: encoded.append(len(self._kept)) or batch(self, texts))
     again = run_small(tmp_path, "store.mode=off", "logger=csv")
-    assert same(finished, again)
+    assert result(finished) == result(again)
     assert set(encoded) == {0}
     [log] = tmp_path.rglob("metrics.csv")
     rows = csv.DictReader(log.read_text(encoding="utf-8").splitlines())
@@ -187,7 +187,7 @@ def test_the_same_run_elsewhere_gives_the_same_scores_with_and_without_a_store(f
 
 
 def test_auto_store_that_does_not_fit_computes_each_time(finished, tmp_path, capsys):
-    assert same(finished, run_small(tmp_path, "store.max_gb=0.000001"))
+    assert result(run_small(tmp_path, "store.max_gb=0.000001")) == result(finished)
     assert "store.max_gb" in capsys.readouterr().err
 
 
