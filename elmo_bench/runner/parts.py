@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.errors import InstantiationException
 from omegaconf import DictConfig
 from torch import nn
 
@@ -60,7 +61,12 @@ def load_frozen(config: DictConfig, splits: Splits) -> Frozen:
     vectors = None
     if config.encoder.words is not None:
         vectors = load_static(config.encoder.vectors, {word for part in splits.values() for word in words_of(part)})
-    return Frozen(hydra.utils.instantiate(config.encoder.contextual), vectors)
+    try:
+        return Frozen(hydra.utils.instantiate(config.encoder.contextual), vectors)
+    except InstantiationException as error:
+        if isinstance(error.__cause__, UserError):  # Hydra wraps what a constructor raises
+            raise error.__cause__ from None
+        raise
 
 
 def build_embedder(config: DictConfig, frozen: Frozen, train: Sequence[Any]) -> Embedder:
