@@ -104,13 +104,36 @@ def test_the_sampled_loss_is_the_full_one_where_every_word_is_drawn():
     torch.testing.assert_close(softmax.full(x, targets).mean(), full)
 
 
-def test_the_sampled_loss_is_near_the_full_one_on_average():
+def test_the_sampled_loss_is_a_softmax_over_target_and_negatives_less_their_log_counts(monkeypatch):
+    """TensorFlow's sampled_softmax_loss, one example at a time; a target among the negatives counts once."""
     torch.manual_seed(0)
-    softmax = SampledSoftmax(words=200, features=8, samples=150)
-    x, targets = 0.5 * torch.randn(200, 8), torch.randint(0, 200, (200,))
-    with torch.no_grad():
-        sampled = torch.stack([softmax.sampled(x, targets) for _ in range(200)]).mean()
-        torch.testing.assert_close(sampled, softmax.full(x, targets).mean(), atol=0.1, rtol=0)
+    softmax = SampledSoftmax(words=30, features=4, samples=20)
+    torch.nn.init.normal_(softmax.bias)
+    negatives = softmax.draw()
+    monkeypatch.setattr(softmax, "draw", lambda: negatives)
+    x, targets = torch.randn(40, 4), torch.randint(0, 30, (40,))
+    probability = [math.log((k + 2) / (k + 1)) / math.log(31) for k in range(30)]
+    logits = x @ softmax.weight.T + softmax.bias - torch.tensor([math.log(1 - (1 - p) ** 20) for p in probability])
+    losses = []
+    for row, target in enumerate(targets.tolist()):
+        candidates = [target, *(k for k in negatives.tolist() if k != target)]
+        losses.append(-torch.log_softmax(logits[row, candidates], dim=0)[0])
+    assert set(targets.tolist()) & set(negatives.tolist())
+    torch.testing.assert_close(softmax.sampled(x, targets), torch.stack(losses).mean(), atol=1e-5, rtol=0)
+
+
+def test_the_more_samples_the_nearer_to_the_full_loss():
+    def distance(samples):
+        torch.manual_seed(0)
+        softmax = SampledSoftmax(words=100, features=8, samples=samples)
+        x, targets = torch.randn(200, 8), torch.randint(0, 100, (200,))
+        with torch.no_grad():
+            sampled = torch.stack([softmax.sampled(x, targets) for _ in range(30)]).mean()
+            return (sampled - softmax.full(x, targets).mean()).abs().item()
+
+    distances = [distance(samples) for samples in (30, 100, 300, 3000)]
+    assert distances == sorted(distances, reverse=True)
+    assert distances[-1] < 0.01
 
 
 def made_up(count, seed=0):
