@@ -22,7 +22,7 @@ def store_record(tmp_path):
 
 @pytest.fixture
 def main_job(tmp_path, monkeypatch):
-    """`main_job(*options) -> exit code` of `python run.py`, in this process, in `tmp_path`, ledger `tmp_path / "runs"`."""
+    """`main_job(*options) -> exit code` of `python run.py`, in this process and in `tmp_path`; ledger `runs`."""
     from tests.runs import ROOT
 
     def main_job(*options: str) -> int:

@@ -109,7 +109,9 @@ def test_text_that_is_not_utf8(ends_in_one_line, root):
     assert f"{path}:1: not UTF-8" in ends_in_one_line(*on(root))
 
 
-@pytest.mark.parametrize("change", [lambda b: b.replace(b"\n", b"\r\n"), lambda b: b"\xef\xbb\xbf" + b], ids=["CRLF", "BOM"])
+@pytest.mark.parametrize(
+    "change", [lambda b: b.replace(b"\n", b"\r\n"), lambda b: b"\xef\xbb\xbf" + b], ids=["CRLF", "BOM"]
+)
 def test_crlf_and_a_bom_are_read_as_the_same_data(main_job, root, tmp_path, capsys, change):
     assert main_job(*small(*on(root), encoder="none")) == 0
     for name in NAMES.values():
@@ -157,7 +159,7 @@ DAMAGES = {
         lambda weights: change_options(weights, lambda o: o["lstm"].update(dim=64)), "the options.json asks for"
     ),
     "options without a key": (
-        lambda weights: change_options(weights, lambda o: o["lstm"].pop("dim")), "options.json: the key 'dim' is missing"
+        lambda weights: change_options(weights, lambda o: o["lstm"].pop("dim")), "the key 'dim' is missing"
     ),
     "options of training": (
         lambda weights: change_options(weights, lambda o: o["char_cnn"].update(n_characters=261)), "set 262 for use"

@@ -1,4 +1,4 @@
-"""Every configuration composes, means what the design says, and a mistake in an option is one line with the good ones."""
+"""Every configuration composes and means what the design says; a mistake is one line that lists the good options."""
 
 import itertools
 import os
@@ -49,7 +49,9 @@ def test_every_single_combination_composes(chosen):
 
 
 def test_every_yaml_of_every_group_is_reached():
-    assert {path.name for path in CONF.iterdir() if path.is_dir()} - {"hydra", "recipe", "shape", "experiment"} == set(GROUPS)
+    assert {path.name for path in CONF.iterdir() if path.is_dir()} - {"hydra", "recipe", "shape", "experiment"} == set(
+        GROUPS
+    )
     assert choices("task")
     assert choices("suite") == ["mini", "open", "paper"]
     assert set(choices("encoder")) >= {"none", "glove", "elmo", "elmo_only"}
@@ -68,7 +70,12 @@ def test_every_experiment_composes(experiment):
 
 def test_the_defaults_are_those_of_the_design():
     config = compose("config")
-    assert (config.task.name, config.encoder.name, config.suite.name, config.size.name) == ("ner", "elmo", "mini", "cpu")
+    assert (config.task.name, config.encoder.name, config.suite.name, config.size.name) == (
+        "ner",
+        "elmo",
+        "mini",
+        "cpu",
+    )
     assert (config.encoder.weights, config.encoder.vectors, config.mix.kind) == ("mini", "glove-mini", "scalar")
     assert (config.seed, config.overwrite, config.predictions, config.ledger) == (0, False, False, "results/runs")
     assert (config.store.mode, config.data.train_fraction, config.data.max_train) == ("auto", 1.0, None)
@@ -123,7 +130,7 @@ def test_an_encoder_is_what_the_design_says_and_changes_nothing_else(encoder, wo
         ("sed=1", "unknown option 'sed' (did you mean 'seed'?); the options are:"),
         ("encodr=elmo", "unknown option 'encodr' (did you mean 'encoder'?); the options are:"),
         ("mix.penlty=1", "unknown option 'mix.penlty' (did you mean 'penalty'?); 'mix' has:"),
-        ("task.training.epoch=1", "unknown option 'task.training.epoch' (did you mean 'epochs'?); 'task.training' has:"),
+        ("task.training.epoch=1", "'task.training.epoch' (did you mean 'epochs'?); 'task.training' has:"),
         ("store.max=1", "'store' has: max_gb, mode"),
         ("task.trainin.epochs=1", "(did you mean 'training'?); 'task' has:"),
         ("seed.x=1", "unknown option 'seed.x'"),

@@ -39,7 +39,9 @@ class Bench:
         return self.head.loss(self.everything) + self.head.embedder.regularisation()
 
 
-@pytest.fixture(scope="module", params=[(t, e) for t in choices("task") for e in ("none", "glove", "elmo")], ids="-".join)
+@pytest.fixture(
+    scope="module", params=[(t, e) for t in choices("task") for e in ("none", "glove", "elmo")], ids="-".join
+)
 def bench(request):
     return Bench(*request.param)
 

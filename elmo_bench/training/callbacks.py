@@ -25,9 +25,7 @@ class RandomState(Callback):
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         self._take()
 
-    def on_train_batch_start(
-        self, trainer: pl.Trainer, module: pl.LightningModule, batch: Any, batch_idx: int
-    ) -> None:
+    def on_train_batch_start(self, trainer: pl.Trainer, module: pl.LightningModule, batch: Any, batch_idx: int) -> None:
         if self.state and batch_idx == 0:
             version, internal, gauss = self.state["python"]
             random.setstate((version, tuple(internal), gauss))

@@ -1,4 +1,4 @@
-"""Building blocks: padding is never read, dropout keeps its mask over time, the CRF equals brute force over all paths."""
+"""Building blocks: padding is never read, dropout keeps its mask over time, the CRF equals brute force."""
 
 import itertools
 

@@ -29,7 +29,7 @@ from tests.runs import GOLDEN
 STEPS, ROWS, CELL, PROJECTION = 6, 3, 5, 4
 
 
-def plain_loop(inputs, weight, projection, h, c, keep, cell_clip, projection_clip):
+def plain_loop(inputs, weight, projection, h, c, keep, cell_clip, projection_clip):  # noqa: PLR0917
     """TensorFlow's LSTMCell as bilm-tf uses it (facts sheet 2.3), a step at a time; autograd does the rest."""
     outputs = []
     for t in range(inputs.shape[1]):

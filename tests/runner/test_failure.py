@@ -89,7 +89,9 @@ def test_wandb_ends_its_run_whatever_happens(main_job, tmp_path, monkeypatch):
     monkeypatch.setattr(
         "elmo_bench.training.loggers.finish", lambda logger, failed: closed.append((type(logger).__name__, failed))
     )
-    assert main_job(*small("task.training.optimizer.lr=1e30", "task.training.epochs=3", "logger=csv", encoder="none")) == 2
+    assert (
+        main_job(*small("task.training.optimizer.lr=1e30", "task.training.epochs=3", "logger=csv", encoder="none")) == 2
+    )
     assert main_job(*small("logger=csv", encoder="none")) == 0
     assert closed == [("CSVLogger", True), ("CSVLogger", False)]
 

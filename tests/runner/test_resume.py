@@ -1,4 +1,4 @@
-"""A killed run goes on from its last checkpoint and gives what an uninterrupted one gives; nothing finished is repeated."""
+"""A killed run goes on from its last checkpoint as if it had not been killed; nothing finished is repeated."""
 
 import os
 import re

@@ -1,6 +1,7 @@
 """One run: what it leaves behind, when it is skipped, what makes it another run."""
 
 import csv
+import itertools
 import json
 import shutil
 
@@ -98,7 +99,8 @@ def test_outcomes_and_predictions_lie_beside_it(finished, ledger):
 def test_the_head_is_kept_and_no_checkpoint_lock_or_temporary_file(finished, ledger):
     paths = RunPaths.of(ledger, finished)
     assert files(paths.folder) == [
-        "seed0.json", "seed0.npz", "seed0/dev.predictions.jsonl", "seed0/head.safetensors", "seed0/test.predictions.jsonl",
+        "seed0.json", "seed0.npz",
+        "seed0/dev.predictions.jsonl", "seed0/head.safetensors", "seed0/test.predictions.jsonl",
     ]  # fmt: skip
     assert (paths.folder / finished["kept"]["file"]).stat().st_size == finished["kept"]["bytes"]
 
@@ -285,7 +287,7 @@ def test_a_smaller_part_of_the_training_data_is_contained_in_every_larger_one():
     ]
     trains = [[sentence.tokens for sentence in part["train"]] for part in parts]
     assert [len(train) for train in trains] == [10, 50, 60, 1000]
-    for smaller, larger in zip(trains, trains[1:], strict=False):
+    for smaller, larger in itertools.pairwise(trains):
         assert set(smaller) < set(larger)
     assert all(part["test"] == parts[0]["test"] and part["dev"] == parts[0]["dev"] for part in parts)
     assert splits("data.max_train=10", "seed=3")["train"] == parts[0]["train"]
@@ -297,7 +299,9 @@ def test_a_fraction_outside_its_range_is_refused(fraction):
         splits(f"data.train_fraction={fraction}")
 
 
-@pytest.mark.xfail(strict=True, reason="read_data takes max_train=0 for null and cuts from the end for a negative number")
+@pytest.mark.xfail(
+    strict=True, reason="read_data takes max_train=0 for null and cuts from the end for a negative number"
+)
 @pytest.mark.parametrize("number", ["0", "-5"])
 def test_a_number_of_examples_below_one_is_refused(number):
     with pytest.raises(UserError, match="max_train"):

@@ -7,7 +7,6 @@ from tests.runs import small
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("default")  # wandb's own
 def test_one_finished_offline_run_a_run(main_job, tmp_path, monkeypatch):
     import wandb
@@ -17,9 +16,13 @@ def test_one_finished_offline_run_a_run(main_job, tmp_path, monkeypatch):
     codes = []
     finish = wandb.sdk.wandb_run.Run.finish
     monkeypatch.setattr(
-        wandb.sdk.wandb_run.Run, "finish", lambda run, exit_code=None, **k: (codes.append(exit_code), finish(run, exit_code, **k))
+        wandb.sdk.wandb_run.Run,
+        "finish",
+        lambda run, exit_code=None, **k: (codes.append(exit_code), finish(run, exit_code, **k)),
     )
-    sweep = small("-m", "logger=wandb", "task.training.optimizer.lr=1e30,0.001", "task.training.epochs=3", encoder="none")
+    sweep = small(
+        "-m", "logger=wandb", "task.training.optimizer.lr=1e30,0.001", "task.training.epochs=3", encoder="none"
+    )
     assert main_job(*sweep) == 2
     assert (len(read_ledger(tmp_path / "runs")), len(read_failures(tmp_path / "runs"))) == (1, 1)
     folders = list((tmp_path / "runs").rglob("offline-run-*"))

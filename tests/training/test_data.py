@@ -68,7 +68,7 @@ def test_loaders_give_numbered_collated_batches():
         batch=2, tokens=100, seed=0,
     )  # fmt: skip
     assert isinstance(data.train_dataloader(), DataLoader)
-    found = [batch for batch in data.train_dataloader()]  # noqa: C416
+    found = list(data.train_dataloader())
     assert sorted(number for batch in found for number in batch["numbers"]) == [0, 1, 2]
     for batch in found:
         assert batch["lengths"] == [len(sentences[number].tokens) for number in batch["numbers"]]
