@@ -40,9 +40,7 @@ def job(config: DictConfig) -> None:
         failures.append((f"{title}{error}", 2))
     except Exception as error:
         traceback.print_exc()
-        failures.append(
-            (f"{title}{type(error).__name__}: {error} (the run's .failed.json has traceback and config)", 1)
-        )
+        failures.append((f"{title}{type(error).__name__}: {error}", 1))
 
 
 def show(ledger: Path, task: str) -> None:

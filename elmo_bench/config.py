@@ -91,9 +91,9 @@ def choices(group: str, folder: Path = CONF) -> list[str]:
 def _parse(overrides: Sequence[str]) -> list[Override]:
     try:
         return OverridesParser.create().parse_overrides(list(overrides))
-    except OverrideParseException as error:
+    except (OverrideParseException, ValueError) as error:
         raise UserError(
-            f"'{error.override}' is not a valid option: write key=value (quote values with spaces)"
+            f"'{getattr(error, 'override', error)}' is not a valid option: write key=value (quote values with spaces)"
         ) from None
 
 

@@ -1,5 +1,8 @@
 """What tests of several parts share."""
 
+import runpy
+import sys
+
 import pytest
 
 from tests.ledger import records
@@ -15,3 +18,19 @@ def make_record():
 def store_record(tmp_path):
     """`store_record(**as make_record) -> RunPaths`: the same, written to the ledger `tmp_path / "runs"`."""
     return lambda **changes: records.store_record(tmp_path / "runs", **changes)
+
+
+@pytest.fixture
+def main_job(tmp_path, monkeypatch):
+    """`main_job(*options) -> exit code` of `python run.py`, in this process and in `tmp_path`; ledger `runs`."""
+    from tests.runs import ROOT
+
+    def main_job(*options: str) -> int:
+        monkeypatch.chdir(tmp_path)
+        options = (*options, f"ledger={tmp_path / 'runs'}")
+        monkeypatch.setattr(sys, "argv", ["run.py", *sorted(options, key=lambda option: not option.startswith("-"))])
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(str(ROOT / "run.py"), run_name="__main__")
+        return int(end.value.code or 0)
+
+    return main_job

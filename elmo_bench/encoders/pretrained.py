@@ -21,12 +21,14 @@ PUBLISHED = {
 
 
 def load_bilm(name_or_path: str) -> tuple[BiLM, str]:
-    """The frozen biLM of a known name, or of a folder with `options.json` and weights; and the weights' SHA-256.
+    """The frozen biLM of a known name, or of a folder with `options.json` and weights; and its name in a hash.
+
+    That is the SHA-256 of the weights and the beginning of that of the options, which hold the clips and the activation.
 
     Raises UserError where the files are not there or do not fit.
     """
     options, weights = locate(name_or_path)
-    return load(BiLMOptions.from_file(options), weights), sha256_of(weights)
+    return load(BiLMOptions.from_file(options), weights), f"{sha256_of(weights)} options {sha256_of(options)[:12]}"
 
 
 def locate(name_or_path: str) -> tuple[Path, Path]:

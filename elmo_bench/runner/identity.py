@@ -8,10 +8,13 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.config import compose
+from elmo_bench.encoders.pretrained import PUBLISHED
+from elmo_bench.encoders.static import KNOWN
 from elmo_bench.ledger import Identity
 from elmo_bench.runner.parts import Frozen, Splits
 
 # What cannot change a score, or is told by a checksum instead of by its name.
+_NAMES = {"mini", "glove-mini", *PUBLISHED, *KNOWN}
 _NOT_SETTINGS = ("name", "version", "data", "metric", "sizes", "place", "mix", "vectors")
 _ELSEWHERE = ("seed", "task", "encoder", "suite", "data.root", "ledger", "overwrite", "predictions", "trainer.threads")
 _ELSEWHERE_GROUPS = ("store", "logger", "hydra")
@@ -45,13 +48,19 @@ def identity(config: DictConfig, frozen: Frozen, splits: Splits) -> Identity:
         "precision": plain["trainer"]["precision"],
         "data": plain["data"],
     }
-    if settings["encoder"]["contextual"]:
-        settings["encoder"]["contextual"].pop("device", None)
+    encoder = settings["encoder"]
+    for node, given in ((encoder, config.encoder), (encoder["contextual"], config.encoder.contextual)):
+        for key in ("weights", "vectors"):  # a path may change its name: what lies there is what counts
+            if node and node.get(key) and given[key] not in _NAMES and key in frozen.checksums:
+                node[key] = frozen.checksums[key]
+    if encoder["contextual"]:
+        encoder["contextual"].pop("device", None)
         settings |= {"mix": plain["mix"], "place": plain["place"]}
-    if settings["encoder"]["words"] == "static":
+    if encoder["words"] == "static":
         settings["vectors"] = plain["vectors"]
     contents = {"task_version": plain["task"]["version"], "data": fingerprint(splits), **frozen.checksums}
-    if settings["encoder"]["words"] == "learned":
+    if encoder["words"] == "learned":
+        encoder.pop("vectors")
         contents["width"] = frozen.width
     return Identity(settings=settings, contents=contents)
 
@@ -69,8 +78,8 @@ def overrides_of(config: DictConfig, given: Sequence[str]) -> list[str]:
             or (group in ("mix", "place") and not config.encoder.contextual)
         ):
             continue
-        if OmegaConf.select(config, key) != OmegaConf.select(plain, key):
-            found.append(f"{key}={Path(value).name if key in ('encoder.weights', 'encoder.vectors') else value}")
+        if key == "experiment" or OmegaConf.select(config, key) != OmegaConf.select(plain, key):
+            found.append(f"{key}={Path(value).name if key.endswith(('weights', 'vectors')) else value}")
     return sorted(found)
 
 

@@ -3,9 +3,11 @@
 import json
 import pickle
 import resource
+import shutil
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+from pytorch_lightning.loggers import Logger
 from safetensors.torch import save
 
 from elmo_bench import ledger
@@ -59,7 +62,8 @@ def run(config: DictConfig, overrides: Sequence[str] = ()) -> tuple[Record, bool
         try:
             return _Run(config, list(overrides), data, splits, frozen=frozen, who=who, paths=paths).record(), False
         except Exception:
-            ledger.write_failure(paths, portable(config), traceback.format_exc())
+            with suppress(OSError, UserError):  # a full disk, say, is the error to tell, not that it also hit this file
+                ledger.write_failure(paths, portable(config), traceback.format_exc())
             raise
 
 
@@ -77,14 +81,8 @@ class _Run:
         who: Any,
         paths: RunPaths,
     ):
-        self.config, self.overrides, self.splits, self.frozen, self.who, self.paths = (
-            config,
-            overrides,
-            splits,
-            frozen,
-            who,
-            paths,
-        )
+        self.config, self.overrides, self.splits = config, overrides, splits
+        self.frozen, self.who, self.paths = frozen, who, paths
         self.started = time.monotonic()
         torch.set_num_threads(config.trainer.threads or torch.get_num_threads())
         pl.seed_everything(config.seed, verbose=False)
@@ -108,19 +106,28 @@ class _Run:
             seed=config.seed,
         )
         self.history = History(self.started)
+        self.title = f"{config.task.name} {config.encoder.name} seed {config.seed}"
 
     def record(self) -> Record:
         """Train (or go on training), score dev and then test with the best epoch, and write the record."""
-        last = self.paths.work / "last.ckpt"
-        self._encode("train", "dev")
-        best = self._fit(last if last.exists() else None)
-        self.module.load_state_dict(_read_checkpoint(best)["state_dict"])
-        dev, _ = self._score("dev")
-        self._encode("test")
-        test, outcomes = self._score("test")
-        record = self._record(dev, test, self._keep_head())
-        ledger.write_record(self.paths, record, outcomes)
-        for checkpoint in self.paths.work.glob("*.ckpt"):
+        work = self.paths.work
+        if self.paths.record.exists():  # overwrite=true: what an earlier attempt left is not gone on from
+            shutil.rmtree(work, ignore_errors=True)
+        logger = build(self.config.logger)(work=work, title=self.title, config=portable(self.config))
+        failed = True
+        try:
+            self._encode("train", "dev")
+            self._fit(logger)
+            self.module.load_state_dict(_read_checkpoint(work / "best.ckpt")["state_dict"])
+            dev, _ = self._score("dev")
+            self._encode("test")
+            test, outcomes = self._score("test")
+            record = self._record(dev, test, self._keep_head())
+            ledger.write_record(self.paths, record, outcomes)
+            failed = False
+        finally:
+            loggers.finish(logger, failed=failed)
+        for checkpoint in work.glob("*.ckpt"):
             checkpoint.unlink()
         return record
 
@@ -130,17 +137,15 @@ class _Run:
             self.store.fill(text for name in names for example in self.splits[name] for text in example.texts)
             self.history.encoding += time.monotonic() - before
 
-    def _fit(self, resume: Path | None) -> Path:
+    def _fit(self, logger: Logger | None) -> None:
         config, work, main = self.config, self.paths.work, f"dev_{self.metric.main}"
-        title = f"{config.task.name} {config.encoder.name} seed {config.seed}"
         patience = EarlyStopping(
             main, mode="max", patience=config.task.training.patience, check_on_train_epoch_end=True
         )
         every: dict[str, Any] = {"dirpath": work, "save_on_train_epoch_end": True, "enable_version_counter": False}
         best = ModelCheckpoint(filename="best", monitor=main, mode="max", **every)
         last = ModelCheckpoint(filename="last", **every)  # save_last=True saves only where the best one was saved too
-        logger = build(config.logger)(work=work, title=title, config=portable(config))
-        trainer = self.trainer = pl.Trainer(
+        self.trainer = pl.Trainer(
             accelerator=config.trainer.accelerator,
             devices=1,
             precision=config.trainer.precision,
@@ -148,29 +153,32 @@ class _Run:
             gradient_clip_val=config.task.training.clip,
             num_sanity_val_steps=0,
             reload_dataloaders_every_n_epochs=1,  # the number of batches may differ by epoch (data.Batcher)
-            callbacks=[RandomState(), self.history, ShowProgress(title), patience, best, last],
+            callbacks=[RandomState(), self.history, ShowProgress(self.title), patience, best, last],
             logger=logger or False,
             log_every_n_steps=10,
             enable_progress_bar=False,
             enable_model_summary=False,
         )
-        failed = True
-        try:
-            if not (resume and self._was_trained(resume, patience, title)):
-                trainer.fit(self.module, datamodule=self.data, ckpt_path=resume, weights_only=True)
-            failed = False
-        finally:
-            loggers.finish(logger, failed=failed)
-        return work / "best.ckpt"
+        resume = self._resume(work / "last.ckpt")
+        if resume:
+            self.history.load_state_dict(resume[self.history.state_key])
+            done = len(self.history.scores)
+            console.print(f"{self.title}: going on after epoch {done}", highlight=False)
+            if done >= config.task.training.epochs or resume[patience.state_key]["wait_count"] >= patience.patience:
+                return  # killed after its last epoch: only the scores are missing
+        self.trainer.fit(
+            self.module, datamodule=self.data, ckpt_path=work / "last.ckpt" if resume else None, weights_only=True
+        )
 
-    def _was_trained(self, last: Path, patience: EarlyStopping, title: str) -> bool:
-        """Whether the run was killed after its last epoch, so that only the scores are missing."""
-        callbacks = _read_checkpoint(last)["callbacks"]
-        self.history.load_state_dict(callbacks[self.history.state_key])
-        done = len(self.history.scores)
-        console.print(f"{title}: going on after epoch {done}, from {last}", highlight=False)
-        stopped = callbacks[patience.state_key]["wait_count"] >= patience.patience
-        return stopped or done >= self.config.task.training.epochs
+    def _resume(self, last: Path) -> dict[str, Any] | None:
+        """What the callbacks had kept when the run was killed; None where there is nothing to go on from."""
+        if not last.exists():
+            return None
+        try:
+            return _read_checkpoint(last)["callbacks"]
+        except UserError as error:
+            console.print(f"{self.title}: starts anew ({error})", highlight=False)
+            return None
 
     def _score(self, split: str) -> tuple[dict[str, Any], dict[str, Any]]:
         run_split = self.trainer.validate if split == "dev" else self.trainer.test
@@ -248,4 +256,4 @@ def _read_checkpoint(path: Path) -> dict[str, Any]:
     try:
         return torch.load(path, weights_only=True, map_location="cpu")
     except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise UserError(f"{path}: damaged ({error}); remove {path.parent}, and the run starts anew") from None
+        raise UserError(f"{path}: damaged ({error}); remove {path.parent} and start again") from None

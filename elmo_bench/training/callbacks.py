@@ -15,8 +15,8 @@ from elmo_bench.progress import Meter, progress
 class RandomState(Callback):
     """Puts the state of the random generators into the checkpoint: a resumed run draws what it would have drawn.
 
-    The state is taken when an epoch's training ends and put back when the next begins, in every run: what happens
-    between (scoring, building loaders) then cannot make a resumed run differ.
+    The state is taken when an epoch's training ends and put back at the next one's first batch, in every run: what
+    happens between (scoring, building loaders, whose iterators draw a number) then cannot make a resumed run differ.
     """
 
     def __init__(self) -> None:
@@ -25,8 +25,8 @@ class RandomState(Callback):
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         self._take()
 
-    def on_train_epoch_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        if self.state:
+    def on_train_batch_start(self, trainer: pl.Trainer, module: pl.LightningModule, batch: Any, batch_idx: int) -> None:
+        if self.state and batch_idx == 0:
             version, internal, gauss = self.state["python"]
             random.setstate((version, tuple(internal), gauss))
             torch.set_rng_state(self.state["torch"])

@@ -1,0 +1,316 @@
+"""One run: what it leaves behind, when it is skipped, what makes it another run."""
+
+import csv
+import itertools
+import json
+import shutil
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+from elmo_bench.config import compose
+from elmo_bench.encoders.features import LayerStore
+from elmo_bench.errors import UserError
+from elmo_bench.ledger import Record, RunPaths, check_record, read_ledger, read_outcomes
+from elmo_bench.runner.parts import read_data
+from elmo_bench.runner.run import run
+from tests.runs import GOLDEN, files, result, run_small, small
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory):
+    return tmp_path_factory.mktemp("ledger")
+
+
+@pytest.fixture(scope="module")
+def finished(ledger) -> Record:
+    """The plain small run; the ledger of this module holds it."""
+    return run_small(ledger, "predictions=true")
+
+
+@pytest.fixture
+def hash_of(tmp_path, monkeypatch):
+    """`hash_of(*overrides, encoder=…)`: the hash of a run, which stops before it trains."""
+
+    def hash_of(*overrides, encoder="elmo"):
+        found = []
+
+        def stop(paths):
+            found.append(paths.hash)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("elmo_bench.ledger.run_lock", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(compose("config", small(f"ledger={tmp_path / 'hashes'}", *overrides, encoder=encoder)))
+        return found[0]
+
+    return hash_of
+
+
+def test_a_run_leaves_a_whole_record(finished, ledger):
+    check_record(finished)
+    assert read_ledger(ledger) == [finished]
+    assert finished.keys() == Record.__annotations__.keys()
+    assert (finished["suite"], finished["task"], finished["encoder"], finished["seed"]) == ("mini", "ner", "elmo", 0)
+    assert finished["selected_on"] == "dev"
+    assert finished["data"]["counts"] == {"train": 60, "dev": 250, "test": 250}
+    assert finished["epochs"]["run"] == 2
+    assert finished["environment"]["threads"] == 2
+    assert finished["cost"]["tokens_per_second"] > 0
+
+
+def test_frozen_parameters_are_those_of_the_files(finished):
+    """The encoder's are counted in its file; the table's are rows of 64 numbers."""
+    import h5py
+
+    sizes = []
+    with h5py.File(GOLDEN / "weights.hdf5") as file:
+        file.visititems(lambda _, node: sizes.append(node.size) if isinstance(node, h5py.Dataset) else None)
+    assert (finished["parameters"]["frozen"] - sum(sizes)) % 64 == 0
+    assert finished["parameters"]["frozen"] > sum(sizes)
+
+
+def test_no_path_of_this_machine_is_in_a_record(finished, ledger):
+    text = RunPaths.of(ledger, finished).record.read_text(encoding="utf-8")
+    assert str(GOLDEN.parent) not in text
+    assert str(ledger) not in text
+    assert finished["config"]["encoder"]["weights"] == "bilm"
+
+
+@pytest.mark.xfail(strict=True, reason="overrides_of trims the value of encoder.weights and encoder.vectors alone")
+def test_the_record_of_another_spelling_holds_no_path_either(tmp_path):
+    record = run_small(tmp_path, f"suite.weights={GOLDEN}", f"encoder.contextual.weights={GOLDEN}")
+    assert str(GOLDEN.parent) not in json.dumps(record)
+
+
+def test_outcomes_and_predictions_lie_beside_it(finished, ledger):
+    paths = RunPaths.of(ledger, finished)
+    outcomes = read_outcomes(paths)
+    assert {name: len(values) for name, values in outcomes.items()} == {"correct": 250, "guessed": 250, "gold": 250}
+    overall = finished["scores"]["test"]["overall"]
+    assert [int(outcomes[name].sum()) for name in outcomes] == [overall[name] for name in outcomes]
+    for split in ("dev", "test"):
+        lines = (paths.work / f"{split}.predictions.jsonl").read_text(encoding="utf-8").splitlines()
+        assert len(lines) == 250
+        assert sum(len(json.loads(line)) for line in lines) == finished["scores"][split]["overall"]["tokens"]
+
+
+def test_the_head_is_kept_and_no_checkpoint_lock_or_temporary_file(finished, ledger):
+    paths = RunPaths.of(ledger, finished)
+    assert files(paths.folder) == [
+        "seed0.json", "seed0.npz",
+        "seed0/dev.predictions.jsonl", "seed0/head.safetensors", "seed0/test.predictions.jsonl",
+    ]  # fmt: skip
+    assert (paths.folder / finished["kept"]["file"]).stat().st_size == finished["kept"]["bytes"]
+
+
+def test_the_kept_head_holds_what_was_trained_and_nothing_frozen(finished, ledger):
+    paths = RunPaths.of(ledger, finished)
+    with safe_open(paths.work / "head.safetensors", framework="numpy") as kept:
+        sizes = {name: int(np.prod(kept.get_slice(name).get_shape())) for name in kept.keys()}  # noqa: SIM118
+        about = json.loads(kept.metadata()["about"])
+    assert sum(sizes.values()) == finished["parameters"]["trainable"]
+    assert not [name for name in sizes if "bilm" in name or "table" in name or "encoder" in name]
+    assert about["config"] == finished["config"]
+
+
+def test_checkpoints_hold_nothing_frozen(tmp_path, monkeypatch):
+    import torch
+
+    def stop(_run):
+        raise RuntimeError("stopped before the end")
+
+    monkeypatch.setattr("elmo_bench.runner.run._Run._keep_head", stop)
+    with pytest.raises(RuntimeError, match="stopped"):
+        run_small(tmp_path, "task.training.epochs=1")
+    for name in ("best.ckpt", "last.ckpt"):
+        [checkpoint] = tmp_path.rglob(name)
+        state = torch.load(checkpoint, weights_only=True)["state_dict"]
+        assert all(key.startswith("head.") for key in state)
+        assert not [key for key in state if "bilm" in key or "table" in key]
+
+
+def test_layer_weights_of_every_epoch(finished):
+    assert len(finished["layer_weights"]) == 2
+    for epoch in finished["layer_weights"]:
+        assert epoch.keys() == {"input"}
+        assert len(epoch["input"]["weights"]) == 3
+        assert sum(epoch["input"]["weights"]) == pytest.approx(1, abs=1e-6)
+    first, last = (epoch["input"] for epoch in finished["layer_weights"])
+    assert first != last
+    assert first["gamma"] == pytest.approx(1, abs=0.1)
+
+
+def test_a_run_without_elmo_has_no_layer_weights(tmp_path):
+    record = run_small(tmp_path, encoder="glove")
+    assert record["layer_weights"] == []
+    assert record["checksums"].keys() == {"vectors"}
+    assert "encode_seconds" not in record["cost"]
+
+
+def test_the_second_start_skips_and_says_so(main_job, tmp_path, capsys):
+    assert main_job(*small(encoder="none")) == 0
+    first = capsys.readouterr()
+    assert "already in the ledger" not in first.out
+    [record] = (tmp_path / "runs").rglob("seed0.json")
+    before = record.stat().st_mtime_ns
+    assert main_job(*small(encoder="none")) == 0
+    again = capsys.readouterr()
+    assert f"already in the ledger: {record} (overwrite=true runs it again)" in again.out
+    assert again.out.endswith(first.out)  # the table
+    assert again.err == ""
+    assert record.stat().st_mtime_ns == before
+
+
+def test_overwrite_runs_again_and_the_same_seed_gives_the_same_scores(tmp_path):
+    first = run_small(tmp_path, encoder="glove")
+    path = RunPaths.of(tmp_path, first).record
+    before = path.stat().st_ino
+    again = run_small(tmp_path, "overwrite=true", encoder="glove")
+    assert path.stat().st_ino != before
+    assert result(first) == result(again)
+    assert len(read_ledger(tmp_path)) == 1
+
+
+def test_the_same_run_elsewhere_gives_the_same_scores_with_and_without_a_store(finished, tmp_path, monkeypatch):
+    """store, logger, predictions and the ledger's place change no score; `off` really computes each time."""
+    encoded = []
+    batch = LayerStore.batch
+    monkeypatch.setattr(LayerStore, "batch", lambda self, texts: encoded.append(len(self._kept)) or batch(self, texts))
+    again = run_small(tmp_path, "store.mode=off", "logger=csv")
+    assert result(finished) == result(again)
+    assert set(encoded) == {0}
+    [log] = tmp_path.rglob("metrics.csv")
+    rows = csv.DictReader(log.read_text(encoding="utf-8").splitlines())
+    *epochs, chosen = [float(row["dev_f1"]) for row in rows if row["dev_f1"]]
+    assert len(epochs) == 2
+    assert chosen == max(epochs) == pytest.approx(finished["scores"]["dev"]["overall"]["f1"], abs=1e-4)
+
+
+def test_auto_store_that_does_not_fit_computes_each_time(finished, tmp_path, capsys):
+    assert result(run_small(tmp_path, "store.max_gb=0.000001")) == result(finished)
+    assert "store.max_gb" in capsys.readouterr().err
+
+
+def test_ram_store_that_does_not_fit_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"store\.max_gb"):
+        run_small(tmp_path, "store.mode=ram", "store.max_gb=0.000001")
+
+
+def test_another_seed_is_another_run_of_the_same_hash(finished, ledger, tmp_path):
+    other = run_small(tmp_path, "seed=1")
+    assert other["hash"] == finished["hash"]
+    assert RunPaths.of(ledger, other).record == RunPaths.of(ledger, finished).record.with_name("seed1.json")
+    assert other["layer_weights"] != finished["layer_weights"]
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["trainer.threads=1"], ["logger=csv"], ["store.mode=off"], ["data.root=elsewhere"], ["seed=5"],
+        ["overwrite=true"], ["predictions=true"], ["task.training.epochs=2"], ["mix=scalar", "place=input"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_changes_no_score_changes_no_hash(finished, hash_of, overrides):
+    assert hash_of(*overrides) == finished["hash"]
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["task.training.optimizer.lr=0.002"], ["mix=last"], ["mix.penalty=0.0"], ["mix.layer_norm=token"],
+        ["task.training.epochs=3"], ["task.training.batch=16"], ["data.max_train=50"], ["vectors.trainable=false"],
+        ["task.data.mini.seed=1"], ["task.version=2"], ["encoder.contextual.stateful=true"], ["size=paper"],
+        ["trainer.precision=bf16-mixed"], ["encoder.words=learned"], ["task.head.dropout=0.4"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_can_change_a_score_changes_the_hash(finished, hash_of, overrides):
+    assert hash_of(*overrides) != finished["hash"]
+
+
+def copied_weights(folder):
+    shutil.copytree(GOLDEN, folder)
+    return folder
+
+
+def test_other_contents_of_the_weights_are_another_run(finished, hash_of, tmp_path):
+    import h5py
+
+    folder = copied_weights(tmp_path / "bilm")
+    assert hash_of(f"encoder.weights={folder}") == finished["hash"]
+    with h5py.File(folder / "weights.hdf5", "r+") as file:
+        file["CNN_proj/b_proj"][0] += 1
+    assert hash_of(f"encoder.weights={folder}") != finished["hash"]
+
+
+@pytest.mark.xfail(strict=True, reason="ElmoEncoder.checksum covers the weights file without its options.json")
+def test_options_of_the_weights_are_part_of_them(finished, hash_of, tmp_path):
+    """The clips and the activation stand in options.json alone, and change every vector."""
+    folder = copied_weights(tmp_path / "bilm")
+    options = json.loads((folder / "options.json").read_text())
+    options["lstm"]["cell_clip"] = 0.1
+    (folder / "options.json").write_text(json.dumps(options))
+    assert hash_of(f"encoder.weights={folder}") != finished["hash"]
+
+
+@pytest.mark.xfail(strict=True, reason="identity keeps the last name of a path of weights or vectors")
+def test_the_place_of_the_weights_is_no_part_of_the_run(finished, hash_of, tmp_path):
+    folder = copied_weights(tmp_path / "renamed")
+    assert hash_of(f"encoder.weights={folder}") == finished["hash"]
+
+
+@pytest.mark.parametrize("encoder", ["none", "glove"])
+def test_without_elmo_the_mix_and_its_place_are_no_part_of_the_run(hash_of, encoder):
+    plain = hash_of(encoder=encoder)
+    for overrides in (["mix=last"], ["mix.penalty=0.0"], ["place=both"], ["task.mix.dropout=0.5"]):
+        assert hash_of(*overrides, encoder=encoder) == plain
+
+
+def test_encoders_are_different_runs(hash_of):
+    assert len({hash_of(encoder=encoder) for encoder in ("none", "glove", "elmo", "elmo_only")}) == 4
+
+
+def splits(*overrides):
+    import hydra
+
+    config = compose("config", list(overrides))
+    return read_data(config, hydra.utils.instantiate(config.task.data))
+
+
+def test_a_smaller_part_of_the_training_data_is_contained_in_every_larger_one():
+    parts = [
+        splits(option)
+        for option in ("data.max_train=10", "data.train_fraction=0.05", "data.max_train=60", "data.max_train=null")
+    ]
+    trains = [[sentence.tokens for sentence in part["train"]] for part in parts]
+    assert [len(train) for train in trains] == [10, 50, 60, 1000]
+    for smaller, larger in itertools.pairwise(trains):
+        assert set(smaller) < set(larger)
+    assert all(part["test"] == parts[0]["test"] and part["dev"] == parts[0]["dev"] for part in parts)
+    assert splits("data.max_train=10", "seed=3")["train"] == parts[0]["train"]
+
+
+@pytest.mark.parametrize("fraction", ["0", "-0.5", "1.5"])
+def test_a_fraction_outside_its_range_is_refused(fraction):
+    with pytest.raises(UserError, match="train_fraction"):
+        splits(f"data.train_fraction={fraction}")
+
+
+@pytest.mark.xfail(
+    strict=True, reason="read_data takes max_train=0 for null and cuts from the end for a negative number"
+)
+@pytest.mark.parametrize("number", ["0", "-5"])
+def test_a_number_of_examples_below_one_is_refused(number):
+    with pytest.raises(UserError, match="max_train"):
+        splits(f"data.max_train={number}")
+
+
+@pytest.mark.xfail(strict=True, reason="BiLstmCrf never reads embedder.output and nothing notices")
+@pytest.mark.parametrize("place", ["output", "both"])
+def test_a_place_that_the_head_lacks_is_refused(tmp_path, place):
+    """A head that never reads `embedder.output` would drop ELMo without a word."""
+    with pytest.raises(UserError, match="place"):
+        run_small(tmp_path, f"place={place}")

@@ -1,0 +1,38 @@
+"""The main job cut down to a second or two: 60 sentences of the mini suite, two epochs, a tiny head, a tiny biLM."""
+
+from pathlib import Path
+
+from elmo_bench.config import compose
+from elmo_bench.ledger import Record
+from elmo_bench.runner.run import run
+
+ROOT = Path(__file__).parents[1]
+GOLDEN = ROOT / "tests" / "golden" / "bilm"
+SMALL = (
+    "data.max_train=60", "task.training.epochs=2", "task.sizes.cpu.hidden=[8,4]", "trainer.threads=2", "logger=none",
+)  # fmt: skip
+
+
+def small(*overrides: str, encoder: str = "elmo") -> list[str]:
+    """Overrides of such a run; later ones win."""
+    weights = [f"encoder.weights={GOLDEN}"] if encoder.startswith("elmo") else []
+    return [f"encoder={encoder}", *weights, *SMALL, *overrides]
+
+
+def run_small(ledger: Path, *overrides: str, encoder: str = "elmo") -> Record:
+    """The record of such a run in this process, through the runner alone; it must not be in the ledger yet."""
+    given = small(f"ledger={ledger}", *overrides, encoder=encoder)
+    record, skipped = run(compose("config", given), given)
+    assert not skipped
+    return record
+
+
+def result(record: Record) -> dict:
+    """What two equal runs have in common: everything but what tells when, where and how fast."""
+    told = ("scores", "layer_weights", "epochs", "parameters", "data", "checksums", "hash", "identity")
+    return {key: record[key] for key in told}  # type: ignore[literal-required]
+
+
+def files(folder: Path) -> list[str]:
+    """Every file below a folder."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,223 @@
+"""Every configuration composes and means what the design says; a mistake is one line that lists the good options."""
+
+import itertools
+import os
+import subprocess
+import sys
+
+import pytest
+from omegaconf import OmegaConf
+
+from elmo_bench.config import CONF, check, choices, compose
+from elmo_bench.errors import UserError
+from tests.runs import ROOT
+
+GROUPS = ("task", "encoder", "mix", "suite", "size", "trainer", "logger")
+FIXED = {"fixed": ["mix.scalars=[0,1,0]"]}  # what a choice needs besides
+
+
+def combinations():
+    """Every task with every encoder, suite and size; every mix, trainer and logger with each encoder."""
+    rest = [dict(zip(("mix", "trainer", "logger"), some, strict=True)) for some in _covering()]
+    for number, some in enumerate(itertools.product(*map(choices, ("task", "encoder", "suite", "size")))):
+        yield dict(zip(("task", "encoder", "suite", "size"), some, strict=True)) | rest[number % len(rest)]
+    for task, encoder, mix in itertools.product(*map(choices, ("task", "encoder", "mix"))):
+        yield {"task": task, "encoder": encoder, "mix": mix}
+    for encoder, trainer, logger in itertools.product(*map(choices, ("encoder", "trainer", "logger"))):
+        yield {"encoder": encoder, "trainer": trainer, "logger": logger}
+
+
+def _covering():
+    mixes, trainers, loggers = map(choices, ("mix", "trainer", "logger"))
+    return [(m, trainers[i % len(trainers)], loggers[i % len(loggers)]) for i, m in enumerate(mixes)]
+
+
+@pytest.mark.parametrize("chosen", list(combinations()), ids=lambda chosen: "-".join(chosen.values()))
+def test_every_combination_composes(chosen):
+    config = compose("config", [f"{key}={value}" for key, value in chosen.items()] + FIXED.get(chosen.get("mix"), []))
+    assert OmegaConf.missing_keys(config) == set()
+    for group, value in chosen.items():
+        named = config[group].get("name") or config[group].get("kind")
+        assert named in (value, None) or group == "trainer"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chosen", list(itertools.product(*map(choices, GROUPS))), ids="-".join)
+def test_every_single_combination_composes(chosen):
+    given = [f"{group}={choice}" for group, choice in zip(GROUPS, chosen, strict=True)]
+    compose("config", given + FIXED.get(chosen[2], []))
+
+
+def test_every_yaml_of_every_group_is_reached():
+    assert {path.name for path in CONF.iterdir() if path.is_dir()} - {"hydra", "recipe", "shape", "experiment"} == set(
+        GROUPS
+    )
+    assert choices("task")
+    assert choices("suite") == ["mini", "open", "paper"]
+    assert set(choices("encoder")) >= {"none", "glove", "elmo", "elmo_only"}
+    assert set(choices("mix")) == {"scalar", "mean", "last", "first", "fixed"}
+
+
+@pytest.mark.parametrize("name", ["config", "pretrain", "pretrain-static"])
+def test_every_command_has_its_config(name):
+    compose(name, ["corpus=x", "out=y"] if name == "pretrain" else [])
+
+
+@pytest.mark.parametrize("experiment", choices("experiment") or [None])
+def test_every_experiment_composes(experiment):
+    compose("config", [f"experiment={experiment}"] if experiment else [])
+
+
+def test_the_defaults_are_those_of_the_design():
+    config = compose("config")
+    assert (config.task.name, config.encoder.name, config.suite.name, config.size.name) == (
+        "ner",
+        "elmo",
+        "mini",
+        "cpu",
+    )
+    assert (config.encoder.weights, config.encoder.vectors, config.mix.kind) == ("mini", "glove-mini", "scalar")
+    assert (config.seed, config.overwrite, config.predictions, config.ledger) == (0, False, False, "results/runs")
+    assert (config.store.mode, config.data.train_fraction, config.data.max_train) == ("auto", 1.0, None)
+    assert config.place == config.task.place
+    assert config.mix.penalty == config.task.mix.penalty
+
+
+def test_the_papers_suite_brings_its_weights_vectors_and_sizes():
+    config = compose("config", ["suite=paper"])
+    assert (config.encoder.weights, config.size.name) == ("original", "paper")
+    assert config.encoder.vectors == config.task.vectors.paper
+    assert config.task.training.epochs == config.task.sizes.paper.epochs
+    assert compose("config", ["suite=paper", "size=cpu"]).task.training.epochs == config.task.sizes.cpu.epochs
+
+
+def test_the_folder_of_the_data_comes_from_the_environment(monkeypatch):
+    monkeypatch.setenv("ELMO_BENCH_DATA", "somewhere")
+    assert compose("config").data.root == "somewhere"
+    assert compose("config", ["data.root=here"]).data.root == "here"
+    monkeypatch.delenv("ELMO_BENCH_DATA")
+    assert compose("config").data.root is None
+
+
+@pytest.mark.parametrize(
+    ("encoder", "words", "contextual"),
+    [("none", "learned", False), ("glove", "static", False), ("elmo", "static", True), ("elmo_only", None, True)],
+)
+def test_an_encoder_is_what_the_design_says_and_changes_nothing_else(encoder, words, contextual):
+    config = OmegaConf.to_container(compose("config", [f"encoder={encoder}"]), resolve=True)
+    base = OmegaConf.to_container(compose("config", ["encoder=elmo"]), resolve=True)
+    chosen, elmo = config.pop("encoder"), base.pop("encoder")
+    assert config == base
+    assert (chosen["name"], chosen["words"], bool(chosen["contextual"])) == (encoder, words, contextual)
+    assert chosen["contextual"] in (elmo["contextual"], None)
+    assert chosen["vectors"] == (None if encoder == "elmo_only" else elmo["vectors"])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("task=nre", "task=nre: unknown task; choose one of: ner (did you mean 'ner'?)"),
+        (
+            "encoder=emlo",
+            "encoder=emlo: unknown encoder; choose one of: elmo, elmo_only, glove, none (did you mean 'elmo'?)",
+        ),
+        ("suite=minni", "choose one of: mini, open, paper (did you mean 'mini'?)"),
+        ("mix=scaler", "choose one of: first, fixed, last, mean, scalar (did you mean 'scalar'?)"),
+        ("trainer=tpu", "choose one of: cpu, gpu"),
+        ("logger=wandbb", "choose one of: csv, none, wandb (did you mean 'wandb'?)"),
+        ("size=big", "choose one of: cpu, paper"),
+        ("experiment=table9", "unknown experiment"),
+        ("sed=1", "unknown option 'sed' (did you mean 'seed'?); the options are:"),
+        ("encodr=elmo", "unknown option 'encodr' (did you mean 'encoder'?); the options are:"),
+        ("mix.penlty=1", "unknown option 'mix.penlty' (did you mean 'penalty'?); 'mix' has:"),
+        ("task.training.epoch=1", "'task.training.epoch' (did you mean 'epochs'?); 'task.training' has:"),
+        ("store.max=1", "'store' has: max_gb, mode"),
+        ("task.trainin.epochs=1", "(did you mean 'training'?); 'task' has:"),
+        ("seed.x=1", "unknown option 'seed.x'"),
+        ("data.root", "'data.root' is not a valid option: write key=value"),
+        ("seed=[1", "is not a valid option: write key=value"),
+        pytest.param(
+            "=1", "is not a valid option: write key=value",
+            marks=pytest.mark.xfail(strict=True, reason="a key that is no text is a ValueError of Hydra's parser"),
+        ),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_that_lists_the_good_ones(given, said):
+    for bad in (compose, check):
+        with pytest.raises(UserError) as error:
+            bad("config", [given])
+        assert said in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.xfail(strict=True, reason="_explain composes without the chosen groups")
+def test_a_mistake_within_a_chosen_group_lists_that_choice():
+    """`glove` has no weights; the list must be its own, not that of the default encoder."""
+    with pytest.raises(UserError) as error:
+        compose("config", ["encoder=glove", "encoder.weights=mini"])
+    assert str(error.value).endswith("'encoder' has: contextual, name, vectors, words")
+
+
+@pytest.mark.xfail(strict=True, reason="compose lets ??? pass")
+def test_a_needed_number_is_asked_for_by_name():
+    with pytest.raises(UserError, match=r"mix\.scalars|scalars") as error:
+        compose("config", ["mix=fixed"])
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["encoder=none,glvoe"], "encoder=glvoe: unknown encoder"),
+        (["encoder=glove,none", "mix=scalar,laast"], "mix=laast: unknown mix"),
+        (["encoder=none,glove", "seed=0,1", "tsk=1,2"], "unknown option 'tsk'"),
+        (["task=ner,xyz", "encoder=none,glove"], "task=xyz: unknown task"),
+    ],
+)
+def test_every_swept_value_is_checked(options, said):
+    with pytest.raises(UserError) as error:
+        check("config", options)
+    assert said in str(error.value)
+
+
+GLOB = pytest.mark.xfail(strict=True, reason="check expands a glob without Hydra's config loader")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["seed=0,1,2"], ["seed=range(0,3)"], ["seed=choice(1,2)"], [], pytest.param(["encoder=glob(*)"], marks=GLOB)],
+)
+def test_good_sweeps_pass(options):
+    check("config", options)
+
+
+def test_a_misspelt_value_ends_a_sweep_before_its_first_run(main_job, tmp_path, capsys):
+    assert main_job("-m", "encoder=none,glvoe") == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("run.py: encoder=glvoe: unknown encoder; choose one of: ")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_help_fits_two_screens_and_names_every_group(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "run.py", "--help"], cwd=tmp_path, capture_output=True, text=True, check=True,
+        env=os.environ | {"COLUMNS": "120"},
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 120
+    for group in GROUPS:
+        assert f"\n{group}: {', '.join(choices(group))}\n" in done.stdout
+    for option in ("seed", "encoder.weights", "place", "data.root", "store.mode", "ledger", "overwrite", "predictions"):
+        assert f"{option}=" in done.stdout
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.xfail(strict=True, reason="Hydra lists a group only where it has a yaml, and the groups of `pretrain` too")
+def test_help_names_the_groups_of_the_main_job_alone(capsys, main_job):
+    main_job("--help")
+    shown = capsys.readouterr().out
+    assert "experiment" in shown
+    assert "recipe" not in shown
+    assert "shape" not in shown

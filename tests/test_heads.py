@@ -1,0 +1,109 @@
+"""One test for every head: each task of conf/task with each kind of encoder, on four examples."""
+
+import hydra
+import pytest
+import pytorch_lightning as pl
+import torch
+from safetensors.torch import load, save
+
+from elmo_bench.config import choices, compose
+from elmo_bench.encoders.features import LayerStore
+from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
+from tests.runs import small
+
+STEPS = 40
+
+
+class Bench:
+    """A head on four training examples and thirty others."""
+
+    def __init__(self, task, encoder):
+        self.config = compose("config", small(f"task={task}", "data.max_train=4", encoder=encoder))
+        self.adapter = hydra.utils.instantiate(self.config.task.data)
+        splits = read_data(self.config, self.adapter)
+        self.train, self.others = splits["train"], splits["dev"][:30]
+        self.frozen = load_frozen(self.config, splits)
+        self.head = self.build(seed=0)
+        self.everything = self.collate(self.train)
+
+    def build(self, seed):
+        pl.seed_everything(seed, verbose=False)
+        embedder = build_embedder(self.config, self.frozen, self.train)
+        return hydra.utils.instantiate(self.config.task.head)(embedder, **self.adapter.vocabulary(self.train))
+
+    def collate(self, examples):
+        store = LayerStore(self.frozen.encoder, mode="off") if self.frozen.encoder else None
+        return self.head.collate(examples, build_indexer(self.head.embedder, store))
+
+    def loss(self):
+        return self.head.loss(self.everything) + self.head.embedder.regularisation()
+
+
+@pytest.fixture(
+    scope="module", params=[(t, e) for t in choices("task") for e in ("none", "glove", "elmo")], ids="-".join
+)
+def bench(request):
+    return Bench(*request.param)
+
+
+def test_gradient_reaches_every_parameter(bench):
+    bench.head.train().zero_grad()
+    bench.loss().backward()
+    trained = {name: p for name, p in bench.head.named_parameters() if p.requires_grad}
+    assert trained
+    assert [name for name, p in trained.items() if p.grad is None or not p.grad.abs().sum() > 0] == []
+
+
+def test_nothing_frozen_is_among_the_parameters(bench):
+    assert all(p.requires_grad for p in bench.head.parameters())
+    if bench.frozen.encoder is not None:
+        frozen = list(bench.frozen.encoder.bilm.parameters())
+        assert not any(p.requires_grad or p.grad is not None for p in frozen)
+        assert not bench.frozen.encoder.bilm.training
+        assert not {id(p) for p in frozen} & {id(p) for p in bench.head.parameters()}
+
+
+def test_it_learns_four_examples(bench):
+    bench.head.eval()
+    before = bench.loss().item()
+    optimizer = torch.optim.Adam(bench.head.parameters(), lr=0.01)
+    bench.head.train()
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        bench.loss().backward()
+        optimizer.step()
+    bench.head.eval()
+    assert bench.loss().item() < 0.5 * before
+
+
+def test_it_saves_and_loads_to_equal_predictions(bench):
+    saved = save({name: tensor.contiguous() for name, tensor in bench.head.state_dict().items()})
+    again = bench.build(seed=1).eval()
+    batch = bench.collate(bench.others)
+    with torch.no_grad():
+        again.load_state_dict(load(saved))
+        assert again.predict(batch) == bench.head.eval().predict(batch)
+        torch.testing.assert_close(again.loss(batch), bench.head.loss(batch))
+
+
+def test_predictions_do_not_depend_on_batch_mates(bench):
+    bench.head.eval()
+    with torch.no_grad():
+        together = bench.head.predict(bench.collate(bench.others))
+        backwards = bench.head.predict(bench.collate(bench.others[::-1]))[::-1]
+        alone = [bench.head.predict(bench.collate([example]))[0] for example in bench.others]
+    assert together == backwards == alone
+
+
+def test_features_do_not_depend_on_batch_mates(bench):
+    store = LayerStore(bench.frozen.encoder, mode="off") if bench.frozen.encoder else None
+    embedder = bench.head.eval().embedder
+    index = build_indexer(embedder, store)
+    texts = [text for example in bench.others for text in example.texts]
+    with torch.no_grad():
+        together, backwards = embedder(index(texts)), embedder(index(texts[::-1])).flip(0)
+        assert together.shape[2] == embedder.dim
+        for row, text in enumerate(texts):
+            alone = embedder(index([text]))[0]
+            torch.testing.assert_close(together[row, : len(text)], alone, atol=5e-6, rtol=0)
+            torch.testing.assert_close(backwards[row, : len(text)], alone, atol=5e-6, rtol=0)
