@@ -23,7 +23,7 @@ PUBLISHED = {
 def load_bilm(name_or_path: str) -> tuple[BiLM, str]:
     """The frozen biLM of a known name, or of a folder with `options.json` and weights; and its name in a hash.
 
-    That is the SHA-256 of the weights and the beginning of that of the options, which hold the clips and the activation.
+    That is the SHA-256 of the weights and the beginning of that of the options (clips and activation stand there).
 
     Raises UserError where the files are not there or do not fit.
     """
