@@ -89,12 +89,15 @@ def choices(group: str, folder: Path = CONF) -> list[str]:
 
 
 def _parse(overrides: Sequence[str]) -> list[Override]:
-    try:
-        return OverridesParser.create().parse_overrides(list(overrides))
-    except (OverrideParseException, ValueError) as error:
-        raise UserError(
-            f"'{getattr(error, 'override', error)}' is not a valid option: write key=value (quote values with spaces)"
-        ) from None
+    parsed = []
+    for given in overrides:
+        try:
+            parsed += OverridesParser.create().parse_overrides([given])
+        except OverrideParseException:
+            parsed += [None]
+        if parsed[-1] is None or not parsed[-1].key_or_group:
+            raise UserError(f"'{given}' is not a valid option: write key=value (quote values with spaces)")
+    return parsed
 
 
 def _values(override: Override) -> Iterator[str]:

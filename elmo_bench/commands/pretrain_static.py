@@ -1,11 +1,10 @@
 """`python -m elmo_bench pretrain-static corpus='shards/*.xz' out=my-vectors.safetensors`: GloVe on one's own text."""
 
-import glob
 import time
 from pathlib import Path
 
 import numpy as np
-from omegaconf import DictConfig, ListConfig
+from omegaconf import DictConfig
 from rich.console import Console
 from rich.progress import Progress
 
@@ -14,6 +13,7 @@ from elmo_bench.encoders.vector_files import write_compact, write_text
 from elmo_bench.errors import UserError
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.cooccurrence import cooccurrence, vocabulary
+from elmo_bench.pretraining.corpus import shard_files
 from elmo_bench.pretraining.static import train_glove
 
 TRAINING = ("dim", "x_max", "alpha", "learning_rate", "epochs", "batch", "seed")
@@ -58,9 +58,6 @@ def _train(config: DictConfig, files: list[Path]) -> tuple[list[str], np.ndarray
 
 def _check(config: DictConfig) -> tuple[list[Path], Path]:
     """The corpus files in order, and where to write; every mistake in the config ends here, before the long work."""
-    for key in ("corpus", "out"):
-        if config[key] is None:
-            raise UserError(f"{key} is missing; write {key}=PATH")
     for key in ("dim", "vocab_size", "min_count", "window", "epochs", "batch"):
         if not isinstance(config[key], int) or config[key] < 1:
             raise UserError(f"{key}={config[key]}: must be a whole number above 0")
@@ -69,13 +66,7 @@ def _check(config: DictConfig) -> tuple[list[Path], Path]:
             raise UserError(f"{key}={config[key]}: must be a number above 0")
     if not isinstance(config.seed, int) or config.seed < 0:
         raise UserError(f"seed={config.seed}: must be a whole number, 0 or more")
-    out = Path(config.out)
+    out = Path(str(config.out))
     if not out.name.endswith((".safetensors", ".txt", ".txt.gz")):
         raise UserError(f"out={out}: must end in .safetensors, .txt or .txt.gz")
-    files: list[Path] = []
-    for pattern in config.corpus if isinstance(config.corpus, ListConfig) else [config.corpus]:
-        found = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  absolute patterns too
-        if not found:
-            raise UserError(f"corpus={pattern}: no file matches; quote the pattern so that the shell leaves it alone")
-        files += found
-    return list(dict.fromkeys(files)), out
+    return shard_files(config.corpus), out

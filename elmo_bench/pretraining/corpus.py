@@ -1,5 +1,6 @@
 """Streaming sharded text into language-model batches, the way bilm-tf lays them out."""
 
+import glob
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +15,17 @@ from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
 
 UNKNOWN = "<UNK>"
 MARKERS = (SENTENCE_START, SENTENCE_END, UNKNOWN)
+
+
+def shard_files(corpus: str | Sequence[str]) -> list[Path]:
+    """The files of a path, a pattern, or a list of them, each once. Raises UserError where nothing matches."""
+    files: list[Path] = []
+    for pattern in [corpus] if isinstance(corpus, str) else corpus:
+        found = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  absolute patterns too
+        if not found:
+            raise UserError(f"corpus={pattern}: no file matches; quote the pattern so that the shell leaves it alone")
+        files += found
+    return list(dict.fromkeys(files))
 
 
 def sentences(path: Path) -> Iterator[list[str]]:

@@ -1,6 +1,5 @@
 """Training a biLM on a corpus: config in, a folder of weights out."""
 
-import glob
 import json
 import math
 import random
@@ -19,7 +18,7 @@ from elmo_bench.encoders.options import BiLMOptions
 from elmo_bench.encoders.weights import save_safetensors
 from elmo_bench.errors import UserError
 from elmo_bench.files import atomic_write
-from elmo_bench.pretraining.corpus import Batch, TargetVocabulary, count_words, shuffled, windows
+from elmo_bench.pretraining.corpus import Batch, TargetVocabulary, count_words, shard_files, shuffled, windows
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.progress import console, progress
 
@@ -119,13 +118,7 @@ def pretrain(config: DictConfig) -> Path:
     """Train by `conf/pretrain.yaml`, on from `<out>/last.ckpt` where there is one; the folder of the weights."""
     torch.set_num_threads(config.threads or torch.get_num_threads())
     out, recipe = Path(config.out), config.recipe
-    shards = sorted(
-        Path(path)
-        for pattern in ([config.corpus] if isinstance(config.corpus, str) else config.corpus)
-        for path in glob.glob(pattern)  # noqa: PTH207  absolute patterns too
-    )
-    if not shards:
-        raise UserError(f"corpus={config.corpus}: no file matches; give files or a glob in quotes")
+    shards = shard_files(config.corpus)
     options = BiLMOptions.from_json(config.shape)
     vocabulary = _vocabulary(shards, recipe.vocabulary, out / "vocabulary.txt")
     torch.manual_seed(config.seed)

@@ -18,6 +18,7 @@ from elmo_bench.encoders import recurrence
 from elmo_bench.encoders.elmo import ElmoEncoder
 from elmo_bench.encoders.options import BiLMOptions
 from elmo_bench.errors import UserError
+from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.corpus import TargetVocabulary, count_words, shuffled, windows
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.softmax import SampledSoftmax
@@ -74,7 +75,7 @@ def test_a_reset_in_the_middle_is_a_fresh_start():
     keep = torch.ones(STEPS, 1)
     keep[2] = 0
     y, *_ = recurrence.Recurrence.apply(inputs, weight, projection, *state, keep, 3.0, 3.0)
-    fresh, _ = recurrence.run(inputs[:, 2:], weight, projection, zeros, [1] * (STEPS - 2), (3.0, 3.0))
+    fresh, _ = recurrence.run(inputs[:, 2:], weight, projection, zeros, sizes=[1] * (STEPS - 2), clips=(3.0, 3.0))
     torch.testing.assert_close(y[:, 2:], fresh, atol=1e-6, rtol=0)
 
 
@@ -227,6 +228,7 @@ def train(corpus, out, *overrides):
             "recipe.learning_rate=0.01", "recipe.precision=32-true", "shape.char_cnn.filters=[[1,4],[2,4],[3,8]]",
             "shape.lstm.dim=16", "shape.lstm.projection_dim=8", *overrides,
         ],
+        folder=CONF,
     )  # fmt: skip
     with quiet():
         return pretrain(config)

@@ -135,7 +135,7 @@ def test_the_command_writes_half_precision_and_text_and_says_what_it_did(corpus,
     [
         (b"a b\n" * 9, ["corpus=nowhere/*.txt"], "corpus=nowhere/*.txt: no file matches"),
         (b"a b\n" * 9, ["out=v.bin"], "out=v.bin: must end in .safetensors"),
-        (b"a b\n" * 9, ["out=null"], "out is missing; write out=PATH"),
+        (b"a b\n" * 9, ["out='???'"], "out has no value; give out="),
         (b"a b\n" * 9, ["epochs=0"], "epochs=0: must be a whole number above 0"),
         (b"a b\n" * 9, ["seed=-1"], "seed=-1: must be a whole number, 0 or more"),
         (b"a b\n" * 9, ["alpha=x"], "alpha=x: must be a number above 0"),

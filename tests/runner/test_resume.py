@@ -55,7 +55,7 @@ def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_p
     process = start(tmp_path, *small(*LONG))
     said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 0, said
-    assert "going on from" in said
+    assert f"going on after epoch {done}" in said
     assert epochs_said(said) == list(range(done + 1, 13))
     [record] = read_ledger(runs)
     assert result(record) == result(whole)
@@ -73,7 +73,7 @@ def test_a_killed_sweep_repeats_no_finished_run(tmp_path, main_job, capsys):
     assert main_job(*sweep) == 0
     printed = capsys.readouterr().out
     assert printed.count("already in the ledger") == len(finished)
-    assert all(f"already in the ledger: {path}" in printed for path in finished)
+    assert all(str(path) in printed for path in finished)
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
     assert [(record["encoder"], record["seed"]) for record in read_ledger(runs)] == [
         ("glove", 0), ("glove", 1), ("none", 0), ("none", 1),
@@ -105,15 +105,16 @@ def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path, monkeypat
     assert result(run_small(tmp_path / "killed", *options)) == result(whole)
 
 
-def test_overwriting_is_resumed_too(tmp_path, monkeypatch):
-    """A kill while a run is done again must neither skip nor begin anew."""
+def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch):
+    """The old record stands until the new one is whole; overwriting begins anew."""
     whole = run_small(tmp_path)
     stopped_at(monkeypatch, "_score", tmp_path, "overwrite=true")
-    assert read_ledger(tmp_path) == []
-    assert result(run_small(tmp_path)) == result(whole)
+    assert read_ledger(tmp_path) == [whole]
+    again = run_small(tmp_path, "overwrite=true")
+    assert result(again) == result(whole)
+    assert read_ledger(tmp_path) == [again]
 
 
-@pytest.mark.xfail(strict=True, reason="a cut last.ckpt fails each start with torch's traceback")
 @pytest.mark.parametrize("kept", [0, 100, 10_000])
 def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, kept):
     """A power cut can leave a checkpoint cut off; the run begins again, or says in one line what to remove."""

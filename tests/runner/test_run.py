@@ -78,7 +78,6 @@ def test_no_path_of_this_machine_is_in_a_record(finished, ledger):
     assert finished["config"]["encoder"]["weights"] == "bilm"
 
 
-@pytest.mark.xfail(strict=True, reason="overrides_of trims the value of encoder.weights and encoder.vectors alone")
 def test_the_record_of_another_spelling_holds_no_path_either(tmp_path):
     record = run_small(tmp_path, f"suite.weights={GOLDEN}", f"encoder.contextual.weights={GOLDEN}")
     assert str(GOLDEN.parent) not in json.dumps(record)
@@ -157,8 +156,9 @@ def test_the_second_start_skips_and_says_so(main_job, tmp_path, capsys):
     before = record.stat().st_mtime_ns
     assert main_job(*small(encoder="none")) == 0
     again = capsys.readouterr()
-    assert f"already in the ledger: {record} (overwrite=true runs it again)" in again.out
-    assert again.out.endswith(first.out)  # the table
+    assert "already in the ledger (overwrite=true runs it again)" in again.out
+    assert str(record) in again.out
+    assert again.out.partition("\n\n")[2] == first.out.partition("\n\n")[2]  # the table
     assert again.err == ""
     assert record.stat().st_mtime_ns == before
 
@@ -222,7 +222,8 @@ def test_what_changes_no_score_changes_no_hash(finished, hash_of, overrides):
     [
         ["task.training.optimizer.lr=0.002"], ["mix=last"], ["mix.penalty=0.0"], ["mix.layer_norm=token"],
         ["task.training.epochs=3"], ["task.training.batch=16"], ["data.max_train=50"], ["vectors.trainable=false"],
-        ["task.data.mini.seed=1"], ["task.version=2"], ["encoder.contextual.stateful=true"], ["size=paper"],
+        ["task.data.mini.seed=1"], ["task.version=2"], ["size=paper"],
+        ["encoder.contextual.stateful=true", "store.mode=off"],
         ["trainer.precision=bf16-mixed"], ["encoder.words=learned"], ["task.head.dropout=0.4"],
     ],
     ids=" ".join,
@@ -246,7 +247,6 @@ def test_other_contents_of_the_weights_are_another_run(finished, hash_of, tmp_pa
     assert hash_of(f"encoder.weights={folder}") != finished["hash"]
 
 
-@pytest.mark.xfail(strict=True, reason="ElmoEncoder.checksum covers the weights file without its options.json")
 def test_options_of_the_weights_are_part_of_them(finished, hash_of, tmp_path):
     """The clips and the activation stand in options.json alone, and change every vector."""
     folder = copied_weights(tmp_path / "bilm")
@@ -256,7 +256,6 @@ def test_options_of_the_weights_are_part_of_them(finished, hash_of, tmp_path):
     assert hash_of(f"encoder.weights={folder}") != finished["hash"]
 
 
-@pytest.mark.xfail(strict=True, reason="identity keeps the last name of a path of weights or vectors")
 def test_the_place_of_the_weights_is_no_part_of_the_run(finished, hash_of, tmp_path):
     folder = copied_weights(tmp_path / "renamed")
     assert hash_of(f"encoder.weights={folder}") == finished["hash"]
@@ -299,18 +298,13 @@ def test_a_fraction_outside_its_range_is_refused(fraction):
         splits(f"data.train_fraction={fraction}")
 
 
-@pytest.mark.xfail(
-    strict=True, reason="read_data takes max_train=0 for null and cuts from the end for a negative number"
-)
 @pytest.mark.parametrize("number", ["0", "-5"])
 def test_a_number_of_examples_below_one_is_refused(number):
     with pytest.raises(UserError, match="max_train"):
         splits(f"data.max_train={number}")
 
 
-@pytest.mark.xfail(strict=True, reason="BiLstmCrf never reads embedder.output and nothing notices")
-@pytest.mark.parametrize("place", ["output", "both"])
-def test_a_place_that_the_head_lacks_is_refused(tmp_path, place):
-    """A head that never reads `embedder.output` would drop ELMo without a word."""
-    with pytest.raises(UserError, match="place"):
-        run_small(tmp_path, f"place={place}")
+@pytest.mark.parametrize(("place", "places"), [("output", ["output"]), ("both", ["input", "output"])])
+def test_every_place_is_obeyed(tmp_path, place, places):
+    record = run_small(tmp_path, f"place={place}")
+    assert sorted(record["layer_weights"][0]) == places

@@ -7,9 +7,6 @@ from tests.runs import small
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    strict=True, reason="_fit closes the wandb run; scoring afterwards logs to it: UsageError, every run fails"
-)
 @pytest.mark.filterwarnings("default")  # wandb's own
 def test_one_finished_offline_run_a_run(main_job, tmp_path, monkeypatch):
     import wandb

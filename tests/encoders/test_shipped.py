@@ -1,0 +1,46 @@
+"""What ships with the package: small enough, whole, and what its cards say."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import torch
+
+from elmo_bench.encoders.elmo import ElmoEncoder
+from elmo_bench.encoders.pretrained import MINI
+from elmo_bench.encoders.static import load_static
+
+SENTENCES = [("The", "bank", "of", "the", "river", "."), ("She", "went", "to", "the", "bank", ".")]
+
+
+@pytest.mark.parametrize(
+    ("name", "card", "limit"),
+    [
+        ("glove-mini.safetensors", "glove-mini.md", 4 * 2**20),
+        ("elmo-mini-weights.safetensors", "elmo-mini.md", 6 * 2**20),
+    ],
+)
+def test_a_file_is_the_one_of_its_card_and_small_enough(name: str, card: str, limit: int):
+    content = (MINI / name).read_bytes()
+    assert len(content) <= limit
+    text = (MINI / card).read_text(encoding="utf-8")
+    assert hashlib.sha256(content).hexdigest() in text
+    assert f"{len(content):,} bytes" in text
+
+
+def test_the_shipped_bilm_tells_two_banks_apart_and_depends_on_nothing_else():
+    encoder = ElmoEncoder()
+    river, money = encoder.encode(SENTENCES)
+    assert river.shape == (3, 6, encoder.dim)
+    torch.testing.assert_close(river[0, 1], money[0, 4], atol=5e-6, rtol=0)  # one word, one character vector
+    similar = torch.cosine_similarity(river[2, 1], money[2, 4], dim=0)
+    assert similar < 0.95
+    others = [tuple(Path(__file__).read_text(encoding="utf-8").split()[i : i + 20]) for i in range(63)]
+    for call in ([*others, SENTENCES[0]], [SENTENCES[0], *others]):
+        torch.testing.assert_close(encoder.encode(call)[call.index(SENTENCES[0])], river, atol=5e-6, rtol=0)
+
+
+def test_the_shipped_vectors_know_common_words():
+    table = load_static("glove-mini", keep=("London", "football", "the"))
+    assert table.vectors.shape == (len(table.words), 64)
+    assert all(table.lookup(word) is not None for word in ("London", "football", "the"))
