@@ -67,7 +67,7 @@ class LayerStore:
     def batch(self, sentences: Sequence[Sentence]) -> Tensor:
         """Layers [B, L, T, D] of a batch, padded with zeros."""
         missing = [sentence for sentence in dict.fromkeys(sentences) if sentence not in self._kept]
-        found = {**dict(zip(missing, self.encoder.encode(missing), strict=True))} if missing else {}
+        found = dict(zip(missing, self.encoder.encode(missing), strict=True)) if missing else {}
         layers = [found.get(sentence, self._kept.get(sentence)) for sentence in sentences]
         batch = torch.zeros(len(layers), self.encoder.layers, max(map(len, sentences)), self.encoder.dim)
         for row, kept in zip(batch, layers, strict=True):
