@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,14 +89,14 @@ def choices(group: str, folder: Path = CONF) -> list[str]:
 
 
 def _parse(overrides: Sequence[str]) -> list[Override]:
-    parsed = []
+    parsed: list[Override] = []
     for given in overrides:
-        try:
-            parsed += OverridesParser.create().parse_overrides([given])
-        except OverrideParseException:
-            parsed += [None]
-        if parsed[-1] is None or not parsed[-1].key_or_group:
-            raise UserError(f"'{given}' is not a valid option: write key=value (quote values with spaces)")
+        with suppress(OverrideParseException):
+            parsed += [o for o in OverridesParser.create().parse_overrides([given]) if o.key_or_group]
+    if len(parsed) < len(overrides):
+        understood = {override.input_line for override in parsed}
+        wrong = next(given for given in overrides if given not in understood)
+        raise UserError(f"'{wrong}' is not a valid option: write key=value (quote values with spaces)")
     return parsed
 
 

@@ -20,13 +20,12 @@ from safetensors.torch import save
 
 from elmo_bench import ledger
 from elmo_bench.config import build
-from elmo_bench.encoders.features import LayerStore
 from elmo_bench.errors import UserError
 from elmo_bench.files import atomic_write
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.progress import console
 from elmo_bench.runner.identity import identity, overrides_of, portable
-from elmo_bench.runner.parts import Frozen, build_embedder, build_indexer, load_frozen, read_data
+from elmo_bench.runner.parts import Frozen, build_embedder, build_indexer, load_frozen, read_data, shared_store
 from elmo_bench.training import loggers
 from elmo_bench.training.callbacks import History, RandomState, ShowProgress
 from elmo_bench.training.data import Splits
@@ -90,7 +89,7 @@ class _Run:
         self.vocabulary = data.vocabulary(splits["train"])
         embedder = build_embedder(config, frozen, splits["train"])
         self.head = build(config.task.head)(embedder, **self.vocabulary)
-        self.store = LayerStore(frozen.encoder, **config.store) if frozen.encoder else None
+        self.store = shared_store(config, frozen.encoder, who["contents"]["data"])
         self.index = build_indexer(embedder, self.store)
         training = config.task.training
         gold: dict[str, Sequence[Any]] = {

@@ -308,3 +308,20 @@ def test_a_number_of_examples_below_one_is_refused(number):
 def test_every_place_is_obeyed(tmp_path, place, places):
     record = run_small(tmp_path, f"place={place}")
     assert sorted(record["layer_weights"][0]) == places
+
+
+def test_runs_of_one_process_share_the_layers_of_the_same_data(tmp_path, monkeypatch):
+    from elmo_bench.encoders.elmo import ElmoEncoder
+
+    encoded = []
+    encode = ElmoEncoder.encode
+    monkeypatch.setattr(ElmoEncoder, "encode", lambda self, s, **k: (encoded.append(len(s)), encode(self, s, **k))[1])
+    data = "task.data.mini.seed=7"
+    run_small(tmp_path, data)
+    first = sum(encoded)
+    assert first > 0
+    run_small(tmp_path, data, "seed=1")
+    run_small(tmp_path, data, "mix=last")
+    assert sum(encoded) == first
+    run_small(tmp_path, data, "data.max_train=50")
+    assert sum(encoded) > first
