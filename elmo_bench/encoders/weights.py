@@ -3,15 +3,17 @@
 Names and shapes: section 2.5 of the facts sheet (bilm-tf's dump, AllenNLP's loader). Both files hold the same arrays.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
-from torch import Tensor, nn
+from torch import Tensor
 
 from elmo_bench.encoders.bilm import BiLM
 from elmo_bench.encoders.options import BiLMOptions
@@ -63,14 +65,14 @@ def load(options: BiLMOptions, path: Path) -> BiLM:
     return bilm.eval().requires_grad_(False)
 
 
-def save_safetensors(
-    bilm: nn.Module, path: Path, *, dtype: torch.dtype = torch.float16, metadata: dict[str, str] | None = None
-) -> None:
-    """Write the published data sets, in `dtype`, as one safetensors file."""
-    assert isinstance(bilm, BiLM)
+def save_safetensors(bilm: BiLM, path: Path, *, about: dict[str, Any], dtype: torch.dtype = torch.float16) -> None:
+    """Write the published data sets, in `dtype`, as one safetensors file; `about` is what its metadata say, as JSON.
+
+    One metadata key: safetensors writes several in random order, and equal weights should be equal files.
+    """
     arrays = {name: np.ascontiguousarray(place.to(dtype).cpu().numpy()) for name, place in places(bilm)}
     with atomic_write(path) as handle:
-        handle.write(save(arrays, metadata))
+        handle.write(save(arrays, {"about": json.dumps(about, sort_keys=True)}))
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:

@@ -11,6 +11,7 @@ import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback, ModelCheckpoint
+from safetensors.torch import save
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
@@ -150,21 +151,16 @@ def pretrain(config: DictConfig) -> Path:
     )
     module = Pretraining(model, recipe, config.seed)
     trainer.fit(module, DataLoader(data, batch_size=None), ckpt_path=last if done else None, weights_only=True)
-    save_weights(
-        model,
-        out,
-        metadata={"steps": str(trainer.global_step), "tokens": str(trainer.global_step * recipe.rows * recipe.window)},
-    )
+    steps = trainer.global_step
+    save_weights(model, out, about={"steps": steps, "tokens": steps * recipe.rows * recipe.window})
     return out
 
 
-def save_weights(model: LanguageModel, out: Path, *, metadata: dict[str, str]) -> None:
+def save_weights(model: LanguageModel, out: Path, *, about: dict[str, Any]) -> None:
     """`options.json`, `weights.safetensors` (fp16, published names) and the softmax beside them."""
     with atomic_write(out / "options.json", "w") as handle:
         json.dump(model.bilm.options.to_json(), handle, indent=1)
-    save_safetensors(model.bilm, out / "weights.safetensors", metadata=metadata)
-    from safetensors.torch import save
-
+    save_safetensors(model.bilm, out / "weights.safetensors", about=about)
     with atomic_write(out / "softmax.safetensors") as handle:
         handle.write(
             save({name: value.detach().half().contiguous() for name, value in model.softmax.named_parameters()})

@@ -99,15 +99,15 @@ def build_embedder(config: DictConfig, frozen: Frozen, train: Sequence[Any]) -> 
     return embedder
 
 
-_store: tuple[tuple, LayerStore] | None = None  # of the last run in this process
+_store: tuple[tuple[str, ...], LayerStore] | None = None  # of the last run in this process
 
 
 def shared_store(config: DictConfig, encoder: Encoder | None, data: str) -> LayerStore | None:
-    """The layers of this encoder on this data (its fingerprint); runs of one sweep that agree in both share them."""
+    """The layers of this encoder, as configured, on this data (its fingerprint); runs of one sweep share them."""
     global _store  # noqa: PLW0603
     if encoder is None:
         return None
-    key = (encoder.checksum, data, config.trainer.device, *config.store.items())
+    key = (encoder.checksum, data, str(config.encoder.contextual), str(config.store))
     if _store is None or _store[0] != key or config.store.mode == "off":
         _store = (key, LayerStore(encoder, **config.store))
     return _store[1]
