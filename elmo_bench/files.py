@@ -7,6 +7,7 @@ import hashlib
 import lzma
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -30,7 +31,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise UserError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}:{number}: not UTF-8 text ({error.reason} at byte {error.start})") from None
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         raise UserError(f"{path}: damaged or cut off after line {number} ({error})") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None

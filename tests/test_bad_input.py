@@ -296,3 +296,28 @@ def test_as_a_person_starts_it(tmp_path, command):
     assert "choose one of" in done.stderr
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["task.head.dropout=abc", "task.head.dropout=2", "task.training.optimizer.lr=-1"])
+def test_a_number_that_does_not_fit_is_one_line(main_job, capsys, option):
+    assert main_job(*small(option, encoder="none")) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert "an option has a value that does not fit" in line
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["accelerator=gpu"], "accelerator=gpu: no CUDA device here"),
+        (["shape.lstm.projection_dim=x"], "shape: "),
+        ([], "last.ckpt: damaged"),
+    ],
+)
+def test_pretraining_with_bad_input_is_one_line(tmp_path, capsys, options, said):
+    from elmo_bench.__main__ import main
+
+    (tmp_path / "corpus.txt").write_text("a b c\n" * 20, encoding="utf-8")
+    (tmp_path / "last.ckpt").write_bytes(b"junk")
+    assert main(["pretrain", f"corpus={tmp_path}/corpus.txt", f"out={tmp_path}", *options]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert said in line

@@ -1,7 +1,6 @@
 """Variational dropout (Gal and Ghahramani 2016)."""
 
 from torch import Tensor, nn
-from torch.nn import functional
 
 
 class VariationalDropout(nn.Module):
@@ -9,9 +8,9 @@ class VariationalDropout(nn.Module):
 
     def __init__(self, rate: float):
         super().__init__()
-        self.rate = rate
+        self.dropout = nn.Dropout(rate)
 
     def forward(self, x: Tensor) -> Tensor:
-        if not self.training or not self.rate:
+        if not self.training or not self.dropout.p:
             return x
-        return x * functional.dropout(x.new_ones(x.shape[0], 1, x.shape[2]), self.rate)
+        return x * self.dropout(x.new_ones(x.shape[0], 1, x.shape[2]))

@@ -15,6 +15,7 @@ from safetensors.torch import save
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
+from elmo_bench.checkpoints import read_checkpoint
 from elmo_bench.encoders.options import BiLMOptions
 from elmo_bench.encoders.weights import save_safetensors
 from elmo_bench.errors import UserError
@@ -77,14 +78,8 @@ class Windows(IterableDataset):
     def __init__(
         self, shards: list[Path], vocabulary: TargetVocabulary, *, rows: int, steps: int, seed: int, skip: int
     ):
-        self.shards, self.vocabulary, self.rows, self.steps, self.seed, self.skip = (
-            shards,
-            vocabulary,
-            rows,
-            steps,
-            seed,
-            skip,
-        )
+        self.shards, self.vocabulary = shards, vocabulary
+        self.rows, self.steps, self.seed, self.skip = rows, steps, seed, skip
 
     def __iter__(self):
         rng = random.Random(self.seed)
@@ -117,15 +112,20 @@ class Meter(Callback):
 
 def pretrain(config: DictConfig) -> Path:
     """Train by `conf/pretrain.yaml`, on from `<out>/last.ckpt` where there is one; the folder of the weights."""
+    if config.accelerator == "gpu" and not torch.cuda.is_available():
+        raise UserError("accelerator=gpu: no CUDA device here; use accelerator=cpu")
     torch.set_num_threads(config.threads or torch.get_num_threads())
     out, recipe = Path(config.out), config.recipe
     shards = shard_files(config.corpus)
-    options = BiLMOptions.from_json(config.shape)
+    try:
+        options = BiLMOptions.from_json(config.shape)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"shape: {error}; see pretraining/conf/shape") from None
+    last = out / "last.ckpt"
+    done = read_checkpoint(last)["global_step"] if last.exists() else 0
     vocabulary = _vocabulary(shards, recipe.vocabulary, out / "vocabulary.txt")
     torch.manual_seed(config.seed)
     model = LanguageModel(options, words=len(vocabulary), samples=recipe.samples, dropout=recipe.dropout)
-    last = out / "last.ckpt"
-    done = torch.load(last, weights_only=True, map_location="cpu")["global_step"] if last.exists() else 0
     if done:
         console.print(f"going on from {last} at step {done}", highlight=False)
     data = Windows(shards, vocabulary, rows=recipe.rows, steps=recipe.window, seed=config.seed, skip=done)

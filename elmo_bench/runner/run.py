@@ -1,7 +1,6 @@
 """One run: config in, record out."""
 
 import json
-import pickle
 import resource
 import shutil
 import time
@@ -19,6 +18,7 @@ from pytorch_lightning.loggers import Logger
 from safetensors.torch import save
 
 from elmo_bench import ledger
+from elmo_bench.checkpoints import read_checkpoint
 from elmo_bench.config import build
 from elmo_bench.errors import UserError
 from elmo_bench.files import atomic_write
@@ -59,7 +59,11 @@ def run(config: DictConfig, overrides: Sequence[str] = ()) -> tuple[Record, bool
         if paths.record.exists() and not config.overwrite:  # finished by the process that held the lock
             return ledger.read_record(paths.record), True
         try:
-            return _Run(config, list(overrides), data, splits, frozen=frozen, who=who, paths=paths).record(), False
+            try:
+                job = _Run(config, list(overrides), data, splits, frozen=frozen, who=who, paths=paths)
+            except (TypeError, ValueError) as error:  # a part refuses its numbers; the failure file has the traceback
+                raise UserError(f"an option has a value that does not fit: {error}; see {paths.failure}") from error
+            return job.record(), False
         except Exception:
             with suppress(OSError, UserError):  # a full disk, say, is the error to tell, not that it also hit this file
                 ledger.write_failure(paths, portable(config), traceback.format_exc())
@@ -117,7 +121,7 @@ class _Run:
         try:
             self._encode("train", "dev")
             self._fit(logger)
-            self.module.load_state_dict(_read_checkpoint(work / "best.ckpt")["state_dict"])
+            self.module.load_state_dict(read_checkpoint(work / "best.ckpt")["state_dict"])
             dev, _ = self._score("dev")
             self._encode("test")
             test, outcomes = self._score("test")
@@ -174,7 +178,7 @@ class _Run:
         if not last.exists():
             return None
         try:
-            return _read_checkpoint(last)["callbacks"]
+            return read_checkpoint(last)["callbacks"]
         except UserError as error:
             console.print(f"{self.title}: starts anew ({error})", highlight=False)
             return None
@@ -249,10 +253,3 @@ class _Run:
             },
             created=ledger.now(),
         )
-
-
-def _read_checkpoint(path: Path) -> dict[str, Any]:
-    try:
-        return torch.load(path, weights_only=True, map_location="cpu")
-    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise UserError(f"{path}: damaged ({error}); remove {path.parent} and start again") from None

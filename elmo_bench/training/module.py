@@ -50,7 +50,10 @@ class HeadTraining(pl.LightningModule):
         self._finish("test")
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        return self.optimizer([p for p in self.parameters() if p.requires_grad])
+        try:
+            return self.optimizer([p for p in self.parameters() if p.requires_grad])
+        except (TypeError, ValueError) as error:
+            raise UserError(f"an option has a value that does not fit: {error}; see task.training.optimizer") from error
 
     def _finish(self, split: str) -> None:
         self.seen = [self.predicted[number] for number in range(len(self.gold[split]))]
