@@ -14,9 +14,10 @@ import warnings
 import torch.distributed
 import torch.utils.data  # noqa: F401  torch looks for dill itself: before the stand-ins are there
 
-STAND_INS = (
-    "_jsonnet base58 cached_path dill fairscale huggingface_hub lmdb more_itertools spacy torchvision tqdm transformers"
-).split()
+STAND_INS = {
+    *("_jsonnet", "base58", "cached_path", "dill", "fairscale", "huggingface_hub", "lmdb", "more_itertools", "spacy"),
+    *("torchvision", "tqdm", "transformers"),
+}
 
 
 class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
