@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -105,12 +106,12 @@ def record_long(folder: Path, cases: list[list[str]], kind: torch.dtype = torch.
     return {"words": chosen.astype(np.uint8), "positions": np.array(LONG_POSITIONS), "layers": found[:, LONG_POSITIONS]}
 
 
-def module_figures() -> dict[str, np.ndarray]:
+def module_figures() -> dict[str, Any]:
     """`Elmo` in evaluation mode with golden/bilm: name of the call, then `.0`, `.1` (representations) or `.mask`."""
     folder = GOLDEN / "bilm"
     cases = json.loads((folder / "sentences.json").read_text(encoding="utf-8"))
     first, second = (batch_to_ids([cases["sentences"][n] for n in batch]) for batch in cases["batches"][:2])
-    figures: dict[str, np.ndarray] = {}
+    figures: dict[str, Any] = {}
 
     def elmo(representations: int = 1, **options) -> Elmo:
         files = folder / "options.json", folder / "weights.hdf5"
