@@ -39,6 +39,6 @@ peer: benchmarks/.peer/.installed ## AllenNLP in an environment of its own, for 
 
 benchmarks/.peer/.installed:
 	@$(PYTHON) -m venv benchmarks/.peer
-	@benchmarks/.peer/bin/python -m pip install -qq --disable-pip-version-check 'torch==2.13.*' numpy h5py filelock
+	@benchmarks/.peer/bin/python -m pip install -qq --disable-pip-version-check 'torch==2.13.*' numpy h5py
 	@benchmarks/.peer/bin/python -m pip install -qq --disable-pip-version-check --no-deps allennlp==2.10.1
 	@touch $@
