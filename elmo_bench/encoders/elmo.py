@@ -7,19 +7,27 @@ from torch import Tensor
 from torch.nn import functional
 
 from elmo_bench.encoders.bilm import BiLM, State
-from elmo_bench.encoders.pretrained import load_bilm
+from elmo_bench.encoders.pretrained import load_files, locate
+from elmo_bench.encoders.sharing import Shareable
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
 
 
-class ElmoEncoder:
+class ElmoEncoder(Shareable):
     """A biLM under the interface of an encoder (see `features.py`): `.layers`, `.dim`, `.checksum`, `.encode`.
 
     Stateless by default: every sentence starts from zero state, so its vectors depend on nothing else. With
     `stateful=True` row i of a call goes on from row i of the call before, as the original does (facts sheet 2.4).
     """
 
-    def __init__(self, *, weights: str = "mini", stateful: bool = False, device: str = "cpu"):
-        bilm, self.checksum = load_bilm(weights)
+    def __init__(
+        self, *, weights: str = "mini", options: str | None = None, stateful: bool = False, device: str = "cpu"
+    ):
+        """`weights`: a name, folder, file, address or repository (see `pretrained.locate`).
+
+        `options`: the options.json where it does not lie beside the weights; then both are paths or addresses.
+        """
+        self.files = locate(weights, options)
+        bilm, self.checksum = load_files(*self.files)
         self.bilm: BiLM = bilm
         self.bilm.to(device)
         self.stateful, self.device = stateful, device
