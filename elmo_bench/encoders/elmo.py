@@ -38,16 +38,19 @@ class ElmoEncoder(Shareable):
         `options`: the options.json where it does not lie beside the weights; then both are paths or addresses.
         """
         self.files = locate(weights, options)
-        bilm, self.checksum = load_files(*self.files)
+        bilm, self.source = load_files(*self.files)
         self.bilm: BiLM = bilm
         self.stateful, self.device, self.precision = stateful, device, precision
-        if precision != "float32":
-            self.checksum += f" {precision}"
         self.network = frozen_network(bilm, precision=precision, device=device)
         self.vectors = WordVectors(
             self.network.characters, words_ids, dim=bilm.options.projection_dim, device=self.device
         )
         self._states = States(self.network)
+
+    @property
+    def checksum(self) -> str:
+        """What vectors depend on: the files, and a precision other than float32."""
+        return self.source if self.precision == "float32" else f"{self.source} {self.precision}"
 
     @property
     def layers(self) -> int:

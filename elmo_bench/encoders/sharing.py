@@ -51,7 +51,7 @@ class Shareable(
     """`from_pretrained`, `save_pretrained` and `push_to_hub` of an encoder that was read from two `files`."""
 
     files: tuple[Path, Path]  # options, weights
-    checksum: str
+    source: str  # their checksum
     bilm: BiLM
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
@@ -106,9 +106,9 @@ class Shareable(
             weights,
         }:
             raise UserError(f"{save_directory}: holds {min(others).name} already; save to a folder without weights")
-        if checksum_of(*self.files) != self.checksum:
+        if checksum_of(*self.files) != self.source:
             raise UserError(f"{self.files[1]}: changed since this encoder was made from it; make it again")
-        contents = as_safetensors(self.files[1], {"from": self.checksum})
+        contents = as_safetensors(self.files[1], {"from": self.source})
         # Nested, so that both are on disk before either shows.
         with atomic_write(weights) as to_weights, atomic_write(options) as to_options:
             to_weights.write(contents)
@@ -149,6 +149,6 @@ class Shareable(
             lstm_dim=f"{options.lstm_dim:,}",
             projection_dim=options.projection_dim,
             parameters=f"{sum(parameter.numel() for parameter in self.bilm.parameters()):,}",
-            checksum=self.checksum,
+            checksum=self.source,
             **more,
         )
