@@ -84,7 +84,7 @@ class ElmoEncoder(Shareable):
     def _together(self, sentences: Sequence[Sequence[str]], *, markers: bool) -> list[Tensor]:
         layers, lengths = self.batch(sentences)
         cuts = [slice(0, length) if markers else slice(1, length - 1) for length in lengths]
-        return [row[:, cut].clone() for row, cut in zip(layers.cpu(), cuts, strict=True)]
+        return [row[:, cut].to(torch.float32, copy=True) for row, cut in zip(layers.cpu(), cuts, strict=True)]
 
     @torch.no_grad()
     def batch(self, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, list[int]]:

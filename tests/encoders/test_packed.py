@@ -98,6 +98,21 @@ def test_other_precisions_are_near_and_do_not_depend_on_neighbours(precision, rm
         assert (found - alone).square().mean().sqrt() / expected.square().mean().sqrt() < rms / 2
 
 
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 5e-6), ("bfloat16", 0.1)])
+def test_without_onednn_the_module_itself_runs(precision, tolerance, monkeypatch):
+    """As on a GPU, where every product is one of the module's own."""
+    sentences = [["The", "bank"], ["A", "dog", "barks"]]
+    expected = ElmoEncoder().encode(sentences)
+    monkeypatch.setattr("elmo_bench.encoders.products.available", lambda: False)
+    encoder = ElmoEncoder(precision=precision)
+    assert isinstance(encoder.network, BiLM)
+    for left, right in zip(encoder.encode(sentences), expected, strict=True):
+        assert left.dtype == torch.float32
+        torch.testing.assert_close(left, right, atol=tolerance, rtol=0)
+    with pytest.raises(UserError, match="precision=int8 runs on a CPU with oneDNN"):
+        ElmoEncoder(precision="int8")
+
+
 def test_an_unknown_precision_is_one_line(bilm):
     with pytest.raises(UserError, match=f"precision=fp8: choose one of: {', '.join(PRECISIONS)}"):
         frozen_network(bilm, precision="fp8")
