@@ -8,7 +8,6 @@ import math
 import warnings
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,8 @@ from elmo_bench.encoders.elmo import ElmoEncoder
 from elmo_bench.encoders.frozen_bilm import FrozenBiLM
 from elmo_bench.encoders.inference import frozen
 from elmo_bench.encoders.mix import ScalarMix
-from elmo_bench.encoders.options import BiLMOptions
 from elmo_bench.encoders.pretrained import load_bilm
 from elmo_bench.encoders.sentences import States
-from elmo_bench.encoders.weights import load
 from elmo_bench.errors import UserError
 from elmo_bench.text.chars import CHARACTERS, WORD_LENGTH, batch_ids, words_ids
 
@@ -73,8 +70,8 @@ class PublishedMix(nn.Module):
 class Elmo(nn.Module):
     """ELMo representations from character ids, for use inside a model, as AllenNLP's class of that name.
 
-    options_file, weight_file: paths. With `options_file=None`, `weight_file` is what `ElmoEncoder(weights=…)` takes:
-        mini, a published name, a folder.
+    options_file, weight_file: paths or addresses (of the published files too). With `options_file=None`, `weight_file`
+        is whatever `ElmoEncoder(weights=…)` takes: mini, a published name, a folder, a repository on the Hub.
     num_output_representations: mixes of the layers, each with weights of its own: `scalar_mix_0`, ….
     requires_grad: the one way to train the biLM, which is then the child `bilm`. Otherwise it is frozen: no child, so
         that no parameters(), train(), requires_grad_(), apply() or state_dict() of this or an outer module reaches it.
@@ -252,6 +249,4 @@ def _bilm(options_file: File, weight_file: File, module: BiLM | ElmoEncoder | No
         raise UserError(
             "weight_file: a file is needed beside options_file, or with None there a name: mini, original, …"
         )
-    if options_file is None:
-        return load_bilm(str(weight_file))[0]
-    return load(BiLMOptions.from_file(Path(options_file)), Path(weight_file))
+    return load_bilm(str(weight_file), None if options_file is None else str(options_file))[0]

@@ -7,15 +7,16 @@ from torch import Tensor
 
 from elmo_bench.encoders.bilm import BiLM
 from elmo_bench.encoders.inference import frozen, frozen_network
-from elmo_bench.encoders.pretrained import load_bilm
+from elmo_bench.encoders.pretrained import load_files, locate
 from elmo_bench.encoders.sentences import States, layers_of
+from elmo_bench.encoders.sharing import Shareable
 from elmo_bench.encoders.word_vectors import WordVectors
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
 
 ROWS, TOKENS = 128, 8192  # of a pool of sentences that go through the network together, one sentence at least
 
 
-class ElmoEncoder:
+class ElmoEncoder(Shareable):
     """A biLM under the interface of an encoder (see `features.py`): `.layers`, `.dim`, `.checksum`, `.encode`.
 
     Stateless by default: every sentence starts from zero state, so its vectors depend on nothing else. With
@@ -24,18 +25,32 @@ class ElmoEncoder:
     """
 
     def __init__(
-        self, *, weights: str = "mini", stateful: bool = False, device: str = "cpu", precision: str = "float32"
+        self,
+        *,
+        weights: str = "mini",
+        options: str | None = None,
+        stateful: bool = False,
+        device: str = "cpu",
+        precision: str = "float32",
     ):
-        bilm, self.checksum = load_bilm(weights)
+        """`weights`: a name, folder, file, address or repository (see `pretrained.locate`).
+
+        `options`: the options.json where it does not lie beside the weights; then both are paths or addresses.
+        """
+        self.files = locate(weights, options)
+        bilm, self.source = load_files(*self.files)
         self.bilm: BiLM = bilm
         self.stateful, self.device, self.precision = stateful, device, precision
-        if precision != "float32":
-            self.checksum += f" {precision}"
         self.network = frozen_network(bilm, precision=precision, device=device)
         self.vectors = WordVectors(
             self.network.characters, words_ids, dim=bilm.options.projection_dim, device=self.device
         )
         self._states = States(bilm.options)
+
+    @property
+    def checksum(self) -> str:
+        """What vectors depend on: the files, and a precision other than float32."""
+        return self.source if self.precision == "float32" else f"{self.source} {self.precision}"
 
     @property
     def layers(self) -> int:
@@ -69,7 +84,7 @@ class ElmoEncoder:
     def _together(self, sentences: Sequence[Sequence[str]], *, markers: bool) -> list[Tensor]:
         layers, lengths = self.batch(sentences)
         cuts = [slice(0, length) if markers else slice(1, length - 1) for length in lengths]
-        return [row[:, cut].clone() for row, cut in zip(layers.cpu(), cuts, strict=True)]
+        return [row[:, cut].to(torch.float32, copy=True) for row, cut in zip(layers.cpu(), cuts, strict=True)]
 
     @frozen
     def batch(self, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, list[int]]:

@@ -54,8 +54,8 @@ def run(
     for t, alive in enumerate(sizes):
         gates = torch.baddbmm(inputs[:, t, :alive], h[:, :alive].to(weight.dtype), weight).float()
         advance(gates, c[:, :alive], raw[:, :alive], clips[0])
-        torch.clamp(torch.bmm(raw[:, :alive].to(weight.dtype), projection), -clips[1], clips[1], out=h[:, :alive])
-        outputs[:, t, :alive] = h[:, :alive]
+        projected = torch.bmm(raw[:, :alive].to(weight.dtype), projection)
+        h[:, :alive] = torch.clamp(projected, -clips[1], clips[1], out=outputs[:, t, :alive])
 
 
 class Recurrence(torch.autograd.Function):
