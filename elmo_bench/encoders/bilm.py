@@ -54,17 +54,22 @@ class CharacterEncoder(nn.Module):
             x = highway(x)
         return self.projection(x)  # NP
 
+    def embeddings(self) -> Tensor:
+        """[262, char dim]: a row for every id; that of 0, which no word has, is zeros, as in AllenNLP."""
+        return functional.pad(self.embedding, (0, 0, 1, 0))
+
     @staticmethod
     def by_length(ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Ids [N, C] -> lengths [N] in characters, and the order [N] in which they rise."""
-        lengths = (ids != PAD_CHARACTER).sum(dim=1)
+        """Ids [N, C] -> lengths [N], up to the last id but the pad character, and the order [N] in which they rise."""
+        places = torch.arange(1, ids.shape[1] + 1, device=ids.device)
+        lengths = torch.where(ids != PAD_CHARACTER, places, 0).amax(dim=1)
         return lengths, torch.argsort(lengths)
 
     def convolve(self, ids: Tensor, longest: int) -> Tensor:
         """Ids [N, C] of words of at most `longest` characters -> [N, F]."""
         # A window of nothing but pad characters takes part in the max, so one must remain for every width: exact.
         ids = ids[:, : longest + self.widest]  # NC
-        x = functional.embedding(ids - 1, self.embedding).transpose(1, 2)  # N(char dim)C
+        x = functional.embedding(ids, self.embeddings()).transpose(1, 2)  # N(char dim)C
         return self.activation(torch.cat([convolution(x).amax(dim=2) for convolution in self.convolutions], dim=1))
 
 

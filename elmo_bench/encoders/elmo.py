@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from elmo_bench.encoders.bilm import BiLM
-from elmo_bench.encoders.inference import frozen_network
+from elmo_bench.encoders.inference import frozen, frozen_network
 from elmo_bench.encoders.pretrained import load_files, locate
 from elmo_bench.encoders.sentences import States, layers_of
 from elmo_bench.encoders.sharing import Shareable
@@ -45,7 +45,7 @@ class ElmoEncoder(Shareable):
         self.vectors = WordVectors(
             self.network.characters, words_ids, dim=bilm.options.projection_dim, device=self.device
         )
-        self._states = States(self.network)
+        self._states = States(bilm.options)
 
     @property
     def checksum(self) -> str:
@@ -80,13 +80,13 @@ class ElmoEncoder(Shareable):
                 results[row] = layers
         return results
 
-    @torch.no_grad()
+    @frozen
     def _together(self, sentences: Sequence[Sequence[str]], *, markers: bool) -> list[Tensor]:
         layers, lengths = self.batch(sentences)
         cuts = [slice(0, length) if markers else slice(1, length - 1) for length in lengths]
         return [row[:, cut].to(torch.float32, copy=True) for row, cut in zip(layers.cpu(), cuts, strict=True)]
 
-    @torch.no_grad()
+    @frozen
     def batch(self, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, list[int]]:
         """Layers [B, L, T, D] of one batch on the encoder's device, markers included, zeros behind; and the lengths."""
         places: dict[str, int] = {}

@@ -1,5 +1,9 @@
 """The network that a frozen biLM runs on: packed on a CPU, the module itself elsewhere."""
 
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
 import torch
 
 from elmo_bench.encoders import products
@@ -9,6 +13,21 @@ from elmo_bench.encoders.sentences import Network
 from elmo_bench.errors import UserError
 
 PRECISIONS = ("float32", "bfloat16", "int8")
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """No gradients, no autocast, and ordinary tensors under `torch.inference_mode` too: words outlive a call."""
+
+    @wraps(function)
+    def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        plain = torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False)
+        with torch.inference_mode(False), torch.no_grad(), plain[0], plain[1]:
+            return function(*arguments, **named)
+
+    return call
 
 
 def frozen_network(bilm: BiLM, *, precision: str = "float32", device: str = "cpu") -> Network:

@@ -93,7 +93,7 @@ class PackedBiLM:
     def _convolve(self, ids: Tensor, longest: int) -> Tensor:
         """As `CharacterEncoder.convolve`, each convolution as one product of all its windows."""
         size = self.options.character_dim
-        x = functional.embedding(ids - 1, self.bilm.characters.embedding).flatten(1)  # N(C char dim)
+        x = functional.embedding(ids, self.bilm.characters.embeddings()).flatten(1)  # N(C char dim)
         pooled = []
         for (width, _), convolution in zip(self.options.filters, self.convolutions, strict=True):
             windows = x.unfold(1, width * size, size)[:, : longest + 1]  # the last one is of pad characters alone

@@ -65,13 +65,13 @@ def _alive(lengths: Sequence[int], steps: int) -> list[int]:
 class States:
     """What a stateful encoder carries from call to call: row i of a call goes on from row i of the one before."""
 
-    def __init__(self, network: "Network"):
-        self.network = network
+    def __init__(self, options: BiLMOptions):
+        self.options = options
         self.kept: list[State] = []
 
     def start(self, rows: int, like: Tensor) -> list[State]:
         """The first `rows` states; zeros where there are not so many."""
-        zeros = zero_states(self.network.options, rows, like)
+        zeros = zero_states(self.options, rows, like)
         for new, old in zip(zeros, self.kept, strict=False):
             for part, kept in zip(new, old, strict=True):
                 shared = min(rows, kept.shape[1])
@@ -82,6 +82,9 @@ class States:
         """Rows that this call did not have keep theirs; no gradient flows from call to call."""
         rows = last[0][0].shape[1]
         self.kept = [
-            (torch.cat([h.detach(), old_h[:, rows:]], dim=1), torch.cat([c.detach(), old_c[:, rows:]], dim=1))
+            (
+                torch.cat([h.detach(), old_h[:, rows:].to(h)], dim=1),
+                torch.cat([c.detach(), old_c[:, rows:].to(c)], dim=1),
+            )
             for (h, c), (old_h, old_c) in zip(last, self.kept or last, strict=True)
         ]
