@@ -23,7 +23,7 @@ def elmo(representations: int, **options: Any) -> Elmo:
     return Elmo(*files, representations, dropout=0, **options)
 
 
-def trained(ids: torch.Tensor) -> dict[str, np.ndarray]:
+def trained(ids: torch.Tensor) -> dict[str, Any]:
     """The module after one step, and what it then gives from zero state."""
     module = elmo(2, requires_grad=True)
     loss = torch.zeros(())
@@ -39,7 +39,7 @@ def trained(ids: torch.Tensor) -> dict[str, np.ndarray]:
     return {"representations": found.numpy(), **{name: tensor.numpy() for name, tensor in module.state_dict().items()}}
 
 
-def odd(ids: torch.Tensor) -> dict[str, np.ndarray]:
+def odd(ids: torch.Tensor) -> dict[str, Any]:
     """Ids that `batch_to_ids` does not make: padding before tokens, and random ones."""
     holes = ids.clone()
     holes[0, 3] = holes[2, 0] = holes[3, 1:3] = 0
@@ -49,7 +49,7 @@ def odd(ids: torch.Tensor) -> dict[str, np.ndarray]:
         "random": torch.from_numpy(random.integers(1, 262, (3, 5, 50))),
         "zeros": torch.from_numpy(random.integers(0, 262, (3, 5, 50)) * random.integers(0, 2, (3, 5, 50))),
     }
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for name, case in cases.items():
         arrays[f"{name}.ids"] = case.numpy().astype(np.int16)
         for boundaries in (False, True):
