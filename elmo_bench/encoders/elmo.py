@@ -7,6 +7,8 @@ from torch import Tensor
 
 from elmo_bench.encoders.bilm import BiLM, State
 from elmo_bench.encoders.inference import frozen, frozen_network
+from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.encoders.outputs import named_outputs, tokens_of
 from elmo_bench.encoders.pretrained import load_files, locate
 from elmo_bench.encoders.sentences import States, behind_markers, layers_of
 from elmo_bench.encoders.sharing import Shareable
@@ -89,7 +91,7 @@ class ElmoEncoder(Shareable):
 
     @frozen
     def batch(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> tuple[Tensor, list[int]]:
-        """Layers [B, L, T, D] of one batch on the encoder's device, zeros behind the ends; and the lengths."""
+        """Layers [B, L, T, D] of one batch on the encoder's device, to be read up to the lengths."""
         marked = markers or self.stateful
         places: dict[str, int] = {}
         rows = [
@@ -114,6 +116,18 @@ class ElmoEncoder(Shareable):
         if self._first is None:
             self._first = behind_markers(self.network, self.vectors([*START, *END]))
         return [(h.expand(-1, rows, -1), c.expand(-1, rows, -1)) for h, c in self._first]
+
+    def outputs(self, sentences: Sequence[str | Sequence[str]], *, mix: ScalarMix | None = None) -> dict[str, Tensor]:
+        """One batch under the names of the TF-Hub module: word_emb, lstm_outputs1, …, elmo, default, mask, lengths.
+
+        Sentences are lists of tokens, or strings to be split on spaces. Tensors are float32, padded, on the encoder's
+        device; their shapes stand at `outputs.named_outputs`. `mix` makes `elmo`, and gradients reach it.
+        """
+        tokens = tokens_of(sentences)
+        if not tokens:
+            return named_outputs(torch.zeros(0, self.layers, 0, self.dim, device=self.device), [], mix)
+        layers, lengths = self.batch(tokens)
+        return named_outputs(layers.float(), lengths, mix)
 
 
 def _pools(sentences: Sequence[Sequence[str]]) -> list[list[int]]:

@@ -88,13 +88,11 @@ class States:
                 part[:, :shared] = kept[:, :shared]
         return zeros
 
+    @torch.no_grad()
     def keep(self, last: list[State]) -> None:
         """Rows that this call did not have keep theirs; no gradient flows from call to call."""
         rows = last[0][0].shape[1]
         self.kept = [
-            (
-                torch.cat([h.detach(), old_h[:, rows:].to(h)], dim=1),
-                torch.cat([c.detach(), old_c[:, rows:].to(c)], dim=1),
-            )
+            (torch.cat([h, old_h[:, rows:].to(h)], dim=1), torch.cat([c, old_c[:, rows:].to(c)], dim=1))
             for (h, c), (old_h, old_c) in zip(last, self.kept or last, strict=True)
         ]
