@@ -37,6 +37,15 @@ class ElmoEncoder:
     def parameters(self) -> int:
         return sum(parameter.numel() for parameter in self.bilm.parameters())
 
+    @property
+    def states(self) -> list[State] | None:
+        """With `stateful`, what the next call goes on from, rows in the caller's order; plain tensors, to be kept."""
+        return self._states
+
+    @states.setter
+    def states(self, states: list[State] | None) -> None:
+        self._states = states and [(h.to(self.device), c.to(self.device)) for h, c in states]
+
     @torch.no_grad()
     def encode(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> list[Tensor]:
         """The layers of each sentence, float32 [L, T, D] on the CPU; with `markers`, from `<S>` to `</S>`.
