@@ -143,10 +143,10 @@ def test_a_text_that_has_grown_goes_on(half, folder):
 def test_a_disk_that_fills_up_at_the_end_costs_no_part(half, folder, monkeypatch):
     plain = hdf5._write
 
-    def full(file, index, array, properties):
+    def full(file, index, array):
         if index == 20:
             raise OSError(28, "Can't write data (errno = 28, error message = 'No space left on device')")
-        plain(file, index, array, properties)
+        plain(file, index, array)
 
     monkeypatch.setattr(hdf5, "_write", full)
     code, error = half()
