@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint report clean
+.PHONY: help demo test test-all lint report clean peer
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,4 +33,12 @@ clean: .venv/.installed ## remove checkpoints and locks that finished and killed
 	@echo "installing into .venv, a minute or more (torch is the largest part)"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+peer: benchmarks/.peer/.installed ## AllenNLP in an environment of its own, for benchmarks/encode.py
+
+benchmarks/.peer/.installed:
+	@$(PYTHON) -m venv benchmarks/.peer
+	@benchmarks/.peer/bin/python -m pip install -qq --disable-pip-version-check 'torch==2.13.*' numpy h5py
+	@benchmarks/.peer/bin/python -m pip install -qq --disable-pip-version-check --no-deps allennlp==2.10.1
 	@touch $@

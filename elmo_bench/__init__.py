@@ -4,13 +4,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from elmo_bench.encoders.allennlp import Elmo, batch_to_ids
     from elmo_bench.encoders.elmo import ElmoEncoder
     from elmo_bench.encoders.mix import ScalarMix
     from elmo_bench.encoders.static import load_static
 
-__all__ = ["ElmoEncoder", "ScalarMix", "load_static"]
+__all__ = ["Elmo", "ElmoEncoder", "ScalarMix", "batch_to_ids", "load_static"]
 # Imported when first asked for, so that commands without torch start at once.
-_HOMES = {"ElmoEncoder": "encoders.elmo", "ScalarMix": "encoders.mix", "load_static": "encoders.static"}
+_HOMES = {
+    "Elmo": "encoders.allennlp",
+    "ElmoEncoder": "encoders.elmo",
+    "ScalarMix": "encoders.mix",
+    "batch_to_ids": "encoders.allennlp",
+    "load_static": "encoders.static",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elmo_bench.downloads import offline
 from elmo_bench.errors import UserError
 
 if TYPE_CHECKING:
@@ -45,7 +46,12 @@ def hub_table(repo: str, file: str, *, revision: str) -> "Dataset":
     where = f"{repo}@{revision}/{file}"
     try:
         path = hf_hub_download(
-            repo, file, repo_type="dataset", revision=revision, endpoint=os.environ.get("HF_ENDPOINT") or None
+            repo,
+            file,
+            repo_type="dataset",
+            revision=revision,
+            endpoint=os.environ.get("HF_ENDPOINT") or None,
+            local_files_only=offline(),
         )
     except (HfHubHTTPError, HTTPError, OSError) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")

@@ -8,6 +8,12 @@ import pytest
 from tests.ledger import records
 
 
+@pytest.fixture(autouse=True)
+def no_downloads(monkeypatch):
+    """A test that asks for a published file by mistake ends at once; tests of downloads take the switch back."""
+    monkeypatch.setenv("ELMO_BENCH_OFFLINE", "1")
+
+
 @pytest.fixture
 def make_record():
     """`make_record(encoder=…, seed=…, test=…, …) -> Record`: valid in every key; see tests/ledger/records.py."""

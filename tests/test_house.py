@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "elmo_bench"
-FLOOR = {"errors", "files", "config", "progress", "sources", "checkpoints"}
+FLOOR = {"errors", "files", "config", "progress", "sources", "checkpoints", "downloads", "transfer"}
 # What each folder may import besides the floor and itself.
 MAY_IMPORT: dict[str, set[str]] = {
     "text": set(),
@@ -121,11 +121,11 @@ def test_imports_no_torch(code):
 def test_public_names():
     import elmo_bench
 
-    assert elmo_bench.__all__ == ["ElmoEncoder", "ScalarMix", "load_static"]
+    assert elmo_bench.__all__ == ["Elmo", "ElmoEncoder", "ScalarMix", "batch_to_ids", "load_static"]
     assert all(callable(getattr(elmo_bench, name)) for name in elmo_bench.__all__)
     assert set(elmo_bench.__all__) <= set(dir(elmo_bench))
-    with pytest.raises(AttributeError, match="no attribute 'elmo'"):
-        elmo_bench.elmo  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'elmos'"):
+        elmo_bench.elmos  # noqa: B018
 
 
 def test_no_file_is_long():

@@ -3,7 +3,6 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from elmo_bench.errors import UserError
 
@@ -47,7 +46,9 @@ def _run(options: argparse.Namespace) -> str:
     from elmo_bench.embedding.parts import open_parts
     from elmo_bench.encoders.elmo import ElmoEncoder
 
-    encoder = ElmoEncoder(**weights, stateful=options.stateful, device=_device(options.device))
+    encoder = ElmoEncoder(
+        **weights, stateful=options.stateful, device=_device(options.device), precision=options.precision
+    )
     mode.check(encoder.layers)
     batch = options.batch_size or (STATEFUL_BATCH if options.stateful else None)
     settings = {
@@ -62,16 +63,15 @@ def _run(options: argparse.Namespace) -> str:
         return Job(source, output, encoder, mode, batch, totals).run(parts)
 
 
-def _weights(options: argparse.Namespace) -> dict[str, Any]:
+def _weights(options: argparse.Namespace) -> dict[str, str]:
     """The encoder's keywords that say which weights it loads."""
     if (options.options_file is None) != (options.weight_file is None):
         raise UserError("--options-file and --weight-file go together: give both, or --weights")
-    precision = {"precision": options.precision} if options.precision != "float32" else {}  # MERGE
     if options.weight_file is None:
-        return {"weights": options.weights or "mini", **precision}
+        return {"weights": options.weights or "mini"}
     if options.weights is not None:
         raise UserError("--weights and --weight-file both name weights: give one of them")
-    return {"weights": options.weight_file, "options": options.options_file, **precision}
+    return {"weights": options.weight_file, "options": options.options_file}
 
 
 def _kind(out: str) -> str:
@@ -130,7 +130,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         action="store_true",
         help="sentence i of a batch goes on from sentence i of the batch before, as the original does; batches of 64",
     )
-    parser.add_argument("--precision", default="float32", help="of the computation; what is written is float32")
+    parser.add_argument(
+        "--precision",
+        default="float32",
+        help="of the computation: float32 (the default), bfloat16, int8; what is written is float32",
+    )
     parser.add_argument("--device", default="cpu", help="cpu (the default) or cuda")
     parser.add_argument("--overwrite", action="store_true", help="replace an output, and parts of other options")
     # A mix may begin with a minus sign, which argparse takes for the beginning of an option.

@@ -19,6 +19,16 @@ from elmo_bench.text.chars import CHARACTERS, PAD_CHARACTER
 
 State = tuple[Tensor, Tensor]  # h [2, B, P], c [2, B, H]
 WORDS_AT_ONCE = 512  # words of similar length share a trimmed convolution
+ROWS_AT_ONCE = 1024  # rows times steps whose gates are kept at once
+
+
+def zero_states(options: BiLMOptions, rows: int, like: Tensor) -> list[State]:
+    """A state of zeros for every layer, float32."""
+    sizes = (options.projection_dim, options.lstm_dim)
+    return [
+        (like.new_zeros(2, rows, sizes[0], dtype=torch.float32), like.new_zeros(2, rows, sizes[1], dtype=torch.float32))
+        for _ in range(options.layers)
+    ]
 
 
 class CharacterEncoder(nn.Module):
@@ -37,18 +47,29 @@ class CharacterEncoder(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Ids [N, C], every row a word (no padded positions) -> [N, P]."""
-        lengths = (ids != PAD_CHARACTER).sum(dim=1)
-        order = torch.argsort(lengths)
-        parts = [self._convolve(ids[rows], int(lengths[rows[-1]])) for rows in order.split(WORDS_AT_ONCE)]
+        lengths, order = self.by_length(ids)
+        parts = [self.convolve(ids[rows], int(lengths[rows[-1]])) for rows in order.split(WORDS_AT_ONCE)]
         x = torch.cat(parts)[torch.argsort(order)]  # NF
         for highway in self.highways:
             x = highway(x)
         return self.projection(x)  # NP
 
-    def _convolve(self, ids: Tensor, longest: int) -> Tensor:
+    def embeddings(self) -> Tensor:
+        """[262, char dim]: a row for every id; that of 0, which no word has, is zeros, as in AllenNLP."""
+        return functional.pad(self.embedding, (0, 0, 1, 0))
+
+    @staticmethod
+    def by_length(ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Ids [N, C] -> lengths [N], up to the last id but the pad character, and the order [N] in which they rise."""
+        places = torch.arange(1, ids.shape[1] + 1, device=ids.device)
+        lengths = torch.where(ids != PAD_CHARACTER, places, 0).amax(dim=1)
+        return lengths, torch.argsort(lengths)
+
+    def convolve(self, ids: Tensor, longest: int) -> Tensor:
+        """Ids [N, C] of words of at most `longest` characters -> [N, F]."""
         # A window of nothing but pad characters takes part in the max, so one must remain for every width: exact.
         ids = ids[:, : longest + self.widest]  # NC
-        x = functional.embedding(ids - 1, self.embedding).transpose(1, 2)  # N(char dim)C
+        x = functional.embedding(ids, self.embeddings()).transpose(1, 2)  # N(char dim)C
         return self.activation(torch.cat([convolution(x).amax(dim=2) for convolution in self.convolutions], dim=1))
 
 
@@ -76,21 +97,46 @@ class ProjectedLstm(nn.Module):
         self.projection = nn.Parameter(torch.empty(2, cell, projection))
         self.cell_clip, self.projection_clip = options.cell_clip, options.projection_clip
 
+    def gate_bias(self) -> Tensor:
+        """[2, 4H]: the stored bias, and the 1 that TensorFlow adds to that of the forget gate at run time."""
+        cell = self.projection.shape[1]
+        extra = torch.zeros(4 * cell, device=self.bias.device, dtype=self.bias.dtype)
+        extra[2 * cell : 3 * cell] = 1.0
+        return self.bias + extra
+
     def forward(self, x: Tensor, state: State, sizes: list[int], keep: Tensor | None = None) -> tuple[Tensor, State]:
         """x [2, T, B, P], rows by falling length, `sizes[t]` rows alive at step t -> [2, T, B, P] and the last states.
 
-        `keep` [T, B] of 0 and 1 resets a row's state before a step (training on concatenated sentences).
+        Outputs behind a row's end are zero, its last state is the one at its end. `keep` [T, B] of 0 and 1 resets a
+        row's state before a step (training on concatenated sentences).
         """
         _, steps, batch, projection = x.shape
         weight_in, weight_h = self.weight.split(projection, dim=1)
-        inputs = torch.baddbmm(self.bias[:, None], x.flatten(1, 2), weight_in).unflatten(1, (steps, batch))  # 2TB(4H)
-        clips = (self.cell_clip, self.projection_clip)
+        bias, clips = self.gate_bias()[:, None], (self.cell_clip, self.projection_clip)
         if torch.is_grad_enabled():
-            if sizes[-1] != batch:
-                raise NotImplementedError("gradients need rows of one length")
-            y, h, c = recurrence.Recurrence.apply(inputs, weight_h, self.projection, *state, keep, *clips)
+            inputs = torch.baddbmm(bias, x.flatten(1, 2), weight_in).unflatten(1, (steps, batch))
+            y, h, c = recurrence.Recurrence.apply(inputs, weight_h, self.projection, *state, keep, sizes, *clips)
+            if sizes[-1] < batch:
+                alive = torch.arange(batch, device=x.device) < torch.tensor(sizes, device=x.device)[:, None]  # TB
+                y = torch.where(alive[:, :, None], y, 0)
             return y, (h, c)
-        return recurrence.run(inputs, weight_h, self.projection, state, sizes=sizes, clips=clips)
+        if keep is not None:
+            raise NotImplementedError("states are reset in training only")
+        y, (h, c) = torch.zeros_like(x), (part.clone() for part in state)
+        at_once = max(1, ROWS_AT_ONCE // batch)
+        for start in range(0, steps, at_once):
+            part = x[:, start : start + at_once]  # the input's part of the gates, of no more rows than fit in memory
+            inputs = torch.baddbmm(bias, part.flatten(1, 2), weight_in).unflatten(1, part.shape[1:3])
+            recurrence.run(
+                inputs,
+                weight_h,
+                self.projection,
+                (h, c),
+                outputs=y[:, start : start + at_once],
+                sizes=sizes[start : start + at_once],
+                clips=clips,
+            )
+        return y, (h, c)
 
 
 class BiLM(nn.Module):
@@ -101,11 +147,6 @@ class BiLM(nn.Module):
         self.options = options
         self.characters = CharacterEncoder(options)
         self.lstms = cast("list[ProjectedLstm]", nn.ModuleList(ProjectedLstm(options) for _ in range(options.layers)))
-
-    def zero_states(self, batch: int, like: Tensor) -> list[State]:
-        """A state of zeros for every layer."""
-        shapes = ((2, batch, self.options.projection_dim), (2, batch, self.options.lstm_dim))
-        return [(like.new_zeros(shapes[0]), like.new_zeros(shapes[1])) for _ in self.lstms]
 
     def contextual(
         self, x: Tensor, states: list[State], sizes: list[int], keep: Tensor | None = None, dropout: float = 0.0

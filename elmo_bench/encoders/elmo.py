@@ -4,26 +4,53 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from elmo_bench.encoders.bilm import BiLM, State
-from elmo_bench.encoders.pretrained import load_bilm
+from elmo_bench.encoders.inference import frozen, frozen_network
+from elmo_bench.encoders.pretrained import load_files, locate
+from elmo_bench.encoders.sentences import States, layers_of
+from elmo_bench.encoders.sharing import Shareable
+from elmo_bench.encoders.word_vectors import WordVectors
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
 
+ROWS, TOKENS = 128, 8192  # of a pool of sentences that go through the network together, one sentence at least
 
-class ElmoEncoder:
+
+class ElmoEncoder(Shareable):
     """A biLM under the interface of an encoder (see `features.py`): `.layers`, `.dim`, `.checksum`, `.encode`.
 
     Stateless by default: every sentence starts from zero state, so its vectors depend on nothing else. With
     `stateful=True` row i of a call goes on from row i of the call before, as the original does (facts sheet 2.4).
+    precision: float32 (the published numbers), or the faster bfloat16 or int8.
     """
 
-    def __init__(self, *, weights: str = "mini", stateful: bool = False, device: str = "cpu"):
-        bilm, self.checksum = load_bilm(weights)
+    def __init__(
+        self,
+        *,
+        weights: str = "mini",
+        options: str | None = None,
+        stateful: bool = False,
+        device: str = "cpu",
+        precision: str = "float32",
+    ):
+        """`weights`: a name, folder, file, address or repository (see `pretrained.locate`).
+
+        `options`: the options.json where it does not lie beside the weights; then both are paths or addresses.
+        """
+        self.files = locate(weights, options)
+        bilm, self.source = load_files(*self.files)
         self.bilm: BiLM = bilm
-        self.bilm.to(device)
-        self.stateful, self.device = stateful, device
-        self._states: list[State] | None = None
+        self.stateful, self.device, self.precision = stateful, device, precision
+        self.network = frozen_network(bilm, precision=precision, device=device)
+        self.vectors = WordVectors(
+            self.network.characters, words_ids, dim=bilm.options.projection_dim, device=self.device
+        )
+        self._states = States(bilm.options)
+
+    @property
+    def checksum(self) -> str:
+        """What vectors depend on: the files, and a precision other than float32."""
+        return self.source if self.precision == "float32" else f"{self.source} {self.precision}"
 
     @property
     def layers(self) -> int:
@@ -38,62 +65,64 @@ class ElmoEncoder:
         return sum(parameter.numel() for parameter in self.bilm.parameters())
 
     @property
-    def states(self) -> list[State] | None:
-        """With `stateful`, what the next call goes on from, rows in the caller's order; plain tensors, to be kept."""
-        return self._states
+    def states(self) -> list[State]:
+        """With `stateful`, what the next call goes on from: (h, c) of each layer, [2, B, P or H]; may be set."""
+        return self._states.kept
 
     @states.setter
-    def states(self, states: list[State] | None) -> None:
-        self._states = states and [(h.to(self.device), c.to(self.device)) for h, c in states]
+    def states(self, states: list[State]) -> None:
+        self._states.kept = states
 
-    @torch.no_grad()
     def encode(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> list[Tensor]:
         """The layers of each sentence, float32 [L, T, D] on the CPU; with `markers`, from `<S>` to `</S>`.
 
-        Layer 0 is the character vector twice; every other layer is [forward; backward].
+        Layer 0 is the character vector twice; every other layer is [forward; backward]. A stateful encoder takes the
+        sentences as the rows of one batch; otherwise they may be as many as memory holds the results of.
         """
-        if not sentences:
-            return []
-        marked = [[SENTENCE_START, *sentence, SENTENCE_END] for sentence in sentences]
-        order = sorted(range(len(marked)), key=lambda row: -len(marked[row]))  # so that no padding is computed
-        lengths = torch.tensor([len(marked[row]) for row in order])
-        index: dict[str, int] = {}
-        rows = [torch.tensor([index.setdefault(word, len(index)) for word in marked[row]]) for row in order]
-        ahead = torch.nn.utils.rnn.pad_sequence(rows)  # TB
-        back = torch.nn.utils.rnn.pad_sequence([row.flip(0) for row in rows])
-        sizes = [int((lengths > t).sum()) for t in range(int(lengths[0]))]
-        vectors = self.bilm.characters(torch.from_numpy(words_ids(list(index))).to(self.device))
-        x = functional.embedding(torch.stack([ahead, back]).to(self.device), vectors)  # 2TBP
-        outputs, last = self.bilm.contextual(x, self._start(order, x), sizes)
         if self.stateful:
-            self._keep(order, last)
-        results: list[Tensor] = [torch.empty(0)] * len(order)
-        outputs = [layer.cpu() for layer in (x, *outputs)]
-        for column, (row, length) in enumerate(zip(order, lengths.tolist(), strict=True)):
-            cut = slice(0, length) if markers else slice(1, length - 1)
-            layers = [outputs[0][0, :length, column].repeat(1, 2)]
-            layers += [torch.cat([y[0, :length, column], y[1, :length, column].flip(0)], dim=1) for y in outputs[1:]]
-            results[row] = torch.stack(layers)[:, cut]
+            return self._together(sentences, markers=markers) if sentences else []
+        results: list[Tensor] = [torch.empty(0)] * len(sentences)
+        for pool in _pools(sentences):
+            for row, layers in zip(
+                pool, self._together([sentences[row] for row in pool], markers=markers), strict=True
+            ):
+                results[row] = layers
         return results
 
-    def _start(self, order: list[int], like: Tensor) -> list[State]:
-        zeros = self.bilm.zero_states(len(order), like)
-        if self._states is None:
-            return zeros
-        known = self._states[0][0].shape[1]
-        for (h, c), (kept_h, kept_c) in zip(zeros, self._states, strict=True):
-            for column, row in enumerate(order):
-                if row < known:
-                    h[:, column], c[:, column] = kept_h[:, row], kept_c[:, row]
-        return zeros
+    @frozen
+    def _together(self, sentences: Sequence[Sequence[str]], *, markers: bool) -> list[Tensor]:
+        layers, lengths = self.batch(sentences)
+        cuts = [slice(0, length) if markers else slice(1, length - 1) for length in lengths]
+        return [row[:, cut].to(torch.float32, copy=True) for row, cut in zip(layers.cpu(), cuts, strict=True)]
 
-    def _keep(self, order: list[int], last: list[State]) -> None:
-        """States back in the caller's order; rows that this call did not have keep theirs."""
-        back = torch.argsort(torch.tensor(order))
-        now = [(h[:, back], c[:, back]) for h, c in last]
-        if self._states is not None and self._states[0][0].shape[1] > len(order):
-            now = [
-                (torch.cat([h, old_h[:, len(order) :]], 1), torch.cat([c, old_c[:, len(order) :]], 1))
-                for (h, c), (old_h, old_c) in zip(now, self._states, strict=True)
-            ]
-        self._states = now
+    @frozen
+    def batch(self, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, list[int]]:
+        """Layers [B, L, T, D] of one batch on the encoder's device, markers included, zeros behind; and the lengths."""
+        places: dict[str, int] = {}
+        marked = [
+            [places.setdefault(word, 1 + len(places)) for word in (SENTENCE_START, *sentence, SENTENCE_END)]
+            for sentence in sentences
+        ]
+        lengths = [len(row) for row in marked]
+        index = torch.zeros(len(marked), max(lengths), dtype=torch.int64)
+        index[torch.arange(index.shape[1]) < torch.tensor(lengths)[:, None]] = torch.tensor(
+            [place for row in marked for place in row]
+        )
+        vectors = self.vectors(list(places))
+        states = self._states.start(len(marked), vectors)
+        layers, last = layers_of(self.network, vectors, index.to(vectors.device), states)
+        if self.stateful:
+            self._states.keep(last)
+        return layers, lengths
+
+
+def _pools(sentences: Sequence[Sequence[str]]) -> list[list[int]]:
+    """Numbers of sentences, by length, in pools of at most ROWS sentences and TOKENS tokens (or one sentence)."""
+    pools: list[list[int]] = [[]]
+    for number in sorted(range(len(sentences)), key=lambda number: len(sentences[number])):
+        pool = pools[-1]
+        if len(pool) == ROWS or (len(pool) + 1) * len(sentences[number]) > TOKENS:
+            pool = []
+            pools.append(pool)
+        pool.append(number)
+    return [pool for pool in pools if pool]

@@ -1,59 +1,131 @@
-"""Finding a biLM by name or path."""
+"""Finding a biLM by name, path or address, and loading it."""
 
-from pathlib import Path
+import hashlib
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
+from elmo_bench.downloads import cache_folder, fetch, record, verify
 from elmo_bench.encoders.bilm import BiLM
+from elmo_bench.encoders.hub import is_repository, repository
 from elmo_bench.encoders.options import BiLMOptions
-from elmo_bench.encoders.static import cache_folder
+from elmo_bench.encoders.published import BILMS, bilm_file, bilm_folder, known_address
 from elmo_bench.encoders.weights import load
 from elmo_bench.errors import UserError
 from elmo_bench.files import sha256_of
 
 MINI = Path(__file__).parent / "mini"
-_BASE = "https://allennlp.s3.amazonaws.com/models/elmo"
-# The published models (facts sheet 2.7): folder under the base address, which also begins the file names.
-PUBLISHED = {
-    "small": "2x1024_128_2048cnn_1xhighway",
-    "medium": "2x2048_256_2048cnn_1xhighway",
-    "original": "2x4096_512_2048cnn_2xhighway",
-    "original_5.5B": "2x4096_512_2048cnn_2xhighway_5.5B",
-}
+PUBLISHED = tuple(BILMS)
+OPTIONS, WEIGHTS = ("*options.json",), ("*.hdf5", "*weights.safetensors")
 
 
-def load_bilm(name_or_path: str) -> tuple[BiLM, str]:
-    """The frozen biLM of a known name, or of a folder with `options.json` and weights; and its name in a hash.
+def load_bilm(weights: str, options: str | None = None) -> tuple[BiLM, str]:
+    """The frozen biLM that `locate` finds, and its name in a hash. Raises UserError."""
+    return load_files(*locate(weights, options))
+
+
+def load_files(options: Path, weights: Path) -> tuple[BiLM, str]:
+    """The frozen biLM of two files, and its name in a hash.
 
     That is the SHA-256 of the weights and the beginning of that of the options (clips and activation stand there).
-
-    Raises UserError where the files are not there or do not fit.
+    Raises UserError where the files do not fit, or are no longer those that were first read under their name.
     """
-    options, weights = locate(name_or_path)
-    return load(BiLMOptions.from_file(options), weights), f"{sha256_of(weights)} options {sha256_of(options)[:12]}"
+    checksums = {path: _checksum(path) for path in (options, weights)}
+    for path, checksum in checksums.items():
+        verify(path, checksum)
+    bilm = load(BiLMOptions.from_file(options), weights)
+    for path, checksum in checksums.items():
+        record(path, checksum)
+    return bilm, _name(checksums[options], checksums[weights])
 
 
-def locate(name_or_path: str) -> tuple[Path, Path]:
-    """(options, weights) of a name or folder: `*options.json` and one `*.hdf5` or `*weights.safetensors`."""
-    if name_or_path in PUBLISHED:
-        folder, stem = cache_folder() / "elmo" / name_or_path, PUBLISHED[name_or_path]
-        if not folder.is_dir():
-            files = f"elmo_{stem}_weights.hdf5 and elmo_{stem}_options.json"
-            raise UserError(
-                f"encoder.weights={name_or_path}: fetch {files} from {_BASE}/{stem}/ and put them in {folder}"
-            )
-    else:
-        folder = MINI if name_or_path == "mini" else Path(name_or_path).expanduser()
-        if not folder.is_dir():
-            known = ", ".join(["mini", *PUBLISHED])
-            raise UserError(
-                f"encoder.weights={name_or_path}: no such folder, and not one of the known weights: {known}"
-            )
-    return _only(folder, "*options.json"), _only(folder, "*.hdf5", "*weights.safetensors")
+def checksum_of(options: Path, weights: Path) -> str:
+    """The name in a hash that `load_files` gives these two files. Raises UserError where one is missing."""
+    return _name(_checksum(options), _checksum(weights))
 
 
-def _only(folder: Path, *patterns: str) -> Path:
-    found = sorted(path for pattern in patterns for path in folder.glob(pattern))
-    if len(found) != 1:
-        raise UserError(
-            f"{folder}: {len(found) or 'no'} files match {' or '.join(patterns)}; exactly one is needed here"
+def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
+    """(options, weights), of which `weights` may be, in this order:
+
+    with `options`, a path or address: a file, as path or address, too;
+    `mini`, or a published name (`small`, `medium`, `original`, `original_5.5B`): downloaded at first use;
+    a folder with `*options.json` and one `*.hdf5` or `*weights.safetensors`;
+    a weights file, as path or address, with its options beside it;
+    `user/repo` or `user/repo@revision` on the Hugging Face Hub.
+
+    Raises UserError where there are no such files.
+    """
+    if options is not None:
+        return resolve_file(options), resolve_file(weights)
+    if weights in PUBLISHED:
+        return _one(bilm_folder(weights), OPTIONS) or bilm_file(weights, "options"), (
+            _one(bilm_folder(weights), WEIGHTS) or bilm_file(weights, "weights")
         )
-    return found[0]
+    if _is_address(weights):
+        if not weights.endswith("weights.hdf5"):
+            raise UserError(f"{weights}: give the address of its options.json too (options=…)")
+        return resolve_file(weights.removesuffix("weights.hdf5") + "options.json"), resolve_file(weights)
+    path = MINI if weights == "mini" else Path(weights).expanduser()
+    if path.is_file():
+        return _options_beside(path), path
+    if not path.is_dir() and is_repository(weights):
+        path = repository(weights)
+    if not path.is_dir():
+        known = ", ".join(["mini", *PUBLISHED])
+        raise UserError(
+            f"weights '{weights}': no such folder or file, and not one of the known weights: {known} (nor user/repo on "
+            "the Hugging Face Hub)"
+        )
+    return _needed(path, OPTIONS), _needed(path, WEIGHTS)
+
+
+def resolve_file(path_or_address: str) -> Path:
+    """A file by its path or its http(s) address; the latter is downloaded once. Raises UserError if it is not there."""
+    if _is_address(path_or_address):
+        if found := known_address(path_or_address):
+            return bilm_file(*found)
+        name = PurePosixPath(urlsplit(path_or_address).path).name
+        if not name:
+            raise UserError(f"{path_or_address}: not the address of a file")
+        folder = hashlib.sha256(path_or_address.encode()).hexdigest()[:16]
+        return fetch(path_or_address, cache_folder() / "elmo" / "urls" / folder / name)
+    path = Path(path_or_address).expanduser()
+    if not path.is_file():
+        raise UserError(f"{path_or_address}: no such file")
+    return path
+
+
+def _is_address(text: str) -> bool:
+    return text.startswith(("https://", "http://"))
+
+
+def _checksum(path: Path) -> str:
+    try:
+        return sha256_of(path)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _name(options: str, weights: str) -> str:
+    return f"{weights} options {options[:12]}"
+
+
+def _options_beside(weights: Path) -> Path:
+    """`x_options.json` of `x_weights.hdf5` where there is one, else the only `*options.json` of the folder."""
+    beside = weights.with_name(weights.stem.replace("weights", "options") + ".json")
+    return beside if "weights" in weights.stem and beside.is_file() else _needed(weights.parent, OPTIONS)
+
+
+def _one(folder: Path, patterns: tuple[str, ...]) -> Path | None:
+    found = sorted(path for pattern in patterns for path in folder.glob(pattern))
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise UserError(f"{folder}: {len(found)} files match {' or '.join(patterns)} ({names}); name one of them")
+    return found[0] if found else None
+
+
+def _needed(folder: Path, patterns: tuple[str, ...]) -> Path:
+    if (found := _one(folder, patterns)) is None:
+        raise UserError(f"{folder}: no files match {' or '.join(patterns)}; exactly one is needed here")
+    return found

@@ -1,14 +1,12 @@
-"""The time loop of a projected LSTM with clips, both directions at once: without gradients, or with its own backward.
+"""The time loop of a projected LSTM with clips, both directions at once: in place, or with its own backward pass.
 
-The equations are those of TensorFlow's LSTMCell as bilm-tf uses it (facts sheet 2.3). The backward pass is written out
+The equations are those of TensorFlow's LSTMCell as bilm-tf uses it (facts sheet 2.3), with the 1 of the forget gate in
+the inputs already. The backward pass is written out
 because autograd would form every weight gradient once a step; here each is one product over all steps.
 """
 
 import torch
 from torch import Tensor
-from torch.nn import functional
-
-FORGET_BIAS = 1.0  # TensorFlow adds it at run time; it is not in the stored bias
 
 
 def tanh(x: Tensor) -> Tensor:
@@ -19,9 +17,21 @@ def tanh(x: Tensor) -> Tensor:
 def _cell(gates: Tensor, c: Tensor, clip: float) -> tuple[Tensor, ...]:
     """Pre-activations 2B(4H) in the order i, j, f, o and c 2BH -> i, j, f, o, the clipped c and its tanh."""
     i, j, f, o = gates.float().chunk(4, dim=2)
-    i, j, f, o = torch.sigmoid(i), tanh(j), torch.sigmoid(f + FORGET_BIAS), torch.sigmoid(o)
+    i, j, f, o = torch.sigmoid(i), tanh(j), torch.sigmoid(f), torch.sigmoid(o)
     c = torch.addcmul(f * c, i, j).clamp_(-clip, clip)
     return i, j, f, o, c, tanh(c)
+
+
+def advance(gates: Tensor, c: Tensor, raw: Tensor, clip: float) -> Tensor:
+    """A step without gradients, in place: gates [.., B, 4H] in the order i, j, f, o.
+
+    They are written over, c [.., B, H] is updated; returns o * tanh(c), written to `raw`.
+    """
+    i, j, f, o = gates.chunk(4, dim=-1)
+    j.mul_(2)
+    gates.sigmoid_()  # of j: sigmoid(2 j), and tanh(j) = 2 sigmoid(2 j) - 1
+    c.mul_(f).addcmul_(i, j, value=2).sub_(i).clamp_(-clip, clip)
+    return torch.mul(c, 2, out=raw).sigmoid_().mul_(2).sub_(1).mul_(o)
 
 
 def run(
@@ -30,37 +40,36 @@ def run(
     projection: Tensor,
     state: tuple[Tensor, Tensor],
     *,
+    outputs: Tensor,
     sizes: list[int],
     clips: tuple[float, float],
-) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Input part of the gates 2TB(4H), recurrent weight 2P(4H), projection 2HP -> outputs 2TBP and the last states.
+) -> None:
+    """Input part of the gates 2TB(4H), recurrent weight 2P(4H), projection 2HP -> outputs 2TBP.
 
-    Rows stand by falling length, `sizes[t]` of them alive at step t; behind a row's end the output is
-    zero, and its last state is the one at that end.
+    Rows stand by falling length, `sizes[t]` of them alive at step t; the outputs behind a row's end are left as they
+    are. The state (h 2BP, c 2BH, float32) is updated in place, each row's to the one at its end.
     """
-    batch = inputs.shape[2]
     h, c = state
-    outputs, ended = [], []
+    raw = torch.empty_like(c)
     for t, alive in enumerate(sizes):
-        if alive < h.shape[1]:
-            ended.append((h[:, alive:], c[:, alive:]))
-            h, c = h[:, :alive], c[:, :alive]
-        *_, o, c, tanh_c = _cell(torch.baddbmm(inputs[:, t, :alive], h.to(weight.dtype), weight), c, clips[0])
-        h = torch.bmm((o * tanh_c).to(projection.dtype), projection).clamp_(-clips[1], clips[1])
-        outputs.append(functional.pad(h, (0, 0, 0, batch - alive)))
-    hs, cs = zip((h, c), *reversed(ended), strict=True)
-    return torch.stack(outputs, dim=1), (torch.cat(hs, dim=1), torch.cat(cs, dim=1))
+        gates = torch.baddbmm(inputs[:, t, :alive], h[:, :alive].to(weight.dtype), weight).float()
+        advance(gates, c[:, :alive], raw[:, :alive], clips[0])
+        projected = torch.bmm(raw[:, :alive].to(weight.dtype), projection)
+        h[:, :alive] = torch.clamp(projected, -clips[1], clips[1], out=outputs[:, t, :alive])
 
 
 class Recurrence(torch.autograd.Function):
-    """`run` for rows of one length, differentiable; `keep` [T, B] of 0 and 1 resets a row's state before a step.
+    """The same, differentiable: -> outputs 2TBP and the last states.
+
+    A row's state stays as it was at its end; outputs behind it mean nothing, and no gradient may come back from there.
+    `keep` [T, B] of 0 and 1 resets a row's state before a step.
 
     Products follow autocast (bf16), states and gates are float32. No gradient flows into the first state
     (truncated back-propagation through time).
     """
 
     @staticmethod
-    def forward(ctx, inputs, weight, projection, h, c, keep, cell_clip, projection_clip):  # noqa: PLR0917  autograd's way
+    def forward(ctx, inputs, weight, projection, h, c, keep, sizes, cell_clip, projection_clip):  # noqa: PLR0917
         kind = inputs.dtype
         weight, projection = weight.to(kind), projection.to(kind)
         steps = []
@@ -76,6 +85,10 @@ class Recurrence(torch.autograd.Function):
             h = torch.bmm(raw, projection).clamp_(-projection_clip, projection_clip)
             outputs.append(h)
             steps.append((*before, i, j, f, o, c, tanh_c, raw, h))
+            alive = sizes[t]
+            if alive < h.shape[1]:
+                h = torch.cat([h[:, :alive], before[0][:, alive:]], dim=1)
+                c = torch.cat([c[:, :alive], before[1][:, alive:]], dim=1)
         ctx.steps, ctx.keep, ctx.clips = steps, keep, (cell_clip, projection_clip)
         ctx.save_for_backward(weight, projection)
         return torch.stack(outputs, dim=1), h.float(), c
@@ -117,4 +130,4 @@ class Recurrence(torch.autograd.Function):
         d_weight = torch.bmm(h_before.transpose(1, 2), d_inputs.flatten(1, 2))
         d_projection = torch.bmm(raw.transpose(1, 2), d_projected)
         ctx.steps = None
-        return d_inputs, d_weight.float(), d_projection.float(), None, None, None, None, None
+        return d_inputs, d_weight.float(), d_projection.float(), *(None,) * 6

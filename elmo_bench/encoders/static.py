@@ -1,7 +1,7 @@
 """Static word vectors: found by name or path, trimmed to a vocabulary, cached.
 
-The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench`:
-  vectors/     files that the user put there under a known name, such as glove.840B.300d.zip
+In the cache folder (see `downloads.py`) lie
+  vectors/     files under a known name, such as glove.840B.300d.zip: downloaded, or put there by hand
   trimmed/     the rows of one vocabulary, named by the file's checksum and the vocabulary's
   checksums/   what a large file's SHA-256 was, named by its path, size and time of change
 Nothing but `vectors/` matters: the rest is made again when it is missing or damaged.
@@ -9,8 +9,10 @@ Nothing but `vectors/` matters: the rest is made again when it is missing or dam
 
 import contextlib
 import hashlib
-import os
 import re
+import shutil
+import zipfile
+import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,23 +20,16 @@ from pathlib import Path
 
 import numpy as np
 
+from elmo_bench.downloads import cache_folder, record, verify
 from elmo_bench.encoders.glove_text import read_text
+from elmo_bench.encoders.published import VECTORS, vector_archive
 from elmo_bench.encoders.vector_files import read_compact, write_compact
 from elmo_bench.errors import UserError
 from elmo_bench.files import atomic_write, sha256_of
 
 MINI = Path(__file__).parent / "mini" / "glove-mini.safetensors"
 ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".zip", ".safetensors")
-_GLOVE = "https://nlp.stanford.edu/data"
-# Names of the vectors that the paper's baselines use, and where a user gets them.
-KNOWN = {
-    "glove.6B.50d": f"unpack it from {_GLOVE}/glove.6B.zip",
-    "glove.6B.100d": f"unpack it from {_GLOVE}/glove.6B.zip",
-    "glove.6B.300d": f"unpack it from {_GLOVE}/glove.6B.zip",
-    "glove.840B.300d": f"fetch {_GLOVE}/glove.840B.300d.zip",
-    # Its words are in lower case, which `lookup` falls back to, with digits as 0, which it does not.
-    "senna": "fetch https://ronan.collobert.com/senna/, join words.lst and embeddings.txt by line (paste -d ' ')",
-}
+KNOWN = tuple(VECTORS)
 HASH_AGAIN_BELOW = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fraction of a second
 
 
@@ -64,10 +59,12 @@ def load_static(name_or_path: str, keep: Collection[str] | None = None) -> Stati
     """Static vectors by known name or path, in GloVe text (.txt, .gz, .xz, .zip) or our own .safetensors.
 
     With `keep`, only the rows that looking those words up can reach; a trimmed copy in the cache makes the next load
-    fast. Without it, the whole file is read each time. Raises UserError for an unknown name and for a bad file.
+    fast. Without it, the whole file is read each time. A published name is downloaded at first use. Raises UserError
+    for an unknown name, for a bad file, and for one that is no longer what it was at first use.
     """
     path = _resolve(name_or_path)
     checksum = _checksum(path)
+    verify(path, checksum)
     wanted = None if keep is None else {form for word in keep for form in (word, word.lower())}
     if path.suffix == ".safetensors":
         words, vectors, _ = read_compact(path)
@@ -78,12 +75,8 @@ def load_static(name_or_path: str, keep: Collection[str] | None = None) -> Stati
         words, vectors = read_text(path)
     else:
         words, vectors = _trimmed(path, checksum, wanted)
+    record(path, checksum)
     return StaticVectors(words, vectors, checksum)
-
-
-def cache_folder() -> Path:
-    """Where files that can be made or fetched again are kept."""
-    return Path(os.environ.get("ELMO_BENCH_CACHE") or Path.home() / ".cache" / "elmo-bench")
 
 
 def _resolve(name_or_path: str) -> Path:
@@ -94,15 +87,31 @@ def _resolve(name_or_path: str) -> Path:
         for ending in ENDINGS:
             if (path := folder / f"{name_or_path}{ending}").is_file():
                 return path
-        raise UserError(
-            f"{name_or_path}: not in {folder}; {KNOWN[name_or_path]} and put it there as {name_or_path}.txt"
-        )
+        if hint := VECTORS[name_or_path].get("by_hand"):
+            raise UserError(f"{name_or_path}: not in {folder}; {hint} and put it there as {name_or_path}.txt")
+        return _unpacked(vector_archive(name_or_path), f"{name_or_path}.txt")
     path = Path(name_or_path).expanduser()
     if not path.is_file():
         raise UserError(
             f"{name_or_path}: no such file, and not one of the known vectors: glove-mini, {', '.join(KNOWN)}"
         )
     return path
+
+
+def _unpacked(archive: Path, name: str) -> Path:
+    """An archive of this one table as it is; of an archive of several, the file that holds this one, beside it."""
+    if archive.stem == Path(name).stem:
+        return archive
+    try:
+        with (
+            zipfile.ZipFile(archive) as files,
+            files.open(name) as source,
+            atomic_write(archive.parent / name) as target,
+        ):
+            shutil.copyfileobj(source, target)
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
+        raise UserError(f"{archive}: damaged, or no {name} in it ({error}); delete it and start again") from None
+    return archive.parent / name
 
 
 def _checksum(path: Path) -> str:

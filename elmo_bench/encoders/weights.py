@@ -75,6 +75,21 @@ def save_safetensors(bilm: BiLM, path: Path, *, about: dict[str, Any], dtype: to
         handle.write(save(arrays, {"about": json.dumps(about, sort_keys=True)}))
 
 
+def as_safetensors(path: Path, about: dict[str, Any]) -> bytes:
+    """A weights file as the bytes of a safetensors file, in its own precision; one that is such a file stays as it is.
+
+    `about` is what the metadata of a new file say.
+    """
+    if path.suffix == ".safetensors":
+        return path.read_bytes()
+    arrays = {
+        name: np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+        for name, array in _read(path).items()
+        if isinstance(array, np.ndarray) and array.dtype.kind == "f"
+    }
+    return save(arrays, {"about": json.dumps(about, sort_keys=True)})
+
+
 def _read(path: Path) -> dict[str, np.ndarray]:
     try:
         if path.suffix == ".safetensors":

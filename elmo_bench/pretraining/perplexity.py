@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
+from elmo_bench.encoders.bilm import zero_states
 from elmo_bench.encoders.pretrained import load_bilm
 from elmo_bench.errors import UserError
 from elmo_bench.files import read_lines
@@ -92,7 +93,7 @@ def _losses(
     x = functional.embedding(torch.stack([words for words, _ in sides]), vectors)
     lengths = torch.tensor([len(row) - 1 for row in ahead])
     sizes = [int((lengths > t).sum()) for t in range(int(lengths[0]))]
-    outputs, _ = model.bilm.contextual(x, model.bilm.zero_states(len(pool), x), sizes)
+    outputs, _ = model.bilm.contextual(x, zero_states(model.bilm.options, len(pool), x), sizes)
     found = []
     for top, (_, targets) in zip(outputs[-1], sides, strict=True):
         inside = targets >= 0

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
 from elmo_bench.checkpoints import read_checkpoint
+from elmo_bench.encoders.bilm import zero_states
 from elmo_bench.encoders.options import BiLMOptions
 from elmo_bench.encoders.weights import save_safetensors
 from elmo_bench.errors import UserError
@@ -39,7 +40,7 @@ class Pretraining(pl.LightningModule):
             torch.as_tensor(array, device=self.device) for array in (batch.ids, batch.words, batch.targets, batch.keep)
         )
         steps, rows = keep.shape
-        states = self.states or self.model.bilm.zero_states(rows, keep)
+        states = self.states or zero_states(self.model.bilm.options, rows, keep)
         top, states = self.model.features(ids, words, states, [rows] * steps, keep)
         self.states = [(h.detach(), c.detach()) for h, c in states]
         forward, backward = self.model.loss(top, targets)

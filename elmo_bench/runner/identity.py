@@ -54,7 +54,9 @@ def identity(config: DictConfig, frozen: Frozen, splits: Splits) -> Identity:
             if node and node.get(key) and given[key] not in _NAMES and key in frozen.checksums:
                 node[key] = frozen.checksums[key]
     if encoder["contextual"]:
-        encoder["contextual"].pop("device", None)
+        for node in (encoder, encoder["contextual"]):
+            for key in ("device", "precision"):  # the checksum tells the precision
+                node.pop(key, None)
         settings |= {"mix": plain["mix"], "place": plain["place"]}
     if encoder["words"] == "static":
         settings["vectors"] = plain["vectors"]

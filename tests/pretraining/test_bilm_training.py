@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from elmo_bench.config import compose
 from elmo_bench.encoders import recurrence
+from elmo_bench.encoders.bilm import zero_states
 from elmo_bench.encoders.elmo import ElmoEncoder
 from elmo_bench.encoders.options import BiLMOptions
 from elmo_bench.errors import UserError
@@ -31,13 +32,16 @@ STEPS, ROWS, CELL, PROJECTION = 6, 3, 5, 4
 
 
 def plain_loop(inputs, weight, projection, h, c, keep, cell_clip, projection_clip):  # noqa: PLR0917
-    """TensorFlow's LSTMCell as bilm-tf uses it (facts sheet 2.3), a step at a time; autograd does the rest."""
+    """TensorFlow's LSTMCell as bilm-tf uses it (facts sheet 2.3), a step at a time; autograd does the rest.
+
+    The 1 of the forget gate is in the inputs.
+    """
     outputs = []
     for t in range(inputs.shape[1]):
         if keep is not None:
             h, c = h * keep[t, :, None], c * keep[t, :, None]
         i, j, f, o = (inputs[:, t] + h @ weight).chunk(4, dim=2)
-        c = (torch.sigmoid(f + 1) * c + torch.sigmoid(i) * torch.tanh(j)).clamp(-cell_clip, cell_clip)
+        c = (torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(j)).clamp(-cell_clip, cell_clip)
         h = ((torch.sigmoid(o) * torch.tanh(c)) @ projection).clamp(-projection_clip, projection_clip)
         outputs.append(h)
     return torch.stack(outputs, dim=1), h, c
@@ -53,7 +57,7 @@ def test_the_backward_pass_is_that_of_autograd_on_a_plain_loop(clips, resets):
     h, c = 0.1 * torch.randn(2, ROWS, PROJECTION), 0.1 * torch.randn(2, ROWS, CELL)
     keep = (torch.rand(STEPS, ROWS) > 0.4).float() if resets else None
     probe = torch.randn(2, STEPS, ROWS, PROJECTION)
-    found = recurrence.Recurrence.apply(*ours, h, c, keep, *clips)
+    found = recurrence.Recurrence.apply(*ours, h, c, keep, [ROWS] * STEPS, *clips)
     expected = plain_loop(*plain, h, c, keep, *clips)
     for left, right in zip(found, expected, strict=True):
         torch.testing.assert_close(left, right, atol=1e-5, rtol=1e-5)
@@ -74,8 +78,10 @@ def test_a_reset_in_the_middle_is_a_fresh_start():
     zeros = (torch.zeros(2, 1, PROJECTION), torch.zeros(2, 1, CELL))
     keep = torch.ones(STEPS, 1)
     keep[2] = 0
-    y, *_ = recurrence.Recurrence.apply(inputs, weight, projection, *state, keep, 3.0, 3.0)
-    fresh, _ = recurrence.run(inputs[:, 2:], weight, projection, zeros, sizes=[1] * (STEPS - 2), clips=(3.0, 3.0))
+    y, *_ = recurrence.Recurrence.apply(inputs, weight, projection, *state, keep, [1] * STEPS, 3.0, 3.0)
+    fresh = torch.empty_like(y[:, 2:])
+    sizes = [1] * (STEPS - 2)
+    recurrence.run(inputs[:, 2:], weight, projection, zeros, outputs=fresh, sizes=sizes, clips=(3.0, 3.0))
     torch.testing.assert_close(y[:, 2:], fresh, atol=1e-6, rtol=0)
 
 
@@ -262,7 +268,7 @@ def perplexity(model, vocabulary):
     model.eval()
     with torch.no_grad():
         [batch, *_] = windows(made_up(200, seed=9), known, rows=4, steps=100)
-        states = model.bilm.zero_states(4, torch.zeros(()))
+        states = zero_states(model.bilm.options, 4, torch.zeros(()))
         losses = []
         for row in range(4):  # a sentence at a time: evaluation knows no resets within a row
             starts = [*np.flatnonzero(batch.keep[:, row] == 0), 100]

@@ -1,0 +1,41 @@
+"""The network that a frozen biLM runs on: packed on a CPU, the module itself elsewhere."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+import torch
+
+from elmo_bench.encoders import products
+from elmo_bench.encoders.bilm import BiLM
+from elmo_bench.encoders.packed import PackedBiLM
+from elmo_bench.encoders.sentences import Network
+from elmo_bench.errors import UserError
+
+PRECISIONS = ("float32", "bfloat16", "int8")
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """No gradients, no autocast, and ordinary tensors under `torch.inference_mode` too: words outlive a call."""
+
+    @wraps(function)
+    def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        plain = torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False)
+        with torch.inference_mode(False), torch.no_grad(), plain[0], plain[1]:
+            return function(*arguments, **named)
+
+    return call
+
+
+def frozen_network(bilm: BiLM, *, precision: str = "float32", device: str = "cpu") -> Network:
+    """The fastest form of these weights on this device; raises UserError for a precision that it does not have."""
+    if precision not in PRECISIONS:
+        raise UserError(f"precision={precision}: choose one of: {', '.join(PRECISIONS)}")
+    if torch.device(device).type == "cpu" and products.available():
+        return PackedBiLM(bilm, precision)
+    if precision == "int8":
+        raise UserError(f"precision=int8 runs on a CPU with oneDNN, not on {device}; choose float32 or bfloat16")
+    return bilm.to(device, getattr(torch, precision))

@@ -1,0 +1,64 @@
+"""Products of many vectors with one frozen matrix, by oneDNN, which packs the matrix once for the CPU at hand."""
+
+from collections.abc import Callable
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+ROWS_HINT = 64  # for the packing; any number of rows may come
+
+
+def available() -> bool:
+    """Whether this build of torch has them."""
+    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+class Packed:
+    """x [M, in] -> x @ weight + bias, float32 [M, out], with products in `dtype`: float32 or bfloat16."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype):
+        self.weight, self.bias, self.dtype = weight, None if bias is None else bias.to(dtype), dtype
+
+    @cached_property
+    def _matrix(self) -> Tensor:
+        return torch.ops.mkldnn._reorder_linear_weight(self.weight.T.to(self.dtype).contiguous(), ROWS_HINT)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self._matrix, self.bias, "none", [], "").float()
+
+
+class Quantised:
+    """The same in 8 bits: a scale for each column of the matrix, and one for each row of x, found as it comes.
+
+    So a row's result does not depend on the others.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None):
+        self.weight, self.bias = weight, bias
+
+    @cached_property
+    def _matrix(self) -> tuple[Tensor, Tensor, Tensor]:
+        scales = (self.weight.abs().amax(dim=0) / 127).clamp(min=1e-12)
+        whole = (self.weight / scales).round().to(torch.int8).T.contiguous()
+        packed = torch.ops.onednn.qlinear_prepack(whole, [ROWS_HINT, len(self.weight)])
+        return packed, scales, torch.zeros(len(scales), dtype=torch.int32)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        matrix, scales, zeros = self._matrix
+        largest = (x.abs().amax(dim=1, keepdim=True) / 127).clamp(min=1e-12)  # M1
+        whole = (x / largest).round_().add_(128).to(torch.uint8)  # oneDNN's signed kernel is a slow one
+        y = torch.ops.onednn.qlinear_pointwise(
+            whole, 1.0, 128, matrix, scales, zeros, None, 1.0, 0, torch.float32, "none", [], ""
+        )
+        return y.mul_(largest) if self.bias is None else torch.addcmul(self.bias, y, largest)
+
+
+Product = Callable[[Tensor], Tensor]
+
+
+def product(weight: Tensor, bias: Tensor | None, precision: str) -> Product:
+    """x [M, in] -> x @ weight + bias, float32 [M, out], for a weight [in, out]; packed when first used."""
+    if precision == "int8":
+        return Quantised(weight, bias)
+    return Packed(weight, bias, getattr(torch, precision))

@@ -1,0 +1,154 @@
+"""Saving an encoder to a folder, and sharing it on the Hugging Face Hub."""
+
+from pathlib import Path
+from typing import Any, Self
+
+from huggingface_hub import ModelCard, ModelCardData, ModelHubMixin
+from huggingface_hub.errors import HfHubHTTPError, HTTPError
+
+from elmo_bench.downloads import offline
+from elmo_bench.encoders.bilm import BiLM
+from elmo_bench.encoders.hub import is_repository, repository
+from elmo_bench.encoders.pretrained import OPTIONS, WEIGHTS, checksum_of
+from elmo_bench.encoders.weights import as_safetensors
+from elmo_bench.errors import UserError
+from elmo_bench.files import atomic_write
+
+CARD = """---
+{{ card_data }}
+---
+
+# {{ repo_id | default("A biLM (ELMo)", true) }}
+
+A frozen biLM as [Peters et al. 2018](https://aclanthology.org/N18-1202/) describe it. Tokenised sentences in, layers
+`[{{ layers }}, T, {{ dim }}]` out for each: the character vectors, then one layer for each pair of LSTMs.
+
+| | |
+|---|---|
+| character CNN | {{ filters }} filters of widths {{ widths }}, {{ activation }}, highway layers: {{ highways }} |
+| LSTMs | {{ lstms }} in each direction, {{ lstm_dim }} cells projected to {{ projection_dim }} |
+| parameters | {{ parameters }} |
+| checksum | `{{ checksum }}` |
+{{ description | default("", true) }}
+```python
+from elmo_bench import ElmoEncoder
+
+encoder = ElmoEncoder.from_pretrained("{{ repo_id | default("user/repo", true) }}")
+[layers] = encoder.encode([["A", "sentence", "."]])
+```
+
+`options.json` has the shape in the published schema, `weights.safetensors` the arrays under their published names.
+"""
+
+
+class Shareable(
+    ModelHubMixin,
+    library_name="elmo-bench",
+    tags=["elmo", "bilm", "feature-extraction"],
+    paper_url="https://aclanthology.org/N18-1202/",
+    model_card_template=CARD,
+):
+    """`from_pretrained`, `save_pretrained` and `push_to_hub` of an encoder that was read from two `files`."""
+
+    files: tuple[Path, Path]  # options, weights
+    source: str  # their checksum
+    bilm: BiLM
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        # Not the mixin's: it keeps the arguments, paths of this machine among them, to save them as config.json.
+        return super(ModelHubMixin, cls).__new__(cls)
+
+    @classmethod
+    def from_pretrained(  # type: ignore[override]  # no config.json is read, so `__init__` alone says what fits
+        cls,
+        name_or_path: str | Path,
+        *,
+        revision: str | None = None,
+        token: str | bool | None = None,
+        cache_dir: str | Path | None = None,
+        force_download: bool = False,
+        local_files_only: bool = False,
+        **keywords: Any,
+    ) -> Self:
+        """`cls(weights=name_or_path, **keywords)`; what stands before `keywords` is for a repository on the Hub.
+
+        Raises UserError where there are no such weights. Nothing in the files is executed.
+        """
+        weights = str(name_or_path)
+        if is_repository(weights) and not Path(weights).expanduser().exists():
+            weights = str(
+                repository(
+                    weights,
+                    revision=revision,
+                    token=token,
+                    cache_dir=cache_dir,
+                    force_download=force_download,
+                    local_files_only=local_files_only,
+                )
+            )
+        return cls(weights=weights, **keywords)
+
+    def save_pretrained(self, save_directory: str | Path, **keywords: Any) -> str | None:  # type: ignore[override]
+        """Save options, weights and, unless there is a README.md, a card; `from_pretrained` gives the same vectors.
+
+        `keywords` are the mixin's, among them `model_card_kwargs` (see `generate_model_card`). Raises UserError.
+        """
+        try:
+            return super().save_pretrained(save_directory, **keywords)
+        except OSError as error:
+            raise UserError(f"{save_directory}: cannot be written ({error.strerror or error})") from None
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        """`options.json` and `weights.safetensors`, with the same numbers; raises UserError if others lie there."""
+        options, weights = save_directory / "options.json", save_directory / "weights.safetensors"
+        if others := {path for pattern in OPTIONS + WEIGHTS for path in save_directory.glob(pattern)} - {
+            options,
+            weights,
+        }:
+            raise UserError(f"{save_directory}: holds {min(others).name} already; save to a folder without weights")
+        if checksum_of(*self.files) != self.source:
+            raise UserError(f"{self.files[1]}: changed since this encoder was made from it; make it again")
+        contents = as_safetensors(self.files[1], {"from": self.source})
+        # Nested, so that both are on disk before either shows.
+        with atomic_write(weights) as to_weights, atomic_write(options) as to_options:
+            to_weights.write(contents)
+            to_weights.flush()
+            to_options.write(self.files[0].read_bytes())
+
+    def push_to_hub(self, repo_id: str, **keywords: Any) -> str:  # type: ignore[override]
+        """Save to a repository on the Hub, made if need be; the address of the commit. Needs a token (`hf auth login`).
+
+        `keywords` are the mixin's, among them `private`, `branch`, `commit_message` and `model_card_kwargs` (see
+        `generate_model_card`). Raises UserError where the Hub refuses or is out of reach.
+        """
+        if offline():
+            raise UserError(f"{repo_id}: nothing is uploaded while $ELMO_BENCH_OFFLINE or $HF_HUB_OFFLINE is set")
+        about = {"repo_id": repo_id} | (keywords.pop("model_card_kwargs", None) or {})
+        try:
+            return super().push_to_hub(repo_id, model_card_kwargs=about, **keywords)
+        except (HfHubHTTPError, HTTPError, OSError, ValueError, RuntimeError) as error:
+            why = " ".join(str(error).split()) or type(error).__name__
+            raise UserError(f"{repo_id}: not uploaded to the Hub ({why})") from None
+
+    def generate_model_card(
+        self, *, license: str = "unknown", language: str | list[str] | None = None, **more: Any
+    ) -> ModelCard:
+        """The card of these weights: `license` and `language` in the Hub's codes, `description` as text of your own."""
+        options = self.bilm.options
+        data = self._hub_mixin_info.model_card_data.to_dict()
+        return ModelCard.from_template(
+            ModelCardData(**data, license=license, language=language),
+            template_str=self._hub_mixin_info.model_card_template,
+            layers=1 + options.layers,
+            dim=2 * options.projection_dim,
+            filters=f"{sum(number for _, number in options.filters):,}",
+            widths=", ".join(str(width) for width, _ in options.filters),
+            activation=options.activation,
+            highways=options.highways,
+            lstms=options.layers,
+            lstm_dim=f"{options.lstm_dim:,}",
+            projection_dim=options.projection_dim,
+            parameters=f"{sum(parameter.numel() for parameter in self.bilm.parameters()):,}",
+            checksum=self.source,
+            **more,
+        )
