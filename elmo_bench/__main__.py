@@ -11,6 +11,10 @@ COMMANDS = {
     "score": ("elmo_bench.commands.score", "official figures of a file of predictions:  score TASK FILE [--json]"),
     "report": ("elmo_bench.commands.report", "render results/README.md from the ledger"),
     "clean": ("elmo_bench.commands.clean", "remove what finished and failed runs leave behind"),
+    "embed": (
+        "elmo_bench.commands.embed",
+        "vectors of a file, one tokenised sentence a line:  embed sentences.txt out.h5",
+    ),
     "pretrain": (
         "elmo_bench.commands.pretrain",
         "train a biLM on your own text:  pretrain corpus='shards/*.xz' out=my-elmo",

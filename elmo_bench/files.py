@@ -14,17 +14,18 @@ from typing import IO
 
 from elmo_bench.errors import UserError
 
+STANDARD_INPUT = Path("-")
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """(line number from 1, line without its end) of a UTF-8 text file; plain, `.gz` or `.xz`; CRLF and a BOM are read.
 
-    Raises UserError, with file and line, where the file is missing, cut off, or not UTF-8.
+    `-` is standard input. Raises UserError, with file and line, where the file is missing, cut off, or not UTF-8.
     """
     number = 0
     try:
-        with _OPENERS.get(path.suffix, open)(path, "rb") as lines:  # type: ignore[operator]
+        with _open(path) as lines:
             for number, raw in enumerate(lines, start=1):
                 yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
     except FileNotFoundError:
@@ -35,6 +36,12 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise UserError(f"{path}: damaged or cut off after line {number} ({error})") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _open(path: Path) -> IO[bytes]:
+    if path == STANDARD_INPUT:
+        return open(0, "rb", closefd=False)
+    return _OPENERS.get(path.suffix, open)(path, "rb")  # type: ignore[operator]
 
 
 @contextlib.contextmanager

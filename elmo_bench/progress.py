@@ -27,9 +27,9 @@ class Meter:
         """Tokens over seconds since the work began (or was taken up again)."""
         return self.tokens / max(time.monotonic() - self.started, 1e-9)
 
-    def advance(self, tokens: int = 0, text: str | None = None) -> None:
-        """One step done, with `tokens` words in it; `text` replaces the note behind the rate."""
-        self.steps += 1
+    def advance(self, tokens: int = 0, text: str | None = None, steps: int = 1) -> None:
+        """`steps` done, with `tokens` words in them; `text` replaces the note behind the rate."""
+        self.steps += steps
         self.tokens += tokens
         self.text = self.text if text is None else text
         info = (f"{self.tokens_per_second:,.0f} tokens/s  " if self.tokens else "") + self.text

@@ -21,10 +21,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "encoders": {"text", "nn"},
     "training": {"text", "nn", "encoders"},
     "pretraining": {"text", "nn", "encoders"},
+    "embedding": {"text", "encoders"},
     "ledger": set(),
     "runner": {"text", "nn", "encoders", "training", "ledger"},
     "reporting": {"ledger"},
-    "commands": {"text", "encoders", "training", "pretraining", "ledger", "runner", "reporting"},
+    "commands": {"text", "encoders", "embedding", "training", "pretraining", "ledger", "runner", "reporting"},
 }
 LONGEST = 350  # lines of a file
 TASKS = sorted(path.stem for path in (ROOT / "conf" / "task").glob("*.yaml"))

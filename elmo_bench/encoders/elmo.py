@@ -68,6 +68,15 @@ class ElmoEncoder(Shareable):
     def parameters(self) -> int:
         return sum(parameter.numel() for parameter in self.bilm.parameters())
 
+    @property
+    def states(self) -> list[State]:
+        """With `stateful`, what the next call goes on from: (h, c) of each layer, [2, B, P or H]; may be set."""
+        return self._states.kept
+
+    @states.setter
+    def states(self, states: list[State]) -> None:
+        self._states.kept = states
+
     def encode(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> list[Tensor]:
         """The layers of each sentence, float32 [L, T, D] on the CPU; with `markers`, from `<S>` to `</S>`.
 
