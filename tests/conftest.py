@@ -8,6 +8,14 @@ import pytest
 from tests.ledger import records
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory):
+    """No test reads or writes the user's cache, nor does a process that a test starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ELMO_BENCH_CACHE", str(folder := tmp_path_factory.mktemp("cache")))
+        yield folder
+
+
 @pytest.fixture
 def make_record():
     """`make_record(encoder=…, seed=…, test=…, …) -> Record`: valid in every key; see tests/ledger/records.py."""
