@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from elmo_bench.encoders.static import cache_folder
 from elmo_bench.encoders.store_folder import StoreFolder
-from elmo_bench.encoders.store_shard import KEY_BYTES, Shard, remove_damaged
+from elmo_bench.encoders.store_shard import KEY_BYTES, Entry, remove_damaged
 from elmo_bench.errors import UserError
 from elmo_bench.progress import console, progress
 
@@ -69,8 +70,8 @@ class LayerStore:
             raise UserError(f"store.dtype={dtype}: choose one of: {', '.join(DTYPES)}")
         self.encoder, self.mode, self.max_gb, self.dtype = encoder, mode, max_gb, DTYPES[dtype]
         self._key = _keys(f"{VERSION} {encoder.layers} {encoder.dim} {dtype} {encoder.checksum}\n{variant}")
-        self._kept: dict[Sentence, Tensor] = {}  # in memory
-        self._stored: dict[Sentence, tuple[Shard, int]] = {}  # on disk
+        self._kept: dict[Sentence, np.ndarray] = {}  # in memory
+        self._stored: dict[Sentence, Entry] = {}  # on disk
         self._folder: StoreFolder | None = None
         if mode in ("auto", "disk"):
             root = Path(folder).expanduser() if folder else cache_folder() / "layers"
@@ -79,7 +80,7 @@ class LayerStore:
                 self._key(()).hex(),
                 layers=encoder.layers,
                 dim=encoder.dim,
-                dtype=self.dtype,
+                dtype=np.dtype(dtype),
                 max_bytes=max_gb * 1e9,
             )
 
@@ -106,7 +107,7 @@ class LayerStore:
             return
         missing, seen = {self._key(sentence): sentence for sentence in new}, set[str]()
         self._look_up(missing, seen)
-        for path in {shard.path for shard, _ in self._stored.values()}:
+        for path in {entry.path for entry in self._stored.values()}:
             self._folder.touch(path)
         if missing:
             with self._or_in_memory():
@@ -115,25 +116,31 @@ class LayerStore:
 
     def batch(self, sentences: Sequence[Sentence]) -> Tensor:
         """Layers [B, L, T, D] of a batch, float32, padded with zeros."""
-        layers = [self._read(sentence) for sentence in sentences]
-        missing = list(dict.fromkeys(s for s, kept in zip(sentences, layers, strict=True) if kept is None))
-        found = dict(zip(missing, self._encode(missing), strict=True)) if missing else {}
-        for sentence in self._stored.keys() & found.keys():  # damaged on disk
-            del self._stored[sentence]
-            self._kept[sentence] = found[sentence]
-        batch = torch.zeros(len(layers), self.encoder.layers, max(map(len, sentences)), self.encoder.dim)
-        for row, sentence, kept in zip(batch, sentences, layers, strict=True):
-            row[:, : len(sentence)] = found[sentence] if kept is None else kept
-        return batch
+        shape = (len(sentences), self.encoder.layers, max(map(len, sentences)), self.encoder.dim)
+        batch = torch.empty(shape, dtype=self.dtype)
+        rows = batch.numpy()  # row by row numpy copies faster than torch
+        missing: dict[Sentence, list[int]] = {}
+        for number, sentence in enumerate(sentences):
+            layers = self._read(sentence)
+            rows[number, :, len(sentence) :] = 0
+            if layers is None:
+                missing.setdefault(sentence, []).append(number)
+            else:
+                rows[number, :, : len(sentence)] = layers
+        for sentence, layers in zip(missing, self._encode(list(missing)), strict=True):
+            rows[missing[sentence], :, : len(sentence)] = layers
+            if self._stored.pop(sentence, None):  # damaged on disk
+                self._kept[sentence] = layers
+        return batch.float()
 
-    def _read(self, sentence: Sentence) -> Tensor | None:
+    def _read(self, sentence: Sentence) -> np.ndarray | None:
         """Layers as they are kept; None where they are not, or have become damaged."""
-        if sentence not in self._stored:
+        entry = self._stored.get(sentence)
+        if entry is None:
             return self._kept.get(sentence)
-        shard, number = self._stored[sentence]
-        layers = shard.read(number)
+        layers = entry.read()
         if layers is None:
-            remove_damaged(shard.path)
+            remove_damaged(entry.path)
         return layers
 
     def _look_up(self, missing: dict[bytes, Sentence], seen: set[str]) -> None:
@@ -142,7 +149,7 @@ class LayerStore:
             for shard in self._folder.shards(seen):
                 for number, key in enumerate(shard.keys):
                     if key in missing:
-                        self._stored[missing.pop(key)] = shard, number
+                        self._stored[missing.pop(key)] = shard.entry(number)
 
     def _compute(self, new: Iterable[Sentence], look_up: Callable[[], None]) -> None:
         pools = list(_pools(sorted(new, key=lambda sentence: (len(sentence), sentence))))
@@ -155,11 +162,11 @@ class LayerStore:
                     self._keep(rest, self._encode(rest))
                 meter.advance(sum(map(len, pool)))
 
-    def _keep(self, sentences: Sequence[Sentence], layers: Sequence[Tensor]) -> None:
+    def _keep(self, sentences: Sequence[Sentence], layers: Sequence[np.ndarray]) -> None:
         if self._folder is not None:
             with self._or_in_memory():
                 shard = self._folder.add([self._key(sentence) for sentence in sentences], layers)
-                self._stored.update((sentence, (shard, number)) for number, sentence in enumerate(sentences))
+                self._stored.update((sentence, shard.entry(number)) for number, sentence in enumerate(sentences))
                 return
         self._kept.update(zip(sentences, layers, strict=True))
 
@@ -173,9 +180,11 @@ class LayerStore:
             console.print(f"{error}: they are kept in memory", highlight=False)
             self._folder = None
 
-    def _encode(self, sentences: Sequence[Sentence]) -> list[Tensor]:
-        layers = [layer.to(self.dtype) for layer in self.encoder.encode(sentences)]
-        if self.dtype == torch.float16 and any(layer.isinf().any() for layer in layers):
+    def _encode(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
+        if not sentences:
+            return []
+        layers = [layer.to(self.dtype).contiguous().numpy() for layer in self.encoder.encode(sentences)]
+        if self.dtype == torch.float16 and any(np.isinf(layer).any() for layer in layers):
             raise UserError("store.dtype=float16: a layer has numbers above 65504; use float32")
         return layers
 

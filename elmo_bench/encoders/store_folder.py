@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from elmo_bench.encoders.store_shard import KEY_BYTES, DamagedShard, Shard, remove_damaged, write_shard
 from elmo_bench.errors import UserError
@@ -22,13 +21,13 @@ from elmo_bench.errors import UserError
 SPARE = 10**9  # bytes that are left free on the disk
 ENTRY_BYTES = KEY_BYTES + 16  # of an entry beside its layers
 HEADER_BYTES = 512  # of a file beside its entries
-ABANDONED = 3600  # seconds after which a half-written file belongs to nobody
+ABANDONED = 600  # seconds after which a half-written file belongs to nobody
 
 
 class StoreFolder:
-    """The files of one encoder (`name`) in `root`, all of one L, D and dtype, and the cap in bytes over every encoder's."""
+    """The files of one encoder (`name`) in `root`, all of one L, D and dtype; `max_bytes` caps all encoders' files."""
 
-    def __init__(self, root: Path, name: str, *, layers: int, dim: int, dtype: torch.dtype, max_bytes: float):
+    def __init__(self, root: Path, name: str, *, layers: int, dim: int, dtype: np.dtype, max_bytes: float):
         self.root, self.own, self.max_bytes = root, root / name, max_bytes
         self.layers, self.dim, self.dtype = layers, dim, dtype
 
@@ -45,7 +44,7 @@ class StoreFolder:
             except OSError:  # evicted by another process, or not ours to read
                 continue
 
-    def add(self, keys: Sequence[bytes], layers: Sequence[Tensor]) -> Shard:
+    def add(self, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> Shard:
         """Write a new file. Raises UserError where there is no room, or no permission."""
         self.make_room(HEADER_BYTES + sum(ENTRY_BYTES + entry.nbytes for entry in layers))
         path = self.own / f"{uuid.uuid4().hex}.safetensors"
