@@ -38,7 +38,7 @@ class Encoder(Protocol):
     @property
     def parameters(self) -> int: ...
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
-        """float32 [L, T, D] of each sentence, the same whatever else is in the call."""
+        """float32 [L, T, D] of each sentence, on the CPU, the same whatever else is in the call."""
         ...
 
 

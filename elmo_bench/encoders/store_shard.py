@@ -45,7 +45,7 @@ class Entry:
 def write_shard(path: Path, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> None:
     """Write layers [L, T, D], all of one L, D and dtype, each with its key. Raises UserError or OSError."""
     checks = [_check(entry, _seed(key)) for entry, key in zip(layers, keys, strict=True)]
-    arrays = {
+    arrays: dict[str, np.ndarray] = {
         "keys": np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(-1, KEY_BYTES),
         "tokens": np.array([entry.shape[1] for entry in layers], dtype=np.int64),
         "checks": np.array(checks, dtype=np.uint64),

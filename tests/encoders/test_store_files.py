@@ -197,7 +197,9 @@ def test_what_a_kill_left_half_written_goes_first_but_not_while_it_may_be_in_wor
     old, new = path / ".a.safetensors.x1", path / ".b.safetensors.x2"
     for half in (old, new):
         half.write_bytes(b"\0" * 1000)
-    os.utime(old, (1, 1))
+    os.utime(old, (time.time() - 700,) * 2)
+    for shard in shards(filled):
+        os.utime(shard, (1, 1))
     folder = store_folder.StoreFolder(
         filled, path.name, layers=2, dim=8, dtype=np.dtype(np.float32), max_bytes=size(filled) - 1000
     )
@@ -255,6 +257,15 @@ def test_where_nothing_can_be_written_auto_keeps_layers_in_memory_and_disk_says_
     with pytest.raises(UserError, match=str(folder)) as error:
         LayerStore(WordEncoder(checksum="other"), mode="disk", folder=folder).fill(TEXTS)
     assert "\n" not in str(error.value)
+
+
+def test_a_full_disk_makes_older_layers_go(filled, monkeypatch):
+    disk = store_folder.SPARE + size(filled) + 5000
+    monkeypatch.setattr(store_folder.shutil, "disk_usage", lambda path: Usage(disk, 0, disk - size(filled)))
+    others = [(f"other{n}", "x") for n in range(100)]
+    LayerStore(WordEncoder(), mode="disk", folder=filled).fill(others)
+    assert size(filled) <= disk - store_folder.SPARE
+    assert computed(filled, others) == 0
 
 
 def test_a_full_disk_evicts_nothing_that_would_not_be_enough(filled, monkeypatch):
