@@ -135,6 +135,7 @@ def test_a_vector_depends_on_its_sentence_alone(weights):
 
 def test_texts_of_no_words_and_of_thousands():
     encoder = ElmoEncoder(weights=str(GOLDEN))
+    assert encoder.encode([[], []])[1].shape == (3, 0, encoder.dim)
     text = [f"word{n % 50}" for n in range(5000)]
     empty, long, short = encoder.encode([[], text, text[:10]])
     assert empty.shape == (3, 0, encoder.dim)
