@@ -10,6 +10,7 @@ epoch is its training steps and the scoring of dev, without checkpoints and logg
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.quiet import quiet
 
 ROUNDS = 7
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # tasks/ is not part of the wheel
 
 
 class Clock(Callback):
