@@ -137,6 +137,12 @@ def test_empty_lines_keep_their_number(embed, tmp_path, options):
     assert "in.txt: 3 empty lines, the first is line 1: each has its index and no tokens" in said
 
 
+def test_the_two_files_of_allennlps_command(embed, tmp_path):
+    files = ["--options-file", str(GOLDEN / "options.json"), "--weight-file", str(GOLDEN / "weights.hdf5")]
+    assert embed("in.txt", "out.h5", *files, weights="")[0] == 0
+    check(arrays(tmp_path / "out.h5"))
+
+
 @pytest.mark.parametrize("ending", [".gz", ".xz"])
 def test_packed_text(embed, tmp_path, ending):
     with {".gz": gzip.open, ".xz": lzma.open}[ending](tmp_path / f"text{ending}", "wb") as file:
@@ -264,6 +270,7 @@ BAD = {
         ["in.txt", "out.h5", "--weight-file", "w.hdf5"],
         "--options-file and --weight-file go togeth",
     ),
+    "an unknown precision": (["in.txt", "out.h5", "--precision", "int3"], "precision=int3: choose one of: float32, "),
     "a device of fancy": (["in.txt", "out.h5", "--device", "abacus"], "--device abacus: no such device"),
 }
 
