@@ -14,6 +14,14 @@ def no_downloads(monkeypatch):
     monkeypatch.setenv("ELMO_BENCH_OFFLINE", "1")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory):
+    """No test reads or writes the user's cache, nor does a process that a test starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ELMO_BENCH_CACHE", str(folder := tmp_path_factory.mktemp("cache")))
+        yield folder
+
+
 @pytest.fixture
 def make_record():
     """`make_record(encoder=…, seed=…, test=…, …) -> Record`: valid in every key; see tests/ledger/records.py."""

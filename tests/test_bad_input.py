@@ -205,7 +205,8 @@ def test_unknown_vectors(ends_in_one_line):
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("store.mode=disc", "auto"), ("place=middle", "input"), ("mix.layer_norm=words", "token"), ("seed=-1", "seed"),
+        ("store=disc", "auto"), ("store.mode=disc", "auto"), ("store.dtype=half", "float16"),
+        ("place=middle", "input"), ("mix.layer_norm=words", "token"), ("seed=-1", "seed"),
         ("seed=x", "seed"), ("data.train_fraction=2", "train_fraction"), ("mix=fixed", "mix.scalars"),
         ("encoder.words=some", "learned"),
     ],

@@ -149,12 +149,21 @@ class BiLM(nn.Module):
         self.lstms = cast("list[ProjectedLstm]", nn.ModuleList(ProjectedLstm(options) for _ in range(options.layers)))
 
     def contextual(
-        self, x: Tensor, states: list[State], sizes: list[int], keep: Tensor | None = None, dropout: float = 0.0
+        self,
+        vectors: Tensor,
+        words: Tensor,
+        states: list[State],
+        sizes: list[int],
+        *,
+        keep: Tensor | None = None,
+        dropout: float = 0.0,
     ) -> tuple[list[Tensor], list[State]]:
-        """Word vectors [2, T, B, P] (backward row reversed) -> every layer's output [2, T, B, P], and the last states.
+        """Vectors [N, P], words [2, T, B] as rows of them -> every layer's output [2, T, B, P], and the last states.
 
-        From the second layer on the layer's (dropped) input is added to its output; the carried h is the un-summed one.
+        The backward row is reversed; rows stand by falling length, `sizes[t]` of them alive at step t. From the second
+        layer on the layer's (dropped) input is added to its output; the carried h is the un-summed one.
         """
+        x = functional.embedding(words, vectors)  # 2TBP
         outputs, last = [], []
         for index, (lstm, state) in enumerate(zip(self.lstms, states, strict=True)):
             x = functional.dropout(x, dropout, self.training)

@@ -7,13 +7,16 @@ from torch import Tensor
 
 from elmo_bench.encoders.bilm import BiLM, State
 from elmo_bench.encoders.inference import frozen, frozen_network
+from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.encoders.outputs import named_outputs, tokens_of
 from elmo_bench.encoders.pretrained import load_files, locate
-from elmo_bench.encoders.sentences import States, layers_of
+from elmo_bench.encoders.sentences import States, behind_markers, layers_of
 from elmo_bench.encoders.sharing import Shareable
 from elmo_bench.encoders.word_vectors import WordVectors
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
 
-ROWS, TOKENS = 128, 8192  # of a pool of sentences that go through the network together, one sentence at least
+START, END = (SENTENCE_START,), (SENTENCE_END,)
+ROWS, TOKENS = 128, 4096  # of a pool of sentences that go through the network together, one sentence at least
 
 
 class ElmoEncoder(Shareable):
@@ -46,6 +49,7 @@ class ElmoEncoder(Shareable):
             self.network.characters, words_ids, dim=bilm.options.projection_dim, device=self.device
         )
         self._states = States(bilm.options)
+        self._first: list[State] | None = None
 
     @property
     def checksum(self) -> str:
@@ -91,29 +95,48 @@ class ElmoEncoder(Shareable):
 
     @frozen
     def _together(self, sentences: Sequence[Sequence[str]], *, markers: bool) -> list[Tensor]:
-        layers, lengths = self.batch(sentences)
-        cuts = [slice(0, length) if markers else slice(1, length - 1) for length in lengths]
-        return [row[:, cut].to(torch.float32, copy=True) for row, cut in zip(layers.cpu(), cuts, strict=True)]
+        layers, lengths = self.batch(sentences, markers=markers)
+        return [row[:, :length].to(torch.float32, copy=True) for row, length in zip(layers.cpu(), lengths, strict=True)]
 
     @frozen
-    def batch(self, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, list[int]]:
-        """Layers [B, L, T, D] of one batch on the encoder's device, markers included, zeros behind; and the lengths."""
+    def batch(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> tuple[Tensor, list[int]]:
+        """Layers [B, L, T, D] of one batch on the encoder's device, to be read up to the lengths."""
+        marked = markers or self.stateful
         places: dict[str, int] = {}
-        marked = [
-            [places.setdefault(word, 1 + len(places)) for word in (SENTENCE_START, *sentence, SENTENCE_END)]
+        rows = [
+            [places.setdefault(word, 1 + len(places)) for word in ((*START, *sentence, *END) if marked else sentence)]
             for sentence in sentences
         ]
-        lengths = [len(row) for row in marked]
-        index = torch.zeros(len(marked), max(lengths), dtype=torch.int64)
+        lengths = [len(row) for row in rows]
+        index = torch.zeros(len(rows), max(lengths), dtype=torch.int64)
         index[torch.arange(index.shape[1]) < torch.tensor(lengths)[:, None]] = torch.tensor(
-            [place for row in marked for place in row]
+            [place for row in rows for place in row], dtype=torch.int64
         )
         vectors = self.vectors(list(places))
-        states = self._states.start(len(marked), vectors)
+        states = self._states.start(len(rows), vectors) if marked else self._behind_markers(len(rows))
         layers, last = layers_of(self.network, vectors, index.to(vectors.device), states)
         if self.stateful:
             self._states.keep(last)
+            if not markers:
+                return layers[:, :, 1:-1], [length - 2 for length in lengths]
         return layers, lengths
+
+    def _behind_markers(self, rows: int) -> list[State]:
+        if self._first is None:
+            self._first = behind_markers(self.network, self.vectors([*START, *END]))
+        return [(h.expand(-1, rows, -1), c.expand(-1, rows, -1)) for h, c in self._first]
+
+    def outputs(self, sentences: Sequence[str | Sequence[str]], *, mix: ScalarMix | None = None) -> dict[str, Tensor]:
+        """One batch under the names of the TF-Hub module: word_emb, lstm_outputs1, …, elmo, default, mask, lengths.
+
+        Sentences are lists of tokens, or strings to be split on spaces. Tensors are float32, padded, on the encoder's
+        device; their shapes stand at `outputs.named_outputs`. `mix` makes `elmo`, and gradients reach it.
+        """
+        tokens = tokens_of(sentences)
+        if not tokens:
+            return named_outputs(torch.zeros(0, self.layers, 0, self.dim, device=self.device), [], mix)
+        layers, lengths = self.batch(tokens)
+        return named_outputs(layers.float(), lengths, mix)
 
 
 def _pools(sentences: Sequence[Sequence[str]]) -> list[list[int]]:

@@ -5,6 +5,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 import torch
+from torch.backends import cudnn
 
 from elmo_bench.encoders import products
 from elmo_bench.encoders.bilm import BiLM
@@ -19,12 +20,13 @@ Result = TypeVar("Result")
 
 
 def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """No gradients, no autocast, and ordinary tensors under `torch.inference_mode` too: words outlive a call."""
+    """No gradients, no autocast, no TF32; ordinary tensors under `torch.inference_mode` too: words outlive a call."""
 
     @wraps(function)
     def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
         plain = torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False)
-        with torch.inference_mode(False), torch.no_grad(), plain[0], plain[1]:
+        exact = cudnn.flags(enabled=cudnn.enabled, deterministic=cudnn.deterministic, allow_tf32=False)  # convolutions
+        with torch.inference_mode(False), torch.no_grad(), plain[0], plain[1], exact:
             return function(*arguments, **named)
 
     return call

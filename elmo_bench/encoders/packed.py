@@ -1,11 +1,14 @@
 """A frozen biLM on a CPU: weights packed for oneDNN once, element-wise work in place, both batch sizes in mind.
 
 The same function as `BiLM` without gradients (the equations stand there and in `recurrence.py`), only faster: with many
-rows each step is one product of [input; h] with packed weights; with few, where reading the weights is the cost, the
-input's part of all steps is one product and a step reads the recurrent weights alone.
+rows each step is one product of [input; h] with packed weights, and what the lowest layer makes of a word is computed
+once for all its places; with few rows, where reading the weights is the cost, the input's part of all steps is one
+product and a step reads the recurrent weights alone.
 
 Shape letters: N words, B rows, T steps, C characters, F filters, P projection, H cell; the leading 2 is the direction.
 """
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -17,6 +20,8 @@ from elmo_bench.encoders.recurrence import advance
 
 WORDS_AT_ONCE = 256  # words of similar length that go through the characters together
 FEW_ROWS = 16  # below, the input's part of the gates is computed for many steps at once
+
+Gates = Callable[[int, Tensor], Tensor]  # step t, h [M, P] of the rows alive -> gates [M, 4H]
 
 
 class PackedLstm:
@@ -32,27 +37,35 @@ class PackedLstm:
         self.projection = product(projection, None, precision)
         self.cell_clip, self.projection_clip = lstm.cell_clip, lstm.projection_clip
 
-    def run(self, x: Tensor, y: Tensor, h: Tensor, c: Tensor, sizes: list[int]) -> None:
-        """x [T, B, P] -> y [T, B, P], left as it is behind a row's end; h [B, P] and c [B, H] are updated in place."""
-        batch = x.shape[1]
-        at_once = max(1, ROWS_AT_ONCE // batch)
-        both = torch.cat([x[0], h], dim=1)  # B(2P)
-        recent = both[:, self.dim :]
-        raw = torch.empty_like(c)
+    def gates_of_words(self, vectors: Tensor, words: Tensor) -> Gates:
+        """For the lowest layer: the part of a word's vector [N, P] once for each word, at words [T, B]."""
+        table = self.input(vectors)  # N(4H)
+        return lambda t, h: self.recurrent(h, plus=table[words[t, : len(h)]])
+
+    def gates_of_few(self, x: Tensor) -> Gates:
+        """For few rows [T, B, P]: the input's part of many steps at once."""
+        at_once = max(1, ROWS_AT_ONCE // x.shape[1])
         inputs = x
+
+        def gates(t: int, h: Tensor) -> Tensor:
+            nonlocal inputs
+            if t % at_once == 0:
+                inputs = self.input(x[t : t + at_once].flatten(0, 1)).unflatten(0, (-1, x.shape[1]))
+            return self.recurrent(h, plus=inputs[t % at_once, : len(h)])
+
+        return gates
+
+    def gates_of_many(self, x: Tensor) -> Gates:
+        """For many rows [T, B, P]: each step one product of input and h."""
+        return lambda t, h: self.both(torch.cat([x[t, : len(h)], h], dim=1))
+
+    def run(self, gates: Gates, y: Tensor, h: Tensor, c: Tensor, sizes: list[int]) -> None:
+        """Outputs y [T, B, P], left as they are behind a row's end; h [B, P] and c [B, H] are updated in place."""
+        raw = torch.empty_like(c)
         for t, alive in enumerate(sizes):
-            if batch < FEW_ROWS:
-                if t % at_once == 0:
-                    steps = x[t : t + at_once]
-                    inputs = self.input(steps.flatten(0, 1)).unflatten(0, steps.shape[:2])
-                gates = self.recurrent(recent[:alive]).add_(inputs[t % at_once, :alive])
-            else:
-                both[:alive, : self.dim] = x[t, :alive]
-                gates = self.both(both[:alive])
-            advance(gates, c[:alive], raw[:alive], self.cell_clip)
-            clip = self.projection_clip
-            recent[:alive] = torch.clamp(self.projection(raw[:alive]), -clip, clip, out=y[t, :alive])
-        h.copy_(recent)
+            advance(gates(t, h[:alive]), c[:alive], raw[:alive], self.cell_clip)
+            projected = self.projection(raw[:alive])
+            h[:alive] = torch.clamp(projected, -self.projection_clip, self.projection_clip, out=y[t, :alive])
 
 
 class PackedBiLM:
@@ -100,15 +113,25 @@ class PackedBiLM:
             pooled.append(convolution(windows.flatten(0, 1)).unflatten(0, windows.shape[:2]).amax(dim=1))
         return self.bilm.characters.activation(torch.cat(pooled, dim=1))
 
-    def contextual(self, x: Tensor, states: list[State], sizes: list[int]) -> tuple[list[Tensor], list[State]]:
-        """As `BiLM.contextual`: [2, T, B, P] and states -> every layer's output [2, T, B, P], and the last states."""
-        if x.shape[2] == 1 and self.precision == "float32":  # one row: packing does not pay, both directions at once do
-            return self.bilm.contextual(x, states, sizes)
+    def contextual(
+        self, vectors: Tensor, words: Tensor, states: list[State], sizes: list[int]
+    ) -> tuple[list[Tensor], list[State]]:
+        """As `BiLM.contextual`: vectors [N, P], words [2, T, B] -> every layer's output, and the last states."""
+        rows = words.shape[2]
+        if rows == 1 and self.precision == "float32":  # packing does not pay, both directions at once do
+            return self.bilm.contextual(vectors, words, states, sizes)
+        x = functional.embedding(words, vectors)  # 2TBP
         outputs, last = [], []
         for index, (lstm, state) in enumerate(zip(self.lstms, states, strict=True)):
             y, h, c = torch.zeros_like(x), state[0].clone(), state[1].clone()
-            for direction in (0, 1):
-                lstm[direction].run(x[direction], y[direction], h[direction], c[direction], sizes)
+            for d in (0, 1):
+                if rows < FEW_ROWS:
+                    gates = lstm[d].gates_of_few(x[d])
+                elif index == 0 and self.precision == "float32":  # in others the products cost less than what is saved
+                    gates = lstm[d].gates_of_words(vectors, words[d])
+                else:
+                    gates = lstm[d].gates_of_many(x[d])
+                lstm[d].run(gates, y[d], h[d], c[d], sizes)
             x = y.add_(x) if index else y
             outputs.append(x)
             last.append((h, c))

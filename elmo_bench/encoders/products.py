@@ -1,7 +1,7 @@
 """Products of many vectors with one frozen matrix, by oneDNN, which packs the matrix once for the CPU at hand."""
 
-from collections.abc import Callable
 from functools import cached_property
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -14,8 +14,14 @@ def available() -> bool:
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
+class Product(Protocol):
+    """x [M, in] -> x @ weight + bias, and `plus` [M, out] where it is given: float32 [M, out]."""
+
+    def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor: ...
+
+
 class Packed:
-    """x [M, in] -> x @ weight + bias, float32 [M, out], with products in `dtype`: float32 or bfloat16."""
+    """A `Product` in `dtype`: float32 or bfloat16."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype):
         self.weight, self.bias, self.dtype = weight, None if bias is None else bias.to(dtype), dtype
@@ -24,8 +30,12 @@ class Packed:
     def _matrix(self) -> Tensor:
         return torch.ops.mkldnn._reorder_linear_weight(self.weight.T.to(self.dtype).contiguous(), ROWS_HINT)
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self._matrix, self.bias, "none", [], "").float()
+    def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
+        linear = torch.ops.mkldnn._linear_pointwise
+        if plus is not None and self.dtype == torch.float32:
+            return linear.binary(x, plus, self._matrix, self.bias, "add")
+        y = linear(x.to(self.dtype), self._matrix, self.bias, "none", [], "").float()
+        return y if plus is None else y.add_(plus)
 
 
 class Quantised:
@@ -44,21 +54,20 @@ class Quantised:
         packed = torch.ops.onednn.qlinear_prepack(whole, [ROWS_HINT, len(self.weight)])
         return packed, scales, torch.zeros(len(scales), dtype=torch.int32)
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
         matrix, scales, zeros = self._matrix
         largest = (x.abs().amax(dim=1, keepdim=True) / 127).clamp(min=1e-12)  # M1
         whole = (x / largest).round_().add_(128).to(torch.uint8)  # oneDNN's signed kernel is a slow one
         y = torch.ops.onednn.qlinear_pointwise(
             whole, 1.0, 128, matrix, scales, zeros, None, 1.0, 0, torch.float32, "none", [], ""
         )
+        if plus is not None:
+            return torch.addcmul(plus if self.bias is None else plus + self.bias, y, largest)
         return y.mul_(largest) if self.bias is None else torch.addcmul(self.bias, y, largest)
 
 
-Product = Callable[[Tensor], Tensor]
-
-
 def product(weight: Tensor, bias: Tensor | None, precision: str) -> Product:
-    """x [M, in] -> x @ weight + bias, float32 [M, out], for a weight [in, out]; packed when first used."""
+    """The product with a weight [in, out], which is packed when first used."""
     if precision == "int8":
         return Quantised(weight, bias)
     return Packed(weight, bias, getattr(torch, precision))

@@ -5,6 +5,8 @@ the inputs already. The backward pass is written out
 because autograd would form every weight gradient once a step; here each is one product over all steps.
 """
 
+from itertools import groupby
+
 import torch
 from torch import Tensor
 
@@ -49,13 +51,13 @@ def run(
     Rows stand by falling length, `sizes[t]` of them alive at step t; the outputs behind a row's end are left as they
     are. The state (h 2BP, c 2BH, float32) is updated in place, each row's to the one at its end.
     """
-    h, c = state
-    raw = torch.empty_like(c)
-    for t, alive in enumerate(sizes):
-        gates = torch.baddbmm(inputs[:, t, :alive], h[:, :alive].to(weight.dtype), weight).float()
-        advance(gates, c[:, :alive], raw[:, :alive], clips[0])
-        projected = torch.bmm(raw[:, :alive].to(weight.dtype), projection)
-        h[:, :alive] = torch.clamp(projected, -clips[1], clips[1], out=outputs[:, t, :alive])
+    raw = torch.empty_like(state[1])
+    for alive, steps in groupby(range(len(sizes)), key=sizes.__getitem__):
+        h, c, o_tanh_c = state[0][:, :alive], state[1][:, :alive], raw[:, :alive]
+        for t in steps:
+            gates = torch.baddbmm(inputs[:, t, :alive], h.to(weight.dtype), weight).float()
+            projected = torch.bmm(advance(gates, c, o_tanh_c, clips[0]).to(weight.dtype), projection)
+            h.copy_(torch.clamp(projected, -clips[1], clips[1], out=outputs[:, t, :alive]))
 
 
 class Recurrence(torch.autograd.Function):

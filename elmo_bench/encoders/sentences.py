@@ -17,7 +17,9 @@ class Network(Protocol):
     options: BiLMOptions
 
     def characters(self, ids: Tensor) -> Tensor: ...
-    def contextual(self, x: Tensor, states: list[State], sizes: list[int]) -> tuple[list[Tensor], list[State]]: ...
+    def contextual(
+        self, vectors: Tensor, words: Tensor, states: list[State], sizes: list[int]
+    ) -> tuple[list[Tensor], list[State]]: ...
 
 
 def layers_of(network: Network, vectors: Tensor, index: Tensor, states: list[State]) -> tuple[Tensor, list[State]]:
@@ -34,16 +36,15 @@ def layers_of(network: Network, vectors: Tensor, index: Tensor, states: list[Sta
     steps = torch.arange(index.shape[1], device=index.device)
     mirror = lengths[:, None] - 1 - steps  # BT: reversed within the text
     mirror = torch.where(mirror < 0, steps, mirror)
-    ahead = torch.stack([index, index.gather(1, mirror)])[:, order].transpose(1, 2)  # 2TB
-    x = functional.embedding(ahead.contiguous(), vectors)  # 2TBP
+    words = torch.stack([index, index.gather(1, mirror)])[:, order].transpose(1, 2)  # 2TB
     states = [(h[:, order], c[:, order]) for h, c in states]
-    outputs, last = network.contextual(x[:, : len(sizes)], states, sizes)
+    outputs, last = network.contextual(vectors, words[:, : len(sizes)].contiguous(), states, sizes)
     last = [(h[:, back], c[:, back]) for h, c in last]
-    layers = [torch.cat([x[0], x[0]], dim=2).transpose(0, 1)[back]]  # BT(2P)
+    layers = [functional.embedding(index, vectors).repeat(1, 1, 2)]  # BT(2P)
     beyond = (0, 0, 0, 0, 0, index.shape[1] - len(sizes))
+    rows = torch.arange(len(index), device=index.device)[:, None]
     for output in outputs:
         forward, backward = functional.pad(output, beyond).transpose(1, 2)[:, back]  # BTP
-        rows = torch.arange(len(index), device=index.device)[:, None]
         layers.append(torch.cat([forward, backward[rows, mirror]], dim=2))
     return torch.stack(layers, dim=1), last
 
@@ -62,6 +63,15 @@ def _alive(lengths: Sequence[int], steps: int) -> list[int]:
     return sizes
 
 
+def behind_markers(network: Network, vectors: Tensor) -> list[State]:
+    """The states of one row behind its first marker, each [2, 1, P or H]: forward `<S>`, backward `</S>`.
+
+    vectors [3, P]: zeros, `<S>`, `</S>`. A text that starts there needs no markers, whose own layers nobody reads.
+    """
+    words = torch.tensor([1, 2], device=vectors.device)[:, None, None]
+    return network.contextual(vectors, words, zero_states(network.options, 1, vectors), [1])[1]
+
+
 class States:
     """What a stateful encoder carries from call to call: row i of a call goes on from row i of the one before."""
 
@@ -78,13 +88,11 @@ class States:
                 part[:, :shared] = kept[:, :shared]
         return zeros
 
+    @torch.no_grad()
     def keep(self, last: list[State]) -> None:
         """Rows that this call did not have keep theirs; no gradient flows from call to call."""
         rows = last[0][0].shape[1]
         self.kept = [
-            (
-                torch.cat([h.detach(), old_h[:, rows:].to(h)], dim=1),
-                torch.cat([c.detach(), old_c[:, rows:].to(c)], dim=1),
-            )
+            (torch.cat([h, old_h[:, rows:].to(h)], dim=1), torch.cat([c, old_c[:, rows:].to(c)], dim=1))
             for (h, c), (old_h, old_c) in zip(last, self.kept or last, strict=True)
         ]

@@ -18,14 +18,14 @@ class WordVectors:
     def __init__(
         self, characters: Callable[[Tensor], Tensor], ids: Callable[[Sequence], np.ndarray], *, dim: int, device: str
     ):
-        self.characters, self.ids, self.device = characters, ids, device
+        self.characters, self.ids, self.dim, self.device = characters, ids, dim, device
         self.limit = BYTES // (4 * dim)
         self.forget()
 
     def forget(self) -> None:
         """Start over, as new weights make necessary."""
         self._places: dict[Hashable, int] = {}
-        self._table = torch.empty(0)
+        self._table = torch.zeros(1, self.dim, device=self.device)
 
     def __call__(self, words: Sequence[Hashable]) -> Tensor:
         """Vectors [1 + N, P] of N different words, behind a row of zeros."""
@@ -44,7 +44,7 @@ class WordVectors:
         filled = 1 + len(self._places)
         if len(self._table) < filled + len(words):
             table = vectors.new_zeros(2 * (filled + len(words)), vectors.shape[1])
-            table[: len(self._table)] = self._table.view(-1, vectors.shape[1])
+            table[: len(self._table)] = self._table
             self._table = table
         self._table[filled : filled + len(words)] = vectors
         self._places.update(zip(words, range(filled, filled + len(words)), strict=True))

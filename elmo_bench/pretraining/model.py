@@ -24,8 +24,7 @@ class LanguageModel(nn.Module):
     def features(self, ids: Tensor, words: Tensor, states: list[State], sizes: list[int], keep: Tensor | None):
         """Characters [N, C] of distinct words, their places [2, T, B] -> top layer [2, T, B, P] and the last states."""
         vectors = self.bilm.characters(ids)  # NP
-        x = functional.embedding(words, vectors)  # 2TBP
-        outputs, states = self.bilm.contextual(x, states, sizes, keep, self.dropout)
+        outputs, states = self.bilm.contextual(vectors, words, states, sizes, keep=keep, dropout=self.dropout)
         return functional.dropout(outputs[-1], self.dropout, self.training), states
 
     def loss(self, x: Tensor, targets: Tensor) -> Tensor:

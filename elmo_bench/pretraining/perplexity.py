@@ -8,7 +8,6 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
-from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.encoders.bilm import zero_states
@@ -90,10 +89,10 @@ def _losses(
         targets = pad_sequence([torch.tensor(vocabulary.ids(row[1:])) for row in rows], padding_value=-1)
         sides.append((words, targets))
     vectors = model.bilm.characters(torch.from_numpy(words_ids(list(index))))
-    x = functional.embedding(torch.stack([words for words, _ in sides]), vectors)
     lengths = torch.tensor([len(row) - 1 for row in ahead])
     sizes = [int((lengths > t).sum()) for t in range(int(lengths[0]))]
-    outputs, _ = model.bilm.contextual(x, zero_states(model.bilm.options, len(pool), x), sizes)
+    words = torch.stack([words for words, _ in sides])
+    outputs, _ = model.bilm.contextual(vectors, words, zero_states(model.bilm.options, len(pool), vectors), sizes)
     found = []
     for top, (_, targets) in zip(outputs[-1], sides, strict=True):
         inside = targets >= 0

@@ -35,6 +35,7 @@ def portable(config: DictConfig) -> dict[str, Any]:
     plain: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
     plain.pop("ledger")
     plain["data"].pop("root")
+    plain["store"].pop("folder", None)
     return _names_only(plain)
 
 
@@ -58,6 +59,8 @@ def identity(config: DictConfig, frozen: Frozen, splits: Splits) -> Identity:
             for key in ("device", "precision"):  # the checksum tells the precision
                 node.pop(key, None)
         settings |= {"mix": plain["mix"], "place": plain["place"]}
+        if plain["store"]["dtype"] != "float32":  # the vectors are rounded
+            settings["store"] = {"dtype": plain["store"]["dtype"]}
     if encoder["words"] == "static":
         settings["vectors"] = plain["vectors"]
     contents = {"task_version": plain["task"]["version"], "data": fingerprint(splits), **frozen.checksums}
@@ -76,8 +79,8 @@ def overrides_of(config: DictConfig, given: Sequence[str]) -> list[str]:
         group = key.split(".")[0]
         if (
             key in _ELSEWHERE
-            or group in _ELSEWHERE_GROUPS
-            or (group in ("mix", "place") and not config.encoder.contextual)
+            or (group in _ELSEWHERE_GROUPS and key != "store.dtype")
+            or (group in ("mix", "place", "store") and not config.encoder.contextual)
         ):
             continue
         if key == "experiment" or OmegaConf.select(config, key) != OmegaConf.select(plain, key):

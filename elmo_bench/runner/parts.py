@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.config import build
 from elmo_bench.encoders.embedder import PLACES, Embedder
@@ -66,7 +66,7 @@ def load_frozen(config: DictConfig, splits: Splits) -> Frozen:
     if kind and not name:
         raise UserError(f"encoder.vectors=null: encoder.words={kind} needs a static table, if only for its width")
     if getattr(config.encoder.contextual, "stateful", False) and config.store.mode != "off":
-        raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store.mode=off")
+        raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")
     encoder = build(config.encoder.contextual)
     if not kind:
         return Frozen(encoder, None, 0)
@@ -107,9 +107,12 @@ def shared_store(config: DictConfig, encoder: Encoder | None, data: str) -> Laye
     global _store  # noqa: PLW0603
     if encoder is None:
         return None
-    key = (encoder.checksum, data, str(config.encoder.contextual), str(config.store))
+    # What else the encoder was configured with may change its vectors; where it lies or runs does not.
+    contextual: Any = OmegaConf.to_container(config.encoder.contextual, resolve=True)
+    variant = str(sorted(item for item in contextual.items() if item[0] not in ("weights", "device")))
+    key = (encoder.checksum, data, variant, str(config.store))
     if _store is None or _store[0] != key or config.store.mode == "off":
-        _store = (key, LayerStore(encoder, **config.store))
+        _store = (key, LayerStore(encoder, variant=variant, **config.store))
     return _store[1]
 
 

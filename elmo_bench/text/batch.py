@@ -47,8 +47,12 @@ class Indexer:
             words = torch.zeros(mask.shape, dtype=torch.int64)
             words[mask] = torch.tensor([self.words(word) for text in texts for word in text])
         if self.characters:
-            spelt = [torch.tensor([self.characters[c] for c in word]) for text in texts for word in text]
-            padded = torch.nn.utils.rnn.pad_sequence(spelt, batch_first=True)
+            # One tensor for all words: a tensor a word takes ten times as long.
+            spelt = [word for text in texts for word in text]
+            sizes = torch.tensor([len(word) for word in spelt])
+            inside = torch.arange(int(sizes.max()))[None] < sizes[:, None]
+            padded = torch.zeros(inside.shape, dtype=torch.int64)
+            padded[inside] = torch.tensor([self.characters[c] for word in spelt for c in word])
             characters = torch.zeros(*mask.shape, padded.shape[1], dtype=torch.int64)
             characters[mask] = padded
         return TextBatch(mask, words, characters, self.layers(texts) if self.layers else None)

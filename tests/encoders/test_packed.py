@@ -43,12 +43,14 @@ def bilm() -> BiLM:
 
 def inputs(rows: int, steps: int):
     torch.manual_seed(rows)
-    x = torch.randn(2, steps, rows, OPTIONS.projection_dim)
+    vectors = torch.randn(1 + 2 * rows, OPTIONS.projection_dim)
+    vectors[0] = 0
+    words = torch.randint(1, len(vectors), (2, steps, rows))
     sizes = [max(1, rows - 2 * t) for t in range(steps)]
     for t, alive in enumerate(sizes):
-        x[:, t, alive:] = 0
-    states = [(0.1 * torch.randn_like(h), 0.1 * torch.randn_like(c)) for h, c in zero_states(OPTIONS, rows, x)]
-    return x, states, sizes
+        words[:, t, alive:] = 0
+    states = [(0.1 * torch.randn_like(h), 0.1 * torch.randn_like(c)) for h, c in zero_states(OPTIONS, rows, vectors)]
+    return vectors, words, states, sizes
 
 
 @pytest.mark.parametrize("rows", [1, 2, 15, 16, 40])
@@ -56,13 +58,13 @@ def inputs(rows: int, steps: int):
 def test_every_number_of_rows_gives_what_the_module_gives(bilm, rows, monkeypatch):
     monkeypatch.setattr(packed, "ROWS_AT_ONCE", 45)  # several pieces, the last one shorter
     monkeypatch.setattr(bilm_module, "ROWS_AT_ONCE", 3 * rows)
-    x, states, sizes = inputs(rows, 11)
+    arguments = inputs(rows, 11)
     with torch.enable_grad():  # the loop with its own backward pass
-        expected, expected_last = bilm.contextual(x, states, sizes)
+        expected, expected_last = bilm.contextual(*arguments)
     assert (expected[0].abs() == OPTIONS.projection_clip).any()
     assert (expected_last[0][1].abs() == OPTIONS.cell_clip).any()
     for network in (bilm, PackedBiLM(bilm, "float32")):
-        found, last = network.contextual(x, states, sizes)
+        found, last = network.contextual(*arguments)
         for left, right in zip(found, expected, strict=True):
             torch.testing.assert_close(left, right, atol=2e-6, rtol=0)
         for left, right in zip(last, expected_last, strict=True):
@@ -133,6 +135,7 @@ def test_a_vector_depends_on_its_sentence_alone(weights):
 
 def test_texts_of_no_words_and_of_thousands():
     encoder = ElmoEncoder(weights=str(GOLDEN))
+    assert encoder.encode([[], []])[1].shape == (3, 0, encoder.dim)
     text = [f"word{n % 50}" for n in range(5000)]
     empty, long, short = encoder.encode([[], text, text[:10]])
     assert empty.shape == (3, 0, encoder.dim)

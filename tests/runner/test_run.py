@@ -10,7 +10,7 @@ import pytest
 from safetensors import safe_open
 
 from elmo_bench.config import compose
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.elmo import ElmoEncoder
 from elmo_bench.errors import UserError
 from elmo_bench.ledger import Record, RunPaths, check_record, read_ledger, read_outcomes
 from elmo_bench.runner.parts import read_data
@@ -173,14 +173,21 @@ def test_overwrite_runs_again_and_the_same_seed_gives_the_same_scores(tmp_path):
     assert len(read_ledger(tmp_path)) == 1
 
 
-def test_the_same_run_elsewhere_gives_the_same_scores_with_and_without_a_store(finished, tmp_path, monkeypatch):
+@pytest.fixture
+def encoded(monkeypatch):
+    """How many sentences each call computed, a list that grows."""
+    sizes, encode = [], ElmoEncoder.encode
+    monkeypatch.setattr(
+        ElmoEncoder, "encode", lambda self, texts, **k: sizes.append(len(texts)) or encode(self, texts, **k)
+    )
+    return sizes
+
+
+def test_the_same_run_elsewhere_gives_the_same_scores_with_and_without_a_store(finished, tmp_path, encoded):
     """store, logger, predictions and the ledger's place change no score; `off` really computes each time."""
-    encoded = []
-    batch = LayerStore.batch
-    monkeypatch.setattr(LayerStore, "batch", lambda self, texts: encoded.append(len(self._kept)) or batch(self, texts))
-    again = run_small(tmp_path, "store.mode=off", "logger=csv")
+    again = run_small(tmp_path, "store=off", "logger=csv")
     assert result(finished) == result(again)
-    assert set(encoded) == {0}
+    assert sum(encoded) == 2 * (60 + 250) + 250 + 250  # two epochs with their dev scores, the best one's, test
     [log] = tmp_path.rglob("metrics.csv")
     rows = csv.DictReader(log.read_text(encoding="utf-8").splitlines())
     *epochs, chosen = [float(row["dev_f1"]) for row in rows if row["dev_f1"]]
@@ -193,9 +200,10 @@ def test_auto_store_that_does_not_fit_computes_each_time(finished, tmp_path, cap
     assert "store.max_gb" in capsys.readouterr().err
 
 
-def test_ram_store_that_does_not_fit_is_refused(tmp_path):
+@pytest.mark.parametrize("store", ["store=ram", "store=disk"])
+def test_a_store_asked_for_by_name_that_does_not_fit_is_refused(tmp_path, store):
     with pytest.raises(UserError, match=r"store\.max_gb"):
-        run_small(tmp_path, "store.mode=ram", "store.max_gb=0.000001")
+        run_small(tmp_path, store, "store.max_gb=0.000001")
 
 
 def test_another_seed_is_another_run_of_the_same_hash(finished, ledger, tmp_path):
@@ -208,8 +216,9 @@ def test_another_seed_is_another_run_of_the_same_hash(finished, ledger, tmp_path
 @pytest.mark.parametrize(
     "overrides",
     [
-        ["trainer.threads=1"], ["logger=csv"], ["store.mode=off"], ["data.root=elsewhere"], ["seed=5"],
+        ["trainer.threads=1"], ["logger=csv"], ["store=off"], ["store=ram"], ["data.root=elsewhere"], ["seed=5"],
         ["overwrite=true"], ["predictions=true"], ["task.training.epochs=2"], ["mix=scalar", "place=input"],
+        ["store=disk", "store.folder=elsewhere", "store.max_gb=1"],
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -223,8 +232,9 @@ def test_what_changes_no_score_changes_no_hash(finished, hash_of, overrides):
         ["task.training.optimizer.lr=0.002"], ["mix=last"], ["mix.penalty=0.0"], ["mix.layer_norm=token"],
         ["task.training.epochs=3"], ["task.training.batch=16"], ["data.max_train=50"], ["vectors.trainable=false"],
         ["task.data.mini.seed=1"], ["task.version=2"], ["size=paper"], ["encoder.precision=bfloat16"],
-        ["encoder.contextual.stateful=true", "store.mode=off"],
+        ["encoder.contextual.stateful=true", "store=off"],
         ["trainer.precision=bf16-mixed"], ["encoder.words=learned"], ["task.head.dropout=0.4"],
+        ["store.dtype=float16"],
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -264,7 +274,7 @@ def test_the_place_of_the_weights_is_no_part_of_the_run(finished, hash_of, tmp_p
 @pytest.mark.parametrize("encoder", ["none", "glove"])
 def test_without_elmo_the_mix_and_its_place_are_no_part_of_the_run(hash_of, encoder):
     plain = hash_of(encoder=encoder)
-    for overrides in (["mix=last"], ["mix.penalty=0.0"], ["place=both"], ["task.mix.dropout=0.5"]):
+    for overrides in (["mix=last"], ["mix.penalty=0.0"], ["place=both"], ["store.dtype=float16"]):
         assert hash_of(*overrides, encoder=encoder) == plain
 
 
@@ -310,18 +320,20 @@ def test_every_place_is_obeyed(tmp_path, place, places):
     assert sorted(record["layer_weights"][0]) == places
 
 
-def test_runs_of_one_process_share_the_layers_of_the_same_data(tmp_path, monkeypatch):
-    from elmo_bench.encoders.elmo import ElmoEncoder
-
-    encoded = []
-    encode = ElmoEncoder.encode
-    monkeypatch.setattr(ElmoEncoder, "encode", lambda self, s, **k: (encoded.append(len(s)), encode(self, s, **k))[1])
-    data = "task.data.mini.seed=7"
-    run_small(tmp_path, data)
-    first = sum(encoded)
-    assert first > 0
-    run_small(tmp_path, data, "seed=1")
-    run_small(tmp_path, data, "mix=last")
-    assert sum(encoded) == first
-    run_small(tmp_path, data, "data.max_train=50")
-    assert sum(encoded) > first
+def test_no_run_pays_for_the_encoder_twice(tmp_path, encoded, monkeypatch):
+    """Seeds, mixes, heads, learning rates and parts of the data share the layers, and so do processes."""
+    folder = f"store.folder={tmp_path / 'layers'}"
+    first = run_small(tmp_path / "runs", folder)
+    assert sum(encoded) == 60 + 250 + 250
+    run_small(tmp_path / "runs", folder, "seed=1", "mix=last", "task.sizes.cpu.hidden=[4,4]")
+    monkeypatch.setattr("elmo_bench.runner.parts._store", None)  # as another process begins
+    again = run_small(tmp_path / "again", folder)
+    assert result(again) == result(first)
+    assert again["overrides"] == first["overrides"]
+    assert str(tmp_path) not in json.dumps(again)
+    assert sum(encoded) == 60 + 250 + 250
+    run_small(tmp_path / "runs", folder, "data.max_train=70")
+    assert sum(encoded) == 70 + 250 + 250
+    rounded = run_small(tmp_path / "runs", folder, "store.dtype=float16")
+    assert sum(encoded) == 70 + 250 + 250 + 60 + 250 + 250
+    assert [said for said in rounded["overrides"] if said.startswith("store")] == ["store.dtype=float16"]

@@ -1,0 +1,32 @@
+"""Batches of texts as tensors: word rows and character ids by hand, padding zero."""
+
+import torch
+
+from elmo_bench.text.batch import Indexer
+from elmo_bench.text.vocabulary import Vocabulary
+
+TEXTS = [("ab", "a", "zebra"), ("b",)]  # the alphabet is a and b: 2 and 3; every other character is 1
+
+
+def test_words_characters_and_padding():
+    index = Indexer(words=len, characters=Vocabulary("ab"), layers=lambda texts: torch.zeros(len(texts), 3, 3, 5))
+    batch = index(TEXTS)
+    assert batch.mask.tolist() == [[True, True, True], [True, False, False]]
+    assert batch.lengths.tolist() == [3, 1]
+    assert batch.words.tolist() == [[2, 1, 5], [1, 0, 0]]
+    nothing = [0, 0, 0, 0, 0]
+    assert batch.characters.tolist() == [
+        [[2, 3, 0, 0, 0], [2, 0, 0, 0, 0], [1, 1, 3, 1, 2]],
+        [[3, 0, 0, 0, 0], nothing, nothing],
+    ]
+    assert batch.layers.shape == (2, 3, 3, 5)
+
+
+def test_what_no_part_reads_is_not_made():
+    batch = Indexer(words=None, characters=None, layers=None)(TEXTS)
+    assert (batch.words, batch.characters, batch.layers) == (None, None, None)
+
+
+def test_an_empty_word_has_no_characters():
+    batch = Indexer(words=None, characters=Vocabulary("ab"), layers=None)([("", "ab")])
+    assert batch.characters.tolist() == [[[0, 0], [2, 3]]]

@@ -1,0 +1,44 @@
+"""A cheap encoder for tests of the layer store: its vectors are random numbers drawn from the words."""
+
+import hashlib
+import random
+
+import numpy as np
+import torch
+
+from elmo_bench.encoders import features
+from elmo_bench.encoders.elmo import ElmoEncoder
+from elmo_bench.encoders.features import LayerStore
+
+
+class WordEncoder:
+    """A vector depends on every word of the sentence, its order included; `asked` lists what was computed."""
+
+    parameters = 0
+
+    def __init__(self, layers=2, dim=8, checksum="words"):
+        self.layers, self.dim, self.checksum = layers, dim, checksum
+        self.asked = []
+
+    def encode(self, sentences):
+        self.asked += sentences
+        return [self._vectors(sentence) for sentence in sentences]
+
+    def _vectors(self, sentence):
+        seed = hashlib.sha256(repr((self.checksum, *sentence)).encode()).digest()
+        shape = (self.layers, len(sentence), self.dim)
+        return torch.from_numpy(np.random.default_rng(list(seed)).standard_normal(shape, np.float32))
+
+
+def sentences(number, *, longest=30, seed=0):
+    """Made-up sentences of 1 to `longest` words."""
+    words = random.Random(seed)
+    return [tuple(f"w{words.randrange(10**6)}" for _ in range(words.randint(1, longest))) for _ in range(number)]
+
+
+def fill(folder, texts, weights=None):
+    """Fill a store from another process (for `multiprocessing`), in many small files."""
+    torch.set_num_threads(1)
+    features.TOKENS_AT_ONCE = 512
+    encoder = ElmoEncoder(weights=weights) if weights else WordEncoder(dim=256)
+    LayerStore(encoder, mode="disk", folder=folder).fill(texts)
