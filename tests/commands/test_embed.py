@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.embedding import job, modes, output, parts, plan
+from elmo_bench.embedding import job, memory, modes, output, parts, plan
 from tests.embedding.golden import CASES, GOLDEN, SMALL_PARTS, TEXT, TOLERANCE, expected, recorded
 
 MIX = (0.5, -1.0, 2.0, 0.7)
@@ -172,6 +172,14 @@ def test_one_line_longer_than_a_pool_and_a_part(embed, tmp_path, monkeypatch):
     found = arrays(tmp_path / "out.h5")
     assert [found[name].shape[0] for name in ("0", "1", "2")] == [1, 300, 1]
     np.testing.assert_allclose(found["2"], recorded("stateless")[0][-1], atol=TOLERANCE, rtol=0)
+
+
+@pytest.mark.parametrize("words", [1, 20])
+def test_words_that_were_forgotten(embed, tmp_path, monkeypatch, words):
+    monkeypatch.setattr(memory, "WORDS", words)
+    monkeypatch.setattr(plan, "PART_TOKENS", SMALL_PARTS)
+    assert embed("in.txt", "out.h5")[0] == 0
+    check(arrays(tmp_path / "out.h5"))
 
 
 def test_ctrl_c_ends_in_a_line_and_the_same_command_goes_on(embed, tmp_path, monkeypatch):
