@@ -9,6 +9,7 @@ epoch is its training steps and the scoring of dev, without checkpoints and logg
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class Training:
         frozen = load_frozen(config, splits)
         embedder = build_embedder(config, frozen, splits["train"])
         head = build(config.task.head)(embedder, **data.vocabulary(splits["train"]))
-        gold = {split: [example.gold for example in examples] for split, examples in splits.items()}
+        gold: dict[str, Sequence[Any]] = {split: [example.gold for example in part] for split, part in splits.items()}
         self.module = HeadTraining(head, build(config.task.metric), build(config.task.training.optimizer), gold)
         self.store = shared_store(config, frozen.encoder, "")
         before = time.perf_counter()
@@ -102,6 +103,7 @@ def main(overrides: list[str]) -> None:
             f"{run.tokens / training[0]:,.0f} ({run.tokens / training[1]:,.0f}) tokens/s in training; {run.size}"
         )
     store = runs["elmo"].store
+    assert store is not None
     print(f"store of elmo: mode {store.mode}, filled or found in {runs['elmo'].filling:.2f} s")
     ratios = seconds["elmo"] / seconds["glove"]
     for place, what in enumerate(("training steps", "whole epoch")):

@@ -123,7 +123,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         "--batch-size",
         type=int,
         metavar="N",
-        help="N sentences at once, in file order (default: pools of similar lengths and about 4,000 tokens)",
+        help="N sentences at once, in file order (default: pools of similar lengths and about 16,000 tokens)",
     )
     parser.add_argument(
         "--stateful",

@@ -7,10 +7,12 @@ but the lines from the part's beginning on, so that work taken up again computes
 from collections.abc import Iterable, Iterator, Sequence
 
 from elmo_bench.embedding.lines import Line
+from elmo_bench.text.pools import by_length
+from elmo_bench.text.pools import pools as cut
 
 PART_TOKENS = 65_536
 PART_SENTENCES = 16_384
-POOL_TOKENS = 4_096
+POOL_TOKENS = 16_384
 POOL_SENTENCES = 1_024
 STATEFUL_BATCH = 64  # what AllenNLP's command took where none was given
 
@@ -36,15 +38,5 @@ def pools(lengths: Sequence[int], batch: int | None = None) -> Iterator[list[int
     longer sentence stands alone), so that memory does not depend on how long the lines are.
     """
     if batch is not None:
-        yield from (list(range(start, min(start + batch, len(lengths)))) for start in range(0, len(lengths), batch))
-        return
-    pool: list[int] = []
-    tokens = 0
-    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
-        if pool and (tokens + lengths[row] > POOL_TOKENS or len(pool) == POOL_SENTENCES):
-            yield pool
-            pool, tokens = [], 0
-        pool.append(row)
-        tokens += lengths[row]
-    if pool:
-        yield pool
+        return (list(range(start, min(start + batch, len(lengths)))) for start in range(0, len(lengths), batch))
+    return cut(by_length(lengths), lengths, size=POOL_SENTENCES, tokens=POOL_TOKENS)

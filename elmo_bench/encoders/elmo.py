@@ -1,6 +1,7 @@
 """ELMo as a frozen encoder: tokenised sentences in, layers [L, T, 2P] out."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -12,11 +13,14 @@ from elmo_bench.encoders.outputs import named_outputs, tokens_of
 from elmo_bench.encoders.pretrained import load_files, locate
 from elmo_bench.encoders.sentences import States, behind_markers, layers_of
 from elmo_bench.encoders.sharing import Shareable
+from elmo_bench.encoders.side_by_side import side_by_side
 from elmo_bench.encoders.word_vectors import WordVectors
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
+from elmo_bench.text.pools import by_length, pools
 
 START, END = (SENTENCE_START,), (SENTENCE_END,)
-ROWS, TOKENS = 128, 4096  # of a pool of sentences that go through the network together, one sentence at least
+ROWS, TOKENS = 128, 4096  # at most, of a pool of sentences that go through the network together
+FEWEST = 32  # sentences, below which a pool is not cut for the sake of another core
 
 
 class ElmoEncoder(Shareable):
@@ -86,12 +90,29 @@ class ElmoEncoder(Shareable):
         if self.stateful:
             return self._together(sentences, markers=markers) if sentences else []
         results: list[Tensor] = [torch.empty(0)] * len(sentences)
-        for pool in _pools(sentences):
-            for row, layers in zip(
-                pool, self._together([sentences[row] for row in pool], markers=markers), strict=True
-            ):
-                results[row] = layers
+        lengths = [len(sentence) for sentence in sentences]
+        threads = torch.get_num_threads() if torch.device(self.device).type == "cpu" else 1
+        size = max(FEWEST, min(ROWS, math.ceil(len(sentences) / threads)))
+        work = list(pools(by_length(lengths), lengths, size=size, tokens=TOKENS))[::-1]  # the longest first
+
+        def together(pool: list[int]) -> list[Tensor]:
+            return self._together([sentences[row] for row in pool], markers=markers)
+
+        for start in range(0, len(work), 8 * threads):
+            some = work[start : start + 8 * threads]
+            apart = threads > 1 and len(some) > 1
+            if apart:
+                self._prepare(sentences[row] for pool in some for row in pool)
+            for pool, found in zip(some, (side_by_side if apart else map)(together, some), strict=True):
+                for row, layers in zip(pool, found, strict=True):
+                    results[row] = layers
         return results
+
+    @frozen
+    def _prepare(self, sentences: Iterable[Sequence[str]]) -> None:
+        """What several threads then only read: the vectors of all words."""
+        self.vectors(list({word for sentence in sentences for word in sentence} | {*START, *END}))
+        self._behind_markers(1)
 
     @frozen
     def _together(self, sentences: Sequence[Sequence[str]], *, markers: bool) -> list[Tensor]:
@@ -137,15 +158,3 @@ class ElmoEncoder(Shareable):
             return named_outputs(torch.zeros(0, self.layers, 0, self.dim, device=self.device), [], mix)
         layers, lengths = self.batch(tokens)
         return named_outputs(layers.float(), lengths, mix)
-
-
-def _pools(sentences: Sequence[Sequence[str]]) -> list[list[int]]:
-    """Numbers of sentences, by length, in pools of at most ROWS sentences and TOKENS tokens (or one sentence)."""
-    pools: list[list[int]] = [[]]
-    for number in sorted(range(len(sentences)), key=lambda number: len(sentences[number])):
-        pool = pools[-1]
-        if len(pool) == ROWS or (len(pool) + 1) * len(sentences[number]) > TOKENS:
-            pool = []
-            pools.append(pool)
-        pool.append(number)
-    return [pool for pool in pools if pool]

@@ -16,6 +16,7 @@ from elmo_bench.encoders.store_folder import StoreFolder
 from elmo_bench.encoders.store_shard import KEY_BYTES, Entry, remove_damaged
 from elmo_bench.errors import UserError
 from elmo_bench.progress import console, progress
+from elmo_bench.text.pools import pools
 
 Sentence = tuple[str, ...]
 VERSION = (
@@ -23,7 +24,7 @@ VERSION = (
 )
 MODES = ("auto", "off", "ram", "disk")
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
-TOKENS_AT_ONCE = 4096
+TOKENS_AT_ONCE = 16_384
 
 
 class Encoder(Protocol):
@@ -152,15 +153,17 @@ class LayerStore:
                         self._stored[missing.pop(key)] = shard.entry(number)
 
     def _compute(self, new: Iterable[Sentence], look_up: Callable[[], None]) -> None:
-        pools = list(_pools(sorted(new, key=lambda sentence: (len(sentence), sentence))))
-        random.Random().shuffle(pools)  # so that processes with the same work share it
-        with progress("encode", total=len(pools)) as meter:
-            for pool in pools:
+        sentences = sorted(new, key=lambda sentence: (len(sentence), sentence))
+        lengths = [len(sentence) for sentence in sentences]
+        work = list(pools(range(len(sentences)), lengths, size=len(sentences), tokens=TOKENS_AT_ONCE))
+        random.Random().shuffle(work)  # so that processes with the same work share it
+        with progress("encode", total=len(work)) as meter:
+            for pool in work:
                 look_up()
-                rest = [sentence for sentence in pool if sentence not in self._stored]
+                rest = [sentences[number] for number in pool if sentences[number] not in self._stored]
                 if rest:
                     self._keep(rest, self._encode(rest))
-                meter.advance(sum(map(len, pool)))
+                meter.advance(sum(lengths[number] for number in pool))
 
     def _keep(self, sentences: Sequence[Sentence], layers: Sequence[np.ndarray]) -> None:
         if self._folder is not None:
@@ -200,17 +203,3 @@ def _keys(identity: str) -> Callable[[Sentence], bytes]:
         return digest.digest()
 
     return key
-
-
-def _pools(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """Cut sentences (by rising length) into pools of about TOKENS_AT_ONCE tokens, at least one sentence each."""
-    pool: list[Sentence] = []
-    tokens = 0
-    for sentence in sentences:
-        if pool and tokens + len(sentence) > TOKENS_AT_ONCE:
-            yield pool
-            pool, tokens = [], 0
-        pool.append(sentence)
-        tokens += len(sentence)
-    if pool:
-        yield pool

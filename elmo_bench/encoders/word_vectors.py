@@ -1,5 +1,6 @@
 """The biLM's context-independent vectors of words, each computed once."""
 
+import threading
 from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ BYTES = 128 * 2**20  # of vectors to remember
 
 
 class WordVectors:
-    """Vectors by word, remembered over calls; when the memory is full it starts over.
+    """Vectors by word, remembered over calls, of several threads too; when the memory is full it starts over.
 
     `characters` turns ids [N, C] into vectors [N, P]; `ids` turns keys (words) into ids.
     """
@@ -20,6 +21,7 @@ class WordVectors:
     ):
         self.characters, self.ids, self.dim, self.device = characters, ids, dim, device
         self.limit = BYTES // (4 * dim)
+        self._lock = threading.Lock()
         self.forget()
 
     def forget(self) -> None:
@@ -29,16 +31,18 @@ class WordVectors:
 
     def __call__(self, words: Sequence[Hashable]) -> Tensor:
         """Vectors [1 + N, P] of N different words, behind a row of zeros."""
-        if len(self._places) + len(words) > self.limit:
-            self.forget()
-        new = [word for word in words if word not in self._places]
-        if new:
-            vectors = self.characters(torch.from_numpy(self.ids(new)).to(self.device))
-            if len(words) > self.limit:
-                return torch.cat([torch.zeros_like(vectors[:1]), vectors])
-            self._remember(new, vectors)
-        places = [0, *(self._places[word] for word in words)]
-        return self._table[torch.tensor(places, device=self._table.device)]
+        with self._lock:
+            new = [word for word in words if word not in self._places]
+            if new and len(self._places) + len(new) > self.limit:
+                self.forget()
+                new = list(words)
+            if new:
+                vectors = self.characters(torch.from_numpy(self.ids(new)).to(self.device))
+                if len(new) > self.limit:
+                    return torch.cat([torch.zeros_like(vectors[:1]), vectors])
+                self._remember(new, vectors)
+            places = [0, *(self._places[word] for word in words)]
+            return self._table[torch.tensor(places, device=self._table.device)]
 
     def _remember(self, words: Sequence[Hashable], vectors: Tensor) -> None:
         filled = 1 + len(self._places)

@@ -7,6 +7,8 @@ from typing import Any
 import pytorch_lightning as pl
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from elmo_bench.text.pools import pools
+
 POOL = 32  # batches whose examples are sorted by length together
 
 
@@ -43,14 +45,7 @@ class Batcher(Sampler[list[int]]):
         return sum(1 for _ in self)
 
     def _cut(self, order: Sequence[int]) -> Iterator[list[int]]:
-        batch: list[int] = []
-        for number in order:  # by rising length: the newest is the longest
-            if batch and (len(batch) == self.size or (len(batch) + 1) * self.lengths[number] > self.tokens):
-                yield batch
-                batch = []
-            batch.append(number)
-        if batch:
-            yield batch
+        return pools(order, self.lengths, size=self.size, tokens=self.tokens)
 
 
 class Examples(Dataset):

@@ -1,5 +1,7 @@
 """The packed network against the plain modules, its precisions, and what must not matter to a vector."""
 
+import threading
+
 import pytest
 import torch
 
@@ -165,3 +167,33 @@ def test_words_are_computed_once_until_the_memory_is_full():
     vectors(["d", "e"])  # does not fit beside the three: starts over
     assert len(vectors(["a", "b", "c", "d"])) == 5  # more than the memory ever holds
     torch.testing.assert_close(vectors(["a", "b"])[1:], expected[:2])
+
+
+def test_pools_on_several_cores_give_what_one_gives(monkeypatch):
+    sentences = [[f"w{n % 97}", "of"] * (1 + n % 20) for n in range(100)]
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        expected = ElmoEncoder().encode(sentences)
+        torch.set_num_threads(2)
+        encoder = ElmoEncoder()
+        several = set()
+        monkeypatch.setattr(encoder, "batch", _noting(encoder.batch, several))
+        found = encoder.encode(sentences)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert {cores for _, cores in several} == {1}
+    assert len({name for name, _ in several}) == 2
+    for left, right in zip(found, expected, strict=True):
+        torch.testing.assert_close(left, right, atol=5e-6, rtol=0)
+
+
+def _noting(function, seen):
+    """`function`, whose calls note the thread and torch's cores in it."""
+
+    def call(*arguments, **named):
+        seen.add((threading.current_thread().name, torch.get_num_threads()))
+        return function(*arguments, **named)
+
+    return call
