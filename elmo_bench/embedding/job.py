@@ -11,6 +11,7 @@ import torch
 from elmo_bench.checkpoints import read_checkpoint
 from elmo_bench.embedding import plan
 from elmo_bench.embedding.lines import MAPPED, Line, Totals, read
+from elmo_bench.embedding.memory import bound, give_back
 from elmo_bench.embedding.modes import Mode
 from elmo_bench.embedding.output import Output
 from elmo_bench.embedding.parts import Parts
@@ -41,6 +42,7 @@ class Job:
         Raises UserError where the input is empty, is not the one that the parts were made of, or does not fit the disk.
         """
         started = time.monotonic()
+        bound(self.encoder)
         if self.totals:
             self._check_room(parts, self.totals)
         lines = read(self.source)
@@ -85,6 +87,7 @@ class Job:
             with atomic_write(parts.state(parts.number + 1)) as handle:
                 torch.save({"states": self.encoder.states}, handle)
         parts.commit(part)
+        give_back()
 
     def _shape(self, tokens: int) -> tuple[int, ...]:
         return self.mode.shape(self.encoder.layers, tokens, self.encoder.dim)

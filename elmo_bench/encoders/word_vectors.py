@@ -47,7 +47,7 @@ class WordVectors:
     def _remember(self, words: Sequence[Hashable], vectors: Tensor) -> None:
         filled = 1 + len(self._places)
         if len(self._table) < filled + len(words):
-            table = vectors.new_zeros(2 * (filled + len(words)), vectors.shape[1])
+            table = vectors.new_zeros(min(2 * (filled + len(words)), 1 + self.limit), vectors.shape[1])
             table[: len(self._table)] = self._table
             self._table = table
         self._table[filled : filled + len(words)] = vectors

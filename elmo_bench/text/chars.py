@@ -22,7 +22,7 @@ def _row(characters: Sequence[int]) -> np.ndarray:
     return row
 
 
-@lru_cache(maxsize=200_000)
+@lru_cache(maxsize=2**15)  # 700 bytes each
 def word_ids(word: str) -> np.ndarray:
     """Ids int64 [C=50] of one word: begin-word, at most 48 of its UTF-8 bytes, end-word, then the pad character.
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.embedding import job, modes, output, parts, plan
+from elmo_bench.embedding import job, memory, modes, output, parts, plan
 from tests.embedding.golden import CASES, GOLDEN, SMALL_PARTS, TEXT, TOLERANCE, expected, recorded
 
 MIX = (0.5, -1.0, 2.0, 0.7)
@@ -137,6 +137,12 @@ def test_empty_lines_keep_their_number(embed, tmp_path, options):
     assert "in.txt: 3 empty lines, the first is line 1: each has its index and no tokens" in said
 
 
+def test_the_two_files_of_allennlps_command(embed, tmp_path):
+    files = ["--options-file", str(GOLDEN / "options.json"), "--weight-file", str(GOLDEN / "weights.hdf5")]
+    assert embed("in.txt", "out.h5", *files, weights="")[0] == 0
+    check(arrays(tmp_path / "out.h5"))
+
+
 @pytest.mark.parametrize("ending", [".gz", ".xz"])
 def test_packed_text(embed, tmp_path, ending):
     with {".gz": gzip.open, ".xz": lzma.open}[ending](tmp_path / f"text{ending}", "wb") as file:
@@ -166,6 +172,14 @@ def test_one_line_longer_than_a_pool_and_a_part(embed, tmp_path, monkeypatch):
     found = arrays(tmp_path / "out.h5")
     assert [found[name].shape[0] for name in ("0", "1", "2")] == [1, 300, 1]
     np.testing.assert_allclose(found["2"], recorded("stateless")[0][-1], atol=TOLERANCE, rtol=0)
+
+
+@pytest.mark.parametrize("words", [1, 20])
+def test_words_that_were_forgotten(embed, tmp_path, monkeypatch, words):
+    monkeypatch.setattr(memory, "WORDS", words)
+    monkeypatch.setattr(plan, "PART_TOKENS", SMALL_PARTS)
+    assert embed("in.txt", "out.h5")[0] == 0
+    check(arrays(tmp_path / "out.h5"))
 
 
 def test_ctrl_c_ends_in_a_line_and_the_same_command_goes_on(embed, tmp_path, monkeypatch):
@@ -264,6 +278,7 @@ BAD = {
         ["in.txt", "out.h5", "--weight-file", "w.hdf5"],
         "--options-file and --weight-file go togeth",
     ),
+    "an unknown precision": (["in.txt", "out.h5", "--precision", "int3"], "precision=int3: choose one of: float32, "),
     "a device of fancy": (["in.txt", "out.h5", "--device", "abacus"], "--device abacus: no such device"),
 }
 
