@@ -184,7 +184,7 @@ def test_pools_on_several_cores_give_what_one_gives(monkeypatch):
     finally:
         torch.set_num_threads(before)
     assert {cores for _, cores in several} == {1}
-    assert len({name for name, _ in several}) == 2
+    assert not {name for name, _ in several} & {threading.current_thread().name}
     for left, right in zip(found, expected, strict=True):
         torch.testing.assert_close(left, right, atol=5e-6, rtol=0)
 
