@@ -79,7 +79,7 @@ class Cost(TypedDict):
     seconds: float  # wall time of the whole run
     tokens_per_second: float  # while training
     peak_memory_mib: float  # of the process, or of the GPU where there is one
-    encode_seconds: NotRequired[float]  # wall time of computing the frozen layers
+    encode_seconds: NotRequired[float]  # wall time of computing the frozen layers, or of finding them in the store
 
 
 class Kept(TypedDict):
