@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from elmo_bench.encoders import recurrence
 from elmo_bench.encoders.options import BiLMOptions
+from elmo_bench.nn.fused import fused
 from elmo_bench.text.chars import CHARACTERS, PAD_CHARACTER
 
 State = tuple[Tensor, Tensor]  # h [2, B, P], c [2, B, H]
@@ -69,8 +70,36 @@ class CharacterEncoder(nn.Module):
         """Ids [N, C] of words of at most `longest` characters -> [N, F]."""
         # A window of nothing but pad characters takes part in the max, so one must remain for every width: exact.
         ids = ids[:, : longest + self.widest]  # NC
-        x = functional.embedding(ids, self.embeddings()).transpose(1, 2)  # N(char dim)C
-        return self.activation(torch.cat([convolution(x).amax(dim=2) for convolution in self.convolutions], dim=1))
+        x = functional.embedding(ids, self.embeddings())  # NC(char dim)
+        return self.activation(torch.cat([_highest(x, convolution) for convolution in self.convolutions], dim=1))
+
+
+def _highest(x: Tensor, convolution: nn.Conv1d) -> Tensor:
+    """x NC(char dim) -> the highest value of each filter NF: one product over all windows, twice as fast to train."""
+    width, columns = convolution.kernel_size[0], x.shape[1]
+    x = torch.cat([x[:, start : columns - width + 1 + start] for start in range(width)], dim=2)
+    weight = convolution.weight.permute(2, 1, 0).flatten(0, 1)  # (width char dim)F
+    return MaxOverTime.apply(x @ weight) + convolution.bias
+
+
+class MaxOverTime(torch.autograd.Function):
+    """x NCF -> NF; the gradient goes in equal parts to all places of the maximum, as that of amax."""
+
+    @staticmethod
+    def forward(ctx, x):
+        highest = x.amax(dim=1)
+        ctx.save_for_backward(x, highest)
+        return highest
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return _to_maxima(gradient, *ctx.saved_tensors)
+
+
+@fused
+def _to_maxima(gradient: Tensor, x: Tensor, highest: Tensor) -> Tensor:
+    places = (x == highest[:, None]).float()  # NCF
+    return (places * (gradient.float() / places.sum(dim=1))[:, None]).to(x.dtype)
 
 
 class Highway(nn.Module):
@@ -107,21 +136,23 @@ class ProjectedLstm(nn.Module):
     def forward(self, x: Tensor, state: State, sizes: list[int], keep: Tensor | None = None) -> tuple[Tensor, State]:
         """x [2, T, B, P], rows by falling length, `sizes[t]` rows alive at step t -> [2, T, B, P] and the last states.
 
-        Outputs behind a row's end are zero, its last state is the one at its end. `keep` [T, B] of 0 and 1 resets a
-        row's state before a step (training on concatenated sentences).
+        Outputs behind a row's end are zero, its last state is the one at its end. `keep` [2, T, B] of 0 and 1 resets
+        a row's state before a step (training on concatenated sentences).
         """
         _, steps, batch, projection = x.shape
-        weight_in, weight_h = self.weight.split(projection, dim=1)
-        bias, clips = self.gate_bias()[:, None], (self.cell_clip, self.projection_clip)
+        clips = (self.cell_clip, self.projection_clip)
         if torch.is_grad_enabled():
-            inputs = torch.baddbmm(bias, x.flatten(1, 2), weight_in).unflatten(1, (steps, batch))
-            y, h, c = recurrence.Recurrence.apply(inputs, weight_h, self.projection, *state, keep, sizes, *clips)
+            y, h, c = recurrence.Recurrence.apply(
+                x, self.weight, self.gate_bias(), self.projection, *state, keep, sizes, *clips
+            )
             if sizes[-1] < batch:
                 alive = torch.arange(batch, device=x.device) < torch.tensor(sizes, device=x.device)[:, None]  # TB
                 y = torch.where(alive[:, :, None], y, 0)
             return y, (h, c)
         if keep is not None:
             raise NotImplementedError("states are reset in training only")
+        weight_in, weight_h = self.weight.split(projection, dim=1)
+        bias = self.gate_bias()[:, None]
         y, (h, c) = torch.zeros_like(x), (part.clone() for part in state)
         at_once = max(1, ROWS_AT_ONCE // batch)
         for start in range(0, steps, at_once):

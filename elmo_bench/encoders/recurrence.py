@@ -10,18 +10,12 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
+from elmo_bench.nn.fused import fused
+
 
 def tanh(x: Tensor) -> Tensor:
     """tanh through the sigmoid, which PyTorch vectorises on CPUs: several times faster there, and within 1e-7."""
-    return torch.sigmoid(2 * x).mul_(2).sub_(1)
-
-
-def _cell(gates: Tensor, c: Tensor, clip: float) -> tuple[Tensor, ...]:
-    """Pre-activations 2B(4H) in the order i, j, f, o and c 2BH -> i, j, f, o, the clipped c and its tanh."""
-    i, j, f, o = gates.float().chunk(4, dim=2)
-    i, j, f, o = torch.sigmoid(i), tanh(j), torch.sigmoid(f), torch.sigmoid(o)
-    c = torch.addcmul(f * c, i, j).clamp_(-clip, clip)
-    return i, j, f, o, c, tanh(c)
+    return 2 * torch.sigmoid(2 * x) - 1
 
 
 def advance(gates: Tensor, c: Tensor, raw: Tensor, clip: float) -> Tensor:
@@ -60,76 +54,87 @@ def run(
             h.copy_(torch.clamp(projected, -clips[1], clips[1], out=outputs[:, t, :alive]))
 
 
+@fused
+def _cell(gates: Tensor, bias: Tensor, c: Tensor, keep: Tensor, clip: float, raw: Tensor) -> Tensor:
+    """Products 2B(4H) in the order i, j, f, o, bias 2·(4H), c 2BH -> the next c; the gates become their activations.
+
+    o * tanh(c) is written to `raw` 2BH. `keep` 2B1 of 0 and 1 resets c before the step. c and all arithmetic are
+    float32.
+    """
+    i, j, f, o = (gates.float() + bias).chunk(4, dim=2)
+    i, j, f, o = torch.sigmoid(i), tanh(j), torch.sigmoid(f), torch.sigmoid(o)
+    c = (f * (c * keep) + i * j).clamp(-clip, clip)
+    gates.copy_(torch.cat([i, j, f, o], dim=2))
+    raw.copy_(o * tanh(c))
+    return c
+
+
+@fused
+def _cell_backward(
+    d_raw: Tensor, d_c: Tensor, gates: Tensor, before: Tensor, c: Tensor, keep: Tensor, clip: float
+) -> Tensor:
+    """Gradients of o * tanh(c) 2BH and of c 2BH (from the step behind) -> that of c before; in `gates`, that of them."""
+    i, j, f, o = gates.float().chunk(4, dim=2)
+    d_raw, tanh_c = d_raw.float(), tanh(c)
+    d_c = torch.where(c.abs() < clip, d_c + d_raw * o * (1 - tanh_c * tanh_c), 0.0)
+    d_i, d_j, d_f = d_c * j * i * (1 - i), d_c * i * (1 - j * j), d_c * (before * keep) * f * (1 - f)
+    gates.copy_(torch.cat([d_i, d_j, d_f, d_raw * tanh_c * o * (1 - o)], dim=2))
+    return d_c * f * keep
+
+
 class Recurrence(torch.autograd.Function):
-    """The same, differentiable: -> outputs 2TBP and the last states.
+    """The same, differentiable: x 2TBP, weight 2(2P)(4H), bias 2(4H), projection 2HP -> outputs 2TBP, the last states.
 
     A row's state stays as it was at its end; outputs behind it mean nothing, and no gradient may come back from there.
-    `keep` [T, B] of 0 and 1 resets a row's state before a step.
+    `keep` [2, T, B] of 0 and 1 resets a row's state before a step (None: never).
 
-    Products follow autocast (bf16), states and gates are float32. No gradient flows into the first state
-    (truncated back-propagation through time).
+    Products have the type of x (bf16 under autocast), states and gates are float32. No gradient flows into the first
+    state (truncated back-propagation through time).
     """
 
     @staticmethod
-    def forward(ctx, inputs, weight, projection, h, c, keep, sizes, cell_clip, projection_clip):  # noqa: PLR0917
-        kind = inputs.dtype
+    def forward(ctx, x, weight, bias, projection, h, c, keep, sizes, cell_clip, projection_clip):  # noqa: PLR0917
+        kind, (_, steps, rows, features) = x.dtype, x.shape
         weight, projection = weight.to(kind), projection.to(kind)
-        steps = []
-        outputs = []
-        for t, gate_inputs in enumerate(inputs.unbind(1)):
-            if keep is not None:
-                mask = keep[t, :, None]
-                h, c = h * mask, c * mask
-            h = h.to(kind)
-            before = (h, c)
-            i, j, f, o, c, tanh_c = _cell(torch.baddbmm(gate_inputs, h, weight), c, cell_clip)
-            raw = (o * tanh_c).to(kind)
-            h = torch.bmm(raw, projection).clamp_(-projection_clip, projection_clip)
-            outputs.append(h)
-            steps.append((*before, i, j, f, o, c, tanh_c, raw, h))
-            alive = sizes[t]
-            if alive < h.shape[1]:
-                h = torch.cat([h[:, :alive], before[0][:, alive:]], dim=1)
-                c = torch.cat([c[:, :alive], before[1][:, alive:]], dim=1)
-        ctx.steps, ctx.keep, ctx.clips = steps, keep, (cell_clip, projection_clip)
-        ctx.save_for_backward(weight, projection)
-        return torch.stack(outputs, dim=1), h.float(), c
+        bias = bias[:, None].float()
+        keep = (x.new_ones(2, steps, rows) if keep is None else keep)[:, :, :, None].float()  # 2TB1
+        both = x.new_empty(2, steps, rows, 2 * features)  # the input, and h before the step
+        both[..., :features] = x
+        gates, raw = x.new_empty(2, steps, rows, weight.shape[2]), x.new_empty(2, steps, rows, projection.shape[1])
+        cells, h, y = [c], h.to(kind), torch.empty_like(x)
+        for t in range(steps):
+            torch.mul(h, keep[:, t].to(kind), out=both[:, t, :, features:])
+            torch.bmm(both[:, t], weight, out=gates[:, t])
+            after = _cell(gates[:, t], bias, c, keep[:, t], cell_clip, raw[:, t])
+            after_h = torch.bmm(raw[:, t], projection).clamp_(-projection_clip, projection_clip)
+            y[:, t] = after_h
+            if (alive := sizes[t]) < rows:
+                after_h = torch.cat([after_h[:, :alive], h[:, alive:]], dim=1)
+                after = torch.cat([after[:, :alive], c[:, alive:]], dim=1)
+            h, c = after_h, after
+            cells.append(c)
+        ctx.gates, ctx.cells, ctx.clips = gates, cells, (cell_clip, projection_clip)
+        ctx.save_for_backward(weight, projection, both, raw, y, keep)
+        return y, h.float(), c
 
     @staticmethod
-    def backward(ctx, d_outputs, _d_h, _d_c):
-        weight, projection = ctx.saved_tensors
+    def backward(ctx, d_y, _d_h, _d_c):
+        weight, projection, both, raw, y, keep = ctx.saved_tensors
         weight_t, projection_t = weight.transpose(1, 2), projection.transpose(1, 2)
         cell_clip, projection_clip = ctx.clips
-        d_gates_all, d_projected_all = [], []
-        d_h, d_c = None, None
-        for t in range(len(ctx.steps) - 1, -1, -1):
-            _, c_before, i, j, f, o, c, tanh_c, _, h = ctx.steps[t]
-            d_h = d_outputs[:, t] if d_h is None else d_outputs[:, t] + d_h
-            d_projected = torch.where(h.abs() < projection_clip, d_h, 0)  # 2BP
-            d_raw = torch.bmm(d_projected, projection_t).float()  # 2BH
-            through = d_raw * o * (1 - tanh_c.square())
-            d_c = through if d_c is None else through + d_c
-            d_c = torch.where(c.abs() < cell_clip, d_c, 0)
-            d_gates = torch.cat(
-                [
-                    d_c * j * i * (1 - i),
-                    d_c * i * (1 - j.square()),
-                    d_c * c_before * f * (1 - f),
-                    d_raw * tanh_c * o * (1 - o),
-                ],
-                dim=2,
-            ).to(weight.dtype)  # 2B(4H)
-            d_h, d_c = torch.bmm(d_gates, weight_t), d_c * f
-            if ctx.keep is not None:
-                mask = ctx.keep[t, :, None]
-                d_h, d_c = d_h * mask.to(d_h.dtype), d_c * mask
-            d_gates_all.append(d_gates)
-            d_projected_all.append(d_projected)
-        d_inputs = torch.stack(d_gates_all[::-1], dim=1)  # 2TB(4H)
-        d_projected = torch.stack(d_projected_all[::-1], dim=1).flatten(1, 2)
-        h_before = torch.stack([step[0] for step in ctx.steps], dim=1).flatten(1, 2)  # 2(TB)P
-        raw = torch.stack([step[8] for step in ctx.steps], dim=1).flatten(1, 2)
-        d_weight = torch.bmm(h_before.transpose(1, 2), d_inputs.flatten(1, 2))
-        d_projection = torch.bmm(raw.transpose(1, 2), d_projected)
-        ctx.steps = None
-        return d_inputs, d_weight.float(), d_projection.float(), *(None,) * 6
+        features = y.shape[3]
+        d_projected = d_y * (y.abs() < projection_clip)  # 2TBP; that of h comes on top below
+        d_h, d_c, d_x = None, torch.zeros_like(ctx.cells[0]), torch.empty_like(y)
+        for t in range(y.shape[1] - 1, -1, -1):
+            if d_h is not None:
+                d_projected[:, t] += d_h * (y[:, t].abs() < projection_clip)
+            d_raw = torch.bmm(d_projected[:, t], projection_t)  # 2BH
+            gates = ctx.gates[:, t]
+            d_c = _cell_backward(d_raw, d_c, gates, ctx.cells[t], ctx.cells[t + 1], keep[:, t], cell_clip)
+            d_both = torch.bmm(gates, weight_t)
+            d_x[:, t], d_h = d_both[..., :features], d_both[..., features:] * keep[:, t].to(d_both.dtype)
+        d_gates = ctx.gates.flatten(1, 2)
+        d_weight = torch.bmm(both.flatten(1, 2).transpose(1, 2), d_gates).float()
+        d_projection = torch.bmm(raw.flatten(1, 2).transpose(1, 2), d_projected.flatten(1, 2)).float()
+        ctx.gates = ctx.cells = None  # written over: a second backward pass would be wrong
+        return d_x, d_weight, d_gates.sum(dim=1).float(), d_projection, *(None,) * 6

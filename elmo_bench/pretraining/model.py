@@ -29,7 +29,7 @@ class LanguageModel(nn.Module):
 
     def loss(self, x: Tensor, targets: Tensor) -> Tensor:
         """Sampled loss [2] of the two directions, negatives drawn for each; x [2, T, B, P], targets [2, T, B]."""
-        return torch.stack([self.softmax.sampled(x[d].flatten(0, 1), targets[d].flatten()) for d in (0, 1)])
+        return self.softmax.sampled(x.flatten(1, 2), targets.flatten(1))
 
 
 def initialise(bilm: BiLM) -> None:
