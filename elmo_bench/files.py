@@ -10,6 +10,7 @@ import os
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -33,7 +34,7 @@ def read_lines(path: Path, *, longest: int | None = None) -> Iterator[tuple[int,
     size = -1 if longest is None else 4 * (longest + 3)  # bytes; 3 for a BOM and CRLF
     try:
         with _open(path) as handle:
-            for number, raw in enumerate(iter(lambda: handle.readline(size), b""), start=1):
+            for number, raw in enumerate(iter(partial(handle.readline, size), b""), start=1):
                 cut = len(raw) == size and not raw.endswith(b"\n")
                 while cut and (rest := handle.readline(size)) and not rest.endswith(b"\n"):
                     pass

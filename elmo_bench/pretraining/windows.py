@@ -106,8 +106,8 @@ class Rows:
         tokens = self.tokenise(line)
         if not tokens:
             return np.full((len(self.directions), 1), START)
-        ahead = np.array([START, *map(self.lexicon.__getitem__, tokens), END])
-        return np.stack([ahead[::-1] if direction else ahead for direction in self.directions])
+        ahead = [START, *map(self.lexicon.__getitem__, tokens), END]
+        return np.array([ahead[::-1] if direction else ahead for direction in self.directions])
 
     def fill(self, words: np.ndarray, targets: np.ndarray, keep: np.ndarray) -> None:
         """The next window of this reader's directions, numbers [D, B, T] and keep [D, B, T], written in place."""
