@@ -13,9 +13,9 @@ from torch.nn.utils.rnn import pad_sequence
 from elmo_bench.encoders.bilm import zero_states
 from elmo_bench.encoders.pretrained import load_bilm
 from elmo_bench.errors import UserError
-from elmo_bench.files import read_lines
-from elmo_bench.pretraining.corpus import MARKERS, UNKNOWN, TargetVocabulary, sentences
+from elmo_bench.pretraining.corpus import sentences
 from elmo_bench.pretraining.model import LanguageModel
+from elmo_bench.pretraining.vocabulary import MARKERS, UNKNOWN, TargetVocabulary
 from elmo_bench.progress import progress
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
 
@@ -34,7 +34,7 @@ def load_language_model(folder: Path) -> tuple[LanguageModel, TargetVocabulary]:
                 f"{folder}: no {name} here, and without it a biLM has no perplexity; "
                 "give a folder that `pretrain` wrote"
             )
-    vocabulary = TargetVocabulary(tuple(line.split("\t")[0] for _, line in read_lines(folder / "vocabulary.txt")))
+    vocabulary = TargetVocabulary.read(folder / "vocabulary.txt")
     try:
         softmax = {name: tensor.float() for name, tensor in load_file(folder / "softmax.safetensors").items()}
         model = LanguageModel(bilm.options, words=len(vocabulary), samples=1, dropout=0.0)
