@@ -4,8 +4,8 @@
     python benchmarks/stream.py 'wikipedia/train-*.txt.xz' --separate --rows 128 --steps 20
 
 Batches are built and thrown away, in one process and one thread: what is left of a core while a model trains. The
-shuffle buffer is filled before the clock starts. Figures are medians of the rounds, with their range, by the clock and by
-the processor's time, which other programs on the machine disturb less. Tokens are the cells of one direction.
+shuffle buffer is filled before the clock starts. Figures are medians of the rounds, with their range, by the clock and
+by the processor's time, which other programs on the machine disturb less. Tokens are the cells of one direction.
 """
 
 import argparse

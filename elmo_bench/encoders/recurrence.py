@@ -55,7 +55,7 @@ def run(
 
 
 @fused
-def _cell(gates: Tensor, bias: Tensor, c: Tensor, keep: Tensor, clip: float, raw: Tensor) -> Tensor:
+def _cell(gates: Tensor, bias: Tensor, c: Tensor, keep: Tensor, clip: float, raw: Tensor) -> Tensor:  # noqa: PLR0917
     """Products 2B(4H) in the order i, j, f, o, bias 2·(4H), c 2BH -> the next c; the gates become their activations.
 
     o * tanh(c) is written to `raw` 2BH. `keep` 2B1 of 0 and 1 resets c before the step. c and all arithmetic are
@@ -70,16 +70,17 @@ def _cell(gates: Tensor, bias: Tensor, c: Tensor, keep: Tensor, clip: float, raw
 
 
 @fused
-def _cell_backward(
+def _cell_backward(  # noqa: PLR0917
     d_raw: Tensor, d_c: Tensor, gates: Tensor, before: Tensor, c: Tensor, keep: Tensor, clip: float
 ) -> Tensor:
-    """Gradients of o * tanh(c) 2BH and of c 2BH (from the step behind) -> that of c before; in `gates`, that of them."""
+    """Gradients of o * tanh(c) 2BH and of c 2BH (from the step behind) -> that of c before; `gates` become theirs."""
     i, j, f, o = gates.float().chunk(4, dim=2)
     d_raw, tanh_c = d_raw.float(), tanh(c)
     d_c = torch.where(c.abs() < clip, d_c + d_raw * o * (1 - tanh_c * tanh_c), 0.0)
     d_i, d_j, d_f = d_c * j * i * (1 - i), d_c * i * (1 - j * j), d_c * (before * keep) * f * (1 - f)
-    gates.copy_(torch.cat([d_i, d_j, d_f, d_raw * tanh_c * o * (1 - o)], dim=2))
-    return d_c * f * keep
+    d_before = d_c * f * keep
+    gates.copy_(torch.cat([d_i, d_j, d_f, d_raw * tanh_c * o * (1 - o)], dim=2))  # f was a part of them until here
+    return d_before
 
 
 class Recurrence(torch.autograd.Function):

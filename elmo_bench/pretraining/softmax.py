@@ -71,7 +71,7 @@ class Contrast(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, x, weight, shift, true, hits):
+    def forward(ctx, x, weight, shift, true, hits):  # noqa: PLR0917
         weight = weight.to(x.dtype)
         logits = torch.bmm(x, weight.transpose(1, 2))  # DNS
         places = torch.arange(0, logits.numel(), logits.shape[2], device=x.device).view_as(hits) + hits.clamp(min=0)

@@ -24,13 +24,13 @@ from elmo_bench.errors import UserError
 from elmo_bench.files import atomic_write
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.progress import console
+from elmo_bench.quiet import quiet
 from elmo_bench.runner.identity import identity, overrides_of, portable
 from elmo_bench.runner.parts import Frozen, build_embedder, build_indexer, load_frozen, read_data, shared_store
 from elmo_bench.training import loggers
 from elmo_bench.training.callbacks import History, RandomState, ShowProgress
 from elmo_bench.training.data import Splits
 from elmo_bench.training.module import HeadTraining
-from elmo_bench.training.quiet import quiet
 
 PACKAGES = (
     "elmo-bench", "torch", "pytorch-lightning", "pytorch-crf", "datasets", "seqeval", "hydra-core", "wandb",

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from elmo_bench import Elmo, ElmoEncoder, ScalarMix, batch_to_ids
 from elmo_bench.encoders.bilm import BiLM
-from elmo_bench.training.quiet import quiet
+from elmo_bench.quiet import quiet
 from tests.runs import GOLDEN
 
 FILES = GOLDEN / "options.json", GOLDEN / "weights.hdf5"
