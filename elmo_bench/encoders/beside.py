@@ -1,9 +1,10 @@
 """The softmax and the vocabulary that may lie beside the weights of a biLM. The published files have none."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from elmo_bench.encoders.hub import is_repository, repository
-from elmo_bench.encoders.pretrained import PUBLISHED, locate
+from elmo_bench.encoders.pretrained import OPTIONS, PUBLISHED, WEIGHTS, locate
 from elmo_bench.errors import UserError
 
 SOFTMAX, VOCABULARY = "softmax.safetensors", "vocabulary.txt"
@@ -25,6 +26,18 @@ def softmax_beside(weights: Path) -> tuple[Path, Path] | None:
     if found := [path for name in names if (path := weights.with_name(name)).is_file()]:
         return softmax, found[0]
     raise UserError(f"{softmax}: no {names[0]} beside it, so nobody knows which words its rows are; put it there")
+
+
+def vocabulary_name(vocabulary: Path) -> str:
+    """What a vocabulary file is called beside `weights.…`: `vocabulary.txt`, and its ending if it is compressed."""
+    return VOCABULARY + (vocabulary.suffix if vocabulary.suffix in ENDINGS else "")
+
+
+def check_free(folder: Path, names: Iterable[str]) -> None:
+    """Raise UserError where other files than `names` in a folder would be taken for parts of the same biLM."""
+    found = {path.name for pattern in (*OPTIONS, *WEIGHTS, *HUB) for path in folder.glob(pattern)}
+    if others := found - set(names):
+        raise UserError(f"{folder}: holds {min(others)} already; save to a folder without weights")
 
 
 def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:

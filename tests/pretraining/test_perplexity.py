@@ -85,7 +85,7 @@ def test_blocks_stretches_and_pieces_of_long_sentences_change_nothing(folder, te
     whole = perplexity.perplexity(model, vocabulary, [text[0]])
     for module, name, value in (
         (perplexity, "ROWS", 3),
-        (perplexity, "COLUMNS", 7),
+        (perplexity, "COLUMNS", 70),
         (alone, "TOKENS", 5),
         (alone, "STRETCH", 11),
     ):
