@@ -102,7 +102,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("sentences", help="UTF-8 text: .txt, .gz, .xz, or - for standard input")
+    parser.add_argument("sentences", help="UTF-8 text: .txt, .gz, .xz, .zst, or - for standard input")
     parser.add_argument("out", help="out.h5, or a folder (out/) for npz shards")
     what = parser.add_mutually_exclusive_group()
     for mode, text in {

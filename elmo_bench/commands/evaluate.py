@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"format={config.format}: choose text or json")
     import torch
 
-    from elmo_bench.pretraining.corpus import shard_files
+    from elmo_bench.pretraining.corpus import Corpus, shard_files
     from elmo_bench.pretraining.load import load_language_model
     from elmo_bench.pretraining.perplexity import perplexity
 
@@ -36,9 +36,9 @@ def main(arguments: list[str]) -> int:
     if config.device == "cuda" and not torch.cuda.is_available():
         raise UserError("device=cuda: no CUDA device here; use device=cpu")
     torch.set_num_threads(config.threads or torch.get_num_threads())
-    files = shard_files(config.corpus)
+    corpus = Corpus(tuple(shard_files(config.corpus)), tokenizer=config.tokenizer)
     model, vocabulary = load_language_model(str(config.weights))
-    found: dict[str, Any] = dataclasses.asdict(perplexity(model, vocabulary, files, device=config.device))
-    said = {"weights": config.weights, "corpus": ", ".join(map(str, files)), **found}
+    found: dict[str, Any] = dataclasses.asdict(perplexity(model, vocabulary, corpus, device=config.device))
+    said = {"weights": config.weights, "corpus": ", ".join(map(str, corpus.files)), **found}
     print(json.dumps(said) if config.format == "json" else TEXT.format_map(said))
     return 0

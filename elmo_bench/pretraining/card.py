@@ -94,9 +94,10 @@ _TEXT = {"tokens": "tokens", "sentences": "sentences", "skipped": "lines skipped
 
 
 def _perplexity(figures: Mapping[str, Any]) -> str:
+    both = f"forward {figures['forward']:.2f}, backward {figures['backward']:.2f}"
     return (
-        f"forward {figures['forward']:.2f}, backward {figures['backward']:.2f}, average **{figures['average']:.2f}**, each "
-        f"sentence alone from zero state, full softmax; `<UNK>` is {figures['unknown_percent']:.2f} % of "
+        f"{both}, average **{figures['average']:.2f}**, each sentence alone from zero state, full softmax; `<UNK>` is "
+        f"{figures['unknown_percent']:.2f} % of "
         f"{figures['targets']:,} targets, without them {figures['average_without_unknown']:.2f}"
     )
 

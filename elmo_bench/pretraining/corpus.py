@@ -1,20 +1,25 @@
-"""Streaming sharded text into language-model batches, the way bilm-tf lays them out."""
+"""Text to train on: which files, and the sentences in them.
+
+One sentence a line, UTF-8; plain, `.gz`, `.xz` or `.zst`; CRLF and a BOM are read. Empty lines are skipped. A line of
+more than LONGEST characters is no sentence: it is skipped, counted, and reported with the place of the first. A file
+that is missing, cut off or not UTF-8 ends in a UserError with file and line. No file is ever in memory as a whole.
+"""
 
 import glob
-import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
-
-import numpy as np
 
 from elmo_bench.errors import UserError
 from elmo_bench.files import read_lines
-from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
+from elmo_bench.pretraining.vocabulary import MARKERS, UNKNOWN, TargetVocabulary  # noqa: F401  known by this place too
+from elmo_bench.progress import progress
+from elmo_bench.text.tokenisers import tokeniser
 
-UNKNOWN = "<UNK>"
-MARKERS = (SENTENCE_START, SENTENCE_END, UNKNOWN)
+LONGEST = 20_000  # characters
+AT_ONCE = 10_000  # sentences that are counted at once
 
 
 def shard_files(corpus: str | Sequence[str]) -> list[Path]:
@@ -28,98 +33,71 @@ def shard_files(corpus: str | Sequence[str]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
+@dataclass
+class Skipped:
+    """Lines that were too long to be sentences: how many, and where the first one stands."""
+
+    lines: int = 0
+    first: str = ""
+
+    def add(self, file: Path, number: int) -> None:
+        self.lines += 1
+        self.first = self.first or f"{file}:{number}"
+
+    def __str__(self) -> str:
+        return f"{self.lines:,} line(s) of more than {LONGEST:,} characters skipped, the first is {self.first}"
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Files of text, and the name of the tokeniser for them (`elmo_bench.text.tokenisers`)."""
+
+    files: tuple[Path, ...]
+    tokenizer: str = "spaces"
+
+    def lines(self, file: Path, skipped: Skipped | None = None) -> Iterator[str]:
+        """The lines of one of the files that are sentences; the others are counted in `skipped`."""
+        for number, line in read_lines(file, longest=LONGEST):
+            if len(line) > LONGEST:
+                if skipped is not None:
+                    skipped.add(file, number)
+            elif line and not line.isspace():
+                yield line
+
+    def sentences(self, file: Path, skipped: Skipped | None = None) -> Iterator[list[str]]:
+        """The tokenised sentences of one of the files."""
+        return filter(None, map(tokeniser(self.tokenizer), self.lines(file, skipped)))
+
+
 def sentences(path: Path) -> Iterator[list[str]]:
-    """The tokenised sentences of one shard, one a line, tokens separated by spaces; empty lines are skipped."""
-    for _, line in read_lines(path):
-        if tokens := line.split():
-            yield tokens
-
-
-def count_words(shards: Iterable[Path]) -> Counter[str]:
-    """How often each word occurs in all shards."""
-    counts: Counter[str] = Counter()
-    for shard in shards:
-        for sentence in sentences(shard):
-            counts.update(sentence)
-    if not counts:
-        raise UserError(
-            f"{', '.join(map(str, shards))}: no sentence in the whole corpus; one tokenised sentence a line is expected"
-        )
-    return counts
+    """The sentences of a tokenised file."""
+    return Corpus((path,)).sentences(path)
 
 
 @dataclass(frozen=True)
-class TargetVocabulary:
-    """The words that the softmax knows: the three markers, then words by falling frequency, as its sampler assumes."""
+class Counts:
+    """What one pass over a corpus found."""
 
-    words: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_index", {word: index for index, word in enumerate(self.words)})
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def ids(self, words: Sequence[str]) -> list[int]:
-        """The id of each word, that of `<UNK>` where it is not in the vocabulary."""
-        index: dict[str, int] = self._index  # type: ignore[attr-defined]
-        unknown = MARKERS.index(UNKNOWN)
-        return [index.get(word, unknown) for word in words]
-
-    @classmethod
-    def of(cls, counts: Counter[str], size: int) -> "TargetVocabulary":
-        """The `size` most frequent words (ties by spelling) behind the markers."""
-        ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-        return cls((*MARKERS, *(word for word, _ in ordered[:size] if word not in MARKERS)))
+    words: Counter[str]
+    sentences: int
+    skipped: Skipped
 
 
-@dataclass(frozen=True)
-class Batch:
-    """One truncated-BPTT window; axis 0 of `words` and `targets` is the direction (forward, backward)."""
-
-    ids: np.ndarray  # int64 [N, C]: the characters of the window's distinct words
-    words: np.ndarray  # int64 [2, T, B]: rows of `ids`
-    targets: np.ndarray  # int64 [2, T, B]: vocabulary ids
-    keep: np.ndarray  # float32 [T, B]: 0 where a sentence starts
-    tokens: int  # words read, T x B
-
-
-def shuffled(shards: Sequence[Path], rng: random.Random) -> Iterator[list[str]]:
-    """Every sentence once: shards in random order, one in memory at a time, shuffled within."""
-    for shard in rng.sample(list(shards), len(shards)):
-        lines = list(sentences(shard))
-        rng.shuffle(lines)
-        yield from lines
-
-
-def windows(stream: Iterator[list[str]], vocabulary: TargetVocabulary, *, rows: int, steps: int) -> Iterator[Batch]:
-    """Cut a stream of sentences into windows [T=steps, B=rows]; each row goes on where it stopped in the window before.
-
-    A row is `<S> w1 … wn` after `<S> w1 … wn`, its targets `w1 … wn </S>`; the backward row holds the same sentences
-    reversed (`</S> wn … w1`, targets `wn … w1 <S>`), so a row never predicts `<S>` from `</S>`. bilm-tf reads the two
-    directions from two shuffles; here they share sentences, so that a window's words are encoded once (differs).
-    The end of the stream that fills no whole window is dropped.
-    """
-    buffers: list[list[tuple[str, str, str, str, bool]]] = [[] for _ in range(rows)]
-    while True:
-        for buffer in buffers:
-            while len(buffer) < steps:
-                if (sentence := next(stream, None)) is None:
-                    return
-                ahead = [SENTENCE_START, *sentence, SENTENCE_END]
-                back = ahead[::-1]
-                starts = [True] + [False] * len(sentence)
-                buffer.extend(zip(ahead[:-1], ahead[1:], back[:-1], back[1:], starts, strict=True))
-        window = [buffer[:steps] for buffer in buffers]
-        buffers = [buffer[steps:] for buffer in buffers]
-        index: dict[str, int] = {}
-        columns = list(zip(*(cell for row in window for cell in row), strict=True))
-        words = [[index.setdefault(word, len(index)) for word in column] for column in (columns[0], columns[2])]
-        targets = [vocabulary.ids(column) for column in (columns[1], columns[3])]
-        yield Batch(
-            ids=words_ids(list(index)),
-            words=np.array(words).reshape(2, rows, steps).swapaxes(1, 2),
-            targets=np.array(targets).reshape(2, rows, steps).swapaxes(1, 2),
-            keep=1 - np.array(columns[4], dtype=np.float32).reshape(rows, steps).T,
-            tokens=rows * steps,
-        )
+def count_words(corpus: Corpus) -> Counts:
+    """Count words and sentences, showing progress. Raises UserError where there is no sentence."""
+    words: Counter[str] = Counter()
+    skipped, number = Skipped(), 0
+    with progress("count words", total=len(corpus.files)) as meter:
+        for file in corpus.files:
+            found = corpus.sentences(file, skipped)
+            while some := list(islice(found, AT_ONCE)):
+                words.update(chain.from_iterable(some))
+                number += len(some)
+                meter.advance(sum(map(len, some)), steps=0)
+            meter.advance()
+        if skipped.lines:
+            meter.say(str(skipped))
+    if not words:
+        names = ", ".join(map(str, corpus.files[:3])) + (", …" if len(corpus.files) > 3 else "")
+        raise UserError(f"{names}: no sentence in the whole corpus; one sentence a line is expected")
+    return Counts(words, number, skipped)

@@ -11,9 +11,8 @@ from elmo_bench.encoders.beside import locate_with_softmax
 from elmo_bench.encoders.bilm import BiLM
 from elmo_bench.encoders.pretrained import load_files
 from elmo_bench.errors import UserError
-from elmo_bench.files import read_lines
-from elmo_bench.pretraining.corpus import MARKERS, TargetVocabulary
 from elmo_bench.pretraining.model import LanguageModel
+from elmo_bench.pretraining.vocabulary import TargetVocabulary
 
 SAMPLES = 2048  # negatives, where the model is trained further and nobody says how many
 
@@ -25,7 +24,7 @@ def load_language_model(weights: str) -> tuple[LanguageModel, TargetVocabulary]:
     """
     options, file, softmax, words = locate_with_softmax(weights)
     bilm, _ = load_files(options, file)
-    vocabulary = read_vocabulary(words)
+    vocabulary = TargetVocabulary.read(words)
     shape = (len(vocabulary), bilm.options.projection_dim)
     tensors = _read(softmax)
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
@@ -46,14 +45,6 @@ def with_softmax(
     if tensors is not None:
         model.softmax.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
     return model
-
-
-def read_vocabulary(path: Path) -> TargetVocabulary:
-    """The words of a file as `pretrain` writes it, `word<TAB>count` a line, plain or compressed."""
-    words = tuple(line.split("\t")[0] for _, line in read_lines(path))
-    if words[: len(MARKERS)] != MARKERS:
-        raise UserError(f"{path}: does not begin with the lines {' '.join(MARKERS)}; is this the vocabulary of a biLM?")
-    return TargetVocabulary(words)
 
 
 def _read(path: Path) -> dict[str, Tensor]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -13,8 +12,9 @@ from elmo_bench.encoders.inference import frozen
 from elmo_bench.encoders.side_by_side import side_by_side
 from elmo_bench.errors import UserError
 from elmo_bench.pretraining.alone import Alone, pooled
-from elmo_bench.pretraining.corpus import MARKERS, UNKNOWN, TargetVocabulary, sentences
+from elmo_bench.pretraining.corpus import Corpus, Skipped
 from elmo_bench.pretraining.model import LanguageModel
+from elmo_bench.pretraining.vocabulary import MARKERS, UNKNOWN, TargetVocabulary
 from elmo_bench.progress import progress
 
 ROWS, COLUMNS = 1024, 1024  # of the logits in memory at once: 4 MiB, which stay in the cache
@@ -32,17 +32,19 @@ class Perplexity:
     average_without_unknown: float
     unknown_percent: float  # of the targets
     sentences: int
+    skipped: int  # lines of the files that were too long to be sentences
     targets: int
     words: int  # of the softmax
 
 
 def perplexity(
-    model: LanguageModel, vocabulary: TargetVocabulary, corpus: Sequence[Path], *, device: str = "cpu"
+    model: LanguageModel, vocabulary: TargetVocabulary, corpus: Corpus, *, device: str = "cpu"
 ) -> Perplexity:
     """Perplexity of held-out files, which are read twice, as streams. Raises UserError where no sentence is in them."""
-    count = sum(1 for _ in _read(corpus))
+    skipped = Skipped()
+    count = sum(1 for file in corpus.files for _ in corpus.lines(file, skipped))
     if not count:
-        raise UserError(f"{', '.join(map(str, corpus))}: no sentence in it")
+        raise UserError(f"{', '.join(map(str, corpus.files))}: no sentence in it")
     alone = Alone(model.bilm, vocabulary, device=device)
     weight, bias = (parameter.detach().float().to(device) for parameter in (model.softmax.weight, model.softmax.bias))
     unknown = MARKERS.index(UNKNOWN)
@@ -61,12 +63,14 @@ def perplexity(
     total = torch.zeros(2, 2, 2, dtype=torch.double)
     threads = torch.get_num_threads() if torch.device(device).type == "cpu" else 1
     with progress("evaluate", total=count) as meter:
-        for stretch in pooled(_read(corpus)):
+        if skipped.lines:
+            meter.say(str(skipped))
+        for stretch in pooled(chain.from_iterable(map(corpus.sentences, corpus.files))):
             found = (side_by_side if threads > 1 and len(stretch) > 1 else map)(sums, stretch)
             for pool, part in zip(stretch, found, strict=True):
                 total += part
                 meter.advance(sum(map(len, pool)), steps=len(pool))
-    return _figures(total, sentences=count, words=len(vocabulary))
+    return _figures(total, sentences=count, skipped=skipped.lines, words=len(vocabulary))
 
 
 def losses(x: Tensor, targets: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -79,11 +83,7 @@ def losses(x: Tensor, targets: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return torch.cat(found)
 
 
-def _read(corpus: Sequence[Path]) -> chain[list[str]]:
-    return chain.from_iterable(map(sentences, corpus))
-
-
-def _figures(total: Tensor, *, sentences: int, words: int) -> Perplexity:
+def _figures(total: Tensor, *, sentences: int, skipped: int, words: int) -> Perplexity:
     means = total[:, :, 0] / total[:, :, 1]  # direction x (all, without <UNK>)
     (forward, forward_known), (backward, backward_known) = _exp(means)
     average, average_known = _exp(means.mean(dim=0)[None])[0]
@@ -97,6 +97,7 @@ def _figures(total: Tensor, *, sentences: int, words: int) -> Perplexity:
         average_without_unknown=average_known,
         unknown_percent=100 * (1 - known / targets),
         sentences=sentences,
+        skipped=skipped,
         targets=int(targets),
         words=words,
     )

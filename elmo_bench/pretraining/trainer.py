@@ -2,8 +2,6 @@
 
 import json
 import math
-import random
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +19,11 @@ from elmo_bench.encoders.options import BiLMOptions
 from elmo_bench.encoders.weights import save_safetensors
 from elmo_bench.errors import UserError
 from elmo_bench.files import atomic_write
-from elmo_bench.pretraining.corpus import Batch, TargetVocabulary, count_words, shard_files, shuffled, windows
+from elmo_bench.pretraining.corpus import Corpus, count_words, shard_files
 from elmo_bench.pretraining.model import LanguageModel
+from elmo_bench.pretraining.stream import Stream
+from elmo_bench.pretraining.vocabulary import TargetVocabulary
+from elmo_bench.pretraining.windows import Batch, Position
 from elmo_bench.progress import console, progress
 
 
@@ -33,16 +34,19 @@ class Pretraining(pl.LightningModule):
         super().__init__()
         self.model, self.recipe, self.seed = model, recipe, seed
         self.states: list[tuple[Tensor, Tensor]] | None = None
+        self.position: Position | None = None  # of the data behind the last step
 
     def training_step(self, batch: Batch, _index: int) -> Tensor:
         torch.manual_seed(self.seed * 1_000_003 + self.global_step)  # the draws of a step depend on nothing before it
         ids, words, targets, keep = (
             torch.as_tensor(array, device=self.device) for array in (batch.ids, batch.words, batch.targets, batch.keep)
         )
+        keep = keep[0]  # the directions share their sentences
         steps, rows = keep.shape
         states = self.states or zero_states(self.model.bilm.options, rows, keep)
         top, states = self.model.features(ids, words, states, [rows] * steps, keep)
         self.states = [(h.detach(), c.detach()) for h, c in states]
+        self.position = batch.position
         forward, backward = self.model.loss(top, targets)
         self.log_dict({"forward": forward.detach(), "backward": backward.detach()}, logger=True)
         return (forward + backward) / 2
@@ -64,7 +68,7 @@ class Pretraining(pl.LightningModule):
         }
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["states"] = self.states
+        checkpoint["states"], checkpoint["position"] = self.states, self.position
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.states = checkpoint["states"]
@@ -74,18 +78,13 @@ class Pretraining(pl.LightningModule):
 
 
 class Windows(IterableDataset):
-    """Endless passes over the shards, cut into windows; the first `skip` windows of the stream are passed over."""
+    """The stream, as the DataLoader wants it."""
 
-    def __init__(
-        self, shards: list[Path], vocabulary: TargetVocabulary, *, rows: int, steps: int, seed: int, skip: int
-    ):
-        self.shards, self.vocabulary = shards, vocabulary
-        self.rows, self.steps, self.seed, self.skip = rows, steps, seed, skip
+    def __init__(self, stream: Stream):
+        self.stream = stream
 
     def __iter__(self):
-        rng = random.Random(self.seed)
-        stream = (sentence for _ in iter(int, 1) for sentence in shuffled(self.shards, rng))
-        return islice(windows(stream, self.vocabulary, rows=self.rows, steps=self.steps), self.skip, None)
+        return iter(self.stream)
 
 
 class Meter(Callback):
@@ -117,19 +116,28 @@ def pretrain(config: DictConfig) -> Path:
         raise UserError("accelerator=gpu: no CUDA device here; use accelerator=cpu")
     torch.set_num_threads(config.threads or torch.get_num_threads())
     out, recipe = Path(config.out), config.recipe
-    shards = shard_files(config.corpus)
+    corpus = Corpus(tuple(shard_files(config.corpus)))
     try:
         options = BiLMOptions.from_json(config.shape)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"shape: {error}; see pretraining/conf/shape") from None
     last = out / "last.ckpt"
-    done = read_checkpoint(last)["global_step"] if last.exists() else 0
-    vocabulary = _vocabulary(shards, recipe.vocabulary, out / "vocabulary.txt")
+    checkpoint = read_checkpoint(last) if last.exists() else {}
+    done = checkpoint.get("global_step", 0)
+    vocabulary = _vocabulary(corpus, recipe.vocabulary, out / "vocabulary.txt")
     torch.manual_seed(config.seed)
     model = LanguageModel(options, words=len(vocabulary), samples=recipe.samples, dropout=recipe.dropout)
     if done:
         console.print(f"going on from {last} at step {done}", highlight=False)
-    data = Windows(shards, vocabulary, rows=recipe.rows, steps=recipe.window, seed=config.seed, skip=done)
+    stream = Stream(
+        corpus,
+        vocabulary,
+        rows=recipe.rows,
+        steps=recipe.window,
+        seed=config.seed,
+        shared=True,
+        position=checkpoint.get("position"),
+    )
     trainer = pl.Trainer(
         max_steps=recipe.steps,
         accelerator=config.accelerator,
@@ -151,7 +159,9 @@ def pretrain(config: DictConfig) -> Path:
         enable_model_summary=False,
     )
     module = Pretraining(model, recipe, config.seed)
-    trainer.fit(module, DataLoader(data, batch_size=None), ckpt_path=last if done else None, weights_only=True)
+    trainer.fit(
+        module, DataLoader(Windows(stream), batch_size=None), ckpt_path=last if done else None, weights_only=True
+    )
     steps = trainer.global_step
     save_weights(model, out, about={"steps": steps, "tokens": steps * recipe.rows * recipe.window})
     return out
@@ -168,12 +178,11 @@ def save_weights(model: LanguageModel, out: Path, *, about: dict[str, Any]) -> N
         )
 
 
-def _vocabulary(shards: list[Path], size: int, path: Path) -> TargetVocabulary:
-    """The vocabulary in `path`, or a new one counted from the shards and written there (`word<TAB>count` a line)."""
+def _vocabulary(corpus: Corpus, size: int, path: Path) -> TargetVocabulary:
+    """The vocabulary in `path`, or a new one counted from the corpus and written there."""
     if path.exists():
-        return TargetVocabulary(tuple(line.split("\t")[0] for line in path.read_text(encoding="utf-8").splitlines()))
-    counts = count_words(shards)
-    vocabulary = TargetVocabulary.of(counts, size)
-    with atomic_write(path, "w") as handle:
-        handle.writelines(f"{word}\t{counts[word]}\n" for word in vocabulary.words)
+        return TargetVocabulary.read(path)
+    counts = count_words(corpus)
+    vocabulary = TargetVocabulary.of(counts.words, size, sentences=counts.sentences)
+    vocabulary.write(path)
     return vocabulary

@@ -12,10 +12,11 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
 from elmo_bench.__main__ import main
-from elmo_bench.encoders import beside
+from elmo_bench.encoders import beside, pretrained
 from elmo_bench.encoders.elmo import ElmoEncoder
 from elmo_bench.errors import UserError
 from elmo_bench.pretraining import alone, perplexity
+from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.load import load_language_model
 from tests.runs import GOLDEN
 
@@ -82,7 +83,7 @@ def test_figures_are_those_of_the_definition(folder, text, capsys, monkeypatch, 
 
 def test_blocks_stretches_and_pieces_of_long_sentences_change_nothing(folder, text, monkeypatch):
     model, vocabulary = load_language_model(str(folder))
-    whole = perplexity.perplexity(model, vocabulary, [text[0]])
+    whole = perplexity.perplexity(model, vocabulary, Corpus((text[0],)))
     for module, name, value in (
         (perplexity, "ROWS", 3),
         (perplexity, "COLUMNS", 70),
@@ -90,7 +91,17 @@ def test_blocks_stretches_and_pieces_of_long_sentences_change_nothing(folder, te
         (alone, "STRETCH", 11),
     ):
         monkeypatch.setattr(module, name, value)
-    assert vars(perplexity.perplexity(model, vocabulary, [text[0]])) == pytest.approx(vars(whole), rel=1e-5)
+    assert vars(perplexity.perplexity(model, vocabulary, Corpus((text[0],)))) == pytest.approx(vars(whole), rel=1e-5)
+
+
+def test_a_line_that_is_no_sentence_is_counted_and_said(folder, text, tmp_path, capsys):
+    lines = [" ".join(sentence) for sentence in text[1]]
+    (tmp_path / "long.txt").write_text("\n".join([*lines, "the " * 250_000]) + "\n", encoding="utf-8")
+    assert main(["evaluate", f"weights={folder}", f"corpus={tmp_path / 'long.txt'}", "format=json", "threads=1"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert (found["skipped"], found["sentences"], found["targets"]) == (1, 40, sum(map(len, text[1])) + 40)
+    assert "1 line(s) of more than 20,000 characters skipped" in said.err
 
 
 def test_text_for_people(folder, text, capsys):
@@ -116,6 +127,21 @@ def test_softmax_and_vocabulary_are_found_beside_the_weights(tmp_path, name, voc
     assert beside.softmax_beside(tmp_path / name) == (tmp_path / softmax, tmp_path / vocabulary)
 
 
+def test_mini_has_its_softmax_beside_it_or_says_that_it_is_not_shipped(tmp_path, text, monkeypatch, capsys):
+    shutil.copytree(pretrained.MINI, tmp_path / "mini", ignore=shutil.ignore_patterns("*softmax*", "*vocabulary*"))
+    monkeypatch.setattr(pretrained, "MINI", tmp_path / "mini")
+    arguments = ["evaluate", "weights=mini", f"corpus={text[0]}", "format=json", "threads=1"]
+    assert main(arguments) == 2
+    assert "weights=mini: the softmax of these weights is not shipped" in capsys.readouterr().err
+    width = pretrained.load_bilm("mini")[0].options.projection_dim
+    softmax = {"weight": torch.zeros(len(WORDS), width).half(), "bias": torch.zeros(len(WORDS)).half()}
+    save_file(softmax, tmp_path / "mini" / "elmo-mini-softmax.safetensors")
+    with lzma.open(tmp_path / "mini" / "elmo-mini-vocabulary.txt.xz", "wt", encoding="utf-8") as file:
+        file.writelines(f"{word}\t1\n" for word in WORDS)
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["average"] == pytest.approx(len(WORDS))  # it knows nothing
+
+
 @pytest.mark.parametrize("weights", [str(GOLDEN), "original"])
 def test_weights_without_a_softmax_are_refused_in_one_line(weights, text, capsys):
     assert main(["evaluate", f"weights={weights}", f"corpus={text[0]}"]) == 2
@@ -130,10 +156,10 @@ def test_what_does_not_fit_is_said(folder, text, tmp_path):
     with pytest.raises(UserError, match=rf"ask for weight \(9, {PROJECTION}\) and bias \(9,\)"):
         load_language_model(str(folder))
     (folder / "vocabulary.txt").write_text("the\t1\n", encoding="utf-8")
-    with pytest.raises(UserError, match="does not begin with the lines <S> </S> <UNK>"):
+    with pytest.raises(UserError, match=":1: expected <S>; the markers stand first"):
         load_language_model(str(folder))
     (folder / "softmax.safetensors").write_bytes(b"junk")
-    (folder / "vocabulary.txt").write_text("<S>\n</S>\n<UNK>\n", encoding="utf-8")
+    (folder / "vocabulary.txt").write_text("<S>\t0\n</S>\t0\n<UNK>\t0\n", encoding="utf-8")
     with pytest.raises(UserError, match="not a readable safetensors file"):
         load_language_model(str(folder))
 

@@ -1,0 +1,171 @@
+"""Reading text to train on: all kinds of files, tokenisers, and lines that no sentence has."""
+
+import gzip
+import lzma
+import subprocess
+import sys
+import tracemalloc
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from elmo_bench.errors import UserError
+from elmo_bench.files import read_lines
+from elmo_bench.pretraining.corpus import LONGEST, Corpus, Skipped, count_words, sentences, shard_files
+from elmo_bench.text.tokenisers import TOKENISERS, tokeniser
+
+LINES = [f"sentence {number} has {'very ' * (number % 5)}many words ." for number in range(3000)]
+TEXT = "".join(f"{line}\n" for line in LINES).encode()
+PACK = {"": bytes, ".txt": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+PACKED = [".gz", ".xz", ".zst"]
+
+
+def write(folder, name, data) -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_every_kind_of_file(tmp_path, ending):
+    path = write(tmp_path, f"text{ending}", PACK[ending](TEXT))
+    assert list(Corpus((path,)).lines(path)) == LINES
+    assert list(sentences(path)) == [line.split() for line in LINES]
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_packed_files_put_together(tmp_path, ending):
+    half = len(TEXT) // 2
+    path = write(tmp_path, f"text{ending}", PACK[ending](TEXT[:half]) + PACK[ending](TEXT[half:]) + PACK[ending](b""))
+    assert list(Corpus((path,)).lines(path)) == LINES
+
+
+@pytest.mark.parametrize("ending", PACKED)
+@pytest.mark.parametrize("part", [0.3, 0.999])
+def test_a_cut_file_is_one_line_with_its_place(tmp_path, ending, part):
+    data = PACK[ending](TEXT)
+    path = write(tmp_path, f"text{ending}", data[: int(part * len(data))])
+    with pytest.raises(UserError, match=r"text\.\w+: damaged or cut off after line \d+ \(.+\)"):
+        count_words(Corpus((path,)))
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_a_file_of_another_kind(tmp_path, ending):
+    path = write(tmp_path, f"text{ending}", TEXT)
+    with pytest.raises(UserError, match="damaged or cut off after line 0"):
+        count_words(Corpus((path,)))
+
+
+@pytest.mark.parametrize("ending", [".xz", ".zst"])
+def test_an_empty_file_that_should_be_packed(tmp_path, ending):
+    with pytest.raises(UserError, match="damaged or cut off after line 0"):
+        count_words(Corpus((write(tmp_path, f"text{ending}", b""),)))
+
+
+def test_zst_with_a_wide_window(tmp_path):
+    """As `zstd --long=31` writes it."""
+    parameters = zstandard.ZstdCompressionParameters(window_log=31, enable_ldm=True)
+    path = write(tmp_path, "text.zst", b"")
+    with path.open("wb") as file, zstandard.ZstdCompressor(compression_params=parameters).stream_writer(file) as packer:
+        packer.write(TEXT)
+    assert list(Corpus((path,)).lines(path)) == LINES
+
+
+def test_crlf_bom_empty_lines_and_no_last_line_end(tmp_path):
+    path = write(tmp_path, "text", b"\xef\xbb\xbfa b\r\n\r\n \t\nc\r\n\nd  e")
+    assert list(sentences(path)) == [["a", "b"], ["c"], ["d", "e"]]
+
+
+def test_not_utf8(tmp_path):
+    path = write(tmp_path, "text.txt", "good\ncafé\n".encode("latin-1"))
+    with pytest.raises(UserError, match=r"text\.txt:2: not UTF-8 text \(.* at byte 3\)"):
+        count_words(Corpus((path,)))
+
+
+def test_no_file_and_no_sentence(tmp_path):
+    with pytest.raises(UserError, match="no file matches"):
+        shard_files(str(tmp_path / "*.txt"))
+    with pytest.raises(UserError, match=r"gone\.txt: no such file"):
+        count_words(Corpus((tmp_path / "gone.txt",)))
+    files = tuple(write(tmp_path, f"{number}.txt", b"\n  \n") for number in range(5))
+    with pytest.raises(UserError, match=r"2\.txt, …: no sentence in the whole corpus"):
+        count_words(Corpus(files))
+
+
+@pytest.mark.parametrize("ending", PACK)
+@pytest.mark.parametrize("letter", ["x", "ü", "😀"])
+def test_a_line_of_a_megabyte_is_skipped_and_counted(tmp_path, ending, letter, capsys):
+    edge = letter * LONGEST
+    text = f"a b\n{edge}\n{letter * 2**20}\nc\n{edge}{letter}\r\n{edge}\r\n{letter * 2**20}"
+    path = write(tmp_path, f"text{ending}", PACK[ending](text.encode()))
+    skipped = Skipped()
+    assert list(Corpus((path,)).lines(path, skipped)) == ["a b", edge, "c", edge]
+    assert (skipped.lines, skipped.first) == (3, f"{path}:3")
+    counts = count_words(Corpus((path,)))
+    assert (counts.sentences, counts.skipped) == (4, skipped)
+    said = capsys.readouterr().err.replace("\n", "")
+    assert "3 line(s) of more than 20,000 characters skipped" in said
+    assert f"{path.name}:3" in said
+
+
+def test_a_long_line_of_anything_is_skipped(tmp_path):
+    """What is not read is not held against UTF-8."""
+    path = write(tmp_path, "text", b"\xff" * 2**20 + b"\na\n")
+    assert list(sentences(path)) == [["a"]]
+
+
+@pytest.mark.parametrize("ending", [".txt", ".xz"])
+def test_a_huge_line_is_never_in_memory(tmp_path, ending):
+    path = tmp_path / f"text{ending}"
+    if ending == ".xz":
+        path.write_bytes(lzma.compress(b"x" * 2**26, preset=0))
+    else:
+        with path.open("wb") as file:
+            file.truncate(2**28)
+    tracemalloc.start()
+    try:
+        assert list(Corpus((path,)).lines(path)) == []
+        assert tracemalloc.get_traced_memory()[1] < 2**21
+    finally:
+        tracemalloc.stop()
+
+
+def test_lines_are_whole_where_nobody_limits_them(tmp_path):
+    path = write(tmp_path, "text", b"x" * 2**20 + b"\n")
+    assert [(number, len(line)) for number, line in read_lines(path)] == [(1, 2**20)]
+
+
+def test_counts(tmp_path):
+    files = tuple(write(tmp_path, f"{n}.txt", b"a b a\n\nc\n") for n in range(3))
+    counts = count_words(Corpus(files))
+    assert counts.words == Counter(a=6, b=3, c=3)
+    assert (counts.sentences, counts.skipped.lines) == (6, 0)
+
+
+def test_raw_text_through_treebank(tmp_path):
+    """Tokens by the rules of Marcus et al. (1993); the second sentence is of the tokeniser's own documentation."""
+    text = "He said: \"It isn't John's (U.S.) car, is it?\"\nGood muffins cost $3.88 in New York.\n"
+    path = write(tmp_path, "raw.txt", text.encode())
+    found = [" ".join(sentence) for sentence in Corpus((path,), tokenizer="treebank").sentences(path)]
+    assert found == [
+        "He said : `` It is n't John 's ( U.S. ) car , is it ? ''",
+        "Good muffins cost $ 3.88 in New York .",
+    ]
+
+
+def test_an_unknown_tokeniser(tmp_path):
+    with pytest.raises(UserError, match="tokenizer=moses: unknown; choose spaces or treebank"):
+        count_words(Corpus((write(tmp_path, "text", b"a\n"),), tokenizer="moses"))
+
+
+@pytest.mark.parametrize("name", TOKENISERS)
+def test_a_blank_line_has_no_token_and_no_token_has_white_space(name):
+    assert tokeniser(name)(" \t\u3000") == []
+    assert not [token for token in tokeniser(name)("a\u00a0b\u2028c d\te.") if not token or token.split() != [token]]
+
+
+def test_nltk_waits_until_it_is_asked_for():
+    code = "import elmo_bench.pretraining.stream, sys; print('nltk' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"

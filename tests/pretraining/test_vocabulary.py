@@ -1,0 +1,73 @@
+"""The target vocabulary and its file."""
+
+from collections import Counter
+
+import pytest
+
+from elmo_bench.errors import UserError
+from elmo_bench.pretraining.vocabulary import TargetVocabulary
+
+GOOD = "<S>\t4\n</S>\t4\n<UNK>\t2\nthe\t7\na\t3\n"
+
+
+def test_frequent_words_behind_the_markers():
+    vocabulary = TargetVocabulary.of(Counter(b=2, c=5, a=2, d=1, e=1), 3, sentences=4)
+    assert vocabulary.words == ("<S>", "</S>", "<UNK>", "c", "a", "b")
+    assert vocabulary.counts == (4, 4, 2, 5, 2, 2)
+    assert (vocabulary.sentences, vocabulary.tokens, len(vocabulary)) == (4, 11, 6)
+
+
+def test_words_outside_the_vocabulary_are_unknown_targets():
+    vocabulary = TargetVocabulary.of(Counter(a=2, b=1), 1)
+    assert vocabulary.words == ("<S>", "</S>", "<UNK>", "a")
+    assert vocabulary.ids(["a", "b", "</S>"]) == [3, 2, 1]
+
+
+def test_markers_in_the_text_count_as_unknown_and_take_no_word_s_place():
+    vocabulary = TargetVocabulary.of(Counter({"<UNK>": 9, "</S>": 8, "a": 3, "b": 2, "c": 1}), 2, sentences=5)
+    assert vocabulary.words == ("<S>", "</S>", "<UNK>", "a", "b")
+    assert vocabulary.counts == (5, 5, 18, 3, 2)
+    assert vocabulary.tokens == 23
+
+
+def test_the_file_says_everything(tmp_path):
+    vocabulary = TargetVocabulary.of(Counter({"é": 2, "\u2028x": 3, "#": 1}), 9, sentences=4)
+    vocabulary.write(tmp_path / "vocabulary.txt")
+    assert TargetVocabulary.read(tmp_path / "vocabulary.txt") == vocabulary
+    (tmp_path / "good.txt").write_text(GOOD)
+    found = TargetVocabulary.read(tmp_path / "good.txt")
+    assert (found.words[3:], found.sentences, found.tokens) == (("the", "a"), 4, 12)
+    assert found.ids(["a", "an"]) == [4, 2]
+
+
+def test_a_vocabulary_without_counts_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match="shorter"):
+        TargetVocabulary(("<S>", "</S>", "<UNK>")).write(tmp_path / "vocabulary.txt")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (GOOD.replace("the\t7", "the 7"), r":4: expected word<TAB>count"),
+        (GOOD.replace("the\t7", "the\tx"), r":4: expected word<TAB>count"),
+        (GOOD.replace("the\t7", "\t7"), r":4: expected word<TAB>count"),
+        (GOOD.replace("the\t7", "the\t-7"), r":4: expected word<TAB>count"),
+        (GOOD.replace("the\t7", "a\t7"), r":5: 'a' stands here for the second time"),
+        (GOOD.replace("<UNK>\t2\n", ""), r":3: expected <UNK>; the markers stand first"),
+        (GOOD.replace("<S>", "!"), r":1: expected <S>"),
+        (GOOD[: GOOD.index("<UNK>")], r": ends before its 3 markers"),
+        ("", r": ends before its 3 markers"),
+        (GOOD[:-1], r":5: the last line has no end"),
+        (GOOD[:-3], r":5: expected word<TAB>count"),
+    ],
+)
+def test_a_damaged_file(tmp_path, text, says):
+    (tmp_path / "vocabulary.txt").write_text(text)
+    with pytest.raises(UserError, match=f"vocabulary.txt{says}"):
+        TargetVocabulary.read(tmp_path / "vocabulary.txt")
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(UserError, match="no such file"):
+        TargetVocabulary.read(tmp_path / "vocabulary.txt")
