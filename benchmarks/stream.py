@@ -4,8 +4,8 @@
     python benchmarks/stream.py 'wikipedia/train-*.txt.xz' --separate --rows 128 --steps 20
 
 Batches are built and thrown away, in one process and one thread: what is left of a core while a model trains. The
-shuffle buffer is filled before the clock starts. Figures are medians of the rounds, with their range, by the clock and
-by the processor's time, which other programs on the machine disturb less. Tokens are the cells of one direction.
+shuffle buffer is filled before the clock starts. Rates are medians of the rounds, with their range, by the clock and by
+the processor's time, which other programs on the machine disturb less. Tokens are the cells of one direction.
 """
 
 import argparse
@@ -57,9 +57,12 @@ def main() -> None:
 
     far = batch.position
     far["readers"] = [place | {"drawn": vocabulary.sentences - 1} for place in far["readers"]]
-    started = time.perf_counter()
+    clock, processor = time.perf_counter(), time.process_time()
     next(iter(Stream(corpus, vocabulary, position=far, **settings)))
-    print(f"going on from the end of a pass: {time.perf_counter() - started:.1f} s")
+    print(
+        f"going on from the end of a pass: clock {time.perf_counter() - clock:.1f} s, "
+        f"processor {time.process_time() - processor:.1f} s"
+    )
     print(
         f"memory at most: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:,.0f} MB, the word counts included"
     )

@@ -23,6 +23,10 @@ COMMANDS = {
         "elmo_bench.commands.evaluate",
         "perplexity of a biLM on held-out text:  evaluate weights=my-elmo corpus=heldout.txt",
     ),
+    "export": (
+        "elmo_bench.commands.export",
+        "a biLM in the published layout, as AllenNLP loads it:  export mini folder",
+    ),
     "pretrain-static": ("elmo_bench.commands.pretrain_static", "train GloVe vectors on your own text"),
 }
 

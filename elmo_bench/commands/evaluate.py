@@ -1,18 +1,44 @@
-"""`python -m elmo_bench evaluate weights=my-elmo corpus=heldout.txt.xz`: held-out perplexity of a biLM."""
+"""`python -m elmo_bench evaluate weights=mini corpus=heldout.txt.xz`: held-out perplexity of a biLM.
 
+Options stand in elmo_bench/pretraining/conf/evaluate.yaml.
+"""
+
+import dataclasses
 import json
-from pathlib import Path
+from typing import Any
 
 from elmo_bench.config import compose
+from elmo_bench.errors import UserError
 from elmo_bench.pretraining import CONF
+
+TEXT = """\
+{weights} on {corpus}: {sentences:,} sentences, {targets:,} targets in each direction, softmax of {words:,} words
+            all targets   without <UNK>
+forward   {forward:13.2f}   {forward_without_unknown:13.2f}
+backward  {backward:13.2f}   {backward_without_unknown:13.2f}
+average   {average:13.2f}   {average_without_unknown:13.2f}
+<UNK> is {unknown_percent:.2f} % of the targets"""
 
 
 def main(arguments: list[str]) -> int:
-    """Compose elmo_bench/pretraining/conf/evaluate.yaml with key=value options and print the figures as JSON."""
+    """Compose the options, measure, and print a block of text or a line of JSON. Raises UserError."""
     config = compose("evaluate", arguments, folder=CONF)
-    from elmo_bench.pretraining.perplexity import load_language_model, perplexity
+    if config.format not in ("text", "json"):
+        raise UserError(f"format={config.format}: choose text or json")
+    import torch
 
-    model, vocabulary = load_language_model(Path(config.weights))
-    figures = perplexity(model, vocabulary, Path(config.corpus))
-    print(json.dumps({name: round(value, 2) for name, value in figures.items()}))
+    from elmo_bench.pretraining.corpus import Corpus, shard_files
+    from elmo_bench.pretraining.load import load_language_model
+    from elmo_bench.pretraining.perplexity import perplexity
+
+    if config.device not in ("cpu", "cuda"):
+        raise UserError(f"device={config.device}: choose cpu or cuda")
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise UserError("device=cuda: no CUDA device here; use device=cpu")
+    torch.set_num_threads(config.threads or torch.get_num_threads())
+    corpus = Corpus(tuple(shard_files(config.corpus)), tokenizer=config.tokenizer)
+    model, vocabulary = load_language_model(str(config.weights))
+    found: dict[str, Any] = dataclasses.asdict(perplexity(model, vocabulary, corpus, device=config.device))
+    said = {"weights": config.weights, "corpus": ", ".join(map(str, corpus.files)), **found}
+    print(json.dumps(said) if config.format == "json" else TEXT.format_map(said))
     return 0

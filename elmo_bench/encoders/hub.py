@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,18 @@ def is_repository(name: str) -> bool:
     return re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w./-]+)?", name) is not None
 
 
-def repository(name: str, *, revision: str | None = None, local_files_only: bool = False, **keywords: Any) -> Path:
-    """The folder with options and weights of `user/repo` or `user/repo@revision` (a branch, tag or commit).
+def repository(
+    name: str,
+    *,
+    also: Sequence[str] = (),
+    revision: str | None = None,
+    local_files_only: bool = False,
+    **keywords: Any,
+) -> Path:
+    """The folder with options and weights, and what matches `also`, of `user/repo` or `user/repo@revision`.
 
-    `$HF_ENDPOINT` and the other variables of huggingface_hub hold; `keywords` are those of its `snapshot_download`.
-    Raises UserError where the files cannot be had.
+    A revision is a branch, tag or commit. `$HF_ENDPOINT` and the other variables of huggingface_hub hold; `keywords`
+    are those of its `snapshot_download`. Raises UserError where the files cannot be had.
     """
     # Imported here: most runs need no Hub.
     from huggingface_hub import errors, snapshot_download
@@ -32,7 +40,7 @@ def repository(name: str, *, revision: str | None = None, local_files_only: bool
                 repo,
                 revision=revision or tag or None,
                 local_files_only=local_files_only or offline(),
-                allow_patterns=list(FILES),
+                allow_patterns=[*FILES, *also],
                 ignore_patterns=["*/*"],
                 endpoint=os.environ.get("HF_ENDPOINT") or None,
                 **keywords,

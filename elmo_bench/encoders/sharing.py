@@ -3,50 +3,26 @@
 from pathlib import Path
 from typing import Any, Self
 
-from huggingface_hub import ModelCard, ModelCardData, ModelHubMixin
+from huggingface_hub import ModelCard, ModelHubMixin
 from huggingface_hub.errors import HfHubHTTPError, HTTPError
 
 from elmo_bench.downloads import offline
+from elmo_bench.encoders.beside import SOFTMAX, check_free, softmax_beside, vocabulary_name
 from elmo_bench.encoders.bilm import BiLM
 from elmo_bench.encoders.hub import is_repository, repository
-from elmo_bench.encoders.pretrained import OPTIONS, WEIGHTS, checksum_of
+from elmo_bench.encoders.model_card import ABOUT, PAPER, TEMPLATE, model_card
+from elmo_bench.encoders.pretrained import checksum_of
+from elmo_bench.encoders.together import write_together
 from elmo_bench.encoders.weights import as_safetensors
 from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write
-
-CARD = """---
-{{ card_data }}
----
-
-# {{ repo_id | default("A biLM (ELMo)", true) }}
-
-A frozen biLM as [Peters et al. 2018](https://aclanthology.org/N18-1202/) describe it. Tokenised sentences in, layers
-`[{{ layers }}, T, {{ dim }}]` out for each: the character vectors, then one layer for each pair of LSTMs.
-
-| | |
-|---|---|
-| character CNN | {{ filters }} filters of widths {{ widths }}, {{ activation }}, highway layers: {{ highways }} |
-| LSTMs | {{ lstms }} in each direction, {{ lstm_dim }} cells projected to {{ projection_dim }} |
-| parameters | {{ parameters }} |
-| checksum | `{{ checksum }}` |
-{{ description | default("", true) }}
-```python
-from elmo_bench import ElmoEncoder
-
-encoder = ElmoEncoder.from_pretrained("{{ repo_id | default("user/repo", true) }}")
-[layers] = encoder.encode([["A", "sentence", "."]])
-```
-
-`options.json` has the shape in the published schema, `weights.safetensors` the arrays under their published names.
-"""
 
 
 class Shareable(
     ModelHubMixin,
-    library_name="elmo-bench",
-    tags=["elmo", "bilm", "feature-extraction"],
-    paper_url="https://aclanthology.org/N18-1202/",
-    model_card_template=CARD,
+    library_name=ABOUT["library_name"],
+    tags=ABOUT["tags"],
+    paper_url=PAPER,
+    model_card_template=TEMPLATE,
 ):
     """`from_pretrained`, `save_pretrained` and `push_to_hub` of an encoder that was read from two `files`."""
 
@@ -99,21 +75,21 @@ class Shareable(
             raise UserError(f"{save_directory}: cannot be written ({error.strerror or error})") from None
 
     def _save_pretrained(self, save_directory: Path) -> None:
-        """`options.json` and `weights.safetensors`, with the same numbers; raises UserError if others lie there."""
-        options, weights = save_directory / "options.json", save_directory / "weights.safetensors"
-        if others := {path for pattern in OPTIONS + WEIGHTS for path in save_directory.glob(pattern)} - {
-            options,
-            weights,
-        }:
-            raise UserError(f"{save_directory}: holds {min(others).name} already; save to a folder without weights")
+        """`options.json` and `weights.safetensors`, with the same numbers, and the softmax where one is beside them.
+
+        Raises UserError if others lie there.
+        """
+        options, weights = self.files
+        contents: dict[str, Path | bytes] = {"options.json": options, "weights.safetensors": weights}
+        if (beside := softmax_beside(weights)) is not None:
+            contents |= {SOFTMAX: beside[0], vocabulary_name(beside[1]): beside[1]}
+        check_free(save_directory, contents)
         if checksum_of(*self.files) != self.source:
-            raise UserError(f"{self.files[1]}: changed since this encoder was made from it; make it again")
-        contents = as_safetensors(self.files[1], {"from": self.source})
-        # Nested, so that both are on disk before either shows.
-        with atomic_write(weights) as to_weights, atomic_write(options) as to_options:
-            to_weights.write(contents)
-            to_weights.flush()
-            to_options.write(self.files[0].read_bytes())
+            raise UserError(f"{weights}: changed since this encoder was made from it; make it again")
+        contents["weights.safetensors"] = as_safetensors(weights, {"from": self.source})
+        with write_together(save_directory, contents) as handles:
+            for name, content in contents.items():
+                handles[name].write(content if isinstance(content, bytes) else content.read_bytes())
 
     def push_to_hub(self, repo_id: str, **keywords: Any) -> str:  # type: ignore[override]
         """Save to a repository on the Hub, made if need be; the address of the commit. Needs a token (`hf auth login`).
@@ -134,21 +110,11 @@ class Shareable(
         self, *, license: str = "unknown", language: str | list[str] | None = None, **more: Any
     ) -> ModelCard:
         """The card of these weights: `license` and `language` in the Hub's codes, `description` as text of your own."""
-        options = self.bilm.options
-        data = self._hub_mixin_info.model_card_data.to_dict()
-        return ModelCard.from_template(
-            ModelCardData(**data, license=license, language=language),
-            template_str=self._hub_mixin_info.model_card_template,
-            layers=1 + options.layers,
-            dim=2 * options.projection_dim,
-            filters=f"{sum(number for _, number in options.filters):,}",
-            widths=", ".join(str(width) for width, _ in options.filters),
-            activation=options.activation,
-            highways=options.highways,
-            lstms=options.layers,
-            lstm_dim=f"{options.lstm_dim:,}",
-            projection_dim=options.projection_dim,
-            parameters=f"{sum(parameter.numel() for parameter in self.bilm.parameters()):,}",
+        return model_card(
+            self.bilm.options,
             checksum=self.source,
+            license=license,
+            language=language,
+            about=self._hub_mixin_info.model_card_data.to_dict(),
             **more,
         )

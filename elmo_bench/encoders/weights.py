@@ -6,7 +6,7 @@ Names and shapes: section 2.5 of the facts sheet (bilm-tf's dump, AllenNLP's loa
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import h5py
 import numpy as np
@@ -70,9 +70,28 @@ def save_safetensors(bilm: BiLM, path: Path, *, about: dict[str, Any], dtype: to
 
     One metadata key: safetensors writes several in random order, and equal weights should be equal files.
     """
-    arrays = {name: np.ascontiguousarray(place.to(dtype).cpu().numpy()) for name, place in places(bilm)}
     with atomic_write(path) as handle:
-        handle.write(save(arrays, {"about": json.dumps(about, sort_keys=True)}))
+        write_safetensors(bilm, handle, about=about, dtype=dtype)
+
+
+def write_safetensors(bilm: BiLM, file: IO[bytes], *, about: dict[str, Any], dtype: torch.dtype) -> None:
+    """As `save_safetensors`, to an open file."""
+    file.write(save(dict(_arrays(bilm, dtype)), {"about": json.dumps(about, sort_keys=True)}))
+
+
+def write_hdf5(bilm: BiLM, file: IO[bytes], *, dtype: torch.dtype) -> None:
+    """Write the published data sets, in `dtype`, as HDF5 to an open file that can be read too."""
+    with h5py.File(file, "w") as out:
+        for name, array in _arrays(bilm, dtype):
+            out[name] = array
+
+
+def _arrays(bilm: BiLM, dtype: torch.dtype) -> Iterator[tuple[str, np.ndarray]]:
+    for name, place in places(bilm):
+        array = place.to(dtype)
+        if not bool(torch.isfinite(array).all()):
+            raise UserError(f"'{name}' has values that {str(dtype).removeprefix('torch.')} cannot hold")
+        yield name, np.ascontiguousarray(array.cpu().numpy())
 
 
 def as_safetensors(path: Path, about: dict[str, Any]) -> bytes:

@@ -1,101 +1,107 @@
 """Held-out perplexity of a biLM with its softmax: each sentence alone from zero state, over the whole vocabulary."""
 
-import math
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from itertools import chain
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
+from torch.nn import functional
 
-from elmo_bench.encoders.bilm import zero_states
-from elmo_bench.encoders.pretrained import load_bilm
+from elmo_bench.encoders.inference import frozen
+from elmo_bench.encoders.side_by_side import side_by_side
 from elmo_bench.errors import UserError
-from elmo_bench.pretraining.corpus import sentences
+from elmo_bench.pretraining.alone import Alone, pooled
+from elmo_bench.pretraining.corpus import Corpus, Skipped
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.vocabulary import MARKERS, UNKNOWN, TargetVocabulary
 from elmo_bench.progress import progress
-from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
 
-SENTENCES_AT_ONCE = 128
-
-
-def load_language_model(folder: Path) -> tuple[LanguageModel, TargetVocabulary]:
-    """The biLM of a folder with its `softmax.safetensors` and `vocabulary.txt`, as `pretrain` writes them.
-
-    Raises UserError where there is no softmax: the published files have none.
-    """
-    bilm, _ = load_bilm(str(folder))
-    for name in ("softmax.safetensors", "vocabulary.txt"):
-        if not (folder / name).is_file():
-            raise UserError(
-                f"{folder}: no {name} here, and without it a biLM has no perplexity; "
-                "give a folder that `pretrain` wrote"
-            )
-    vocabulary = TargetVocabulary.read(folder / "vocabulary.txt")
-    try:
-        softmax = {name: tensor.float() for name, tensor in load_file(folder / "softmax.safetensors").items()}
-        model = LanguageModel(bilm.options, words=len(vocabulary), samples=1, dropout=0.0)
-        model.softmax.load_state_dict(softmax)
-    except (SafetensorError, RuntimeError) as error:
-        file = folder / "softmax.safetensors"
-        raise UserError(f"{file}: does not fit the vocabulary or the options ({error})") from None
-    model.bilm = bilm
-    return model.eval(), vocabulary
+ROWS, COLUMNS = 1024, 1024  # of the logits in memory at once: 4 MiB, which stay in the cache
 
 
-@torch.no_grad()
-def perplexity(model: LanguageModel, vocabulary: TargetVocabulary, corpus: Path) -> dict[str, float]:
-    """Forward, backward and average perplexity of a held-out file; the percentage of `<UNK>` targets; without them.
+@dataclass(frozen=True)
+class Perplexity:
+    """What was measured. Targets are counted for one direction, `</S>` (forward) and `<S>` (backward) among them."""
 
-    Targets include `</S>` (forward) and `<S>` (backward). The average is exp of the mean of the two directions' losses.
-    """
-    lines = sorted(sentences(corpus), key=len)
-    totals = torch.zeros(2, 2, dtype=torch.double)  # direction x (all, known): summed loss
-    counts = torch.zeros(2, 2, dtype=torch.double)
-    pools = [lines[start : start + SENTENCES_AT_ONCE] for start in range(0, len(lines), SENTENCES_AT_ONCE)]
-    with progress("evaluate", total=len(pools)) as meter:
-        for pool in pools:
-            for direction, (losses, targets) in enumerate(_losses(model, vocabulary, pool[::-1])):
-                known = targets != MARKERS.index(UNKNOWN)
-                totals[direction] += torch.stack([losses.double().sum(), losses[known].double().sum()])
-                counts[direction] += torch.tensor([len(losses), int(known.sum())], dtype=torch.double)
-            meter.advance(sum(map(len, pool)))
-    if not lines:
-        raise UserError(f"{corpus}: no sentence in it")
-    means = totals / counts
-    return {
-        "forward": math.exp(means[0, 0]),
-        "backward": math.exp(means[1, 0]),
-        "average": math.exp(means[:, 0].mean()),
-        "unknown_percent": float(100 * (1 - counts[0, 1] / counts[0, 0])),
-        "average_without_unknown": math.exp(means[:, 1].mean()),
-        "sentences": len(lines),
-        "targets": int(counts[0, 0]),
-    }
+    forward: float
+    backward: float
+    average: float  # exp of the mean of both directions' mean losses
+    forward_without_unknown: float  # over the targets that are not <UNK>, with the same softmax
+    backward_without_unknown: float
+    average_without_unknown: float
+    unknown_percent: float  # of the targets
+    sentences: int
+    skipped: int  # lines of the files that were too long to be sentences
+    targets: int
+    words: int  # of the softmax
 
 
-def _losses(
-    model: LanguageModel, vocabulary: TargetVocabulary, pool: Sequence[list[str]]
-) -> list[tuple[Tensor, Tensor]]:
-    """(losses [N], targets [N]) of the forward and of the backward direction; the pool stands by falling length."""
-    ahead = [[SENTENCE_START, *sentence, SENTENCE_END] for sentence in pool]
-    index: dict[str, int] = {}
-    sides = []
-    for rows in (ahead, [row[::-1] for row in ahead]):
-        words = pad_sequence([torch.tensor([index.setdefault(word, len(index)) for word in row[:-1]]) for row in rows])
-        targets = pad_sequence([torch.tensor(vocabulary.ids(row[1:])) for row in rows], padding_value=-1)
-        sides.append((words, targets))
-    vectors = model.bilm.characters(torch.from_numpy(words_ids(list(index))))
-    lengths = torch.tensor([len(row) - 1 for row in ahead])
-    sizes = [int((lengths > t).sum()) for t in range(int(lengths[0]))]
-    words = torch.stack([words for words, _ in sides])
-    outputs, _ = model.bilm.contextual(vectors, words, zero_states(model.bilm.options, len(pool), vectors), sizes)
+def perplexity(
+    model: LanguageModel, vocabulary: TargetVocabulary, corpus: Corpus, *, device: str = "cpu"
+) -> Perplexity:
+    """Perplexity of held-out files, which are read twice, as streams. Raises UserError where no sentence is in them."""
+    skipped = Skipped()
+    count = sum(1 for file in corpus.files for _ in corpus.lines(file, skipped))
+    if not count:
+        raise UserError(f"{', '.join(map(str, corpus.files))}: no sentence in it")
+    alone = Alone(model.bilm, vocabulary, device=device)
+    weight, bias = (parameter.detach().float().to(device) for parameter in (model.softmax.weight, model.softmax.bias))
+    unknown = MARKERS.index(UNKNOWN)
+
+    @frozen
+    def sums(pool: Sequence[list[str]]) -> Tensor:
+        """[2, 2, 2]: direction x (all, without <UNK>) x (loss, targets)."""
+        total = torch.zeros(2, 2, 2, dtype=torch.double)
+        for top, targets in alone.tops(pool):
+            for d in (0, 1):
+                found, known = losses(top[d], targets[d], weight, bias).double(), targets[d] != unknown
+                for kind, some in enumerate((found, found[known])):
+                    total[d, kind] += torch.tensor([some.sum(), len(some)], dtype=torch.double)
+        return total
+
+    total = torch.zeros(2, 2, 2, dtype=torch.double)
+    threads = torch.get_num_threads() if torch.device(device).type == "cpu" else 1
+    with progress("evaluate", total=count) as meter:
+        if skipped.lines:
+            meter.say(str(skipped))
+        for stretch in pooled(chain.from_iterable(map(corpus.sentences, corpus.files))):
+            found = (side_by_side if threads > 1 and len(stretch) > 1 else map)(sums, stretch)
+            for pool, part in zip(stretch, found, strict=True):
+                total += part
+                meter.advance(sum(map(len, pool)), steps=len(pool))
+    return _figures(total, sentences=count, skipped=skipped.lines, words=len(vocabulary))
+
+
+def losses(x: Tensor, targets: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Cross-entropy [N] of features [N, P] against softmax weights [V, P] and bias [V]; float32, logits in blocks."""
     found = []
-    for top, (_, targets) in zip(outputs[-1], sides, strict=True):
-        inside = targets >= 0
-        pieces = zip(top[inside].split(1024), targets[inside].split(1024), strict=True)
-        found.append((torch.cat([model.softmax.full(x, y) for x, y in pieces]), targets[inside]))
-    return found
+    for some, wanted in zip(x.split(ROWS), targets.split(ROWS), strict=True):
+        blocks = zip(weight.split(COLUMNS), bias.split(COLUMNS), strict=True)
+        total = torch.stack([torch.logsumexp(functional.linear(some, *block), dim=1) for block in blocks])
+        found.append(torch.logsumexp(total, dim=0) - (some * weight[wanted]).sum(dim=1) - bias[wanted])
+    return torch.cat(found)
+
+
+def _figures(total: Tensor, *, sentences: int, skipped: int, words: int) -> Perplexity:
+    means = total[:, :, 0] / total[:, :, 1]  # direction x (all, without <UNK>)
+    (forward, forward_known), (backward, backward_known) = _exp(means)
+    average, average_known = _exp(means.mean(dim=0)[None])[0]
+    targets, known = total[0, :, 1].tolist()
+    return Perplexity(
+        forward=forward,
+        backward=backward,
+        average=average,
+        forward_without_unknown=forward_known,
+        backward_without_unknown=backward_known,
+        average_without_unknown=average_known,
+        unknown_percent=100 * (1 - known / targets),
+        sentences=sentences,
+        skipped=skipped,
+        targets=int(targets),
+        words=words,
+    )
+
+
+def _exp(means: Tensor) -> list[list[float]]:
+    return means.exp().tolist()

@@ -11,6 +11,7 @@ import torch
 from huggingface_hub import ModelCard, constants
 from safetensors.numpy import load_file
 
+from elmo_bench.encoders.beside import locate_with_softmax
 from elmo_bench.encoders.elmo import ElmoEncoder
 from elmo_bench.encoders.pretrained import MINI
 from elmo_bench.errors import UserError
@@ -160,6 +161,21 @@ def test_pushed_and_pulled_it_is_the_same(golden, hub, monkeypatch):
     with pytest.raises(UserError, match=r"^me/elmo: nothing is uploaded while \$ELMO_BENCH_OFFLINE"):
         golden.push_to_hub("me/elmo")
     assert hub.asked == []
+
+
+@pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub 2.4 of its own client
+def test_a_softmax_goes_to_the_hub_and_comes_back_where_it_is_asked_for(hub, tmp_path):
+    folder = shutil.copytree(GOLDEN, tmp_path / "trained")
+    beside = {"softmax.safetensors": b"softmax", "vocabulary.txt.xz": b"words"}
+    for name, content in beside.items():
+        (folder / name).write_bytes(content)
+    ElmoEncoder(weights=str(folder)).push_to_hub("me/trained")
+    assert beside.items() <= hub.repositories["me/trained"].items()
+    hub.asked.clear()
+    ElmoEncoder(weights="me/trained")
+    assert not [asked for asked in hub.asked if "softmax" in asked]
+    _, _, softmax, vocabulary = locate_with_softmax("me/trained")
+    assert (softmax.read_bytes(), vocabulary.read_bytes()) == (b"softmax", b"words")
 
 
 def test_what_the_hub_refuses_is_one_line(golden, hub, monkeypatch):

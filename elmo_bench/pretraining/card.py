@@ -1,0 +1,114 @@
+"""The card (README.md) of trained weights: what they are, what they read, how, where, and how to make them again."""
+
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elmo_bench.encoders.model_card import ABOUT, model_card
+
+FILES = """\
+| file | |
+|---|---|
+| `options.json` | the shape, in the published schema |
+| `weights.safetensors` | the arrays under their published names |
+| `softmax.safetensors` | the output layer of the language model: for perplexity and further training |
+| `vocabulary.txt` | its words, `word<TAB>count` a line |"""
+
+
+def card(about: Mapping[str, Any]) -> str:
+    """The card as Markdown, behind YAML for the Hugging Face Hub. Of these keys only the first two must be there:
+
+    options: BiLMOptions
+    checksum: of the weights, as `pretrained.checksum_of` gives it
+    title: a name
+    licence: of the text, a code of the Hub (`cc-by-sa-3.0`) or words of your own; "not stated" where there is none
+    language: a code of the Hub, or a list of them
+    files: the files of text, a list of paths, of which the card has the names
+    tokens, sentences, skipped: of the text, skipped in lines
+    words: of the softmax
+    recipe: mapping of settings
+    steps, tokens_read: read in one direction
+    hours, hardware, threads, torch: of the run (see `hardware`)
+    perplexity: mapping or list of mappings with the fields of `perplexity.Perplexity`, and `corpus`, a name
+    command: that makes them again
+    """
+    licence = str(about.get("licence") or "not stated")
+    code = "unknown" if licence == "not stated" else licence if licence.islower() and " " not in licence else "other"
+    named = {"license_name": licence} if code == "other" else {}
+    command = about.get("command")
+    return "{}\n".format(
+        model_card(
+            about["options"],
+            checksum=about["checksum"],
+            license=code,
+            language=about.get("language"),
+            about={**ABOUT, **named},
+            rows={name: text for name, text in _rows(about, licence).items() if text},
+            description=f"To make them again:\n\n    {command}" if command else "",
+            files=FILES,
+            title=str(about.get("title") or ""),
+        )
+    )
+
+
+def hardware(device: str = "cpu") -> str:
+    """The model name of the processor, or of the GPU; the bare architecture where the system does not tell."""
+    if torch.device(device).type == "cuda":
+        return torch.cuda.get_device_name(device)
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return (models and models[0]) or platform.processor() or platform.machine()
+
+
+def _rows(about: Mapping[str, Any], licence: str) -> dict[str, str]:
+    """The rows of the table; empty where nothing is known."""
+    files = [Path(file).name for file in about.get("files", ())]
+    text = [_some(files)] + [_count(about, key, unit) for key, unit in _TEXT.items()]
+    read = [_count(about, "steps", "steps"), _count(about, "tokens_read", "tokens in each direction")]
+    if about.get("tokens") and about.get("tokens_read"):
+        read.append(f"{about['tokens_read'] / about['tokens']:.2f} passes over the text")
+    hours = f"{about['hours']:.2f} hours" if "hours" in about else ""
+    cost = [hours, about.get("hardware", ""), _count(about, "threads", "threads")]
+    measured = about.get("perplexity") or []
+    return {
+        "text": _joined(text),
+        "licence of the text": licence,
+        "softmax": _count(about, "words", "words"),
+        "recipe": ", ".join(f"{name} {value}" for name, value in about.get("recipe", {}).items()),
+        "read": _joined(read),
+        "cost": _joined([*cost, f"torch {about['torch']}" if "torch" in about else ""]),
+        **{
+            f"perplexity, {each.get('corpus', 'held-out text')}": _perplexity(each)
+            for each in ([measured] if isinstance(measured, Mapping) else measured)
+        },
+    }
+
+
+_TEXT = {"tokens": "tokens", "sentences": "sentences", "skipped": "lines skipped"}
+
+
+def _perplexity(figures: Mapping[str, Any]) -> str:
+    both = f"forward {figures['forward']:.2f}, backward {figures['backward']:.2f}"
+    return (
+        f"{both}, average **{figures['average']:.2f}**, each sentence alone from zero state, full softmax; `<UNK>` is "
+        f"{figures['unknown_percent']:.2f} % of "
+        f"{figures['targets']:,} targets, without them {figures['average_without_unknown']:.2f}"
+    )
+
+
+def _count(about: Mapping[str, Any], key: str, unit: str) -> str:
+    return f"{about[key]:,} {unit}" if about.get(key) is not None else ""
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 4 else f"{len(names)} files, {names[0]} to {names[-1]}"
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return ", ".join(filter(None, parts))

@@ -1,0 +1,179 @@
+"""`evaluate`: perplexity as it is defined, from the encoder's own layers and a plain cross-entropy."""
+
+import json
+import lzma
+import math
+import random
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch.nn import functional
+
+from elmo_bench.__main__ import main
+from elmo_bench.encoders import beside, pretrained
+from elmo_bench.encoders.elmo import ElmoEncoder
+from elmo_bench.errors import UserError
+from elmo_bench.pretraining import alone, perplexity
+from elmo_bench.pretraining.corpus import Corpus
+from elmo_bench.pretraining.load import load_language_model
+from tests.runs import GOLDEN
+
+WORDS = ["<S>", "</S>", "<UNK>", "the", ".", "of", "naïve", *(f"w{number}" for number in range(2993))]
+PROJECTION = json.loads((GOLDEN / "options.json").read_text())["lstm"]["projection_dim"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The golden weights with a softmax of 3,000 words beside them, in half precision."""
+    folder = shutil.copytree(GOLDEN, tmp_path / "my-elmo")
+    torch.manual_seed(0)
+    softmax = {"weight": 0.1 * torch.randn(len(WORDS), PROJECTION), "bias": torch.randn(len(WORDS))}
+    save_file({name: tensor.half() for name, tensor in softmax.items()}, folder / "softmax.safetensors")
+    (folder / "vocabulary.txt").write_text("".join(f"{word}\t1\n" for word in WORDS), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def text(tmp_path):
+    draw = random.Random(0)
+    lines = [" ".join(draw.choices([*WORDS[3:200], "unseen", "words"], k=draw.randint(1, 30))) for _ in range(40)]
+    path = tmp_path / "heldout.txt.xz"
+    with lzma.open(path, "wt", encoding="utf-8") as file:
+        file.write("\n".join([*lines[:20], "", *lines[20:]]) + "\n")
+    return path, [line.split() for line in lines]
+
+
+def expected(folder, sentences):
+    """By the definition: the top layer of each sentence with its markers, and a cross-entropy over all words."""
+    softmax = {name: tensor.double() for name, tensor in load_file(folder / "softmax.safetensors").items()}
+    found: dict = {"forward": [], "backward": []}
+    for sentence, layers in zip(
+        sentences, ElmoEncoder(weights=str(folder)).encode(sentences, markers=True), strict=True
+    ):
+        forward, backward = layers[-1].double().chunk(2, dim=1)
+        row = torch.tensor([WORDS.index(word) if word in WORDS else 2 for word in ["<S>", *sentence, "</S>"]])
+        for name, top, targets in (("forward", forward[:-1], row[1:]), ("backward", backward[1:], row[:-1])):
+            losses = functional.cross_entropy(top @ softmax["weight"].T + softmax["bias"], targets, reduction="none")
+            found[name] += zip(losses.tolist(), targets.tolist(), strict=True)
+    means = {name: sum(loss for loss, _ in pairs) / len(pairs) for name, pairs in found.items()}
+    known = [[loss for loss, target in pairs if target != 2] for pairs in found.values()]
+    return {
+        **{name: math.exp(mean) for name, mean in means.items()},
+        "average": math.exp(sum(means.values()) / 2),
+        "average_without_unknown": math.exp(sum(sum(some) / len(some) for some in known) / 2),
+        "unknown_percent": 100 * (1 - len(known[0]) / len(found["forward"])),
+        "targets": len(found["forward"]),
+        "sentences": len(sentences),
+        "words": len(WORDS),
+    }
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_figures_are_those_of_the_definition(folder, text, capsys, monkeypatch, threads):
+    monkeypatch.setattr(alone, "ROWS", 7)
+    assert main(["evaluate", f"weights={folder}", f"corpus={text[0]}", "format=json", f"threads={threads}"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    torch.set_num_threads(1)
+    wanted = expected(folder, text[1])
+    assert wanted["unknown_percent"] > 0
+    assert {name: found[name] for name in wanted} == pytest.approx(wanted, rel=1e-5)
+
+
+def test_blocks_stretches_and_pieces_of_long_sentences_change_nothing(folder, text, monkeypatch):
+    model, vocabulary = load_language_model(str(folder))
+    whole = perplexity.perplexity(model, vocabulary, Corpus((text[0],)))
+    for module, name, value in (
+        (perplexity, "ROWS", 3),
+        (perplexity, "COLUMNS", 70),
+        (alone, "TOKENS", 5),
+        (alone, "STRETCH", 11),
+    ):
+        monkeypatch.setattr(module, name, value)
+    assert vars(perplexity.perplexity(model, vocabulary, Corpus((text[0],)))) == pytest.approx(vars(whole), rel=1e-5)
+
+
+def test_a_line_that_is_no_sentence_is_counted_and_said(folder, text, tmp_path, capsys):
+    lines = [" ".join(sentence) for sentence in text[1]]
+    (tmp_path / "long.txt").write_text("\n".join([*lines, "the " * 250_000]) + "\n", encoding="utf-8")
+    assert main(["evaluate", f"weights={folder}", f"corpus={tmp_path / 'long.txt'}", "format=json", "threads=1"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert (found["skipped"], found["sentences"], found["targets"]) == (1, 40, sum(map(len, text[1])) + 40)
+    assert "1 line(s) of more than 20,000 characters skipped" in said.err
+
+
+def test_text_for_people(folder, text, capsys):
+    main(["evaluate", f"weights={folder}", f"corpus={text[0]}", "threads=1"])
+    said = capsys.readouterr().out
+    wanted = expected(folder, text[1])
+    assert f"40 sentences, {wanted['targets']} targets in each direction, softmax of 3,000 words" in said
+    assert f"average   {wanted['average']:13.2f}   {wanted['average_without_unknown']:13.2f}" in said
+    assert f"<UNK> is {wanted['unknown_percent']:.2f} % of the targets" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "vocabulary"),
+    [("weights.hdf5", "vocabulary.txt.xz"), ("x-weights.hdf5", "x-vocabulary.txt.gz"), ("any.hdf5", "vocabulary.txt")],
+)
+def test_softmax_and_vocabulary_are_found_beside_the_weights(tmp_path, name, vocabulary):
+    softmax = vocabulary.partition("vocabulary")[0] + "softmax.safetensors"
+    assert beside.softmax_beside(tmp_path / name) is None
+    (tmp_path / softmax).touch()
+    with pytest.raises(UserError, match=r"no \S*vocabulary\.txt beside it"):
+        beside.softmax_beside(tmp_path / name)
+    (tmp_path / vocabulary).touch()
+    assert beside.softmax_beside(tmp_path / name) == (tmp_path / softmax, tmp_path / vocabulary)
+
+
+def test_mini_has_its_softmax_beside_it_or_says_that_it_is_not_shipped(tmp_path, text, monkeypatch, capsys):
+    shutil.copytree(pretrained.MINI, tmp_path / "mini", ignore=shutil.ignore_patterns("*softmax*", "*vocabulary*"))
+    monkeypatch.setattr(pretrained, "MINI", tmp_path / "mini")
+    arguments = ["evaluate", "weights=mini", f"corpus={text[0]}", "format=json", "threads=1"]
+    assert main(arguments) == 2
+    assert "weights=mini: the softmax of these weights is not shipped" in capsys.readouterr().err
+    width = pretrained.load_bilm("mini")[0].options.projection_dim
+    softmax = {"weight": torch.zeros(len(WORDS), width).half(), "bias": torch.zeros(len(WORDS)).half()}
+    save_file(softmax, tmp_path / "mini" / "elmo-mini-softmax.safetensors")
+    with lzma.open(tmp_path / "mini" / "elmo-mini-vocabulary.txt.xz", "wt", encoding="utf-8") as file:
+        file.writelines(f"{word}\t1\n" for word in WORDS)
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["average"] == pytest.approx(len(WORDS))  # it knows nothing
+
+
+@pytest.mark.parametrize("weights", [str(GOLDEN), "original"])
+def test_weights_without_a_softmax_are_refused_in_one_line(weights, text, capsys):
+    assert main(["evaluate", f"weights={weights}", f"corpus={text[0]}"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"weights={weights}: no softmax beside these weights" in said
+    assert "`finetune` fits one to your text first" in said
+
+
+def test_what_does_not_fit_is_said(folder, text, tmp_path):
+    (folder / "vocabulary.txt").write_text("".join(f"{word}\t1\n" for word in WORDS[:9]), encoding="utf-8")
+    with pytest.raises(UserError, match=rf"ask for weight \(9, {PROJECTION}\) and bias \(9,\)"):
+        load_language_model(str(folder))
+    (folder / "vocabulary.txt").write_text("the\t1\n", encoding="utf-8")
+    with pytest.raises(UserError, match=":1: expected <S>; the markers stand first"):
+        load_language_model(str(folder))
+    (folder / "softmax.safetensors").write_bytes(b"junk")
+    (folder / "vocabulary.txt").write_text("<S>\t0\n</S>\t0\n<UNK>\t0\n", encoding="utf-8")
+    with pytest.raises(UserError, match="not a readable safetensors file"):
+        load_language_model(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [("format=yaml", "choose text or json"), ("device=tpu", "choose cpu or cuda"), ("corpus=nowhere", "no file")],
+)
+def test_wrong_options_are_one_line(folder, text, capsys, option, said):
+    assert main(["evaluate", f"weights={folder}", f"corpus={text[0]}", option]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_text_without_sentences_is_refused(folder, tmp_path, capsys):
+    (tmp_path / "empty.txt").write_text("\n \n")
+    assert main(["evaluate", f"weights={folder}", f"corpus={tmp_path / 'empty.txt'}"]) == 2
+    assert "no sentence in it" in capsys.readouterr().err
