@@ -40,7 +40,6 @@ def fit_softmax(
     of the fitting. Raises UserError where the text has no sentence.
     """
     torch.manual_seed(seed)
-    samples = min(samples, len(vocabulary))
     model = with_softmax(bilm, words=len(vocabulary), samples=samples, dropout=dropout)
     softmax = model.softmax.to(device)
     with torch.no_grad():  # from the log-uniform distribution, which words by falling frequency nearly have
@@ -57,7 +56,7 @@ def fit_softmax(
     mean = 0.0
     with progress("fit softmax", total=steps) as meter:
         for step, (tops, targets) in enumerate(islice(_batches(alone, corpus, seed), steps)):
-            loss = torch.stack([softmax.sampled(tops[d], targets[d]) for d in (0, 1)]).mean()
+            loss = softmax.sampled(tops, targets).mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
