@@ -19,6 +19,10 @@ COMMANDS = {
         "elmo_bench.commands.pretrain",
         "train a biLM on your own text:  pretrain corpus='shards/*.xz' out=my-elmo",
     ),
+    "finetune": (
+        "elmo_bench.commands.finetune",
+        "go on from weights on other text:  finetune weights=mini corpus=text.txt out=my-elmo",
+    ),
     "evaluate": (
         "elmo_bench.commands.evaluate",
         "perplexity of a biLM on held-out text:  evaluate weights=my-elmo corpus=heldout.txt",

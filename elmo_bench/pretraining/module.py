@@ -23,7 +23,8 @@ from elmo_bench.pretraining.windows import Batch, Position
 class Pretraining(pl.LightningModule):
     """Trains `model` on a corpus by a recipe (`conf/recipe`); each process reads its share of the sentences.
 
-    A checkpoint has, beside Lightning's, every process's place in the text and LSTM states, and the seconds so far.
+    `cells` are the predictions of one pass, in each direction. A checkpoint has, beside Lightning's, every process's
+    place in the text and LSTM states, and the seconds so far.
     """
 
     def __init__(
@@ -33,12 +34,13 @@ class Pretraining(pl.LightningModule):
         corpus: Corpus,
         recipe: DictConfig,
         *,
+        cells: int,
         seed: int,
         processes: int,
     ):
         super().__init__()
         self.model, self.vocabulary, self.corpus, self.recipe = model, vocabulary, corpus, recipe
-        self.seed, self.processes = seed, processes
+        self.cells, self.seed, self.processes = cells, seed, processes
         self.states: list[State] | None = None
         self.position: Position | None = None  # in the text, behind the last step
         self.seconds = 0.0  # of training before this start
@@ -49,7 +51,7 @@ class Pretraining(pl.LightningModule):
         """Of the whole training: `steps` of the recipe, or as many as its epochs have."""
         if self.recipe.steps is not None:
             return self.recipe.steps
-        return max(1, math.ceil(self.recipe.epochs * self.stream(rank=0).windows))
+        return max(1, math.ceil(self.recipe.epochs * self.cells / self.tokens))
 
     @property
     def tokens(self) -> int:

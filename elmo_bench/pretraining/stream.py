@@ -62,12 +62,6 @@ class Stream:
                     "settings, or start anew"
                 )
 
-    @property
-    def windows(self) -> int:
-        """Windows of one pass (the last one may belong to the next pass too), by the counts of the vocabulary."""
-        cells = self.vocabulary.tokens + self.vocabulary.sentences
-        return cells // (self.rows * self.steps * self.settings["world"])
-
     def __iter__(self) -> Iterator[Batch]:
         settings = self.settings
         lexicon, tokenise = Lexicon(self.vocabulary), tokeniser(self.corpus.tokenizer)

@@ -24,6 +24,14 @@ from elmo_bench.progress import console
 
 
 @dataclass(frozen=True)
+class TextSize:
+    """How long a corpus is."""
+
+    tokens: int
+    sentences: int
+
+
+@dataclass(frozen=True)
 class Trained:
     """What a training leaves behind: the model, and how it went."""
 
@@ -32,6 +40,8 @@ class Trained:
     steps: int
     tokens: int  # words read, in each direction
     seconds: float
+    files: tuple[Path, ...]  # of the text
+    text: TextSize
     first: bool  # this process writes the results (of several, one does)
 
 
@@ -45,11 +55,18 @@ def pretrain(config: DictConfig) -> Trained:
     vocabulary = _vocabulary(corpus, config.recipe.vocabulary, Path(config.out) / "vocabulary.txt")
     torch.manual_seed(config.seed)
     model = LanguageModel(options, words=len(vocabulary), samples=config.recipe.samples, dropout=config.recipe.dropout)
-    return train(model, vocabulary, corpus, config, title="pretrain")
+    text = TextSize(vocabulary.tokens, vocabulary.sentences)
+    return train(model, vocabulary, corpus, config, text=text, title="pretrain")
 
 
 def train(
-    model: LanguageModel, vocabulary: TargetVocabulary, corpus: Corpus, config: DictConfig, *, title: str
+    model: LanguageModel,
+    vocabulary: TargetVocabulary,
+    corpus: Corpus,
+    config: DictConfig,
+    *,
+    text: TextSize,
+    title: str,
 ) -> Trained:
     """Train a model by `config.recipe`, on from the newest whole checkpoint in `<out>/checkpoints`."""
     if config.accelerator == "gpu" and not torch.cuda.is_available():
@@ -62,7 +79,10 @@ def train(
     resume, checkpoint = newest(out / "checkpoints")
     if resume:
         console.print(f"going on from {resume} at step {checkpoint['global_step']}", highlight=False)
-    module = Pretraining(model, vocabulary, corpus, config.recipe, seed=config.seed, processes=config.devices)
+    cells = text.tokens + text.sentences  # a sentence of n words is n + 1 predictions
+    module = Pretraining(
+        model, vocabulary, corpus, config.recipe, cells=cells, seed=config.seed, processes=config.devices
+    )
     trainer = pl.Trainer(
         max_steps=module.steps,
         accelerator=config.accelerator,
@@ -89,6 +109,8 @@ def train(
         steps=trainer.global_step,
         tokens=trainer.global_step * module.tokens,
         seconds=module.elapsed,
+        files=corpus.files,
+        text=text,
         first=trainer.is_global_zero,
     )
 
