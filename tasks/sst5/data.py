@@ -1,0 +1,52 @@
+"""Fine-grained sentiment: the three suites as phrases with a label from 0 to 4."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.errors import UserError
+from elmo_bench.sources import data_file
+from tasks.sst5 import mini
+from tasks.sst5.phrase import LABELS, Phrase
+from tasks.sst5.trees import Tree, read_trees
+
+SPLITS = ("train", "dev", "test")
+
+
+class Sst5Data:
+    """Reads the suites that `conf/task/sst5.yaml` names; each is a mapping whose `source` says how it is read.
+
+    `generated`: `seed`. `files`: `folder`, and for each split a file name. `phrases`, for both: training reads every
+    labelled phrase of at least so many tokens (null: whole sentences); dev and test are whole sentences.
+    """
+
+    def __init__(self, **suites: Mapping[str, Any]):
+        self.suites = suites
+
+    def read(self, suite: str, root: Path | None) -> dict[str, list[Phrase]]:
+        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
+        if suite not in self.suites:
+            raise UserError(f"suite={suite}: unknown suite; choose one of: {', '.join(self.suites)}")
+        options = self.suites[suite]
+        shortest = options["phrases"]
+        if shortest is not None and (not isinstance(shortest, int) or shortest < 1):
+            raise UserError(f"task.data.{suite}.phrases={shortest}: give a number of tokens from 1, or null")
+        trees: dict[str, list[Tree]]
+        if options["source"] == "generated":
+            trees = mini.generate(seed=options["seed"])
+        elif options["source"] == "files":
+            trees = {split: read_trees(data_file(root, options["folder"], options[split])) for split in SPLITS}
+        else:
+            raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: generated, files")
+        train = _phrases(trees["train"], shortest)
+        if not train:
+            raise UserError(f"task.data.{suite}.phrases={shortest}: no training phrase is as long; lower it")
+        return {"train": train, "dev": _phrases(trees["dev"], None), "test": _phrases(trees["test"], None)}
+
+    def vocabulary(self, train: Sequence[Phrase]) -> dict[str, int]:
+        """{"labels": 5}: how many there are, whatever part of them the training data holds."""
+        return {"labels": len(LABELS)}
+
+
+def _phrases(trees: Iterable[Tree], shortest: int | None) -> list[Phrase]:
+    return [phrase for tree in trees for phrase in tree.phrases(shortest=shortest)]

@@ -1,0 +1,74 @@
+"""Biattentive classification network (McCann et al. 2017) with the changes of Peters et al. 2018, appendix.
+
+Facts sheet 4.6: [words; ELMo] -> feed-forward -> biLSTM -> biattention of the sequence with itself -> integrating
+biLSTM, ELMo again -> max, min, mean and self-attentive pooling -> two ReLU layers -> five scores.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.feed_forward import FeedForward
+from elmo_bench.nn.pooling import AttentivePool, max_pool, mean_pool, min_pool
+from elmo_bench.nn.recurrent import BiLstm
+from elmo_bench.text.batch import Indexer
+from tasks.sst5.phrase import Phrase
+
+
+class BiattentiveClassifier(nn.Module):
+    """hidden: units per direction of the first and of the integrating biLSTM.
+
+    reduced: the width of the feed-forward layer below them; classifier: the widths of the ReLU layers above.
+    dropout: rates behind the embedder, within the feed-forward layer, on the pooled vector, and within the classifier.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        *,
+        labels: int,
+        reduced: int,
+        hidden: Sequence[int],
+        classifier: Sequence[int],
+        dropout: dict[str, float],
+    ):
+        super().__init__()
+        self.embedder = embedder
+        self.input_dropout, self.pooled_dropout = nn.Dropout(dropout["input"]), nn.Dropout(dropout["pooled"])
+        self.reduce = FeedForward(embedder.dim, hidden=[reduced], dropout=dropout["reduced"])
+        self.encode = BiLstm(self.reduce.dim, hidden[0])
+        self.integrate = BiLstm(3 * self.encode.dim, hidden[1])
+        dim = self.integrate.dim + embedder.output_dim
+        self.attentive_pool = AttentivePool(dim)
+        self.classify = FeedForward(4 * dim, hidden=classifier, dropout=dropout["classifier"])
+        self.scores = nn.Linear(self.classify.dim, labels)
+
+    def collate(self, examples: Sequence[Phrase], index: Indexer) -> dict[str, Any]:
+        """Tensors of a batch: {"text": TextBatch, "labels": int64 [B]}."""
+        labels = torch.tensor([example.label for example in examples])
+        return {"text": index([example.tokens for example in examples]), "labels": labels}
+
+    def forward(self, batch: dict[str, Any]) -> Tensor:
+        """Label scores [B, K]."""
+        text = batch["text"]
+        mask, lengths = text.mask, text.lengths  # BT, B
+        x = self.reduce(self.input_dropout(self.embedder(text)))  # BT(reduced)
+        x = self.encode(x, lengths)  # BT(2H)
+        # Biattention of a sequence with itself: softmax(X Xᵀ) X, over the tokens that are there.
+        context = functional.scaled_dot_product_attention(x, x, x, attn_mask=mask[:, None], scale=1.0)  # BT(2H)
+        x = self.integrate(torch.cat([x, x - context, x * context], dim=2), lengths)  # BT(2H)
+        x = torch.cat([x, self.embedder.output(text)], dim=2)  # BT(dim): place=output, place=both
+        pooled = [max_pool(x, mask), min_pool(x, mask), mean_pool(x, mask), self.attentive_pool(x, mask)]
+        return self.scores(self.classify(self.pooled_dropout(torch.cat(pooled, dim=1))))  # BK
+
+    def loss(self, batch: dict[str, Any]) -> Tensor:
+        """Cross-entropy, the mean over the batch."""
+        return functional.cross_entropy(self(batch), batch["labels"])
+
+    def predict(self, batch: dict[str, Any]) -> list[int]:
+        """The label of each phrase."""
+        return self(batch).argmax(dim=1).tolist()

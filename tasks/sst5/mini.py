@@ -1,0 +1,142 @@
+"""The mini suite: opinions of the people of the world about its places, firms and events, with gold by construction.
+
+A third of the words and names and two fifths of the templates never occur in train. What decides is not which words
+there are but how they stand together: a cold beer is good and a cold soup is not, "not", "nobody" and "a lie" turn what
+they deny, "but" lets the second half decide, and "whether" leaves the matter open.
+"""
+
+import random
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from elmo_bench import world
+from tasks.sst5.lexicon import CLEAR, MIXED, SAME, STRONGER, SUBJECTS, WEAKER
+from tasks.sst5.trees import Tree
+
+Item = TypeVar("Item")
+
+SIZES = {"train": 800, "dev": 250, "test": 250}
+SEEN = 0.67  # the part of each list that train draws from; dev and test draw half of theirs from the rest
+
+
+class Part(NamedTuple):
+    """Words and the nodes over them, in pre-order, the first over all of them: (label, start, end)."""
+
+    words: list[str]
+    nodes: list[tuple[int, int, int]]
+
+    @property
+    def value(self) -> int:
+        """From -2, very negative, to 2."""
+        return self.nodes[0][0] - 2
+
+
+def generate(*, seed: int = 0) -> dict[str, list[Tree]]:
+    """{"train": 800, "dev": 250, "test": 250 trees}, none twice, labels as equal as can be; equal for equal seeds."""
+    rng, here = random.Random(seed), world.build(seed=seed)
+    splits, done = {}, set()
+    for split, size in SIZES.items():
+        writer = _Writer(rng, here, unseen=split != "train")
+        trees: list[Tree] = []
+        while len(trees) < size:
+            words, nodes = writer.sentence()
+            words = [words[0][:1].upper() + words[0][1:], *words[1:], "."]
+            label = len(trees) % 5  # each label in turn
+            if nodes[0][0] == label and tuple(words) not in done:
+                done.add(tuple(words))
+                trees.append(Tree(tuple(words), ((label, 0, len(words)), *nodes[1:])))
+        splits[split] = trees
+    return splits
+
+
+@cache
+def templates() -> dict[str, tuple[str, ...]]:
+    """The lines of `templates.txt` by group; those for dev and test alone start with "* "."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for line in Path(__file__).with_name("templates.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            group = line.strip("[]")
+            groups[group] = ()
+        elif line and not line.startswith("#"):
+            groups[group] += (line,)
+    return groups
+
+
+class _Writer:
+    """Writes for train, or (`unseen`) for dev and test."""
+
+    def __init__(self, rng: random.Random, here: world.World, *, unseen: bool):
+        self.rng, self.here, self.unseen = rng, here, unseen
+
+    def sentence(self) -> Part:
+        """A sentence without its full stop."""
+        kind = self.rng.choice(list(templates()))
+        if kind == "facts":
+            return self._fill(kind, 0)
+        if kind in ("contrast", "agreement"):
+            first, second = self._clause(), self._clause()
+            if not first.value or _sign(first) != _sign(second) * (-1 if kind == "contrast" else 1):
+                return self.sentence()
+            return self._fill(kind, _sign(second) * (1 if kind == "contrast" else 2), first=first, second=second)
+        clause = self._clause(kind if kind in ("state", "denied") else None)
+        if kind in ("state", "denied"):
+            return clause
+        value = {"right": clause.value, "wrong": -_sign(clause), "open": 0}[kind]
+        return self._fill(kind, value, clause=clause)
+
+    def _clause(self, kind: str | None = None) -> Part:
+        kind = kind or self.rng.choice(["state", "denied"])
+        noun, judgement = self._judgement(modest=kind == "denied")
+        value = judgement.value if kind == "state" else -_sign(judgement)
+        return self._fill(kind, value, noun=_words(noun), ap=judgement)
+
+    def _judgement(self, *, modest: bool) -> tuple[str, Part]:
+        """A noun and what is said of it; `modest`: as one would deny it."""
+        if self.rng.random() < 0.5:
+            word = self.rng.choice(list(MIXED))
+            value = self.rng.choice([-1, 1])
+            noun = self._pick(MIXED[word][value < 0])
+        else:
+            value = self.rng.choice(list(CLEAR))
+            noun, word = self._pick(SUBJECTS), self._pick(CLEAR[value])
+        degree = self.rng.random()
+        if degree < 0.4 and abs(value) == 1:
+            return noun, _words(f"{'very' if modest else self._pick(STRONGER)} {word}", 2 * value)
+        if degree < 0.6 and not modest:
+            return noun, _words(f"{self._pick(WEAKER if abs(value) == 2 else SAME)} {word}", max(-1, min(1, value)))
+        return noun, _words(word, value)
+
+    def _fill(self, kind: str, value: int, **parts: Part) -> Part:
+        """A template of that kind with its slots filled, as one node of that value."""
+        marked = self.unseen and self.rng.random() < 0.5
+        lines = [line for line in templates()[kind] if line.startswith("*") == marked]
+        person, other = self._pick(self.here.people), self._pick(self.here.people)
+        firm, event = self._pick(self.here.organisations), self._pick(self.here.events)
+        where = self.rng.choice(["", "at the {event}", "at {firm}", "in {seat}"])
+        texts = {
+            "person": person.name, "job": person.job, "home": person.home.name, "employer": person.employer.name,
+            "other": other.name, "firm": firm.name, "product": firm.product, "seat": firm.seat.name,
+            "event": event.name, "venue": event.place.name, "month": event.month, "year": str(event.year),
+        }  # fmt: skip
+        words: list[str] = []
+        inner: list[tuple[int, int, int]] = []
+        for slot in self.rng.choice(lines).replace("{where}", where).removeprefix("* ").split():
+            part = parts.get(slot[1:-1]) or _words(texts.get(slot[1:-1], slot))
+            inner += [(label, start + len(words), end + len(words)) for label, start, end in part.nodes]
+            words += part.words
+        return Part(words, [(value + 2, 0, len(words)), *inner])
+
+    def _pick(self, options: Sequence[Item]) -> Item:
+        cut = round(SEEN * len(options))
+        return self.rng.choice(options[cut:] if self.unseen and self.rng.random() < 0.5 else options[:cut])
+
+
+def _words(text: str, value: int = 0) -> Part:
+    words = text.split()
+    return Part(words, [(value + 2, 0, len(words))])
+
+
+def _sign(part: Part) -> int:
+    return (part.value > 0) - (part.value < 0)

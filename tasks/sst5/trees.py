@@ -1,0 +1,79 @@
+"""Trees of the Stanford Sentiment Treebank: `(3 (2 It) (4 (3 works) (2 .)))`, a label 0-4 on every node."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from elmo_bench.errors import UserError
+from elmo_bench.files import read_lines
+from elmo_bench.text.columns import check_ended
+from tasks.sst5.phrase import LABELS, Phrase
+
+BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The leaves of a tree as written, and its nodes in pre-order: (label, first token, token after the last)."""
+
+    tokens: tuple[str, ...]
+    nodes: tuple[tuple[int, int, int], ...]
+
+    def phrases(self, *, shortest: int | None) -> Iterator[Phrase]:
+        """The phrases of at least `shortest` tokens, in pre-order, equal ones kept; None: the whole sentence alone.
+
+        Their tokens are plain, as the texts are that encoders and vectors were trained on.
+        """
+        tokens = tuple(map(plain, self.tokens))
+        for label, start, end in self.nodes if shortest is not None else self.nodes[:1]:
+            if shortest is None or end - start >= shortest:
+                yield Phrase(tokens[start:end], label)
+
+
+def plain(token: str) -> str:
+    r"""A token without the treebank's escapes: -LRB- is ( and so on, `\/` is `/`, `\*` is `*`."""
+    return BRACKETS.get(token) or token.replace("\\/", "/").replace("\\*", "*")
+
+
+def parse(line: str) -> Tree:
+    """The tree on a line; a node holds one word, or nodes. Raises ValueError that says what is wrong with it."""
+    tokens: list[str] = []
+    nodes: list[tuple[int, int, int]] = []
+    unclosed: list[list[int]] = []  # place in `nodes`, label, first token, words so far, nodes so far
+    for part in re.finditer(r"\([ \t]*([^ \t()]*)|\)|[^ \t()]+", line):  # a token may hold other white space
+        if not unclosed and (nodes or part[1] is None):
+            raise ValueError(f"unbalanced parentheses: {part[0]!r} stands outside of the tree")
+        if part[1] is not None:
+            if not re.fullmatch("[0-4]", part[1]):
+                raise ValueError(f"{part[1]!r} is not a label: expected 0 to {len(LABELS) - 1} after each (")
+            if unclosed:
+                unclosed[-1][4] += 1
+            unclosed.append([len(nodes), int(part[1]), len(tokens), 0, 0])
+            nodes.append((-1, -1, -1))  # its end is not known yet
+        elif part[0] == ")":
+            place, label, start, words, inner = unclosed.pop()
+            if (words, inner > 0) not in ((1, False), (0, True)):
+                raise ValueError(f"a node of {words} words and {inner} nodes: expected one word, or nodes")
+            nodes[place] = (label, start, len(tokens))
+        else:
+            unclosed[-1][3] += 1
+            tokens.append(part[0])
+    if unclosed or not nodes:
+        raise ValueError(f"unbalanced parentheses: {len(unclosed)} still open at the end" if nodes else "no tree")
+    return Tree(tuple(tokens), tuple(nodes))
+
+
+def read_trees(path: Path) -> list[Tree]:
+    """The trees of a file, one a line. Raises UserError, with file and line."""
+    check_ended(path)
+    trees = []
+    for number, line in read_lines(path):
+        if line.strip(" \t"):
+            try:
+                trees.append(parse(line))
+            except ValueError as error:
+                raise UserError(f"{path}:{number}: {error}; mend this line") from None
+    if not trees:
+        raise UserError(f"{path}: no trees; fetch the file again")
+    return trees

@@ -1,0 +1,149 @@
+"""Reading the treebank: golden trees, the real files, and files that are not as they should be."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+
+from elmo_bench.errors import UserError
+from tasks.sst5.data import Sst5Data
+from tasks.sst5.phrase import Phrase
+from tasks.sst5.trees import parse, plain, read_trees
+from tests.runs import small
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
+CASES = json.loads((ROOT / "tests/golden/sst_trees.json").read_text(encoding="utf-8"))["cases"]
+OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/sst5.yaml").data)
+OPTIONS.pop("_target_")
+TREES = (
+    "(3 (2 It) (4 (4 (2 's) (4 lovely)) (2 .)))\n(1 (2 -LRB-) (1 (1 (2 co\\/written) (0 (2 by) (0 him))) (2 -RRB-)))\n"
+)
+SENTENCES = [Phrase(("It", "'s", "lovely", "."), 3), Phrase(("(", "co/written", "by", "him", ")"), 1)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_equals_the_golden_reading(case):
+    tree = parse(case["tree"])
+    assert list(tree.tokens) == case["tokens"]
+    assert [plain(token) for token in tree.tokens] == case["tokens_plain"]
+    found = [{"tokens": list(tree.tokens[start:end]), "label": label} for label, start, end in tree.nodes]
+    assert found == case["phrases"]
+    for shortest, golden in ((1, case["phrases"]), (4, case["phrases_min4"])):
+        phrases = [Phrase(tuple(map(plain, phrase["tokens"])), phrase["label"]) for phrase in golden]
+        assert list(tree.phrases(shortest=shortest)) == phrases
+    assert list(tree.phrases(shortest=None)) == [Phrase(tuple(case["tokens_plain"]), case["root_label"])]
+
+
+def test_all_golden_trees_are_there():
+    assert len(CASES) == 60
+
+
+@pytest.mark.skipif(not (DATA / "sst").is_dir(), reason="needs sst in $ELMO_BENCH_DATA")
+def test_open_suite_is_the_treebank():
+    """Sentences as published; nodes counted as opening parentheses, long ones by a count of the raw text."""
+    suite = Sst5Data(**OPTIONS).read("open", DATA)
+    assert {split: len(phrases) for split, phrases in suite.items()} == {"train": 93570, "dev": 1101, "test": 2210}
+    assert [sum(p.label == label for p in suite["test"]) for label in range(5)] == [279, 633, 389, 510, 399]
+    assert all(len(phrase.tokens) >= 4 for phrase in suite["train"])
+    assert suite["test"][0] == Phrase(("Effective", "but", "too-tepid", "biopic"), 2)
+    for shortest, count in ((1, 318582), (None, 8544)):
+        options = {**OPTIONS["open"], "phrases": shortest}
+        assert len(Sst5Data(open=options).read("open", DATA)["train"]) == count
+    assert (DATA / "sst/train.txt").read_text(encoding="utf-8").count("(") == 318582
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A data folder with the three files, made up."""
+    (tmp_path / "sst").mkdir()
+    for split in ("train", "dev", "test"):
+        (tmp_path / "sst" / f"{split}.txt").write_bytes(TREES.encode())
+    return tmp_path
+
+
+@pytest.mark.parametrize("suite", ["open", "paper"])
+def test_hydra_builds_it_from_the_yaml(root, suite):
+    splits = instantiate(OmegaConf.load(ROOT / "conf/task/sst5.yaml").data).read(suite, root)
+    assert splits["dev"] == splits["test"] == SENTENCES
+    assert splits["train"] == [SENTENCES[0], SENTENCES[1], Phrase(("co/written", "by", "him", ")"), 1)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("\n", "\n\n"),
+        lambda text: text.replace(" (", "(").replace(")", ") ").replace("(3", "( 3"),
+    ],
+    ids=["CRLF", "BOM", "blank lines", "other spaces"],
+)
+def test_files_that_say_the_same(root, change):
+    plainly = read_trees(root / "sst/train.txt")
+    path = root / "sst/other.txt"
+    path.write_bytes(change(TREES).encode())
+    assert read_trees(path) == plainly
+
+
+def test_a_space_that_parts_nothing_stays_in_its_token():
+    assert parse("(2 (2 a\xa0b) (2 c))").tokens == ("a\xa0b", "c")
+
+
+MALFORMED = {
+    "(2 (2 a) (2 b)\n": "x.txt:1: unbalanced parentheses: 1 still open at the end; mend this line",
+    "(2 a)\n(2 (2 a) (2 b)))\n": "x.txt:2: unbalanced parentheses: ')' stands outside of the tree",
+    "(2 a) (2 b)\n": "x.txt:1: unbalanced parentheses: '(2' stands outside of the tree",
+    "word\n": "x.txt:1: unbalanced parentheses: 'word' stands outside of the tree",
+    "(2 (5 a) (2 b))\n": "x.txt:1: '5' is not a label: expected 0 to 4 after each (",
+    "(2 (22 a) (2 b))\n": "x.txt:1: '22' is not a label",
+    "(2 (-1 a) (2 b))\n": "x.txt:1: '-1' is not a label",
+    "(2 (٣ a) (2 b))\n": "x.txt:1: '٣' is not a label",
+    "(2 ((2 a) (2 b)))\n": "x.txt:1: '' is not a label",
+    "(2 a b)\n": "x.txt:1: a node of 2 words and 0 nodes: expected one word, or nodes",
+    "(2 a (2 b))\n": "x.txt:1: a node of 1 words and 1 nodes",
+    "(2 (2 a) (2))\n": "x.txt:1: a node of 0 words and 0 nodes",
+    "(2 a)\n(2 (2 a) (2 b": "x.txt:2: the last line has no end, so the file may be cut off; fetch it again",
+    "": "x.txt: the file is empty; fetch it again",
+    "\n \n": "x.txt: no trees; fetch the file again",
+    b"(2 a)\n(2 \xff)\n": "x.txt:2: not UTF-8 text",
+}
+
+
+@pytest.mark.parametrize("content", MALFORMED)
+def test_malformed_files(tmp_path, content):
+    path = tmp_path / "x.txt"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UserError) as raised:
+        read_trees(path)
+    assert MALFORMED[content] in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, capsys):
+    path = root / "sst/dev.txt"
+    path.write_bytes(TREES.replace("(0 him", "(7 him").encode())
+    assert main_job(*small("task=sst5", "suite=open", f"data.root={root}", encoder="none")) == 2
+    assert (
+        capsys.readouterr().err
+        == f"run.py: {path}:2: '7' is not a label: expected 0 to 4 after each (; mend this line\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("suite", "change", "message"),
+    [
+        ("open", {"phrases": 0}, "task.data.open.phrases=0: give a number of tokens from 1, or null"),
+        ("open", {"phrases": "all"}, "task.data.open.phrases=all: give a number"),
+        ("open", {"phrases": 9}, "task.data.open.phrases=9: no training phrase is as long; lower it"),
+        ("open", {"source": "hub"}, "task.data.open.source=hub: choose one of: generated, files"),
+        ("open", {"train": "trial.txt"}, "sst: no trial.txt here; put it there, or change data.root"),
+        ("larger", {}, "suite=larger: unknown suite; choose one of: open"),
+    ],
+)
+def test_options_that_do_not_fit(root, suite, change, message):
+    with pytest.raises(UserError, match=message):
+        Sst5Data(open={**OPTIONS["open"], **change}).read(suite, root)

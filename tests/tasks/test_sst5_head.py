@@ -1,0 +1,108 @@
+"""The head against a plain computation of one sentence at a time, its shapes, and 32 real examples learned by heart."""
+
+import os
+from pathlib import Path
+
+import hydra
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from elmo_bench.config import compose
+from elmo_bench.encoders.features import LayerStore
+from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
+from tests.runs import GOLDEN
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
+
+
+def build(*overrides):
+    """(config, training examples, head, indexer) of a run of this task."""
+    config = compose("config", ["task=sst5", *overrides])
+    data = hydra.utils.instantiate(config.task.data)
+    splits = read_data(config, data)
+    frozen = load_frozen(config, splits)
+    pl.seed_everything(0, verbose=False)
+    embedder = build_embedder(config, frozen, splits["train"])
+    head = hydra.utils.instantiate(config.task.head)(embedder, **data.vocabulary(splits["train"]))
+    store = LayerStore(frozen.encoder, mode="ram") if frozen.encoder else None
+    return config, splits["train"], head, build_indexer(embedder, store)
+
+
+def linear(x, layer):
+    return x @ layer.weight.T + layer.bias
+
+
+def plainly(head, tokens, index):
+    """The scores of one sentence, token by token."""
+    text = index([tokens])
+    x = linear(head.embedder(text)[0], head.reduce[0]).clamp(min=0)
+    x = head.encode.lstm(x[None])[0][0]
+    context = []
+    for token in x:
+        weights = torch.stack([token.dot(other) for other in x]).exp()
+        context.append(sum(weight * other for weight, other in zip(weights / weights.sum(), x, strict=True)))
+    context = torch.stack(context)
+    x = head.integrate.lstm(torch.cat([x, x - context, x * context], dim=1)[None])[0][0]
+    x = torch.cat([x, head.embedder.output(text)[0]], dim=1)
+    weights = torch.stack([token.dot(head.attentive_pool.score.weight[0]) for token in x]).exp()
+    attended = sum(weight * token for weight, token in zip(weights / weights.sum(), x, strict=True))
+    x = torch.cat([x.max(dim=0).values, x.min(dim=0).values, x.sum(dim=0) / len(x), attended])
+    for layer in (head.classify[0], head.classify[3]):
+        x = linear(x, layer).clamp(min=0)
+    return linear(x, head.scores)
+
+
+@pytest.mark.parametrize("place", ["input", "output", "both"])
+def test_scores_equal_a_plain_computation_of_each_sentence(place):
+    widths = ("task.sizes.cpu.reduced=7", "task.sizes.cpu.hidden=[5,3]", "task.sizes.cpu.classifier=[6,4]")
+    _, train, head, index = build(
+        "encoder=elmo", f"encoder.weights={GOLDEN}", f"place={place}", "data.max_train=12", *widths
+    )
+    assert head.scores.weight.shape == (5, 4)
+    assert (head.embedder.output_dim > 0) == (place != "input")
+    head.eval()
+    with torch.no_grad():
+        together = head(head.collate(train, index))
+        assert len({len(example.tokens) for example in train}) > 3
+        for scores, example in zip(together, train, strict=True):
+            torch.testing.assert_close(scores, plainly(head, example.tokens, index), atol=1e-5, rtol=1e-4)
+
+
+def test_the_papers_size_has_the_papers_shapes():
+    """GloVe and ELMo of the paper are 1,324 wide together; here 64 and the golden biLM's."""
+    _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
+    elmo = head.embedder.output_dim
+    assert head.embedder.dim == 64 + elmo
+    assert head.reduce[0].weight.shape == (300, 64 + elmo)
+    assert (head.encode.lstm.input_size, head.encode.lstm.hidden_size) == (300, 300)
+    assert (head.integrate.lstm.input_size, head.integrate.lstm.hidden_size) == (1800, 300)
+    assert head.attentive_pool.score.in_features == 600 + elmo
+    assert head.classify[0].in_features == 4 * (600 + elmo)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "sst").is_dir(), reason="needs sst in $ELMO_BENCH_DATA")
+@pytest.mark.parametrize("encoder", ["glove", "elmo"])
+def test_it_learns_32_real_examples_by_heart(encoder):
+    given = (
+        f"encoder={encoder}",
+        "suite=open",
+        f"data.root={DATA}",
+        "task.data.open.phrases=null",
+        "data.max_train=32",
+    )
+    config, train, head, index = build(*given)
+    metric = hydra.utils.instantiate(config.task.metric)
+    optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
+    batch, gold = head.collate(train, index), [example.gold for example in train]
+    assert len(set(gold)) == 5
+    for _ in range(150):
+        head.train()
+        optimizer.zero_grad()
+        (head.loss(batch) + head.embedder.regularisation()).backward()
+        torch.nn.utils.clip_grad_norm_(head.parameters(), config.task.training.clip)
+        optimizer.step()
+    with torch.no_grad():
+        assert metric.score(gold, head.eval().predict(batch))["overall"]["accuracy"] >= 98

@@ -1,0 +1,74 @@
+"""Accuracy by hand, and files of predictions."""
+
+import json
+
+import numpy as np
+import pytest
+
+from elmo_bench.commands import score as command
+from elmo_bench.errors import UserError
+from tasks.sst5.metric import Sst5Metric
+
+METRIC = Sst5Metric()
+GOLD, PREDICTED = [0, 1, 2, 3, 4, 4, 2, 2], [0, 2, 2, 4, 4, 3, 2, 1]  # right: the first, third, fifth and seventh
+
+
+def test_by_hand():
+    scores = METRIC.score(GOLD, PREDICTED)
+    assert scores["overall"] == {"accuracy": 50.0, "correct": 4, "sentences": 8}
+    assert scores["by_type"] == {
+        "very negative": {"recall": 100.0, "correct": 1, "guessed": 1, "gold": 1},
+        "negative": {"recall": 0.0, "correct": 0, "guessed": 1, "gold": 1},
+        "neutral": {"recall": pytest.approx(200 / 3), "correct": 2, "guessed": 3, "gold": 3},
+        "positive": {"recall": 0.0, "correct": 0, "guessed": 1, "gold": 1},
+        "very positive": {"recall": 50.0, "correct": 1, "guessed": 2, "gold": 2},
+    }
+    outcomes = METRIC.outcomes(GOLD, PREDICTED)
+    assert outcomes["correct"].tolist() == [1, 0, 1, 0, 1, 0, 1, 0]
+    assert outcomes["correct"].dtype == np.uint8
+
+
+def test_sides_of_different_lengths():
+    for gold, predicted in (([1], [1, 2]), ([], [])):
+        with pytest.raises(ValueError, match="gold labels and"):
+            METRIC.score(gold, predicted)
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("text", ["", "\tIt works ."])
+def test_a_file_has_the_scores_of_its_labels(tmp_path, ending, text):
+    path = tmp_path / "predictions.tsv"
+    lines = [f"{g}\t{p}{text}{ending}" for g, p in zip(GOLD, PREDICTED, strict=True)]
+    path.write_bytes("".join(lines).encode())
+    assert METRIC.score_file(path) == METRIC.score(GOLD, PREDICTED)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1\t1\n2\n", "x.tsv:2: expected gold label, tab, predicted label; mend this line"),
+        ("1\t1\n2\t5\n", "x.tsv:2: '5' is not a label: expected 0 to 4; mend this line"),
+        ("\t1\n", "x.tsv:1: '' is not a label"),
+        ("gold\tpredicted\n", "x.tsv:1: 'gold' is not a label"),
+        ("\n", "x.tsv: no labels; each line must hold gold label, tab, predicted label"),
+    ],
+)
+def test_malformed_files(tmp_path, content, message):
+    path = tmp_path / "x.tsv"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(UserError) as raised:
+        METRIC.score_file(path)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_score_command(tmp_path, capsys):
+    path = tmp_path / "predictions.tsv"
+    path.write_text("0\t0\tDreadful .\n3\t4\n", encoding="utf-8")
+    assert command.main(["sst5", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["overall"] == {"accuracy": 50.0, "correct": 1, "sentences": 2}
+    assert command.main(["sst5", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "2 sentences, 1 right; accuracy 50.00 %"
+    assert lines[2].split() == ["very", "negative", "100.00", "1", "1", "1"]
+    assert lines[-1].split() == ["very", "positive", "0.00", "0", "1", "0"]
