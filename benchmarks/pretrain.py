@@ -3,21 +3,22 @@
     python benchmarks/pretrain.py text.txt
     python benchmarks/pretrain.py text.txt --shape small --device cuda
 
-Every side trains a model of its own on the same windows (128 rows x 20 steps) with fused AdamW and bf16 products, in turns;
-figures are medians over the rounds, ratios are taken round by round. The sides:
+Every side trains a model of its own on the same windows (128 rows x 20 steps) with fused AdamW and bf16 products, in
+turns; figures are medians over the rounds, ratios are taken round by round. The sides:
 
 - ours: as `pretrain` trains; "not compiled" is the same with compile=false
-- straightforward: nn.LSTM with proj_size in each direction and layer, the character CNN as nn.Conv1d over all tokens of both
-  directions, the same negatives through autograd
+- straightforward: nn.LSTM with proj_size in each direction and layer, the character CNN as nn.Conv1d over all tokens of
+  both directions, the same negatives through autograd
 - full softmax: ours, against all words instead of the sampled ones
 """
 
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 from omegaconf import OmegaConf
@@ -100,9 +101,11 @@ class Side:
             self.stages.setdefault(stage, []).append(last - before)
         return last - started
 
-    def pieces(self, ids, words, targets, keep):
+    def pieces(
+        self, ids: Tensor, words: Tensor, targets: Tensor, keep: Tensor
+    ) -> Iterator[tuple[str, Callable[[], object]]]:
         """(stage, work) in order; each stage of ours is differentiated on its own, so that it can be timed."""
-        model, found = self.model, {}
+        model, found = self.model, dict[str, Any]()
         parameters = list((self.plain or model).parameters())
         casting = torch.autocast(self.device.type, torch.bfloat16)
 
@@ -113,7 +116,7 @@ class Side:
 
             return stage, run
 
-        def backward(stage: str, output: str, of: list[Tensor], gradient: str | None):
+        def backward(stage: str, output: str, of: Sequence[Tensor], gradient: str | None):
             def work():
                 value = found[output]
                 start = None if gradient is None else found[gradient][0]
@@ -124,9 +127,9 @@ class Side:
 
             return stage, work
 
-        if self.plain is not None:
-            yield do("forward", lambda: self.plain.loss(ids, words, targets))
-            yield "backward", lambda: found["forward"].backward()
+        if (plain := self.plain) is not None:
+            yield do("forward", lambda: plain.loss(ids, words, targets))
+            yield "backward", lambda: found["forward"].backward()  # noqa: PLW0108  it is not there yet
         else:
             states = zero_states(model.bilm.options, ROWS, keep)
             yield do("characters", lambda: model.bilm.characters(ids).requires_grad_())
@@ -159,7 +162,7 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=50_000)
     parser.add_argument("--sides", nargs="+", default=["ours", "not compiled", "straightforward", "full softmax"])
     options = parser.parse_args()
-    shape = BiLMOptions.from_json(OmegaConf.load(CONF / "shape" / f"{options.shape}.yaml"))
+    shape = BiLMOptions.from_json(dict(OmegaConf.load(CONF / "shape" / f"{options.shape}.yaml")))
     corpus = Corpus((options.text,))
     counts = count_words(corpus)
     vocabulary = TargetVocabulary.of(counts.words, options.vocabulary, sentences=counts.sentences)
@@ -173,14 +176,15 @@ def main() -> None:
         for window in windows[:3]:
             side.train(*window)  # compiles, fills caches
         side.stages.clear()
-    seconds = {side.name: [] for side in sides}
+    seconds: dict[str, list[float]] = {side.name: [] for side in sides}
     for window in windows:
         for side in sides:
             seconds[side.name].append(side.train(*window))
     distinct = statistics.mean(len(window[0]) for window in windows)
     print(
-        f"{options.shape}, {len(vocabulary):,} words, {ROWS} x {STEPS} words a step in each direction, {distinct:,.0f} of "
-        f"them distinct; {torch.get_num_threads()} thread(s), {options.device}, torch {torch.__version__}\n"
+        f"{options.shape}, {len(vocabulary):,} words, {ROWS} x {STEPS} words a step in each direction, "
+        f"{distinct:,.0f} of them distinct; {torch.get_num_threads()} thread(s), {options.device}, "
+        f"torch {torch.__version__}\n"
     )
     base = seconds.get("straightforward")
     for side in sides:

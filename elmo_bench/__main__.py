@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+from pathlib import Path
 
 from elmo_bench.errors import UserError
 
@@ -48,6 +49,10 @@ def main(arguments: list[str]) -> int:
         print(usage())
         return 0
     name, *rest = arguments
+    options = Path(__file__).parent / "pretraining" / "conf" / f"{name}.yaml"  # of the commands that take key=value
+    if rest in (["-h"], ["--help"]) and options.is_file():
+        print(options.read_text(encoding="utf-8"), end="")
+        return 0
     if name not in COMMANDS:
         print(f"elmo_bench: unknown command '{name}'; choose one of: {', '.join(COMMANDS)}", file=sys.stderr)
         return 2

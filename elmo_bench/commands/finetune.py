@@ -1,6 +1,6 @@
 """`python -m elmo_bench finetune weights=mini corpus='text/*.txt' out=my-elmo`: go on from weights on other text.
 
-Options stand in elmo_bench/pretraining/conf/finetune.yaml. With `task=ner` the text is that of a task of the clone.
+Options stand in elmo_bench/pretraining/conf/finetune.yaml. With `task=…` the text is that of a task of the clone.
 """
 
 import dataclasses

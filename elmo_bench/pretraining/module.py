@@ -90,7 +90,7 @@ class Pretraining(pl.LightningModule):
         )
         _, steps, rows = words.shape
         states = self.states or zero_states(self.model.bilm.options, rows, keep)
-        top, states = self.model.features(ids, words, states, [rows] * steps, keep)
+        top, states = self.model.features(ids, words, states, [rows] * steps, keep if self.recipe.reset else None)
         self.states, self.position = [(h.detach(), c.detach()) for h, c in states], batch.position
         losses = self.model.loss(top, targets)
         return {"loss": losses.mean() * self.recipe.loss_scale, "losses": losses.detach()}

@@ -9,7 +9,7 @@ from elmo_bench.pretraining import fit
 from elmo_bench.pretraining.corpus import Corpus, count_words
 from elmo_bench.pretraining.perplexity import perplexity
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
-from tests.pretraining.made_up import made_up
+from tests.pretraining.corpora import made_up
 from tests.runs import GOLDEN
 
 

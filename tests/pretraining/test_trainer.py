@@ -18,6 +18,7 @@ import torch
 
 from elmo_bench.encoders.bilm import zero_states
 from elmo_bench.errors import UserError
+from elmo_bench.nn.fused import fuse
 from elmo_bench.pretraining import module
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.stream import Stream
@@ -208,6 +209,17 @@ def test_the_curve_after_five_kills_is_that_of_an_uninterrupted_training(corpus)
 
 def newest_step(out):
     return max((int(path.stem) for path in (out / "checkpoints").glob("*.ckpt")), default=0)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch by torch
+def test_compiled_it_learns_the_same(corpus):
+    try:
+        train(corpus, corpus / "compiled", "compile=true")
+    finally:
+        fuse(False)
+    train(corpus, corpus / "plain")
+    np.testing.assert_allclose(curve(corpus / "compiled"), curve(corpus / "plain"), atol=0.002, rtol=0)
 
 
 @pytest.mark.slow
