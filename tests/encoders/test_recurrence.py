@@ -97,7 +97,7 @@ def test_a_reset_in_the_middle_is_a_fresh_start():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch by torch
+@pytest.mark.filterwarnings("ignore")  # those of torch about torch
 def test_compiled_it_is_the_same():
     results = []
     try:

@@ -212,7 +212,7 @@ def newest_step(out):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch by torch
+@pytest.mark.filterwarnings("ignore")  # those of torch about torch
 def test_compiled_it_learns_the_same(corpus):
     try:
         train(corpus, corpus / "compiled", "compile=true")
