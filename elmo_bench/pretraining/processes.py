@@ -73,8 +73,8 @@ def _share(items: Iterator[Any], pipes: list[Connection]) -> Iterator[Any]:
             given += 1
         if not busy:
             return
-        for pipe in wait(list(busy)):
-            assert isinstance(pipe, Connection)
+        ready = wait(list(busy))
+        for pipe in [pipe for pipe in busy if pipe in ready]:
             done[busy.pop(pipe)] = _receive(pipe)
             idle.append(pipe)
         while returned in done:
@@ -108,6 +108,7 @@ def _serve(work: Callable, pipe: Connection) -> None:
     try:
         while True:
             item = pipe.recv()
+            answer: tuple[Any, Exception | None]
             try:
                 answer = (work(item), None)
             except Exception as error:

@@ -36,7 +36,7 @@ class Table:
         return cls(vectors, ones, np.ones_like(vectors), np.empty_like(vectors))
 
     def step(self, rows: slice, learning_rate: float) -> None:
-        """One step in place; as in the authors' program the sum starts at 1 and takes squares of gradient times rate."""
+        """One step in place; as in the authors' program squares of gradient times rate are summed, from 1 on."""
         step = learning_rate * self.gradient[rows]
         step[:, self.ones] = 0
         self.squares[rows] += step * step
@@ -105,9 +105,9 @@ def _step(batch: Batch, words: Table, contexts: Table, learning_rate: float, poo
     loss = sum(pool.map(partial(_words_part, batch, errors, words, contexts), _parts(errors)))
     across = errors.T.tocsr()
     list(pool.map(partial(_contexts_part, across, words, contexts), _parts(across)))
-    for start in range(0, len(words.vectors), ROWS * PARTS):
-        rows = [slice(first, first + ROWS) for first in range(start, start + ROWS * PARTS, ROWS)]
-        list(pool.map(lambda some: [table.step(some, learning_rate) for table in (words, contexts)], rows))
+    rows = [slice(start, start + ROWS) for start in range(0, len(words.vectors), ROWS)]
+    for table in (words, contexts):
+        list(pool.map(partial(table.step, learning_rate=learning_rate), rows))
     return loss
 
 
