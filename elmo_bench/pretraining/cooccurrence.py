@@ -147,9 +147,7 @@ def _count(words: Sequence[int], lengths: Sequence[int], size: int, window: int)
 
 
 def _sum(matrices: Iterable[csr_matrix], size: int) -> csr_matrix:
-    """Their sum. Sums of equally many are added first: to add each to one growing sum would take three times as long
-    (100 M tokens), and round more.
-    """
+    """Their sum. Sums of equally many are added first: adding each to one growing sum copies more, and rounds more."""
     sums: list[tuple[int, csr_matrix]] = []
     for matrix in matrices:
         count = 1
