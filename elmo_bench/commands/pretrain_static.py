@@ -1,21 +1,23 @@
 """`python -m elmo_bench pretrain-static corpus='shards/*.xz' out=my-vectors.safetensors`: GloVe on one's own text."""
 
+import os
 import time
 from pathlib import Path
 
 import numpy as np
 from omegaconf import DictConfig
-from rich.console import Console
-from rich.progress import Progress
 
 from elmo_bench.config import compose
 from elmo_bench.encoders.vector_files import write_compact, write_text
 from elmo_bench.errors import UserError
 from elmo_bench.pretraining import CONF
-from elmo_bench.pretraining.cooccurrence import cooccurrence, vocabulary
+from elmo_bench.pretraining.cooccurrence import block_count, cooccurrence, vocabulary
 from elmo_bench.pretraining.corpus import shard_files
+from elmo_bench.pretraining.processes import all_cores
 from elmo_bench.pretraining.static import train_glove
+from elmo_bench.progress import progress
 
+ELSEWHERE = ("corpus", "out", "threads")  # options that change no vector
 TRAINING = ("dim", "x_max", "alpha", "learning_rate", "epochs", "batch", "seed")
 
 
@@ -26,8 +28,8 @@ def main(arguments: list[str]) -> int:
     started = time.monotonic()
     words, vectors, figures = _train(config, files)
     if out.suffix == ".safetensors":
-        # No time and no folder: the same text and settings give the same file, byte for byte.
-        settings = {str(key): config[key] for key in config if key not in ("corpus", "out")}
+        # No time, folder or threads: the same text and settings give the same file, byte for byte.
+        settings = {str(key): config[key] for key in config if key not in ELSEWHERE}
         metadata = settings | figures | {"corpus": [file.name for file in files]}
         write_compact(out, words, vectors.astype("float16"), metadata)
     else:
@@ -39,17 +41,20 @@ def main(arguments: list[str]) -> int:
 
 def _train(config: DictConfig, files: list[Path]) -> tuple[list[str], np.ndarray, dict[str, int | float]]:
     """Words, vectors [V, D], and the figures that tell how it went."""
-    with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task(f"counting words of {len(files)} file(s)", total=None)
-        words, tokens = vocabulary(files, size=config.vocab_size, min_count=config.min_count)
-        progress.update(task, description=f"counting pairs of {len(words):,} words")
-        counts = cooccurrence(files, words, window=config.window)
-        if not counts.nnz:
-            raise UserError(f"corpus={config.corpus}: no two known words share a sentence; give one sentence a line")
-        progress.update(task, total=config.epochs, completed=0, description="training")
+    threads = config.threads or all_cores()
+    with progress("counting words", block_count(files)) as meter:
+        words, tokens = vocabulary(
+            files, size=config.vocab_size, min_count=config.min_count, processes=threads, after_block=meter.advance
+        )
+    with progress(f"counting pairs of {len(words):,} words", meter.steps) as meter:
+        counts = cooccurrence(files, words, window=config.window, processes=threads, after_block=meter.advance)
+    if not counts.nnz:
+        raise UserError(f"corpus={config.corpus}: no two known words share a sentence; give one sentence a line")
+    with progress(f"training on {counts.nnz:,} cells", config.epochs) as meter:
         vectors, losses = train_glove(
             counts,
-            after_epoch=lambda epoch, loss: progress.update(task, completed=epoch, description=f"loss {loss:.5f}"),
+            threads=threads,
+            after_epoch=lambda _, loss: meter.advance(text=f"loss {loss:.5f}"),
             **{key: config[key] for key in TRAINING},
         )
     figures = {"tokens": tokens, "vocabulary": len(words), "cells": counts.nnz, "loss": round(losses[-1], 5)}
@@ -64,9 +69,20 @@ def _check(config: DictConfig) -> tuple[list[Path], Path]:
     for key in ("x_max", "alpha", "learning_rate"):
         if not isinstance(config[key], int | float) or config[key] <= 0:
             raise UserError(f"{key}={config[key]}: must be a number above 0")
+    if config.threads is not None and (not isinstance(config.threads, int) or config.threads < 1):
+        raise UserError(f"threads={config.threads}: must be a whole number above 0, or null for all cores")
     if not isinstance(config.seed, int) or config.seed < 0:
         raise UserError(f"seed={config.seed}: must be a whole number, 0 or more")
     out = Path(str(config.out))
     if not out.name.endswith((".safetensors", ".txt", ".txt.gz")):
         raise UserError(f"out={out}: must end in .safetensors, .txt or .txt.gz")
-    return shard_files(config.corpus), out
+    files = shard_files(config.corpus)
+    if out.is_dir():
+        raise UserError(f"out={out}: is a folder; give a file")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"out={out}: its folder cannot be made ({error.strerror})") from None
+    if not os.access(out.parent, os.W_OK):
+        raise UserError(f"out={out}: no permission to write here")
+    return files, out

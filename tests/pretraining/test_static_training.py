@@ -1,13 +1,13 @@
-"""GloVe training: counts equal to a plain count, a loss that falls, words of the same contexts end up near."""
+"""GloVe training: one step is the gradient, the loss falls, words of the same contexts end up near; the command."""
 
 import lzma
 import random
-from collections import defaultdict
 
 import numpy as np
 import pytest
 
 from elmo_bench.__main__ import main
+from elmo_bench.commands import pretrain_static
 from elmo_bench.encoders.static import load_static
 from elmo_bench.encoders.vector_files import read_compact
 from elmo_bench.errors import UserError
@@ -42,27 +42,6 @@ def _cosine(vectors, words, left, right):
     return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
-@pytest.mark.parametrize("chunk", [10, 10_000])
-def test_counts_equal_a_plain_count(tmp_path, chunk):
-    draw = random.Random(1)
-    lines = [[draw.choice("abcdefgh") for _ in range(draw.randint(0, 15))] for _ in range(60)]
-    path = tmp_path / "corpus.txt"
-    path.write_text("\n".join(map(" ".join, lines)), encoding="utf-8")
-    words = list("abcdef")  # g and h are unknown: they are taken out before distances are measured
-    expected = defaultdict(float)
-    for line in lines:
-        known = [word for word in line if word in words]
-        for here, word in enumerate(known):
-            for there, other in enumerate(known):
-                if here != there and abs(here - there) <= 3:
-                    expected[word, other] += 1 / abs(here - there)
-    counts = cooccurrence([path], words, window=3, chunk=chunk).toarray()
-    assert counts.dtype == np.float32
-    for row, word in enumerate(words):
-        for column, other in enumerate(words):
-            assert counts[row, column] == pytest.approx(expected[word, other], rel=1e-6)
-
-
 def test_the_vocabulary_is_the_most_frequent_words_case_kept(tmp_path):
     path = tmp_path / "corpus.txt"
     path.write_text("b b a a The the the 7 7 7 7\n", encoding="utf-8")
@@ -80,6 +59,8 @@ def test_the_loss_falls_and_like_words_are_near_and_the_seed_decides(corpus):
     assert _cosine(vectors, words, "stops", "parks") > _cosine(vectors, words, "stops", "eats") + 0.3
     again, _ = train_glove(counts, **SETTINGS, epochs=60)
     assert np.array_equal(vectors, again)
+    shared, _ = train_glove(counts, **SETTINGS, epochs=60, threads=3)
+    assert np.array_equal(vectors, shared)
     other, _ = train_glove(counts, **SETTINGS | {"seed": 1}, epochs=60)
     assert not np.array_equal(vectors, other)
 
@@ -120,7 +101,7 @@ def test_the_command_writes_half_precision_and_text_and_says_what_it_did(corpus,
     assert metadata["corpus"] == ["part-0.txt", "part-1.txt.xz"]
     assert (metadata["tokens"], metadata["licence"], metadata["epochs"]) == (3600, "mine", 3)
     whole = (tmp_path / "v.safetensors").read_bytes()
-    assert main(["pretrain-static", pattern, f"out={tmp_path / 'v.safetensors'}", *small]) == 0
+    assert main(["pretrain-static", pattern, f"out={tmp_path / 'v.safetensors'}", "threads=2", *small]) == 0
     assert (tmp_path / "v.safetensors").read_bytes() == whole
     text = load_static(str(tmp_path / "v.txt.gz"))
     assert text.words == words
@@ -138,6 +119,8 @@ def test_the_command_writes_half_precision_and_text_and_says_what_it_did(corpus,
         (b"a b\n" * 9, ["out='???'"], "out has no value; give out="),
         (b"a b\n" * 9, ["epochs=0"], "epochs=0: must be a whole number above 0"),
         (b"a b\n" * 9, ["seed=-1"], "seed=-1: must be a whole number, 0 or more"),
+        (b"a b\n" * 9, ["threads=0"], "threads=0: must be a whole number above 0, or null for all cores"),
+        (b"a b\n" * 9, ["out=corpus.txt/v.txt"], "out=corpus.txt/v.txt: its folder cannot be made"),
         (b"a b\n" * 9, ["alpha=x"], "alpha=x: must be a number above 0"),
         (b"a b\n" * 2, [], "no word occurs 5 times"),
         (b"a\n" * 9, [], "no two known words share a sentence"),
@@ -153,6 +136,19 @@ def test_a_mistake_is_one_clear_line(tmp_path, monkeypatch, capsys, case):
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert message in error
     assert not list(tmp_path.glob("v.*"))
+
+
+def test_a_run_that_is_cut_off_leaves_what_was_there(corpus, tmp_path, monkeypatch):
+    def cut(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    out = tmp_path / "v.safetensors"
+    out.write_bytes(b"older vectors")
+    monkeypatch.setattr(pretrain_static, "train_glove", cut)
+    with pytest.raises(KeyboardInterrupt):
+        main(["pretrain-static", f"corpus={corpus[0]}", f"out={out}", "threads=1"])
+    assert out.read_bytes() == b"older vectors"
+    assert {path.name for path in tmp_path.iterdir()} == {"part-0.txt", "part-1.txt.xz", "v.safetensors"}
 
 
 def test_a_missing_file_is_a_user_error(tmp_path):

@@ -1,0 +1,120 @@
+"""`map` on several processes, results in the order of the items.
+
+Each process has a pipe of its own. A pipe that ends tells either side that the other is gone, so that a worker killed
+for want of memory becomes one clear error, and workers end when the parent does, however it ends.
+"""
+
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, TypeVar
+
+from elmo_bench.errors import UserError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def all_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_order(work: Callable[[Item], Result], items: Iterable[Item], processes: int) -> Iterator[Result]:
+    """`map(work, items)`; items are taken as they are needed, at most two for each process ahead of the result given.
+
+    `work` is pickled once for each process (spawned: the caller's main module must be importable), items and results
+    once each. An error in `work` is raised here. A single item is worked on in this process, which is faster.
+    """
+    items = iter(items)
+    first = list(islice(items, 2))
+    items = chain(first, items)
+    if processes == 1 or len(first) < 2:
+        yield from map(work, items)
+        return
+    team = _start(work, processes)
+    try:
+        yield from _share(items, [pipe for _, pipe in team])
+    finally:
+        for process, pipe in team:
+            pipe.close()
+            process.terminate()
+            process.join()
+
+
+def _start(work: Callable, processes: int) -> list[tuple[BaseProcess, Connection]]:
+    context = get_context("spawn")
+    team: list[tuple[BaseProcess, Connection]] = []
+    for _ in range(processes):
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(work, theirs), daemon=True)
+        process.start()
+        theirs.close()  # ours then ends when the process does
+        team.append((process, ours))
+    return team
+
+
+def _share(items: Iterator[Any], pipes: list[Connection]) -> Iterator[Any]:
+    idle, busy = list(pipes), {}
+    done: dict[int, Any] = {}
+    given = returned = 0
+    while True:
+        while idle and given < returned + 2 * len(pipes):
+            if not (some := list(islice(items, 1))):
+                break
+            pipe = idle.pop()
+            _send(pipe, some[0])
+            busy[pipe] = given
+            given += 1
+        if not busy:
+            return
+        ready = wait(list(busy))
+        for pipe in [pipe for pipe in busy if pipe in ready]:
+            done[busy.pop(pipe)] = _receive(pipe)
+            idle.append(pipe)
+        while returned in done:
+            yield done.pop(returned)
+            returned += 1
+
+
+def _send(pipe: Connection, item: object) -> None:
+    try:
+        pipe.send(item)
+    except OSError:
+        raise _gone() from None
+
+
+def _receive(pipe: Connection) -> Any:
+    try:
+        result, error = pipe.recv()
+    except (EOFError, OSError):
+        raise _gone() from None
+    if error is not None:
+        raise error
+    return result
+
+
+def _gone() -> UserError:
+    return UserError("one of the processes was ended from outside (out of memory?); try again with a lower threads=")
+
+
+def _serve(work: Callable, pipe: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent ends the others
+    try:
+        while True:
+            item = pipe.recv()
+            answer: tuple[Any, Exception | None]
+            try:
+                answer = (work(item), None)
+            except Exception as error:
+                if not isinstance(error, UserError):
+                    error.add_note(f"in a process of its own:\n{traceback.format_exc()}")
+                answer = (None, error)
+            pipe.send(answer)
+    except (EOFError, OSError):
+        return  # the parent is gone

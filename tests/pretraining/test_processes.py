@@ -1,0 +1,111 @@
+"""Work on several processes: results in order, errors that reach the user, nothing that outlives the parent."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.errors import UserError
+from elmo_bench.pretraining.processes import in_order
+
+SLEEPERS = """
+import time
+from elmo_bench.pretraining.processes import in_order
+list(in_order(time.sleep, [0, 0, 3, 3, 3, 3], 2))
+"""
+
+
+def test_results_come_in_order_and_items_are_taken_as_they_are_needed():
+    taken = []
+
+    def items():
+        for number in range(30):
+            taken.append(number)
+            yield number / 4
+
+    results = in_order(math.sqrt, items(), 2)
+    assert next(results) == 0
+    assert len(taken) <= 4
+    assert list(results) == [math.sqrt(number / 4) for number in range(1, 30)]
+
+
+def test_slow_items_come_before_quick_ones_that_follow():
+    def sleeps():
+        yield from (0.3, 0, 0, 0)
+
+    assert list(in_order(_sleep, sleeps(), 2)) == [0.3, 0, 0, 0]
+
+
+def _sleep(seconds):
+    time.sleep(seconds)
+    return seconds
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_error_of_the_work_is_raised_here(processes):
+    results = in_order(int, ["1", "2", "no number", "4"], processes)
+    assert [next(results), next(results)] == [1, 2]
+    with pytest.raises(ValueError, match="no number"):
+        next(results)
+
+
+def test_a_process_that_is_ended_from_outside_is_one_clear_error():
+    with pytest.raises(UserError, match=r"ended from outside \(out of memory\?\); try again with a lower threads="):
+        list(in_order(os._exit, [1, 1, 1, 1], 2))
+
+
+def test_a_single_item_starts_no_process():
+    assert list(in_order(_own_id, [None], 8)) == [os.getpid()]
+    assert list(in_order(_own_id, [], 8)) == []
+
+
+def _own_id(_item):
+    return os.getpid()
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize(("sent", "to_all"), [(signal.SIGINT, True), (signal.SIGKILL, False)])
+def test_no_process_outlives_the_parent(sent, to_all):
+    """Ctrl-C reaches the parent and its processes, a kill the parent alone."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", SLEEPERS], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        _until(lambda: len(_in_session(parent.pid)) >= 3)
+        time.sleep(0.5)  # the processes import
+        started = time.monotonic()
+        (os.killpg if to_all else os.kill)(parent.pid, sent)
+        _, said = parent.communicate(timeout=20)
+        assert said.count("Traceback") == (1 if to_all else 0)
+        if to_all:
+            assert time.monotonic() - started < 2.5  # not as long as the work that was going on
+        _until(lambda: not _in_session(parent.pid))
+    finally:
+        if parent.poll() is None or _in_session(parent.pid):
+            os.killpg(parent.pid, signal.SIGKILL)
+
+
+def _until(condition):
+    stop = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < stop
+        time.sleep(0.02)
+
+
+def _in_session(session):
+    """Ids of its processes."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state, _, _, its = (entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[:4]
+            except OSError:
+                continue
+            if int(its) == session and state != "Z":
+                found.append(int(entry.name))
+    return found
