@@ -1,4 +1,4 @@
-"""`python -m elmo_bench score TASK FILE [--json]`: the official figures of a file of predictions, without torch."""
+"""`python -m elmo_bench score TASK FILE… [--json]`: the official figures of a file of predictions, without torch."""
 
 import argparse
 import importlib
@@ -18,11 +18,15 @@ def main(arguments: list[str]) -> int:
     """Print the scores of a file as a table, or as JSON. Raises UserError for an unknown task or a malformed file."""
     parser = argparse.ArgumentParser(prog="python -m elmo_bench score", description="Official figures of predictions.")
     parser.add_argument("task", help="the name of a task, for instance one of conf/task/*.yaml")
-    parser.add_argument("file", type=Path, help="predictions, in the format that the task's card describes")
+    parser.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE", help="gold and predictions, in the formats of the task's card"
+    )
     parser.add_argument("--json", action="store_true", help="print every figure, unrounded, as one line of JSON")
     options = parser.parse_args(arguments)
     metric = metric_of(options.task)
-    scores = metric.score_file(options.file)
+    if len(options.files) != len(metric.files):
+        raise UserError(f"score {options.task}: give {len(metric.files)} file(s): {' '.join(metric.files)}")
+    scores = metric.score_files(*options.files)
     print(json.dumps(scores) if options.json else metric.table(scores))
     return 0
 

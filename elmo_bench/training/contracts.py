@@ -31,6 +31,14 @@ class Data(Protocol):
     def vocabulary(self, train: Sequence[Any]) -> dict[str, Any]:
         """What the head must know of the training data, as plain JSON; the head gets it as keywords."""
 
+    ending: str  # of a file of predictions, with its dot
+
+    def read_file(self, path: Path) -> list[Any]:
+        """The Examples of one file in the task's native format, for `predict`; their gold may be missing there."""
+
+    def write(self, path: Path, examples: Sequence[Any], predicted: Sequence[Any]) -> None:
+        """Predictions as a file in the official format, which `score` reads (beside the gold where it needs it)."""
+
 
 class Head(Protocol):
     """`task.head`: a torch module, built with `embedder`, the vocabulary and the numbers of its yaml."""
@@ -51,6 +59,7 @@ class Metric(Protocol):
     """`task.metric`: the official figures; imports no torch."""
 
     main: str  # the figure in score(...)["overall"] that selects the epoch, higher is better
+    files: tuple[str, ...]  # what `score` must be given: the files' names in its usage line
 
     def score(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:
         """{"overall": {figure: number}} and, where there are classes, "by_type"."""
@@ -58,8 +67,11 @@ class Metric(Protocol):
     def outcomes(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, np.ndarray]:
         """Whole numbers from 0 for each example, for paired tests."""
 
-    def score_file(self, path: Path) -> dict[str, Any]:
-        """The same figures for a file of predictions. Raises UserError."""
+    def score_files(self, *paths: Path) -> dict[str, Any]:
+        """The figures of files in the official formats, one path for each of `files`. Raises UserError.
+
+        Their keys are those of `score`, or the official scorer's where it has its own; `table` knows both.
+        """
 
     def table(self, scores: dict[str, Any]) -> str:
         """The scores as text."""

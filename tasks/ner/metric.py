@@ -18,6 +18,7 @@ class NerMetric:
     """Exact match of chunks (type, start, end), micro-averaged over types; both sides in IOB1, BIO or a mixture."""
 
     main = "f1"
+    files = ("FILE",)
 
     def score(self, gold: Tags, predicted: Tags) -> dict[str, Any]:
         """{"overall": {precision, recall, f1, accuracy, correct, guessed, gold, tokens}, "by_type": {type: ...}}.
@@ -48,7 +49,7 @@ class NerMetric:
         table = np.array(counts, dtype=np.uint16).reshape(-1, 3)
         return {"correct": table[:, 0], "guessed": table[:, 1], "gold": table[:, 2]}
 
-    def score_file(self, path: Path) -> dict[str, Any]:
+    def score_files(self, path: Path) -> dict[str, Any]:
         """The scores of a file whose last two columns are the gold and the predicted tag. Raises UserError."""
         gold, predicted = [], []
         for rows in read_columns(path):

@@ -16,6 +16,7 @@ class Sst5Metric:
     """The share of sentences whose predicted label is the gold one, neutral included (facts sheet 5.5)."""
 
     main = "accuracy"
+    files = ("FILE",)
 
     def score(self, gold: Sequence[int], predicted: Sequence[int]) -> dict[str, Any]:
         """{"overall": {accuracy, correct, sentences}, "by_type": {label's name: {recall, correct, guessed, gold}}}.
@@ -47,7 +48,7 @@ class Sst5Metric:
         """For paired tests: {"correct": uint8 [sentences], 1 where the label is right}."""
         return {"correct": (np.array(gold) == np.array(predicted)).astype(np.uint8)}
 
-    def score_file(self, path: Path) -> dict[str, Any]:
+    def score_files(self, path: Path) -> dict[str, Any]:
         """The scores of a file, a line a sentence: gold label, tab, predicted label; more columns may follow.
 
         Raises UserError, with file and line.

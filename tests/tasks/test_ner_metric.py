@@ -38,7 +38,7 @@ def test_equals_conlleval(index, tmp_path):
         path = tmp_path / "predictions.txt"
         pairs = [zip(g, p, strict=True) for g, p in zip(case["gold"], case["pred"], strict=True)]
         path.write_text("\n\n".join("\n".join(f"w\t{g} {p}" for g, p in rows) for rows in pairs), encoding="utf-8")
-        assert METRIC.score_file(path) == scores
+        assert METRIC.score_files(path) == scores
 
 
 def test_all_cases_are_there():
@@ -69,7 +69,7 @@ def test_malformed_files(tmp_path, content, message):
     path = tmp_path / "x.txt"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(UserError) as raised:
-        METRIC.score_file(path)
+        METRIC.score_files(path)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -107,7 +107,7 @@ def test_score_command_prints_a_table(tmp_path, capsys):
     path = tmp_path / "predictions.txt"
     path.write_text("a B-X B-X\n", encoding="utf-8")
     assert command.main(["ner", str(path)]) == 0
-    assert capsys.readouterr().out == METRIC.table(METRIC.score_file(path)) + "\n"
+    assert capsys.readouterr().out == METRIC.table(METRIC.score_files(path)) + "\n"
 
 
 def test_unknown_task_lists_the_known_ones():

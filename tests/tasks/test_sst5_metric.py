@@ -40,7 +40,7 @@ def test_a_file_has_the_scores_of_its_labels(tmp_path, ending, text):
     path = tmp_path / "predictions.tsv"
     lines = [f"{g}\t{p}{text}{ending}" for g, p in zip(GOLD, PREDICTED, strict=True)]
     path.write_bytes("".join(lines).encode())
-    assert METRIC.score_file(path) == METRIC.score(GOLD, PREDICTED)
+    assert METRIC.score_files(path) == METRIC.score(GOLD, PREDICTED)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_malformed_files(tmp_path, content, message):
     path = tmp_path / "x.tsv"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(UserError) as raised:
-        METRIC.score_file(path)
+        METRIC.score_files(path)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 
