@@ -120,15 +120,15 @@ def newest(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
 
     Raises UserError where there are some and all are damaged: weeks of training are not started anew in silence.
     """
-    error = None
-    for path in sorted(folder.glob("*.ckpt"), reverse=True):
+    paths = sorted(folder.glob("*.ckpt"))
+    while paths:
+        path = paths.pop()
         try:
             return path, read_checkpoint(path)
         except UserError as damaged:
-            error = damaged
-            console.print(f"{damaged.args[0]}; trying the one before", highlight=False)
-    if error:
-        raise error
+            if not paths:
+                raise
+            console.print(f"{damaged}; trying the one before", highlight=False)
     return None, {}
 
 
