@@ -8,12 +8,12 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from omegaconf import DictConfig
-from pytorch_lightning.loggers import WandbLogger
+from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.checkpoints import read_checkpoint
 from elmo_bench.encoders.options import BiLMOptions
 from elmo_bench.errors import UserError
+from elmo_bench.loggers import finish, wandb
 from elmo_bench.nn.fused import fuse
 from elmo_bench.pretraining.callbacks import Checkpoints, Curve, Meter, WholeCheckpoints
 from elmo_bench.pretraining.corpus import Corpus, count_words, shard_files
@@ -83,6 +83,10 @@ def train(
     module = Pretraining(
         model, vocabulary, corpus, config.recipe, cells=cells, seed=config.seed, processes=config.devices
     )
+    logger = None
+    if config.wandb:
+        settings: Any = OmegaConf.to_container(config, resolve=True)
+        logger = wandb(work=out, title=out.name, config=settings, project=config.wandb)
     trainer = pl.Trainer(
         max_steps=module.steps,
         accelerator=config.accelerator,
@@ -95,14 +99,19 @@ def train(
             Checkpoints(out / "checkpoints", minutes=config.checkpoint_minutes),
         ],
         plugins=[WholeCheckpoints()],
-        logger=WandbLogger(project=config.wandb, name=out.name, save_dir=out) if config.wandb else False,
+        logger=logger or False,
         log_every_n_steps=50,
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
         use_distributed_sampler=False,  # the stream knows its share
     )
-    trainer.fit(module, ckpt_path=resume, weights_only=True)
+    failed = True
+    try:
+        trainer.fit(module, ckpt_path=resume, weights_only=True)
+        failed = False
+    finally:
+        finish(logger, failed=failed)
     return Trained(
         model=model,
         vocabulary=vocabulary,

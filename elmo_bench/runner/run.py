@@ -18,7 +18,7 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 from safetensors.torch import save
 
-from elmo_bench import ledger
+from elmo_bench import ledger, loggers
 from elmo_bench.checkpoints import read_checkpoint
 from elmo_bench.config import build
 from elmo_bench.errors import UserError
@@ -28,7 +28,6 @@ from elmo_bench.progress import console
 from elmo_bench.quiet import quiet
 from elmo_bench.runner.identity import identity, overrides_of, portable
 from elmo_bench.runner.parts import Frozen, Lexicon, build_indexer, embedder_for, load_frozen, read_data, shared_store
-from elmo_bench.training import loggers
 from elmo_bench.training.callbacks import History, RandomState, ShowProgress
 from elmo_bench.training.data import Splits
 from elmo_bench.training.module import HeadTraining
