@@ -18,12 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.config import compose
+from elmo_bench.encoders.options import BiLMOptions
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining import model as language_model
 from elmo_bench.pretraining.alone import Alone, pooled
-from elmo_bench.pretraining.corpus import Corpus
+from elmo_bench.pretraining.corpus import Corpus, count_words, shard_files
 from elmo_bench.pretraining.perplexity import perplexity
-from elmo_bench.pretraining.trainer import Trained, pretrain
+from elmo_bench.pretraining.trainer import TextSize, Trained, train
+from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.quiet import quiet
 
 VARIANTS = (
@@ -57,18 +59,28 @@ class Adaptive(nn.Module):
         return torch.stack([self.inner(x[d], targets[d]).loss for d in (0, 1)])
 
 
-def train(options: list[str], folder: Path, steps: int) -> tuple[Trained, float]:
-    """A training of so many steps; its result and its processor seconds after the first WARM steps."""
-    out = folder / "out"
-    for old in sorted(out.rglob("*"), reverse=True) if out.exists() else []:
-        if old.is_file() and old.name != "vocabulary.txt":
-            old.unlink()
-    config = compose(
-        "pretrain", [*options, f"out={out}", f"recipe.steps={steps}", "checkpoint_minutes=600"], folder=CONF
-    )
-    started = time.process_time()
-    with quiet():
-        return pretrain(config), time.process_time() - started
+class Texts:
+    """The corpus, counted once for each size of vocabulary."""
+
+    def __init__(self, files: str):
+        self.corpus = Corpus(tuple(shard_files(files)))
+        self.counts = count_words(self.corpus)
+        self.size = TextSize(self.counts.words.total(), self.counts.sentences)
+
+    def train(self, options: list[str], steps: int) -> tuple[Trained, float]:
+        """A training of so many steps; its result and its processor seconds."""
+        with tempfile.TemporaryDirectory(prefix="recipes-") as out, quiet():
+            given = [*options, "corpus=_", f"out={out}", f"recipe.steps={steps}", "checkpoint_minutes=600"]
+            config = compose("pretrain", given, folder=CONF)
+            recipe = config.recipe
+            words = TargetVocabulary.of(self.counts.words, recipe.vocabulary, sentences=self.size.sentences)
+            torch.manual_seed(config.seed)
+            model = language_model.LanguageModel(
+                BiLMOptions.from_json(config.shape), words=len(words), samples=recipe.samples, dropout=recipe.dropout
+            )
+            started = time.process_time()
+            trained = train(model, words, self.corpus, config, text=self.size, title="train")
+            return trained, time.process_time() - started
 
 
 def heldout(trained: Trained, corpus: Corpus) -> float:
@@ -95,22 +107,21 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     sampled = language_model.SampledSoftmax
-    with tempfile.TemporaryDirectory(prefix="recipes-") as folder:
-        for variant in options.variants:
-            adaptive = variant == "adaptive"
-            language_model.SampledSoftmax = Adaptive if adaptive else sampled  # type: ignore[misc,assignment]
-            given = [f"corpus='{options.corpus}'", f"threads={options.threads}"]
-            given += [] if adaptive else variant.split()
-            seconds = [train(given, Path(folder), steps)[1] for steps in (WARM, WARM, WARM + TIMED)]
-            step = (seconds[2] - seconds[1]) / TIMED  # the first has compiled
-            steps = max(1, int(60 * options.minutes / step))
-            trained, _ = train(given, Path(folder), steps)
-            found = heldout(trained, Corpus((options.heldout,)))
-            print(
-                f"{variant or 'recipe=fast':<40} {steps:>6,} steps {trained.tokens / 1e6:6.2f} M tokens "
-                f"{trained.tokens / steps / step:>7,.0f} tokens/s  perplexity {found:7.1f}",
-                flush=True,
-            )
+    texts = Texts(options.corpus)
+    for variant in options.variants:
+        adaptive = variant == "adaptive"
+        language_model.SampledSoftmax = Adaptive if adaptive else sampled  # type: ignore[misc,assignment]
+        given = [f"threads={options.threads}", *([] if adaptive else variant.split())]
+        seconds = [texts.train(given, steps)[1] for steps in (WARM, WARM, WARM + TIMED)]
+        step = (seconds[2] - seconds[1]) / TIMED  # the first has compiled
+        steps = max(1, int(60 * options.minutes / step))
+        trained, _ = texts.train(given, steps)
+        found = heldout(trained, Corpus((options.heldout,)))
+        print(
+            f"{variant or 'recipe=fast':<40} {steps:>6,} steps {trained.tokens / 1e6:6.2f} M tokens "
+            f"{trained.tokens / steps / step:>7,.0f} tokens/s  perplexity {found:7.1f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

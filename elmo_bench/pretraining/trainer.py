@@ -52,7 +52,7 @@ def pretrain(config: DictConfig) -> Trained:
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"shape: {error}; see pretraining/conf/shape") from None
     corpus = Corpus(tuple(shard_files(config.corpus)), config.tokenizer)
-    vocabulary = _vocabulary(corpus, config.recipe.vocabulary, Path(config.out) / "vocabulary.txt")
+    vocabulary = _vocabulary(corpus, config.recipe.vocabulary, Path(config.out))
     torch.manual_seed(config.seed)
     model = LanguageModel(options, words=len(vocabulary), samples=config.recipe.samples, dropout=config.recipe.dropout)
     text = TextSize(vocabulary.tokens, vocabulary.sentences)
@@ -141,11 +141,15 @@ def newest(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
     return None, {}
 
 
-def _vocabulary(corpus: Corpus, size: int, path: Path) -> TargetVocabulary:
-    """The vocabulary in `path`, or a new one counted from the corpus and written there."""
-    if path.exists():
-        return TargetVocabulary.read(path)
-    counts = count_words(corpus)
-    vocabulary = TargetVocabulary.of(counts.words, size, sentences=counts.sentences)
-    vocabulary.write(path)
-    return vocabulary
+def first_process() -> bool:
+    """Of several processes that train together, the one that counts, measures and writes."""
+    return int(os.environ.get("LOCAL_RANK", "0")) == 0  # Lightning gives it to those that it starts
+
+
+def _vocabulary(corpus: Corpus, size: int, out: Path) -> TargetVocabulary:
+    """That of the training in `out` which goes on, or a new one counted from the corpus and written there."""
+    path = out / "vocabulary.txt"
+    if first_process() and not (path.exists() and any((out / "checkpoints").glob("*.ckpt"))):
+        counts = count_words(corpus)
+        TargetVocabulary.of(counts.words, size, sentences=counts.sentences).write(path)
+    return TargetVocabulary.read(path)

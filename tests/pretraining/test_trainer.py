@@ -260,3 +260,12 @@ def test_wandb_gets_the_curve_too(corpus, monkeypatch):
     assert [float(row[name]) for name in ("step", "forward", "backward")] == pytest.approx(
         [curve(corpus / "out")[49][place] for place in (0, 2, 3)], abs=1e-4
     )
+
+
+def test_a_vocabulary_that_no_checkpoint_goes_with_is_counted_again(corpus):
+    (corpus / "out").mkdir()
+    (corpus / "out" / "vocabulary.txt").write_text("<S>\t1\n</S>\t1\n<UNK>\t0\nother\t1\n", encoding="utf-8")
+    trained = train(corpus, corpus / "out", "recipe.steps=1")
+    assert "cats" in trained.vocabulary.words
+    assert "other" not in trained.vocabulary.words
+    assert train(corpus, corpus / "out", "recipe.steps=2").vocabulary == trained.vocabulary
