@@ -1,0 +1,97 @@
+"""ESIM (Chen et al. 2017), the sequential model, with the changes of Peters et al. 2018, appendix.
+
+Facts sheet 4.2: [words; ELMo] -> biLSTM shared by both sentences, ELMo again -> soft alignment both ways -> [a; ã; a - ã;
+a ∘ ã] -> a ReLU layer -> inference biLSTM -> mean and maximum of both -> a ReLU layer -> three scores.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.dropout import VariationalDropout
+from elmo_bench.nn.feed_forward import FeedForward
+from elmo_bench.nn.pooling import max_pool, mean_pool
+from elmo_bench.nn.recurrent import BiLstm
+from elmo_bench.text.batch import Indexer, TextBatch
+from tasks.snli.pair import NO_GOLD, Pair
+
+
+class Esim(nn.Module):
+    """hidden: units per direction of the input and of the inference biLSTM.
+
+    reduced: the width of the ReLU layer between them; classifier: that of the one on top.
+    dropout: rates at the input of each biLSTM (`recurrent`, one mask a sentence), on the aligned vectors (`aligned`), and
+    before and behind the classifier's layer (`classifier`).
+    l2: what the sum of the squared weights of all weight matrices is multiplied with, added to the loss.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        *,
+        labels: Sequence[str],
+        hidden: Sequence[int],
+        reduced: int,
+        classifier: int,
+        dropout: dict[str, float],
+        l2: float,
+    ):
+        super().__init__()
+        self.embedder, self.labels, self.l2 = embedder, list(labels), l2
+        self.recurrent_dropout = VariationalDropout(dropout["recurrent"])
+        self.encode = BiLstm(embedder.dim, hidden[0])
+        dim = self.encode.dim + embedder.output_dim
+        self.aligned_dropout = nn.Dropout(dropout["aligned"])
+        self.reduce = FeedForward(4 * dim, hidden=[reduced], dropout=0.0)
+        self.infer = BiLstm(self.reduce.dim, hidden[1])
+        self.pooled_dropout = nn.Dropout(dropout["classifier"])
+        self.classify = FeedForward(4 * self.infer.dim, hidden=[classifier], dropout=dropout["classifier"])
+        self.scores = nn.Linear(self.classify.dim, len(self.labels))
+
+    def collate(self, examples: Sequence[Pair], index: Indexer) -> dict[str, Any]:
+        """Tensors of a batch: {"premise": TextBatch, "hypothesis": TextBatch, "labels": int64 [B], -1 where unknown}."""
+        rows = [-1 if example.label == NO_GOLD else self.labels.index(example.label) for example in examples]
+        return {
+            "premise": index([example.premise for example in examples]),
+            "hypothesis": index([example.hypothesis for example in examples]),
+            "labels": torch.tensor(rows),
+        }
+
+    def forward(self, batch: dict[str, Any]) -> Tensor:
+        """Label scores [B, K]."""
+        premise, hypothesis = batch["premise"], batch["hypothesis"]
+        a, b = self._encoded(premise), self._encoded(hypothesis)  # BPD, BQD
+        sides = (self._inferred(a, b, premise, hypothesis), self._inferred(b, a, hypothesis, premise))
+        pooled = [
+            pool(x, text.mask)
+            for x, text in zip(sides, (premise, hypothesis), strict=True)
+            for pool in (mean_pool, max_pool)
+        ]
+        return self.scores(self.classify(self.pooled_dropout(torch.cat(pooled, dim=1))))  # BK
+
+    def loss(self, batch: dict[str, Any]) -> Tensor:
+        """Cross-entropy, the mean over the batch, and the weights' penalty."""
+        matrices = [p for name, p in self.named_parameters() if p.dim() == 2 and not name.startswith("embedder.")]
+        penalty = self.l2 * sum(matrix.square().sum() for matrix in matrices)
+        return functional.cross_entropy(self(batch), batch["labels"]) + penalty
+
+    def predict(self, batch: dict[str, Any]) -> list[str]:
+        """The label of each pair."""
+        return [self.labels[row] for row in self(batch).argmax(dim=1).tolist()]
+
+    def _encoded(self, text: TextBatch) -> Tensor:
+        x = self.encode(self.recurrent_dropout(self.embedder(text)), text.lengths)  # BT(2H)
+        return torch.cat([x, self.embedder.output(text)], dim=2)  # BTD: place=output, place=both
+
+    def _inferred(self, x: Tensor, other: Tensor, text: TextBatch, other_text: TextBatch) -> Tensor:
+        """One side with what of the other is aligned to each of its tokens, read by the inference biLSTM."""
+        # softmax(x otherᵀ) other, over the tokens that are there; the product itself never lies in memory.
+        found = functional.scaled_dot_product_attention(
+            x, other, other, attn_mask=other_text.mask[:, None], scale=1.0
+        )  # BTD
+        x = self.aligned_dropout(torch.cat([x, found, x - found, x * found], dim=2))  # BT(4D)
+        return self.infer(self.recurrent_dropout(self.reduce(x)), text.lengths)  # BT(2H)

@@ -1,0 +1,176 @@
+"""The mini suite: what follows from sentences about the people, firms and events of the world, gold by construction.
+
+A third of the names and two fifths of the templates never occur in train. Each premise has three hypotheses, one of each
+label, and each form of hypothesis has each label equally often: neither sentence alone tells it, nor do the words. What
+decides is who does what to whom, whether it is denied or left open, whether there can be two of a kind, and how many.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from elmo_bench import world
+from elmo_bench.world import names
+from tasks.snli.logic import PEOPLE, QUANTIFIERS, SUBJECTS, VALUES, Claim, Fact, Statement, label
+from tasks.snli.pair import LABELS, Pair
+
+Item = TypeVar("Item")
+
+SIZES = {"train": 800, "dev": 100, "test": 100}  # premises, of three pairs each
+SEEN = 0.67  # the part of each list that train draws from; dev and test draw half of theirs from the rest
+GROUPS = 0.25  # the part of the premises that are about groups
+OTHER = 0.6  # the part of the neutral hypotheses that speak of something which the premise does not name, if they can
+
+
+def generate(*, seed: int = 0) -> dict[str, list[Pair]]:
+    """{"train": 2,400, "dev": 300, "test": 300 pairs}, no premise twice; equal for equal seeds everywhere."""
+    rng, here = random.Random(seed), world.build(seed=seed)
+    splits, done = {}, set()
+    for split, size in SIZES.items():
+        writer = _Writer(rng, here, unseen=split != "train")
+        pairs: list[Pair] = []
+        while len(pairs) < 3 * size:
+            three = writer.three()
+            if three and three[0].premise not in done:
+                done.add(three[0].premise)
+                pairs += three
+        splits[split] = pairs
+    return splits
+
+
+@cache
+def templates() -> dict[str, tuple[str, ...]]:
+    """The lines of `templates.txt` by group; those for dev and test alone start with "* "."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for line in Path(__file__).with_name("templates.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            group = line.strip("[]")
+            groups[group] = ()
+        elif line and not line.startswith("#"):
+            groups[group] += (line,)
+    return groups
+
+
+class _Writer:
+    """Writes for train, or (`unseen`) for dev and test."""
+
+    def __init__(self, rng: random.Random, here: world.World, *, unseen: bool):
+        self.rng, self.here, self.unseen = rng, here, unseen
+        self.used: Counter[tuple[str, ...]] = Counter()  # (form, label) of the hypotheses so far
+
+    def three(self) -> list[Pair]:
+        """A premise with a hypothesis of each label; [] where it allows none of some label."""
+        about_groups = self.rng.random() < GROUPS
+        claims = list(self._statements() if about_groups else self._facts())[: self.rng.choice([1, 2])]
+        found: dict[str, list[Claim]] = defaultdict(list)
+        for claim in self._variations(claims):
+            found[label(claims, claim)].append(claim)
+        named = {part for claim in claims for part in claim}
+        if other := [claim for claim in found["neutral"] if not named.issuperset(claim[1:3])]:
+            if self.rng.random() < OTHER:
+                found["neutral"] = other
+        if not all(found[name] for name in LABELS):
+            return []
+        said = [self._said(claim) for claim in claims]
+        premise = _sentence(self._fill("joined", first=said[0], second=said[1]) if len(said) > 1 else said[0])
+        return [Pair(premise, _sentence(self._plainly(self._rarest(found[name], name))), name) for name in LABELS]
+
+    def _facts(self) -> Iterator[Fact]:
+        """Two facts: of one kind about two subjects, or of two kinds."""
+        kind = self.rng.choice(list(VALUES))
+        other = self.rng.choice([kind, *(k for k in VALUES if SUBJECTS[k] == SUBJECTS[kind])])
+        first = self._fact(kind)
+        second = self._fact(other)
+        if other != kind:
+            second = second._replace(subject=first.subject)
+        yield from (first, second)
+
+    def _fact(self, kind: str) -> Fact:
+        truth = self.rng.choice([1, 1, 1, -1, 0])
+        return Fact(kind, self._name(SUBJECTS[kind]), self._name(VALUES[kind]), truth)
+
+    def _statements(self) -> Iterator[Statement]:
+        for _ in range(2):
+            group = f"{self._pick(names.JOBS)} from {self._name('place')}"
+            yield Statement(self.rng.choice(QUANTIFIERS), group, self._did())
+
+    def _variations(self, claims: Sequence[Claim]) -> Iterator[Claim]:
+        """Hypotheses that use the words of the premise, and some with one word of their own."""
+        for claim in claims:
+            if isinstance(claim, Statement):
+                new = next(self._statements())
+                groups = {c.group: None for c in (*claims, new) if isinstance(c, Statement)}
+                deeds = {c.did: None for c in (*claims, new) if isinstance(c, Statement)}
+                yield from (Statement(q, group, did) for q in QUANTIFIERS for group in groups for did in deeds)
+                return
+        facts = [claim for claim in claims if isinstance(claim, Fact)]
+        for fact in facts:
+            subjects = {f.subject: None for f in facts if SUBJECTS[f.kind] == SUBJECTS[fact.kind]}
+            values = {f.value: None for f in facts if VALUES[f.kind] == VALUES[fact.kind]}
+            subjects[self._name(SUBJECTS[fact.kind])] = None
+            values[self._name(VALUES[fact.kind])] = None
+            kinds = [fact.kind]
+            if fact.kind in PEOPLE:
+                subjects, values = subjects | values, values | subjects
+                kinds.append(self.rng.choice(PEOPLE))
+            for truth in (1, -1):
+                for kind in kinds:
+                    yield from (Fact(kind, s, v, truth) for s in subjects for v in values if s != v)
+
+    def _rarest(self, claims: Sequence[Claim], name: str) -> Claim:
+        """The claim whose form has had this label least often."""
+        claim = min(self.rng.sample(claims, len(claims)), key=lambda claim: self.used[*_form(claim), name])
+        self.used[*_form(claim), name] += 1
+        return claim
+
+    def _said(self, claim: Claim) -> str:
+        """A claim of a premise, in plain words or within what somebody knows, denies or asks."""
+        if isinstance(claim, Statement):
+            return self._plainly(claim)
+        around = {1: "sure", -1: "denied", 0: "open"}[claim.truth]
+        if claim.truth and self.rng.random() < 0.7:
+            return self._plainly(claim)
+        return self._fill(around, c=self._plainly(claim._replace(truth=1)), o=self._name("person"))
+
+    def _plainly(self, claim: Claim) -> str:
+        if isinstance(claim, Statement):
+            job, place = claim.group.split(" from ")
+            return self._fill(claim.quantifier, g=claim.group, gs=f"{job}s from {place}", p=claim.did)
+        return self._fill(claim.kind, denied=claim.truth < 0, s=claim.subject, v=claim.value)
+
+    def _did(self) -> str:
+        kinds = ("event", "product", "firm", "person", "place")
+        return self._fill("did", **{kind: self._name(kind) for kind in kinds})
+
+    def _fill(self, group: str, *, denied: bool = False, **slots: str) -> str:
+        """A template of that group with its slots filled."""
+        marked = self.unseen and self.rng.random() < 0.5
+        lines = [line for line in templates()[group] if line.startswith("*") == marked]
+        return self.rng.choice(lines).removeprefix("* ").split(" | ")[denied].format_map(slots)
+
+    def _name(self, kind: str) -> str:
+        things: dict[str, Sequence[str]] = {
+            "person": [person.name for person in self.here.people],
+            "place": [place.name for place in self.here.places],
+            "firm": [firm.name for firm in self.here.organisations],
+            "event": [event.name for event in self.here.events],
+            "product": names.PRODUCTS,
+            "month": names.MONTHS,
+            "job": [f"{'an' if job[0] in 'aeiou' else 'a'} {job}" for job in names.JOBS],
+        }
+        return self._pick(things[kind])
+
+    def _pick(self, options: Sequence[Item]) -> Item:
+        cut = round(SEEN * len(options))
+        return self.rng.choice(options[cut:] if self.unseen and self.rng.random() < 0.5 else options[:cut])
+
+
+def _form(claim: Claim) -> tuple[str, str]:
+    return (claim.quantifier, "") if isinstance(claim, Statement) else (claim.kind, str(claim.truth))
+
+
+def _sentence(text: str) -> tuple[str, ...]:
+    return tuple(f"{text[:1].upper()}{text[1:]} .".split())
