@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 # What a value is: a subject has one at most (one home, one month), so that another value denies it.
-ONE = {"home": "place", "employer": "firm", "job": "job", "seat": "place", "month": "month"}
+ONE = {"home": "place", "employer": "firm", "job": "job", "seat": "place", "month": "month", "won": "person"}
 MANY = {"product": "product", "attended": "event"}  # or any number
 # Between two people: if one then also the other way round, if one then not the other, or neither follows.
 BOTH_WAYS, ONE_WAY, EITHER_WAY = ("met", "cousin"), ("beat", "older"), ("thanked", "hired")
 PEOPLE = (*BOTH_WAYS, *ONE_WAY, *EITHER_WAY)
 VALUES = ONE | MANY | dict.fromkeys(PEOPLE, "person")
-SUBJECTS = dict.fromkeys(VALUES, "person") | {"seat": "firm", "product": "firm", "month": "event"}
+SUBJECTS = dict.fromkeys(VALUES, "person") | {"seat": "firm", "product": "firm", "month": "event", "won": "event"}
 
 # Statements about a group that is not empty: what the truth of the first says of the second.
 QUANTIFIERS = ("every", "some", "none", "not every")

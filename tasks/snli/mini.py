@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from elmo_bench import world
 from elmo_bench.world import names
-from tasks.snli.logic import PEOPLE, QUANTIFIERS, SUBJECTS, VALUES, Claim, Fact, Statement, label
+from tasks.snli.logic import QUANTIFIERS, SUBJECTS, VALUES, Claim, Fact, Statement, label
 from tasks.snli.pair import LABELS, Pair
 
 Item = TypeVar("Item")
@@ -22,7 +22,7 @@ Item = TypeVar("Item")
 SIZES = {"train": 800, "dev": 100, "test": 100}  # premises, of three pairs each
 SEEN = 0.67  # the part of each list that train draws from; dev and test draw half of theirs from the rest
 GROUPS = 0.25  # the part of the premises that are about groups
-OTHER = 0.6  # the part of the neutral hypotheses that speak of something which the premise does not name, if they can
+OTHER = 0.7  # the part of the neutral hypotheses that tell something of another kind than the premise does
 
 
 def generate(*, seed: int = 0) -> dict[str, list[Pair]]:
@@ -68,10 +68,10 @@ class _Writer:
         found: dict[str, list[Claim]] = defaultdict(list)
         for claim in self._variations(claims):
             found[label(claims, claim)].append(claim)
-        named = {part for claim in claims for part in claim}
-        if other := [claim for claim in found["neutral"] if not named.issuperset(claim[1:3])]:
-            if self.rng.random() < OTHER:
-                found["neutral"] = other
+        if (other := [claim for claim in found["neutral"] if _topic(claim) not in map(_topic, claims)]) and (
+            self.rng.random() < OTHER
+        ):
+            found["neutral"] = other
         if not all(found[name] for name in LABELS):
             return []
         said = [self._said(claim) for claim in claims]
@@ -80,12 +80,11 @@ class _Writer:
 
     def _facts(self) -> Iterator[Fact]:
         """Two facts: of one kind about two subjects, or of two kinds."""
-        kind = self.rng.choice(list(VALUES))
-        other = self.rng.choice([kind, *(k for k in VALUES if SUBJECTS[k] == SUBJECTS[kind])])
-        first = self._fact(kind)
-        second = self._fact(other)
-        if other != kind:
-            second = second._replace(subject=first.subject)
+        first = self._fact(self.rng.choice(list(VALUES)))
+        if self.rng.random() < 0.5:
+            second = self._fact(first.kind)
+        else:
+            second = self._fact(self._kind(SUBJECTS[first.kind]))._replace(subject=first.subject)
         yield from (first, second)
 
     def _fact(self, kind: str) -> Fact:
@@ -98,27 +97,23 @@ class _Writer:
             yield Statement(self.rng.choice(QUANTIFIERS), group, self._did())
 
     def _variations(self, claims: Sequence[Claim]) -> Iterator[Claim]:
-        """Hypotheses that use the words of the premise, and some with one word of their own."""
-        for claim in claims:
-            if isinstance(claim, Statement):
-                new = next(self._statements())
-                groups = {c.group: None for c in (*claims, new) if isinstance(c, Statement)}
-                deeds = {c.did: None for c in (*claims, new) if isinstance(c, Statement)}
-                yield from (Statement(q, group, did) for q in QUANTIFIERS for group in groups for did in deeds)
-                return
+        """Hypotheses that use the words of the premise, with one of their own at most."""
+        statements = [claim for claim in claims if isinstance(claim, Statement)]
+        for group in dict.fromkeys(claim.group for claim in statements):
+            for did in dict.fromkeys([*(claim.did for claim in statements), self._did()]):
+                yield from (Statement(quantifier, group, did) for quantifier in QUANTIFIERS)
         facts = [claim for claim in claims if isinstance(claim, Fact)]
         for fact in facts:
-            subjects = {f.subject: None for f in facts if SUBJECTS[f.kind] == SUBJECTS[fact.kind]}
-            values = {f.value: None for f in facts if VALUES[f.kind] == VALUES[fact.kind]}
-            subjects[self._name(SUBJECTS[fact.kind])] = None
-            values[self._name(VALUES[fact.kind])] = None
-            kinds = [fact.kind]
-            if fact.kind in PEOPLE:
-                subjects, values = subjects | values, values | subjects
-                kinds.append(self.rng.choice(PEOPLE))
-            for truth in (1, -1):
-                for kind in kinds:
+            own, more = SUBJECTS[fact.kind], self._kind(SUBJECTS[fact.kind])
+            for kind in dict.fromkeys([fact.kind, more]):
+                things = [(SUBJECTS[f.kind], f.subject) for f in facts] + [(VALUES[f.kind], f.value) for f in facts]
+                subjects = dict.fromkeys(name for what, name in things if what == own)
+                values = dict.fromkeys([name for what, name in things if what == VALUES[kind]] + [self._name(VALUES[kind])])
+                for truth in (1, -1):
                     yield from (Fact(kind, s, v, truth) for s in subjects for v in values if s != v)
+
+    def _kind(self, subject: str) -> str:
+        return self.rng.choice([kind for kind in VALUES if SUBJECTS[kind] == subject])
 
     def _rarest(self, claims: Sequence[Claim], name: str) -> Claim:
         """The claim whose form has had this label least often."""
@@ -166,6 +161,10 @@ class _Writer:
     def _pick(self, options: Sequence[Item]) -> Item:
         cut = round(SEEN * len(options))
         return self.rng.choice(options[cut:] if self.unseen and self.rng.random() < 0.5 else options[:cut])
+
+
+def _topic(claim: Claim) -> str:
+    return claim.did if isinstance(claim, Statement) else claim.kind
 
 
 def _form(claim: Claim) -> tuple[str, str]:
