@@ -93,7 +93,9 @@ def cut_by_premise(train: Sequence[Pair], *, pairs: int, seed: int) -> tuple[lis
 def _labelled(pairs: Sequence[Pair], split: str) -> list[Pair]:
     kept = [pair for pair in pairs if pair.label != NO_GOLD]
     if len(kept) < len(pairs):
-        console.print(f"{split}: {len(pairs) - len(kept)} pairs without a gold label dropped, {len(kept)} kept", highlight=False)
+        console.print(
+            f"{split}: {len(pairs) - len(kept)} pairs without a gold label dropped, {len(kept)} kept", highlight=False
+        )
     if not kept:
         raise UserError(f"{split}: no pair has a gold label; use files of labelled pairs")
     return kept

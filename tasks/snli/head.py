@@ -1,7 +1,7 @@
 """ESIM (Chen et al. 2017), the sequential model, with the changes of Peters et al. 2018, appendix.
 
-Facts sheet 4.2: [words; ELMo] -> biLSTM shared by both sentences, ELMo again -> soft alignment both ways -> [a; ã; a - ã;
-a ∘ ã] -> a ReLU layer -> inference biLSTM -> mean and maximum of both -> a ReLU layer -> three scores.
+Facts sheet 4.2: [words; ELMo] -> biLSTM shared by both sentences, ELMo again -> soft alignment both ways ->
+[a; ã; a - ã; a ∘ ã] -> a ReLU layer -> inference biLSTM -> mean and maximum of both -> a ReLU layer -> three scores.
 """
 
 from collections.abc import Sequence
@@ -24,8 +24,8 @@ class Esim(nn.Module):
     """hidden: units per direction of the input and of the inference biLSTM.
 
     reduced: the width of the ReLU layer between them; classifier: that of the one on top.
-    dropout: rates at the input of each biLSTM (`recurrent`, one mask a sentence), on the aligned vectors (`aligned`), and
-    before and behind the classifier's layer (`classifier`).
+    dropout: rates at the input of each biLSTM (`recurrent`, one mask a sentence), on the aligned vectors (`aligned`),
+    and before and behind the classifier's layer (`classifier`).
     l2: what the sum of the squared weights of all weight matrices is multiplied with, added to the loss.
     """
 
@@ -53,7 +53,7 @@ class Esim(nn.Module):
         self.scores = nn.Linear(self.classify.dim, len(self.labels))
 
     def collate(self, examples: Sequence[Pair], index: Indexer) -> dict[str, Any]:
-        """Tensors of a batch: {"premise": TextBatch, "hypothesis": TextBatch, "labels": int64 [B], -1 where unknown}."""
+        """Tensors of a batch: {"premise": TextBatch, "hypothesis": TextBatch, "labels": int64 [B], -1: no gold}."""
         rows = [-1 if example.label == NO_GOLD else self.labels.index(example.label) for example in examples]
         return {
             "premise": index([example.premise for example in examples]),

@@ -1,4 +1,4 @@
-"""What follows from what in the mini suite: facts, statements about groups, and the labels that they give a hypothesis."""
+"""What follows from what in the mini suite: facts, statements about groups, and a hypothesis's label."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -46,6 +46,11 @@ def label(premise: Iterable[Claim], hypothesis: Claim) -> str:
     """entailment, neutral or contradiction."""
     known = next((truth for claim in premise if (truth := says(claim, hypothesis))), 0)
     return ("neutral", "entailment", "contradiction")[known]
+
+
+def independent(one: Claim, other: Claim) -> bool:
+    """Whether neither says anything of the other, nor both of one thing: they can stand side by side in a premise."""
+    return one[:3] != other[:3] and one[1:] != other[1:] and not says(one, other) and not says(other, one)
 
 
 def says(claim: Claim, other: Claim) -> int:

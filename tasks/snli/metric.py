@@ -62,7 +62,9 @@ class SnliMetric:
             cells = [cell.strip() for cell in line.split("\t")]
             if len(cells) < 2:
                 raise UserError(f"{path}:{number}: expected gold label, tab, predicted label; mend this line")
-            if wrong := [cell for cell, more in zip(cells, (NO_GOLD, None), strict=False) if cell not in (*LABELS, more)]:
+            if wrong := [
+                cell for cell, more in zip(cells, (NO_GOLD, None), strict=False) if cell not in (*LABELS, more)
+            ]:
                 raise UserError(
                     f"{path}:{number}: {wrong[0]!r} is not a label: expected {', '.join(LABELS)}; mend this line"
                 )
