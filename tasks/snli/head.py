@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.alignment import align
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.feed_forward import FeedForward
 from elmo_bench.nn.pooling import max_pool, mean_pool
 from elmo_bench.nn.recurrent import BiLstm
-from elmo_bench.text.batch import Indexer, TextBatch
+from elmo_bench.text.batch import Indexer
 from tasks.snli.pair import NO_GOLD, Pair
 
 
@@ -53,25 +54,23 @@ class Esim(nn.Module):
         self.scores = nn.Linear(self.classify.dim, len(self.labels))
 
     def collate(self, examples: Sequence[Pair], index: Indexer) -> dict[str, Any]:
-        """Tensors of a batch: {"premise": TextBatch, "hypothesis": TextBatch, "labels": int64 [B], -1: no gold}."""
+        """Tensors of a batch: {"text": TextBatch of 2B texts, premises first, "labels": int64 [B], -1: no gold}."""
         rows = [-1 if example.label == NO_GOLD else self.labels.index(example.label) for example in examples]
-        return {
-            "premise": index([example.premise for example in examples]),
-            "hypothesis": index([example.hypothesis for example in examples]),
-            "labels": torch.tensor(rows),
-        }
+        texts = [example.premise for example in examples] + [example.hypothesis for example in examples]
+        return {"text": index(texts), "labels": torch.tensor(rows)}
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
-        """Label scores [B, K]."""
-        premise, hypothesis = batch["premise"], batch["hypothesis"]
-        a, b = self._encoded(premise), self._encoded(hypothesis)  # BPD, BQD
-        sides = (self._inferred(a, b, premise, hypothesis), self._inferred(b, a, hypothesis, premise))
-        pooled = [
-            pool(x, text.mask)
-            for x, text in zip(sides, (premise, hypothesis), strict=True)
-            for pool in (mean_pool, max_pool)
-        ]
-        return self.scores(self.classify(self.pooled_dropout(torch.cat(pooled, dim=1))))  # BK
+        """Label scores [B, K]; both sentences are read at once, so S = 2B: the premises, then the hypotheses."""
+        text = batch["text"]
+        mask, lengths, pairs = text.mask, text.lengths, len(text.mask) // 2  # ST, S, B
+        x = self.encode(self.recurrent_dropout(self.embedder(text)), lengths)  # ST(2H)
+        x = torch.cat([x, self.embedder.output(text)], dim=2)  # STD: place=output, place=both
+        found = align(x, x.roll(pairs, dims=0), mask.roll(pairs, dims=0))  # STD
+        x = self.aligned_dropout(torch.cat([x, found, x - found, x * found], dim=2))  # ST(4D)
+        x = self.infer(self.recurrent_dropout(self.reduce(x)), lengths)  # ST(2H)
+        pooled = torch.cat([mean_pool(x, mask), max_pool(x, mask)], dim=1)  # S(4H)
+        pooled = torch.cat([pooled[:pairs], pooled[pairs:]], dim=1)  # B(8H)
+        return self.scores(self.classify(self.pooled_dropout(pooled)))  # BK
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """Cross-entropy, the mean over the batch, and the weights' penalty."""
@@ -82,16 +81,3 @@ class Esim(nn.Module):
     def predict(self, batch: dict[str, Any]) -> list[str]:
         """The label of each pair."""
         return [self.labels[row] for row in self(batch).argmax(dim=1).tolist()]
-
-    def _encoded(self, text: TextBatch) -> Tensor:
-        x = self.encode(self.recurrent_dropout(self.embedder(text)), text.lengths)  # BT(2H)
-        return torch.cat([x, self.embedder.output(text)], dim=2)  # BTD: place=output, place=both
-
-    def _inferred(self, x: Tensor, other: Tensor, text: TextBatch, other_text: TextBatch) -> Tensor:
-        """One side with what of the other is aligned to each of its tokens, read by the inference biLSTM."""
-        # softmax(x otherᵀ) other, over the tokens that are there; the product itself never lies in memory.
-        found = functional.scaled_dot_product_attention(
-            x, other, other, attn_mask=other_text.mask[:, None], scale=1.0
-        )  # BTD
-        x = self.aligned_dropout(torch.cat([x, found, x - found, x * found], dim=2))  # BT(4D)
-        return self.infer(self.recurrent_dropout(self.reduce(x)), text.lengths)  # BT(2H)

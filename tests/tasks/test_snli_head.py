@@ -102,7 +102,7 @@ def test_dropout_is_where_the_paper_has_it():
         )
     head.train()(head.collate(train, index))
     found = {name: [width for width, _ in seen] for name, seen in widths.items()}
-    assert found == {"recurrent_dropout": [64, 64, 7, 7], "aligned_dropout": [40, 40], "pooled_dropout": [24]}
+    assert found == {"recurrent_dropout": [64, 7], "aligned_dropout": [40], "pooled_dropout": [24]}
     assert all(dropped for seen in widths.values() for _, dropped in seen)
 
 
