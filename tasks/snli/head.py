@@ -52,6 +52,8 @@ class Esim(nn.Module):
         self.pooled_dropout = nn.Dropout(dropout["classifier"])
         self.classify = FeedForward(4 * self.infer.dim, hidden=[classifier], dropout=dropout["classifier"])
         self.scores = nn.Linear(self.classify.dim, len(self.labels))
+        for part in (self.encode, self.reduce, self.infer, self.classify, self.scores):
+            initialise(part)
 
     def collate(self, examples: Sequence[Pair], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch of 2B texts, premises first, "labels": int64 [B], -1: no gold}."""
@@ -81,3 +83,14 @@ class Esim(nn.Module):
     def predict(self, batch: dict[str, Any]) -> list[str]:
         """The label of each pair."""
         return [self.labels[row] for row in self(batch).argmax(dim=1).tolist()]
+
+
+def initialise(part: nn.Module) -> None:
+    """As AllenNLP's ESIM (facts sheet 4.2): Xavier uniform, orthogonal where recurrent; forget gates open by 1."""
+    for name, p in part.named_parameters():
+        if p.dim() == 2:
+            (nn.init.orthogonal_ if "weight_hh" in name else nn.init.xavier_uniform_)(p)
+        else:
+            nn.init.zeros_(p)
+        if "bias_hh" in name:
+            nn.init.ones_(p[len(p) // 4 : len(p) // 2])  # the gates come as input, forget, candidate, output
