@@ -1,0 +1,96 @@
+"""ESIM (Chen et al. 2017), the sequential model, with the changes of Peters et al. 2018, appendix.
+
+Facts sheet 4.2: [words; ELMo] -> biLSTM shared by both sentences, ELMo again -> soft alignment both ways ->
+[a; ã; a - ã; a ∘ ã] -> a ReLU layer -> inference biLSTM -> mean and maximum of both -> a ReLU layer -> three scores.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.alignment import align
+from elmo_bench.nn.dropout import VariationalDropout
+from elmo_bench.nn.feed_forward import FeedForward
+from elmo_bench.nn.pooling import max_pool, mean_pool
+from elmo_bench.nn.recurrent import BiLstm
+from elmo_bench.text.batch import Indexer
+from tasks.snli.pair import NO_GOLD, Pair
+
+
+class Esim(nn.Module):
+    """hidden: units per direction of the input and of the inference biLSTM.
+
+    reduced: the width of the ReLU layer between them; classifier: that of the one on top.
+    dropout: rates at the input of each biLSTM (`recurrent`, one mask a sentence), on the aligned vectors (`aligned`),
+    and before and behind the classifier's layer (`classifier`).
+    l2: what the sum of the squared weights of all weight matrices is multiplied with, added to the loss.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        *,
+        labels: Sequence[str],
+        hidden: Sequence[int],
+        reduced: int,
+        classifier: int,
+        dropout: dict[str, float],
+        l2: float,
+    ):
+        super().__init__()
+        self.embedder, self.labels, self.l2 = embedder, list(labels), l2
+        self.recurrent_dropout = VariationalDropout(dropout["recurrent"])
+        self.encode = BiLstm(embedder.dim, hidden[0])
+        dim = self.encode.dim + embedder.output_dim
+        self.aligned_dropout = nn.Dropout(dropout["aligned"])
+        self.reduce = FeedForward(4 * dim, hidden=[reduced], dropout=0.0)
+        self.infer = BiLstm(self.reduce.dim, hidden[1])
+        self.pooled_dropout = nn.Dropout(dropout["classifier"])
+        self.classify = FeedForward(4 * self.infer.dim, hidden=[classifier], dropout=dropout["classifier"])
+        self.scores = nn.Linear(self.classify.dim, len(self.labels))
+        for part in (self.encode, self.reduce, self.infer, self.classify, self.scores):
+            initialise(part)
+
+    def collate(self, examples: Sequence[Pair], index: Indexer) -> dict[str, Any]:
+        """Tensors of a batch: {"text": TextBatch of 2B texts, premises first, "labels": int64 [B], -1: no gold}."""
+        rows = [-1 if example.label == NO_GOLD else self.labels.index(example.label) for example in examples]
+        texts = [example.premise for example in examples] + [example.hypothesis for example in examples]
+        return {"text": index(texts), "labels": torch.tensor(rows)}
+
+    def forward(self, batch: dict[str, Any]) -> Tensor:
+        """Label scores [B, K]; both sentences are read at once, so S = 2B: the premises, then the hypotheses."""
+        text = batch["text"]
+        mask, lengths, pairs = text.mask, text.lengths, len(text.mask) // 2  # ST, S, B
+        x = self.encode(self.recurrent_dropout(self.embedder(text)), lengths)  # ST(2H)
+        x = torch.cat([x, self.embedder.output(text)], dim=2)  # STD: place=output, place=both
+        found = align(x, x.roll(pairs, dims=0), mask.roll(pairs, dims=0))  # STD
+        x = self.aligned_dropout(torch.cat([x, found, x - found, x * found], dim=2))  # ST(4D)
+        x = self.infer(self.recurrent_dropout(self.reduce(x)), lengths)  # ST(2H)
+        pooled = torch.cat([mean_pool(x, mask), max_pool(x, mask)], dim=1)  # S(4H)
+        pooled = torch.cat([pooled[:pairs], pooled[pairs:]], dim=1)  # B(8H)
+        return self.scores(self.classify(self.pooled_dropout(pooled)))  # BK
+
+    def loss(self, batch: dict[str, Any]) -> Tensor:
+        """Cross-entropy, the mean over the batch, and the weights' penalty."""
+        matrices = [p for name, p in self.named_parameters() if p.dim() == 2 and not name.startswith("embedder.")]
+        penalty = self.l2 * sum(matrix.square().sum() for matrix in matrices)
+        return functional.cross_entropy(self(batch), batch["labels"]) + penalty
+
+    def predict(self, batch: dict[str, Any]) -> list[str]:
+        """The label of each pair."""
+        return [self.labels[row] for row in self(batch).argmax(dim=1).tolist()]
+
+
+def initialise(part: nn.Module) -> None:
+    """As AllenNLP's ESIM (facts sheet 4.2): Xavier uniform, orthogonal where recurrent; forget gates open by 1."""
+    for name, p in part.named_parameters():
+        if p.dim() == 2:
+            (nn.init.orthogonal_ if "weight_hh" in name else nn.init.xavier_uniform_)(p)
+        else:
+            nn.init.zeros_(p)
+        if "bias_hh" in name:
+            nn.init.ones_(p[len(p) // 4 : len(p) // 2])  # the gates come as input, forget, candidate, output

@@ -1,0 +1,84 @@
+"""SNLI's files: a JSON object a line, with the sentences as they were written and, in SNLI's own files, as trees."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.errors import UserError
+from elmo_bench.files import read_lines
+from elmo_bench.text.columns import check_ended
+from elmo_bench.text.tokenisers import Tokeniser, tokeniser
+from tasks.snli.pair import LABELS, NO_GOLD, Pair
+
+BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+
+
+def read_pairs(path: Path, *, tokenizer: str, labelled: bool = True) -> list[Pair]:
+    """The pairs of a file, those without a gold label too; keys that are not needed are not looked at.
+
+    A sentence is the leaves of its `sentence1_binary_parse` (`sentence2_…`) where the line has one, else it is cut by
+    `tokenizer`. Without `labelled` a line may lack `gold_label`. Raises UserError, with file and line.
+    """
+    check_ended(path)
+    cut = _Once(tokenizer)
+    pairs = []
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        try:
+            pairs.append(_pair(json.loads(line), cut, labelled=labelled))
+        except json.JSONDecodeError as error:
+            raise UserError(f"{path}:{number}: not JSON ({error.msg}); mend this line") from None
+        except ValueError as error:
+            raise UserError(f"{path}:{number}: {error}; mend this line") from None
+    if not pairs:
+        raise UserError(f"{path}: no pairs; fetch the file again")
+    return pairs
+
+
+class _Once:
+    """A tokeniser by name, built when it is first needed: SNLI's own files need none."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.cut: Tokeniser | None = None
+
+    def __call__(self, text: str) -> list[str]:
+        self.cut = self.cut or tokeniser(self.name)
+        return self.cut(text)
+
+
+def _pair(row: Any, cut: Callable[[str], list[str]], *, labelled: bool) -> Pair:
+    if not isinstance(row, dict):
+        raise ValueError("expected an object with sentence1, sentence2 and gold_label")
+    label = row.get("gold_label", None if labelled else NO_GOLD)
+    if label not in (*LABELS, NO_GOLD):
+        raise ValueError(f"gold_label is {label!r}: expected {', '.join(LABELS)} or {NO_GOLD}")
+    return Pair(_tokens(row, "sentence1", cut), _tokens(row, "sentence2", cut), label)
+
+
+def _tokens(row: dict[str, Any], name: str, cut: Callable[[str], list[str]]) -> tuple[str, ...]:
+    text, tree = row.get(name), row.get(f"{name}_binary_parse") or ""
+    if not isinstance(text, str) or not isinstance(tree, str):
+        raise ValueError(f"{name} is not there, or it or its parse is no text")
+    tokens = leaves(tree) if tree.strip() else cut(text)
+    if not tokens:
+        raise ValueError(f"{name} is empty")
+    return tuple(tokens)
+
+
+def leaves(tree: str) -> list[str]:
+    """The words of a binary parse, `( ( Two women ) ( talk . ) )`, a single word without brackets included.
+
+    The treebank's escapes are undone: -LRB- is ( and so on. Raises ValueError where the brackets do not match.
+    """
+    parts = tree.split()
+    depth = 0
+    for place, part in enumerate(parts):
+        depth += (part == "(") - (part == ")")
+        if depth < 0 or (depth == 0 and place < len(parts) - 1):
+            raise ValueError(f"a parse with unbalanced parentheses: {part!r} stands outside of the tree")
+    if depth:
+        raise ValueError(f"a parse with unbalanced parentheses: {depth} still open at the end")
+    return [BRACKETS.get(part, part) for part in parts if part not in ("(", ")")]

@@ -1,0 +1,184 @@
+"""The mini suite: what follows from sentences about the people, firms and events of the world, gold by construction.
+
+A third of the names and two fifths of the templates never occur in train. Each premise has a hypothesis of each label,
+and each form of hypothesis has each label about equally often: neither sentence alone tells it, nor do the words. What
+decides is who does what to whom, whether it is denied or left open, whether there can be two of a kind, and how many.
+What a premise says of somebody is made up for this premise, so there is nothing to know by heart.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from elmo_bench import world
+from elmo_bench.world import names
+from tasks.snli.logic import QUANTIFIERS, SUBJECTS, VALUES, Claim, Fact, Statement, independent, label
+from tasks.snli.pair import LABELS, Pair
+
+Item = TypeVar("Item")
+
+SIZES = {"train": 800, "dev": 100, "test": 100}  # premises, of three pairs each
+SEEN = 0.67  # the part of each list that train draws from; dev and test draw half of theirs from the rest
+GROUPS = 0.25  # the part of the premises that are about groups
+OTHER = 0.5  # the part of the neutral hypotheses that tell something of another kind than the premise does
+
+
+def generate(*, seed: int = 0) -> dict[str, list[Pair]]:
+    """{"train": 2,400, "dev": 300, "test": 300 pairs}, no premise twice; equal for equal seeds everywhere."""
+    rng, here = random.Random(seed), world.build(seed=seed)
+    splits, done = {}, set()
+    for split, size in SIZES.items():
+        writer = _Writer(rng, here, unseen=split != "train")
+        pairs: list[Pair] = []
+        while len(pairs) < 3 * size:
+            three = writer.three()
+            if three and three[0].premise not in done:
+                done.add(three[0].premise)
+                pairs += three
+        splits[split] = pairs
+    return splits
+
+
+@cache
+def templates() -> dict[str, tuple[str, ...]]:
+    """The lines of `templates.txt` by group; those for dev and test alone start with "* "."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for line in Path(__file__).with_name("templates.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            group = line.strip("[]")
+            groups[group] = ()
+        elif line and not line.startswith("#"):
+            groups[group] += (line,)
+    return groups
+
+
+class _Writer:
+    """Writes for train, or (`unseen`) for dev and test."""
+
+    def __init__(self, rng: random.Random, here: world.World, *, unseen: bool):
+        self.rng, self.here, self.unseen = rng, here, unseen
+        self.used: Counter[tuple[str, str]] = Counter()  # (form, label) of the hypotheses so far
+
+    def three(self) -> list[Pair]:
+        """A premise with a hypothesis of each label; [] where it allows none of some label."""
+        make = self._statement if self.rng.random() < GROUPS else self._fact
+        claims = [make()]
+        if self.rng.random() < 0.5:
+            claims.append(make(beside=claims[0]))
+            if not independent(*claims):
+                return []
+        found: dict[str, list[Claim]] = defaultdict(list)
+        for claim in self._variations(claims):
+            found[label(claims, claim)].append(claim)
+        other = [claim for claim in found["neutral"] if _topic(claim) not in map(_topic, claims)]
+        if other and self.rng.random() < OTHER:
+            found["neutral"] = other
+        if not all(found[name] for name in LABELS):
+            return []
+        said = [self._said(claim) for claim in claims]
+        premise = _sentence(self._fill("joined", first=said[0], second=said[1]) if len(said) > 1 else said[0])
+        return [Pair(premise, _sentence(self._plainly(self._rarest(found[name], name))), name) for name in LABELS]
+
+    def _fact(self, beside: Claim | None = None) -> Claim:
+        """A fact; beside another one of the same kind about somebody else, or of some kind about the same subject."""
+        kind, subject = self.rng.choice(list(VALUES)), None
+        if isinstance(beside, Fact):
+            kind = beside.kind
+            if self.rng.random() < 0.5:
+                kind, subject = self._kind(SUBJECTS[kind]), beside.subject
+        subject = subject or self._name(SUBJECTS[kind])
+        value = self._name(VALUES[kind])
+        if value == subject:
+            return self._fact(beside)
+        return Fact(kind, subject, value, self.rng.choice([1, 1, 1, -1, 0]))
+
+    def _statement(self, beside: Claim | None = None) -> Claim:
+        group = f"{self._pick(names.JOBS)} from {self._name('place')}"
+        return Statement(self.rng.choice(QUANTIFIERS), group, self._did())
+
+    def _variations(self, claims: Sequence[Claim]) -> Iterator[Claim]:
+        """Hypotheses that use the words of the premise, with one of their own at most."""
+        statements = [claim for claim in claims if isinstance(claim, Statement)]
+        for group in dict.fromkeys(claim.group for claim in statements):
+            for did in dict.fromkeys([*(claim.did for claim in statements), self._did()]):
+                yield from (Statement(quantifier, group, did) for quantifier in QUANTIFIERS)
+        facts = [claim for claim in claims if isinstance(claim, Fact)]
+        for fact in facts:
+            own, more = SUBJECTS[fact.kind], self._kind(SUBJECTS[fact.kind])
+            for kind in dict.fromkeys([fact.kind, more]):
+                things = [(SUBJECTS[f.kind], f.subject) for f in facts] + [(VALUES[f.kind], f.value) for f in facts]
+                subjects = dict.fromkeys(name for what, name in things if what == own)
+                values = dict.fromkeys(
+                    [name for what, name in things if what == VALUES[kind]] + [self._name(VALUES[kind])]
+                )
+                for truth in (1, -1):
+                    yield from (Fact(kind, s, v, truth) for s in subjects for v in values if s != v)
+
+    def _kind(self, subject: str) -> str:
+        return self.rng.choice([kind for kind in VALUES if SUBJECTS[kind] == subject])
+
+    def _rarest(self, claims: Sequence[Claim], name: str) -> Claim:
+        """The claim whose form has had this label least often, beside the others."""
+
+        def excess(claim: Claim) -> int:
+            return 3 * self.used[_form(claim), name] - sum(self.used[_form(claim), other] for other in LABELS)
+
+        claim = min(self.rng.sample(claims, len(claims)), key=excess)
+        self.used[_form(claim), name] += 1
+        return claim
+
+    def _said(self, claim: Claim) -> str:
+        """A claim of a premise, in plain words or within what somebody knows, denies or asks."""
+        if isinstance(claim, Statement):
+            return self._plainly(claim)
+        around = {1: "sure", -1: "denied", 0: "open"}[claim.truth]
+        if claim.truth and self.rng.random() < 0.7:
+            return self._plainly(claim)
+        return self._fill(around, c=self._plainly(claim._replace(truth=1)), o=self._name("person"))
+
+    def _plainly(self, claim: Claim) -> str:
+        if isinstance(claim, Statement):
+            job, place = claim.group.split(" from ")
+            return self._fill(claim.quantifier, g=claim.group, gs=f"{job}s from {place}", p=claim.did)
+        return self._fill(claim.kind, denied=claim.truth < 0, s=claim.subject, v=claim.value)
+
+    def _did(self) -> str:
+        event, product, firm, person, place = map(self._name, ("event", "product", "firm", "person", "place"))
+        return self._fill("did", event=event, product=product, firm=firm, person=person, place=place)
+
+    def _fill(self, group: str, *, denied: bool = False, **slots: str) -> str:
+        """A template of that group with its slots filled."""
+        marked = self.unseen and self.rng.random() < 0.5
+        lines = [line for line in templates()[group] if line.startswith("*") == marked]
+        return self.rng.choice(lines).removeprefix("* ").split(" | ")[denied].format_map(slots)
+
+    def _name(self, kind: str) -> str:
+        things: dict[str, Sequence[str]] = {
+            "person": [person.name for person in self.here.people],
+            "place": [place.name for place in self.here.places],
+            "firm": [firm.name for firm in self.here.organisations],
+            "event": [event.name for event in self.here.events],
+            "product": names.PRODUCTS,
+            "month": names.MONTHS,
+            "job": [f"{'an' if job[0] in 'aeiou' else 'a'} {job}" for job in names.JOBS],
+        }
+        return self._pick(things[kind])
+
+    def _pick(self, options: Sequence[Item]) -> Item:
+        cut = round(SEEN * len(options))
+        return self.rng.choice(options[cut:] if self.unseen and self.rng.random() < 0.5 else options[:cut])
+
+
+def _topic(claim: Claim) -> str:
+    return claim.did if isinstance(claim, Statement) else claim.kind
+
+
+def _form(claim: Claim) -> str:
+    return claim.quantifier if isinstance(claim, Statement) else f"{claim.kind} {claim.truth}"
+
+
+def _sentence(text: str) -> tuple[str, ...]:
+    return tuple(f"{text[:1].upper()}{text[1:]} .".split())

@@ -1,0 +1,268 @@
+"""Reading SNLI as people have it: parses, raw text, reduced files, the Hub's tables; and malformed files."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+
+from elmo_bench.errors import UserError
+from tasks.snli.data import SnliData, cut_by_premise
+from tasks.snli.jsonl import leaves, read_pairs
+from tasks.snli.metric import SnliMetric
+from tasks.snli.pair import Pair
+from tests.runs import small
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
+OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/snli.yaml").data)
+OPTIONS.pop("_target_")
+HUB = OPTIONS["paper"]["hub"]
+
+# Three lines as SNLI's own files have them (more keys, raw sentences), and what an eye reads in them.
+LINES = [
+    {
+        "annotator_labels": ["neutral"],
+        "captionID": "4705552913.jpg#2",
+        "gold_label": "neutral",
+        "sentence1": "Two women (sisters) don't talk.",
+        "sentence1_binary_parse": "( ( Two ( women ( -LRB- ( sisters -RRB- ) ) ) ) ( ( ( do n't ) talk ) . ) )",
+        "sentence1_parse": "(ROOT (S (NP (CD Two))))",
+        "sentence2": "Sleeping.",
+        "sentence2_binary_parse": "Sleeping",
+    },
+    {"gold_label": "-", "sentence1": "A man sings.", "sentence2": "He's loud."},
+    {
+        "gold_label": "contradiction",
+        "sentence1": 'A "man" sings.',
+        "sentence1_binary_parse": "",
+        "sentence2": "Nobody.",
+    },
+]
+PAIRS = [
+    Pair(("Two", "women", "(", "sisters", ")", "do", "n't", "talk", "."), ("Sleeping",), "neutral"),
+    Pair(("A", "man", "sings", "."), ("He", "'s", "loud", "."), "-"),
+    Pair(("A", "``", "man", "''", "sings", "."), ("Nobody", "."), "contradiction"),
+]
+TEXT = "".join(json.dumps(line) + "\n" for line in LINES)
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A data folder with the three files of suite=paper, made up."""
+    (tmp_path / "snli_1.0").mkdir()
+    for split in ("train", "dev", "test"):
+        (tmp_path / "snli_1.0" / f"snli_1.0_{split}.jsonl").write_bytes(TEXT.encode())
+    return tmp_path
+
+
+def test_a_sentence_is_the_leaves_of_its_parse_or_else_cut(root):
+    assert read_pairs(root / "snli_1.0/snli_1.0_dev.jsonl", tokenizer="treebank") == PAIRS
+
+
+def test_a_file_that_is_tokenised_already(tmp_path):
+    path = tmp_path / "x.jsonl"
+    row = {"gold_label": "entailment", "sentence1": "It ca n't be `` U.S. '' gas . ", "sentence2": "No ."}
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    [pair] = read_pairs(path, tokenizer="spaces")
+    assert pair == Pair(("It", "ca", "n't", "be", "``", "U.S.", "''", "gas", "."), ("No", "."), "entailment")
+
+
+def test_pairs_without_a_gold_label_are_dropped_counted_and_said(root, capsys):
+    splits = instantiate(OmegaConf.load(ROOT / "conf/task/snli.yaml").data).read("paper", root)
+    assert splits == {split: [PAIRS[0], PAIRS[2]] for split in ("train", "dev", "test")}
+    said = capsys.readouterr().err.splitlines()
+    assert said == [f"{split}: 1 pairs without a gold label dropped, 2 kept" for split in ("train", "dev", "test")]
+
+
+@pytest.mark.skipif(not (DATA / "snli").is_dir(), reason="needs snli in $ELMO_BENCH_DATA")
+def test_open_suite_is_snlis_dev_and_test():
+    """Counts of the labels in the raw files: 3329 + 3278 + 3235 in dev, 3368 + 3237 + 3219 in test."""
+    splits = SnliData(**OPTIONS).read("open", DATA)
+    assert {split: len(pairs) for split, pairs in splits.items()} == {"train": 8842, "dev": 1000, "test": 9824}
+    both = splits["train"] + splits["dev"]
+    names = ("entailment", "contradiction", "neutral")
+    assert [sum(pair.label == name for pair in both) for name in names] == [3329, 3278, 3235]
+    assert [sum(pair.label == name for pair in splits["test"]) for name in names] == [3368, 3237, 3219]
+    premises = [{pair.premise for pair in splits[split]} for split in ("train", "dev")]
+    assert not premises[0] & premises[1]
+    assert [len(some) for some in premises] == [2983, 336]
+    first = splits["test"][0]
+    assert " ".join(first.premise[:6]) == "This church choir sings to the"
+    assert (" ".join(first.hypothesis), first.label) == ("The church has cracks in the ceiling .", "neutral")
+
+
+def test_dev_is_cut_by_premise_and_always_the_same():
+    pairs = [Pair((f"p{number // 3}",), (f"h{number}",), "neutral") for number in range(60)]
+    rest, dev = cut_by_premise(pairs, pairs=10, seed=0)
+    assert len(dev) == 12
+    assert sorted(rest + dev, key=pairs.index) == pairs
+    assert not {pair.premise for pair in rest} & {pair.premise for pair in dev}
+    assert rest == sorted(rest, key=pairs.index)
+    assert dev == sorted(dev, key=pairs.index)
+    assert cut_by_premise(pairs, pairs=10, seed=0) == (rest, dev)
+    assert cut_by_premise(pairs, pairs=10, seed=1) != (rest, dev)
+    for wanted in (0, 60, 100):
+        with pytest.raises(UserError, match=f"cut.pairs={wanted}: dev would hold"):
+            cut_by_premise(pairs, pairs=wanted, seed=0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("\n", "\n\n"),
+        lambda text: text.replace("( ", "(  ").replace(" )", "\u2003)"),
+    ],
+    ids=["CRLF", "BOM", "blank lines", "other spaces"],
+)
+def test_files_that_say_the_same(tmp_path, change):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(change(TEXT).encode())
+    assert read_pairs(path, tokenizer="treebank") == PAIRS
+
+
+def test_words_that_look_like_nothing_special_stay():
+    assert leaves("( ( a b ) ( c\xa0 d ) )") == ["a", "b", "c", "d"]
+    assert leaves("word") == ["word"]
+
+
+GOOD = '{"gold_label": "neutral", "sentence1": "A b.", "sentence2": "C d."}\n'
+MALFORMED = {
+    GOOD + '{"gold_label": "neutral", "senten': "x.jsonl:2: the last line has no end, so the file may be cut off",
+    GOOD + '{"gold_label": "neutral", "senten\n': "x.jsonl:2: not JSON (",
+    "neutral\tA b.\tC d.\n": "x.jsonl:1: not JSON (",
+    "[1, 2]\n": "x.jsonl:1: expected an object with sentence1, sentence2 and gold_label",
+    GOOD.replace(
+        "neutral", "maybe"
+    ): "x.jsonl:1: gold_label is 'maybe': expected entailment, neutral, contradiction or -",
+    GOOD.replace('"neutral"', "1"): "x.jsonl:1: gold_label is 1: expected",
+    GOOD.replace("gold_label", "label"): "x.jsonl:1: gold_label is None: expected",
+    GOOD.replace("sentence2", "hypothesis"): "x.jsonl:1: sentence2 is not there, or it or its parse is no text",
+    GOOD.replace('"C d."', "null"): "x.jsonl:1: sentence2 is not there",
+    GOOD.replace("A b.", " "): "x.jsonl:1: sentence1 is empty; mend this line",
+    GOOD.replace(
+        "}", ', "sentence2_binary_parse": "( C ( d . )"}'
+    ): "x.jsonl:1: a parse with unbalanced parentheses: 1",
+    GOOD.replace(
+        "}", ', "sentence2_binary_parse": "( C d ) . )"}'
+    ): "x.jsonl:1: a parse with unbalanced parentheses: ')'",
+    GOOD.replace("}", ', "sentence1_binary_parse": "( )"}'): "x.jsonl:1: sentence1 is empty",
+    "": "x.jsonl: the file is empty; fetch it again",
+    "\n \n": "x.jsonl: no pairs; fetch the file again",
+    b'{"gold_label": "\xff"}\n': "x.jsonl:1: not UTF-8 text",
+}
+
+
+@pytest.mark.parametrize("content", MALFORMED)
+def test_malformed_files(tmp_path, content):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UserError) as raised:
+        read_pairs(path, tokenizer="spaces")
+    assert MALFORMED[content] in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, capsys):
+    path = root / "snli_1.0/snli_1.0_dev.jsonl"
+    path.write_bytes(TEXT.replace('"contradiction"', '"contra"').encode())
+    given = ("task=snli", "suite=paper", "encoder.vectors=glove-mini", f"data.root={root}")
+    assert main_job(*small(*given, encoder="none")) == 2
+    [*_, line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        f"run.py: {path}:3: gold_label is 'contra': expected entailment, neutral, contradiction or -;"
+    )
+
+
+@pytest.mark.parametrize(
+    ("suite", "change", "message"),
+    [
+        ("paper", {"source": "disk"}, "task.data.paper.source=disk: choose one of: files, hub"),
+        ("paper", {"tokenizer": "words"}, "tokenizer=words: unknown; choose spaces or treebank"),
+        ("paper", {"train": "train.jsonl"}, "snli_1.0: no train.jsonl here; put it there, or change data.root"),
+        ("paper", {"dev": None, "cut": {"pairs": 9, "seed": 0}}, "cut.pairs=9: dev would hold 2 of 2 pairs"),
+        ("larger", {}, "suite=larger: unknown suite; choose one of: paper"),
+    ],
+)
+def test_options_that_do_not_fit(root, suite, change, message):
+    with pytest.raises(UserError, match=message):
+        SnliData(tokenizer="treebank", paper={**OPTIONS["paper"], **change}).read(suite, root)
+
+
+def test_a_file_without_any_gold_label_trains_nothing(root):
+    path = root / "snli_1.0/snli_1.0_train.jsonl"
+    path.write_text(json.dumps(LINES[1]) + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match="train: no pair has a gold label"):
+        SnliData(**OPTIONS).read("paper", root)
+
+
+def test_predictions_are_written_as_score_reads_them(tmp_path):
+    """A file for `predict` may lack labels; what is written tells them apart, and the scorer leaves them out."""
+    path = tmp_path / "x.jsonl"
+    path.write_text(TEXT + '{"sentence1": "A b.", "sentence2": "C\\td."}\n', encoding="utf-8")
+    data = SnliData(**OPTIONS)
+    pairs = data.read_file(path)
+    assert pairs == [*PAIRS, Pair(("A", "b", "."), ("C", "d", "."), "-")]
+    written = tmp_path / f"predictions{data.ending}"
+    data.write(written, pairs, ["neutral", "neutral", "entailment", "entailment"])
+    assert written.read_text(encoding="utf-8").splitlines()[1:3] == [
+        "-\tneutral\tA man sings .\tHe 's loud .",
+        "contradiction\tentailment\tA `` man '' sings .\tNobody .",
+    ]
+    assert SnliMetric().score_files(written)["overall"] == {"accuracy": 50, "correct": 1, "pairs": 2, "left_out": 2}
+
+
+def hub_folder(folder: Path, labels: list[int]) -> None:
+    """The Hub's own cache, as its client leaves it after a download."""
+    snapshot = folder / "hub" / "datasets--stanfordnlp--snli" / "snapshots" / HUB["revision"] / "plain_text"
+    snapshot.mkdir(parents=True)
+    table = {
+        "premise": ["Two women (sisters) don't talk.", "A man sings.", 'A "man" sings.'],
+        "hypothesis": ["Sleeping", "He's loud.", "Nobody."],
+        "label": labels,
+    }
+    for split in ("train", "validation", "test"):
+        pq.write_table(pa.table(table), snapshot / f"{split}-00000-of-00001.parquet")
+
+
+def read_from_hub(folder: Path) -> tuple[str, str]:
+    """What a process of its own, without a network, prints of the paper suite, and says on standard error."""
+    code = (
+        "import json, sys; from tasks.snli.data import SnliData; from elmo_bench.errors import UserError\n"
+        "try: print(json.dumps({k: [[p.premise, p.hypothesis, p.label] for p in v] for k, v in "
+        "SnliData(**json.loads(sys.argv[1])).read('paper', None).items()}))\n"
+        "except UserError as error: print(error)"
+    )
+    options = json.dumps({**OPTIONS, "paper": {**OPTIONS["paper"], "source": "hub"}})
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "OMP_NUM_THREADS": "1"}
+    environment |= {"HF_HOME": str(folder), "HF_HUB_OFFLINE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, options], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.rstrip("\n"), done.stderr
+
+
+def test_paper_suite_from_the_hubs_layout(tmp_path):
+    hub_folder(tmp_path, [1, -1, 2])
+    printed, said = read_from_hub(tmp_path)
+    kept = [[list(pair.premise), list(pair.hypothesis), pair.label] for pair in (PAIRS[0], PAIRS[2])]
+    assert json.loads(printed) == {split: kept for split in ("train", "dev", "test")}
+    assert "dev: 1 pairs without a gold label dropped, 2 kept" in said
+
+
+def test_a_hub_table_with_another_label_is_one_sentence(tmp_path):
+    hub_folder(tmp_path, [1, 3, 2])
+    printed, _ = read_from_hub(tmp_path)
+    assert printed == (
+        "stanfordnlp/snli/plain_text/train-00000-of-00001.parquet: row 1 has an empty sentence, or a label that is not "
+        "-1, 0, 1 or 2"
+    )

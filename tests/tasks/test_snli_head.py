@@ -1,0 +1,168 @@
+"""The head against a plain computation of one pair at a time; shapes, memory, 32 real pairs learned by heart."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import hydra
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from elmo_bench.config import compose
+from elmo_bench.encoders.features import LayerStore
+from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
+from tasks.snli.pair import Pair
+from tests.runs import GOLDEN
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
+
+
+def build(*overrides):
+    """(config, training examples, head, indexer) of a run of this task."""
+    config = compose("config", ["task=snli", *overrides])
+    data = hydra.utils.instantiate(config.task.data)
+    splits = read_data(config, data)
+    frozen = load_frozen(config, splits)
+    pl.seed_everything(0, verbose=False)
+    embedder = build_embedder(config, frozen, splits["train"])
+    head = hydra.utils.instantiate(config.task.head)(embedder, **data.vocabulary(splits["train"]))
+    store = LayerStore(frozen.encoder, mode="ram") if frozen.encoder else None
+    return config, splits["train"], head, build_indexer(embedder, store)
+
+
+def linear(x, layer):
+    return x @ layer.weight.T + layer.bias
+
+
+def aligned(x, other):
+    """For each token the mean of the other side's tokens, weighted by the softmax of their dot products."""
+    found = []
+    for token in x:
+        weights = [token.dot(there).exp() for there in other]
+        found.append(sum(weight * there for weight, there in zip(weights, other, strict=True)) / sum(weights))
+    return torch.stack(found)
+
+
+def plainly(head, pair, index):
+    """The scores of one pair, token by token."""
+    sides = []
+    for tokens in pair.texts:
+        text = index([tokens])
+        x = head.encode.lstm(head.embedder(text))[0][0]
+        sides.append(torch.cat([x, head.embedder.output(text)[0]], dim=1))
+    pooled = []
+    for own, other in (sides, sides[::-1]):
+        found = aligned(own, other)
+        x = linear(torch.cat([own, found, own - found, own * found], dim=1), head.reduce[0]).clamp(min=0)
+        y = head.infer.lstm(x[None])[0][0]
+        pooled += [y.sum(dim=0) / len(y), y.max(dim=0).values]
+    return linear(linear(torch.cat(pooled), head.classify[0]).clamp(min=0), head.scores)
+
+
+WIDTHS = ("task.sizes.cpu.reduced=7", "task.sizes.cpu.hidden=[5,3]", "task.sizes.cpu.classifier=6")
+
+
+@pytest.mark.parametrize("place", ["input", "output", "both"])
+def test_scores_equal_a_plain_computation_of_each_pair(place):
+    given = ("encoder=elmo", f"encoder.weights={GOLDEN}", f"place={place}", "data.max_train=12")
+    _, train, head, index = build(*given, *WIDTHS)
+    assert head.scores.weight.shape == (3, 6)
+    assert (head.embedder.output_dim > 0) == (place != "input")
+    head.eval()
+    for matrix in (p for name, p in head.named_parameters() if "lstm" in name):
+        matrix.data *= 3  # so that the alignment is far from the mean of all tokens
+    assert len({len(text) for pair in train for text in pair.texts}) > 5
+    with torch.no_grad():
+        together = head(head.collate(train, index))
+        for scores, pair in zip(together, train, strict=True):
+            torch.testing.assert_close(scores, plainly(head, pair, index), atol=1e-5, rtol=1e-4)
+        swapped = [Pair(pair.hypothesis, pair.premise, pair.label) for pair in train]
+        assert (head(head.collate(swapped, index)) - together).abs().max() > 1e-3
+
+
+def test_loss_is_cross_entropy_and_the_squares_of_the_weight_matrices_alone():
+    _, train, head, index = build("encoder=none", "data.max_train=9", "task.head.l2=0.5", *WIDTHS)
+    batch = head.eval().collate(train, index)
+    names = {name for name, p in head.named_parameters() if "weight" in name and not name.startswith("embedder.")}
+    assert len(names) == 2 * 4 + 3  # of two biLSTMs and three layers
+    squares = sum(p.square().sum() for name, p in head.named_parameters() if name in names)
+    chosen = head(batch).log_softmax(dim=1)[range(9), [head.labels.index(pair.label) for pair in train]]
+    torch.testing.assert_close(head.loss(batch), 0.5 * squares - chosen.mean())
+
+
+def test_dropout_is_where_the_paper_has_it():
+    _, train, head, index = build("encoder=none", "data.max_train=4", *WIDTHS)
+    widths = {"recurrent_dropout": [], "aligned_dropout": [], "pooled_dropout": []}
+    for name, seen in widths.items():
+        getattr(head, name).register_forward_hook(
+            lambda _, x, y, seen=seen: seen.append((x[0].shape[-1], (y == 0).any()))
+        )
+    head.train()(head.collate(train, index))
+    found = {name: [width for width, _ in seen] for name, seen in widths.items()}
+    assert found == {"recurrent_dropout": [64, 7], "aligned_dropout": [40], "pooled_dropout": [24]}
+    assert all(dropped for seen in widths.values() for _, dropped in seen)
+
+
+def test_a_pair_without_a_gold_label_can_be_predicted():
+    _, train, head, index = build("encoder=none", "data.max_train=4", *WIDTHS)
+    pairs = [Pair(pair.premise, pair.hypothesis, "-") for pair in train]
+    with torch.no_grad():
+        head.eval()
+        assert head.predict(head.collate(pairs, index)) == head.predict(head.collate(train, index))
+        assert set(head.predict(head.collate(pairs, index))) <= {"entailment", "neutral", "contradiction"}
+
+
+def test_the_papers_size_has_the_papers_shapes():
+    """GloVe and ELMo of the paper are 1,324 wide together; here 64 and the golden biLM's."""
+    _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
+    elmo = head.embedder.output_dim
+    assert head.embedder.dim == 64 + elmo
+    assert (head.encode.lstm.input_size, head.encode.lstm.hidden_size) == (64 + elmo, 300)
+    assert head.reduce[0].weight.shape == (300, 4 * (600 + elmo))
+    assert (head.infer.lstm.input_size, head.infer.lstm.hidden_size) == (300, 300)
+    assert head.classify[0].weight.shape == (300, 2400)
+    assert head.scores.weight.shape == (3, 300)
+    rates = (head.recurrent_dropout.dropout.p, head.aligned_dropout.p, head.pooled_dropout.p, head.classify[2].p)
+    assert rates == (0.5, 0.5, 0.5, 0.5)
+
+
+LONG = """
+import resource, torch
+from tests.tasks.test_snli_head import build
+from tasks.snli.pair import Pair
+_, train, head, index = build("encoder=none", "data.max_train=4", "size=paper")
+words = [word for pair in train for word in pair.premise]
+text = tuple(words[n % len(words)] for n in range(5000))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+head.loss(head.collate([Pair(text, train[0].hypothesis, "neutral")], index)).backward()
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+@pytest.mark.slow
+def test_a_premise_of_5000_tokens_is_trained_on_in_bounded_memory():
+    done = subprocess.run([sys.executable, "-c", LONG], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 1280  # MiB; one [2, 5000, 5000] of the alignment alone would be 191
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "snli").is_dir(), reason="needs snli in $ELMO_BENCH_DATA")
+@pytest.mark.parametrize("encoder", ["glove", "elmo"])
+def test_it_learns_32_real_examples_by_heart(encoder):
+    given = (f"encoder={encoder}", "suite=open", f"data.root={DATA}", "data.max_train=32")
+    config, train, head, index = build(*given)
+    metric = hydra.utils.instantiate(config.task.metric)
+    optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
+    batch, gold = head.collate(train, index), [pair.gold for pair in train]
+    assert len(set(gold)) == 3
+    for _ in range(150):
+        head.train()
+        optimizer.zero_grad()
+        (head.loss(batch) + head.embedder.regularisation()).backward()
+        torch.nn.utils.clip_grad_norm_(head.parameters(), config.task.training.clip)
+        optimizer.step()
+    with torch.no_grad():
+        assert metric.score(gold, head.eval().predict(batch))["overall"]["accuracy"] >= 98
