@@ -44,7 +44,7 @@ class HighwayLstm(nn.Module):
 
 
 class AlternatingLstm(nn.Module):
-    """A stack of a layer for each width in `hidden`, forwards and backwards in turn: [B, T, D] -> [B, T, hidden[-1]]."""
+    """A layer for each width in `hidden`, forwards and backwards in turn: [B, T, D] -> [B, T, hidden[-1]]."""
 
     def __init__(self, dim: int, hidden: Sequence[int], *, dropout: float):
         super().__init__()

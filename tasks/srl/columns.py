@@ -50,6 +50,15 @@ def read_blocks(path: Path, *, comments: bool = False) -> Iterator[list[Row]]:
         yield rows
 
 
+def check_count(path: Path, line: int, *, columns: int, predicates: int) -> None:
+    """Raises UserError where a sentence, which begins in this line, has not a column for each of its predicates."""
+    if columns != predicates:
+        raise UserError(
+            f"{path}:{line}: {columns} columns of brackets for {predicates} predicates in the sentence that begins "
+            "here; mend it"
+        )
+
+
 def read_propositions(path: Path) -> list[Proposition]:
     """A proposition for every predicate of a file in CoNLL-2012 columns, or those of a PropBank skeleton with words.
 
@@ -88,11 +97,7 @@ def _tags(path: Path, rows: list[Row], layout: Layout, predicates: int) -> Seque
     columns = list(zip(*(cells[layout.before : len(cells) - layout.behind] for _, cells in rows), strict=True))
     if not predicates and len(columns) == 1 and set(columns[0]) == {"*"}:  # CoNLL-2012 may have it so
         return []
-    if len(columns) != predicates:
-        raise UserError(
-            f"{path}:{rows[0][0]}: {len(columns)} columns of brackets for {predicates} predicates in the sentence that "
-            "begins here; mend it"
-        )
+    check_count(path, rows[0][0], columns=len(columns), predicates=predicates)
     try:
         return [tuple(read_tags(column)) for column in columns]
     except BracketError as error:
@@ -109,5 +114,7 @@ def _layout(path: Path) -> Layout:
         elif line.strip() and found is SKELETON:
             return found
     if opened:
-        raise UserError(f"{path}:{opened}: this document has no #end document, so the file may be cut off; fetch it again")
+        raise UserError(
+            f"{path}:{opened}: this document has no #end document, so the file may be cut off; fetch it again"
+        )
     return found

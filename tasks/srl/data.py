@@ -19,7 +19,7 @@ class SrlData:
     """Reads the suites that `conf/task/srl.yaml` names; each is a mapping whose `source` says how it is read.
 
     `generated`: `seed`. `files`: `folder`, for each split a name (or several: the first that is there) of a file, or of
-    a folder whose files like `pattern` are read. `hub`: `hub` with `repo`, `revision`, and a parquet file for each split.
+    a folder whose files like `pattern` are read. `hub`: `hub` with `repo`, `revision`, a parquet file for each split.
     """
 
     ending = ".props"

@@ -1,7 +1,7 @@
-"""Deep semantic role labelling: a stack of alternating highway LSTMs (He et al. 2017, as Peters et al. 2018 used it).
+"""Deep semantic role labelling: alternating highway LSTMs (He et al. 2017, as Peters et al. 2018 used them).
 
-Facts sheet 4.3: [words; ELMo; is this the predicate?] -> eight LSTM layers, forwards and backwards in turn -> softmax over
-BIO tags -> the best sequence of them that is valid BIO.
+Facts sheet 4.3: [words; ELMo; is this the predicate?] -> eight LSTM layers, forwards and backwards in turn -> softmax
+over BIO tags -> the best sequence of them that is valid BIO.
 """
 
 from collections.abc import Sequence

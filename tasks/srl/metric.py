@@ -86,9 +86,7 @@ class SrlMetric:
 def _pairs(gold: Tags, predicted: Tags) -> list[Compared]:
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
         raise ValueError("gold and predicted differ in the number of propositions or in one's number of tags")
-    return [
-        compare(arguments(tag_phrases(g)), arguments(tag_phrases(p))) for g, p in zip(gold, predicted, strict=True)
-    ]
+    return [compare(arguments(tag_phrases(g)), arguments(tag_phrases(p))) for g, p in zip(gold, predicted, strict=True)]
 
 
 def _official(pairs: Sequence[Compared]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Props files, in which propositions are scored: a column of predicates (- elsewhere), then one of brackets for each."""
+"""Props files, in which propositions are scored: a column of predicates (- elsewhere) and one of brackets for each."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from elmo_bench.errors import UserError
 from elmo_bench.files import atomic_write
 from tasks.srl.brackets import BracketError, Phrase, read_phrases, write_column
-from tasks.srl.columns import read_blocks
+from tasks.srl.columns import check_count, read_blocks
 from tasks.srl.proposition import Proposition
 
 
@@ -32,11 +32,7 @@ def read_props(path: Path) -> Iterator[PropsSentence]:
         line = rows[0][0]
         predicates = [token for token, (_, cells) in enumerate(rows) if cells[0] != "-"]
         columns = list(zip(*(cells[1:] for _, cells in rows), strict=True))
-        if len(columns) != len(predicates):
-            raise UserError(
-                f"{path}:{line}: {len(columns)} columns of brackets for {len(predicates)} predicates in the sentence that "
-                "begins here; mend it"
-            )
+        check_count(path, line, columns=len(columns), predicates=len(predicates))
         try:
             props = [Prop(rows[token][1][0], read_phrases(c)) for token, c in zip(predicates, columns, strict=True)]
         except BracketError as error:

@@ -1,4 +1,4 @@
-"""The figures of srl-eval.pl on all recorded cases, from tags and from files, and files that are not as they should be."""
+"""The figures of srl-eval.pl on all recorded cases, from tags and from files; files that are not as they should be."""
 
 import json
 import os
@@ -109,14 +109,17 @@ def test_files_by_hand(tmp_path, change, counts):
 
 def test_brackets_within_brackets_equal_themselves(tmp_path):
     text = "-\t(A1(A2*)\n-\t*)\nbe\t(V*)\n-\t(C-A1*)\n"
-    one, other = write(tmp_path, "a.props", text), write(tmp_path, "b.props", text.replace("(A2*)", "(A2*").replace("*)\nbe", "*))\nbe"))
+    one, other = (
+        write(tmp_path, "a.props", text),
+        write(tmp_path, "b.props", text.replace("(A2*)", "(A2*").replace("*)\nbe", "*))\nbe")),
+    )
     assert METRIC.score_files(one, one)["overall"]["f1"] == 100
     # A2 is the whole of A1 now: of two phrases over the same tokens the inner one is kept.
     assert METRIC.score_files(other, other)["labels"].keys() == {"A1", "A2"}
 
 
 MALFORMED = {
-    "-\t(A0*)\ngive\t(V*)\n-\t(A1*\n-\t*\n": "pred.props:3: unbalanced brackets: (A1 is not closed before its sentence ends",
+    "-\t(A0*)\ngive\t(V*)\n-\t(A1*\n-\t*\n": "pred.props:3: unbalanced brackets: (A1 is not closed before",
     "-\t*)\ngive\t(V*)\n": "pred.props:1: unbalanced brackets: '*)' closes what is not open; mend this line",
     "-\t(A0*\n-\t*A1)\ngive\t(V*)\n": "pred.props:2: unbalanced brackets: '*A1)' closes (A0",
     "-\tA0\ngive\t(V*)\n": "pred.props:1: 'A0' is no cell of brackets: expected such as (ARG0*, * or *)",
@@ -183,6 +186,10 @@ def test_score_command(tmp_path, capsys):
         ["A1", "100.00", "100.00", "100.00", "1", "0", "0"],
         ["V", "100.00", "100.00", "100.00", "2", "0", "0"],
     ]
-    assert METRIC.table(METRIC.score([["B-V", "B-A0"]], [["B-V", "O"]])).splitlines()[0].startswith("1 propositions, 0.00 %")
+    assert (
+        METRIC.table(METRIC.score([["B-V", "B-A0"]], [["B-V", "O"]]))
+        .splitlines()[0]
+        .startswith("1 propositions, 0.00 %")
+    )
     with pytest.raises(UserError, match=r"score srl: give 2 file\(s\): GOLD.props PREDICTED.props"):
         command.main(["srl", str(gold)])
