@@ -1,0 +1,120 @@
+"""Sentences of files of columns in which the number of columns changes from sentence to sentence."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from elmo_bench.errors import UserError
+from elmo_bench.files import read_lines
+from elmo_bench.text.columns import check_ended
+from tasks.srl.brackets import BracketError, read_tags
+from tasks.srl.proposition import Proposition, Sentence
+
+Row = tuple[int, list[str]]  # line number from 1, cells
+
+
+class Layout(NamedTuple):
+    """Which cells of a row say what; the brackets stand between `before` and `behind` other cells."""
+
+    word: int
+    lemma: int
+    sense: int  # of the predicate; - where the word is none
+    before: int
+    behind: int
+
+
+CONLL_2012 = Layout(word=3, lemma=6, sense=7, before=11, behind=1)  # begins with "#begin document"
+SKELETON = Layout(word=3, lemma=6, sense=7, before=8, behind=0)  # PropBank's skeletons (.gold_skel) with their words
+
+
+def read_blocks(path: Path, *, comments: bool = False) -> Iterator[list[Row]]:
+    """The rows of each sentence, all of equal length; blank lines part sentences, lines of # are left out (`comments`).
+
+    Raises UserError, with file and line.
+    """
+    rows: list[Row] = []
+    for number, line in read_lines(path):
+        text = line.strip(" \t")
+        if text and not (comments and text.startswith("#")):
+            rows.append((number, re.split(r"[ \t]+", text)))
+            if len(rows[-1][1]) != len(rows[0][1]):
+                raise UserError(
+                    f"{path}:{number}: {len(rows[-1][1])} columns, but {len(rows[0][1])} in the sentence's first "
+                    "line; mend this line"
+                )
+        elif not text and rows:
+            yield rows
+            rows = []
+    if rows:
+        yield rows
+
+
+def check_count(path: Path, line: int, *, columns: int, predicates: int) -> None:
+    """Raises UserError where a sentence, which begins in this line, has not a column for each of its predicates."""
+    if columns != predicates:
+        raise UserError(
+            f"{path}:{line}: {columns} columns of brackets for {predicates} predicates in the sentence that begins "
+            "here; mend it"
+        )
+
+
+def read_propositions(path: Path) -> list[Proposition]:
+    """A proposition for every predicate of a file in CoNLL-2012 columns, or those of a PropBank skeleton with words.
+
+    In a file without any column of brackets the tags are None. Raises UserError, with file and line.
+    """
+    if path.suffix not in (".gz", ".xz", ".zst"):
+        check_ended(path)
+    layout = _layout(path)
+    blocks = list(read_blocks(path, comments=layout is CONLL_2012))
+    if not blocks:
+        raise UserError(f"{path}: no sentences; fetch the file again")
+    shortest = layout.before + layout.behind
+    for (number, cells), *_ in blocks:
+        if len(cells) < shortest:
+            raise UserError(f"{path}:{number}: {len(cells)} columns where {shortest} or more must be; mend this line")
+    told = any(len(cells) > shortest for (_, cells), *_ in blocks)
+    predicates = [[token for token, (_, cells) in enumerate(rows) if cells[layout.sense] != "-"] for rows in blocks]
+    columns = [
+        _tags(path, rows, layout, len(tokens)) if told else [None] * len(tokens)
+        for rows, tokens in zip(blocks, predicates, strict=True)
+    ]
+    kept = [place for place, tokens in enumerate(predicates) if tokens]
+    propositions = []
+    for place, before in zip(kept, [-1, *kept], strict=False):
+        rows, gap, rest = blocks[place], blocks[before + 1 : place], blocks[place + 1 :] if place == kept[-1] else []
+        tokens = tuple(cells[layout.word] for _, cells in rows)
+        sentence = Sentence(tokens, place, gap=tuple(map(len, gap)), rest=tuple(map(len, rest)))
+        for token, tags in zip(predicates[place], columns[place], strict=True):
+            cells = rows[token][1]
+            lemma = cells[layout.word] if cells[layout.lemma] == "-" else cells[layout.lemma]
+            propositions.append(Proposition(sentence, token, lemma, tags))
+    return propositions
+
+
+def _tags(path: Path, rows: list[Row], layout: Layout, predicates: int) -> Sequence[tuple[str, ...] | None]:
+    columns = list(zip(*(cells[layout.before : len(cells) - layout.behind] for _, cells in rows), strict=True))
+    if not predicates and len(columns) == 1 and set(columns[0]) == {"*"}:  # CoNLL-2012 may have it so
+        return []
+    check_count(path, rows[0][0], columns=len(columns), predicates=predicates)
+    try:
+        return [tuple(read_tags(column)) for column in columns]
+    except BracketError as error:
+        raise UserError(f"{path}:{rows[error.cell][0]}: {error}; mend this line") from None
+
+
+def _layout(path: Path) -> Layout:
+    opened, found = 0, SKELETON
+    for number, line in read_lines(path):
+        if line.startswith("#begin document"):
+            opened, found = number, CONLL_2012
+        elif line.startswith("#end document"):
+            opened = 0
+        elif line.strip() and found is SKELETON:
+            return found
+    if opened:
+        raise UserError(
+            f"{path}:{opened}: this document has no #end document, so the file may be cut off; fetch it again"
+        )
+    return found

@@ -1,0 +1,74 @@
+"""Deep semantic role labelling: alternating highway LSTMs (He et al. 2017, as Peters et al. 2018 used them).
+
+Facts sheet 4.3: [words; ELMo; is this the predicate?] -> eight LSTM layers, forwards and backwards in turn -> softmax
+over BIO tags -> the best sequence of them that is valid BIO.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.highway_lstm import AlternatingLstm
+from elmo_bench.nn.viterbi import best_paths
+from elmo_bench.text.batch import Indexer
+from elmo_bench.text.tags import allowed_transitions
+from tasks.srl.proposition import Proposition
+
+UNTOLD = -100  # the tag of padding and of a role that training never saw: no loss is taken there
+
+
+class DeepSrl(nn.Module):
+    """One LSTM layer for each number in `hidden` (units); `indicator`: the width of the predicate's mark."""
+
+    starts: Tensor
+    transitions: Tensor
+
+    def __init__(
+        self, embedder: Embedder, *, labels: Sequence[str], indicator: int, hidden: Sequence[int], dropout: float
+    ):
+        super().__init__()
+        self.embedder, self.labels = embedder, list(labels)
+        self.indicator = nn.Embedding(2, indicator)
+        self.encode = AlternatingLstm(embedder.dim + indicator, hidden, dropout=dropout)
+        self.scores = nn.Linear(self.encode.dim + embedder.output_dim, len(self.labels))
+        nn.init.orthogonal_(self.scores.weight)
+        nn.init.zeros_(self.scores.bias)
+        starts, transitions, _ = allowed_transitions(self.labels)
+        self.register_buffer("starts", torch.from_numpy(starts), persistent=False)
+        self.register_buffer("transitions", torch.from_numpy(transitions), persistent=False)
+
+    def collate(self, examples: Sequence[Proposition], index: Indexer) -> dict[str, Any]:
+        """{"text": TextBatch, "predicate": int64 [B, T], 1 at the predicate, "tags": int64 [B, T]}."""
+        number = {label: place for place, label in enumerate(self.labels)}
+        text = index([example.sentence.tokens for example in examples])
+        predicate, tags = torch.zeros(text.mask.shape, dtype=torch.int64), torch.full(text.mask.shape, UNTOLD)
+        for row, example in enumerate(examples):
+            predicate[row, example.predicate] = 1
+            told = [number.get(tag, UNTOLD) for tag in example.tags or ()]
+            tags[row, : len(told)] = torch.tensor(told, dtype=torch.int64)
+        return {"text": text, "predicate": predicate, "tags": tags}
+
+    def forward(self, batch: dict[str, Any]) -> Tensor:
+        """Tag scores [B, T, K]."""
+        text = batch["text"]
+        x = torch.cat([self.embedder(text), self.indicator(batch["predicate"])], dim=2)  # BT(dim)
+        x = self.encode(x, text.mask)  # BTH
+        return self.scores(torch.cat([x, self.embedder.output(text)], dim=2))  # BTK; ELMo: place=output, place=both
+
+    def loss(self, batch: dict[str, Any]) -> Tensor:
+        """Cross-entropy: the mean over a sentence's tokens, and then over the sentences (as AllenNLP has it)."""
+        losses = functional.cross_entropy(
+            self(batch).transpose(1, 2), batch["tags"], ignore_index=UNTOLD, reduction="none"
+        )  # BT
+        return (losses.sum(dim=1) / batch["text"].mask.sum(dim=1)).mean()
+
+    def predict(self, batch: dict[str, Any]) -> list[list[str]]:
+        """Valid BIO tags of each proposition."""
+        # The softmax takes the same off all scores of a token, so the best path is that of the scores as they are.
+        scores = self(batch).float()
+        paths = best_paths(scores, batch["text"].mask, starts=self.starts, transitions=self.transitions)
+        return [[self.labels[label] for label in path] for path in paths]

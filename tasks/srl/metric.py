@@ -1,0 +1,124 @@
+"""Precision, recall and F1 of arguments as srl-eval.pl (CoNLL-2005) counts them; imports no torch."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from elmo_bench.errors import UserError
+from tasks.srl.arguments import arguments, compare
+from tasks.srl.brackets import tag_phrases
+from tasks.srl.props import read_props
+
+Tags = Sequence[Sequence[str]]  # BIO tags of each proposition
+Compared = tuple[list[str], list[str], list[str]]  # labels of correct, excess and missed arguments
+EXCLUDED = "V"  # counted apart: where the predicate is was given
+
+
+class SrlMetric:
+    """Exact match of arguments (label, span, every piece), micro-averaged over all labels but V."""
+
+    main = "f1"
+    files = ("GOLD.props", "PREDICTED.props")
+
+    def score(self, gold: Tags, predicted: Tags) -> dict[str, Any]:
+        """{"overall": {correct, excess, missed, precision, recall, f1, n_props, perfect_props}, "by_type": {label: …}}.
+
+        Percentages are unrounded; 0 where there is nothing to divide by. `by_type` has the excluded V, too. Raises
+        ValueError where the sides differ in length or hold something that is no tag.
+        """
+        scores = _official(_pairs(gold, predicted))
+        overall = {**scores["overall"], "n_props": scores["n_props"], "perfect_props": scores["perfect_props"]}
+        return {"overall": overall, "by_type": {**scores["labels"], **scores["excluded"]}}
+
+    def outcomes(self, gold: Tags, predicted: Tags) -> dict[str, np.ndarray]:
+        """Counts of each proposition, for paired tests: correct, excess, missed arguments, uint16 [propositions]."""
+        counts = [[len(_counted(labels)) for labels in pair] for pair in _pairs(gold, predicted)]
+        table = np.array(counts, dtype=np.uint16).reshape(-1, 3)
+        return {"correct": table[:, 0], "excess": table[:, 1], "missed": table[:, 2]}
+
+    def score_files(self, gold: Path, predicted: Path) -> dict[str, Any]:
+        """{"overall", "labels", "excluded", "n_props", "perfect_props"} of two props files. Raises UserError.
+
+        A predicted proposition that is missing, or whose predicate is called something else, misses all arguments; one
+        more than the gold has is left out.
+        """
+        pairs: list[Compared] = []
+        empty = True
+        for ours, theirs in zip_longest(read_props(gold), read_props(predicted)):
+            empty = False
+            if not (ours and theirs) or ours.length != theirs.length:
+                where = f"{predicted}:{theirs.line}" if theirs else f"{predicted}"
+                there = f"{theirs.length} tokens" if theirs else "nothing"
+                here = f"{ours.length} tokens at {gold}:{ours.line}" if ours else f"nothing more in {gold}"
+                raise UserError(f"{where}: {there} for {here}; both files must have the same sentences")
+            for token, prop in ours.props.items():
+                found = theirs.props.get(token)
+                phrases = found.phrases if found and found.name == prop.name else []
+                pairs.append(compare(arguments(prop.phrases), arguments(phrases)))
+        if empty:
+            raise UserError(f"{gold}: no sentences; give a props file")
+        return _official(pairs)
+
+    def table(self, scores: Mapping[str, Any]) -> str:
+        """The scores as text, one row a label, V last, like srl-eval.pl's."""
+        overall = scores["overall"]
+        told = {**overall, **scores}  # either of the two shapes
+        labels = scores["by_type"] if "by_type" in scores else {**scores["labels"], **scores["excluded"]}
+        rows = [("overall", overall), *sorted(labels.items(), key=lambda item: (item[0] == EXCLUDED, item[0]))]
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(
+            [
+                f"{told['n_props']} propositions, {told['perfect_props']:.2f} % of them perfect; V does not count",
+                f"{'':<{width}}  precision  recall      F1  correct  excess  missed",
+            ]
+            + [
+                f"{name:<{width}}  {row['precision']:9.2f}  {row['recall']:6.2f}  {row['f1']:6.2f}  "
+                f"{row['correct']:7d}  {row['excess']:6d}  {row['missed']:6d}"
+                for name, row in rows
+            ]
+        )
+
+
+def _pairs(gold: Tags, predicted: Tags) -> list[Compared]:
+    if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
+        raise ValueError("gold and predicted differ in the number of propositions or in one's number of tags")
+    return [compare(arguments(tag_phrases(g)), arguments(tag_phrases(p))) for g, p in zip(gold, predicted, strict=True)]
+
+
+def _official(pairs: Sequence[Compared]) -> dict[str, Any]:
+    correct, excess, missed = (Counter(label for labels in side for label in labels) for side in _sides(pairs))
+    figures = {
+        label: _figures(correct[label], excess[label], missed[label]) for label in sorted(correct | excess | missed)
+    }
+    excluded = {label: figures.pop(label) for label in [EXCLUDED] if label in figures}
+    totals = (sum(row[name] for row in figures.values()) for name in ("correct", "excess", "missed"))
+    perfect = sum(not _counted(wrong) and not _counted(lost) for _, wrong, lost in pairs)
+    return {
+        "overall": _figures(*totals),
+        "labels": figures,
+        "excluded": excluded,
+        "n_props": len(pairs),
+        "perfect_props": _percent(perfect, len(pairs)),
+    }
+
+
+def _sides(pairs: Sequence[Compared]) -> Iterable[tuple[list[str], ...]]:
+    return zip(*pairs, strict=True) if pairs else [(), (), ()]
+
+
+def _counted(labels: Iterable[str]) -> list[str]:
+    return [label for label in labels if label != EXCLUDED]
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0
+
+
+def _figures(correct: int, excess: int, missed: int) -> dict[str, Any]:
+    precision, recall = _percent(correct, correct + excess), _percent(correct, correct + missed)
+    f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
+    return dict(correct=correct, excess=excess, missed=missed, precision=precision, recall=recall, f1=f1)

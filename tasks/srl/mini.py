@@ -1,0 +1,163 @@
+"""The mini suite: who did what to whom in the world, when and where, with gold by construction.
+
+A third of the words, names and templates never occur in train. Anybody may give, get and be given:
+word order, voice, relative clauses and the choice of the predicate decide, and a sentence has several predicates.
+"""
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from elmo_bench import world
+from elmo_bench.world import names
+from tasks.srl.lexicon import ADJECTIVES, MANNERS, MODALS, OPENED, SCENES, THINGS, TIMES, VERBS
+from tasks.srl.proposition import Proposition, Sentence
+
+Item = TypeVar("Item")
+
+SIZES = {"train": 1500, "dev": 150, "test": 150}  # sentences
+SEEN = 0.67  # the part of each list that train draws from; dev and test draw half of theirs from the rest
+CLAUSES = ("give", "get", "meet", "open", "work", "say", "want")
+SIMPLE = ("give", "get", "meet", "open", "work")  # what may stand within another clause
+ADJUNCTS = {"when": ("ARGM-TMP", "time"), "where": ("ARGM-LOC", "scene"), "how": ("ARGM-MNR", "manner")}
+ADJUNCT = 0.35  # how often there is one
+FORMS = ("base", "past", "part")
+
+
+@dataclass
+class Roles:
+    """Of one predicate: its token, its lemma and (role, first token, last token)."""
+
+    predicate: int = -1
+    lemma: str = ""
+    spans: list[tuple[str, int, int]] = field(default_factory=list)
+
+
+@dataclass
+class Part:
+    """Words, and the predicates among them."""
+
+    words: list[str] = field(default_factory=list)
+    roles: list[Roles] = field(default_factory=list)
+
+    def add(self, other: "Part") -> None:
+        """Put another part behind this one."""
+        shift = len(self.words)
+        self.words += other.words
+        for roles in other.roles:
+            spans = [(role, start + shift, end + shift) for role, start, end in roles.spans]
+            self.roles.append(Roles(roles.predicate + shift, roles.lemma, spans))
+
+
+def generate(*, seed: int = 0) -> dict[str, list[Proposition]]:
+    """The propositions of 1,500 / 150 / 150 sentences, none of them twice; equal for equal seeds everywhere."""
+    rng, here = random.Random(seed), world.build(seed=seed)
+    splits, done = {}, set()
+    for split, size in SIZES.items():
+        writer = _Writer(rng, here, unseen=split != "train")
+        sentences: list[list[Proposition]] = []
+        while len(sentences) < size:
+            part = writer.part("sentence")
+            part.words[0] = part.words[0][:1].upper() + part.words[0][1:]
+            if tuple(part.words) not in done:
+                done.add(tuple(part.words))
+                sentences.append(_propositions(part, len(sentences)))
+        splits[split] = [proposition for sentence in sentences for proposition in sentence]
+    return splits
+
+
+@cache
+def templates() -> dict[str, tuple[str, ...]]:
+    """The lines of `templates.txt` by group; those for dev and test alone start with "* "."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for line in Path(__file__).with_name("templates.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            group = line.strip("[]")
+            groups[group] = ()
+        elif line and not line.startswith("#"):
+            groups[group] += (line,)
+    return groups
+
+
+def _propositions(part: Part, number: int) -> list[Proposition]:
+    sentence, found = Sentence(tuple(part.words), number), []
+    for roles in sorted(part.roles, key=lambda roles: roles.predicate):
+        tags = ["O"] * len(part.words)
+        for role, start, end in roles.spans:
+            tags[start : end + 1] = [f"B-{role}", *[f"I-{role}"] * (end - start)]
+        found.append(Proposition(sentence, roles.predicate, roles.lemma, tuple(tags)))
+    return found
+
+
+class _Writer:
+    """Writes for train, or (`unseen`) for dev and test."""
+
+    def __init__(self, rng: random.Random, here: world.World, *, unseen: bool):
+        self.rng, self.here, self.unseen = rng, here, unseen
+
+    def part(self, group: str) -> Part:
+        """A line of that group, filled."""
+        marked = self.unseen and self.rng.random() < 0.5
+        lines = [line for line in templates()[group] if line.startswith("*") == marked]
+        part, lemma = Part(), ""
+        opened: list[tuple[str, str, int]] = []
+        predicates: dict[str, Roles] = {}
+        for token in self.rng.choice(lines).removeprefix("* ").split():
+            if token == ")":
+                number, role, start = opened.pop()
+                roles = predicates.setdefault(number, Roles())
+                roles.spans.append((role, start, len(part.words) - 1))
+                if role == "V":
+                    roles.predicate, roles.lemma = start, lemma
+            elif opening := re.fullmatch(r"(\d)\((.+)", token):
+                opened.append((opening[1], opening[2], len(part.words)))
+            elif adjunct := re.fullmatch(r"{(\d):(\w+)}", token):
+                if self.rng.random() < ADJUNCT:
+                    role, slot = ADJUNCTS[adjunct[2]]
+                    start = len(part.words)
+                    part.add(self._fill(slot))
+                    predicates.setdefault(adjunct[1], Roles()).spans.append((role, start, len(part.words) - 1))
+            elif verb := re.fullmatch(r"{(\w+)\.(\w+)}", token):
+                forms = self._pick(VERBS[verb[1]])
+                lemma = forms[0]
+                part.words.append(forms[FORMS.index(verb[2])])
+            elif token.startswith("{"):
+                part.add(self._fill(token[1:-1]))
+            else:
+                part.words.append(token)
+        part.roles += predicates.values()
+        return part
+
+    def _fill(self, slot: str) -> Part:
+        if slot in ("clause", "simple"):
+            return self.part(self.rng.choice(CLAUSES if slot == "clause" else SIMPLE))
+        if slot in templates():
+            return self.part(slot)
+        return Part(self._text(slot).split())
+
+    def _text(self, slot: str) -> str:
+        if slot == "name":
+            return self._pick(self.here.people).name
+        if slot == "firm":
+            return self._pick(self.here.organisations).name
+        if slot == "town":
+            return self._pick(self.here.places).name
+        if slot == "event":
+            return self._pick(self.here.events).name
+        if slot == "year":
+            return str(self.rng.randint(1890, 2010))
+        return self._pick(
+            {
+                "job": names.JOBS, "product": names.PRODUCTS, "month": names.MONTHS, "day": names.DAYS, "item": THINGS,
+                "place": OPENED, "adjective": ADJECTIVES, "manner": MANNERS, "modal": MODALS, "moment": TIMES,
+                "spot": SCENES,
+            }[slot]
+        )  # fmt: skip
+
+    def _pick(self, options: Sequence[Item]) -> Item:
+        cut = round(SEEN * len(options))
+        return self.rng.choice(options[cut:] if self.unseen and self.rng.random() < 0.5 else options[:cut])

@@ -1,0 +1,71 @@
+"""Props files, in which propositions are scored: a column of predicates (- elsewhere) and one of brackets for each."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from elmo_bench.errors import UserError
+from elmo_bench.files import atomic_write
+from tasks.srl.brackets import BracketError, Phrase, read_phrases, write_column
+from tasks.srl.columns import check_count, read_blocks
+from tasks.srl.proposition import Proposition
+
+
+class Prop(NamedTuple):
+    """What a predicate is called, and its phrases."""
+
+    name: str
+    phrases: list[Phrase]
+
+
+class PropsSentence(NamedTuple):
+    """The line that it begins in, its number of tokens, and the proposition of each token that has one."""
+
+    line: int
+    length: int
+    props: dict[int, Prop]
+
+
+def read_props(path: Path) -> Iterator[PropsSentence]:
+    """The sentences of a props file. Raises UserError, with file and line."""
+    for rows in read_blocks(path):
+        line = rows[0][0]
+        predicates = [token for token, (_, cells) in enumerate(rows) if cells[0] != "-"]
+        columns = list(zip(*(cells[1:] for _, cells in rows), strict=True))
+        check_count(path, line, columns=len(columns), predicates=len(predicates))
+        try:
+            props = [Prop(rows[token][1][0], read_phrases(c)) for token, c in zip(predicates, columns, strict=True)]
+        except BracketError as error:
+            raise UserError(f"{path}:{rows[error.cell][0]}: {error}; mend this line") from None
+        yield PropsSentence(line, len(rows), dict(zip(predicates, props, strict=True)))
+
+
+def write_props(path: Path, examples: Sequence[Proposition], tags: Sequence[Sequence[str]]) -> None:
+    """Every sentence of the file or suite that the examples come from, with these BIO tags of each example.
+
+    The examples must stand as they were read; sentences without a predicate come back as lines of -.
+    """
+    with atomic_write(path, "w") as handle:
+        for group in _by_sentence(examples, tags):
+            sentence = group[0][0].sentence
+            names = ["-"] * len(sentence.tokens)
+            for example, _ in group:
+                names[example.predicate] = example.lemma
+            columns = [write_column(column) for _, column in group]
+            handle.writelines("-\n" * length + "\n" for length in sentence.gap)
+            handle.writelines("\t".join(cells) + "\n" for cells in zip(names, *columns, strict=True))
+            handle.write("\n")
+            handle.writelines("-\n" * length + "\n" for length in sentence.rest)
+
+
+def _by_sentence(
+    examples: Sequence[Proposition], tags: Sequence[Sequence[str]]
+) -> list[list[tuple[Proposition, Sequence[str]]]]:
+    groups: list[list[tuple[Proposition, Sequence[str]]]] = []
+    for pair in zip(examples, tags, strict=True):
+        example, before = pair[0], groups[-1][-1][0] if groups else None
+        if before and before.sentence == example.sentence and before.predicate < example.predicate:
+            groups[-1].append(pair)
+        else:
+            groups.append([pair])
+    return groups

@@ -1,0 +1,310 @@
+"""Reading and writing propositions: golden columns, the real files, CoNLL-2012, and files not as they should be."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+
+from elmo_bench.errors import UserError
+from tasks.srl.brackets import BracketError, read_phrases, read_tags, write_column
+from tasks.srl.columns import read_propositions
+from tasks.srl.data import SrlData
+from tasks.srl.proposition import Proposition, Sentence
+from tests.runs import small
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
+CASES = json.loads((ROOT / "tests/golden/brackets.json").read_text(encoding="utf-8"))["srl"]
+OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/srl.yaml").data)
+OPTIONS.pop("_target_")
+
+
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_equals_the_golden_reading(case):
+    assert len(case["column"]) == case["n_tokens"]
+    assert [[start, end, label] for start, end, label, _ in read_phrases(case["column"])] == case["spans"]
+    assert read_tags(case["column"]) == case["tags"]
+    assert write_column(case["tags"]) == case["column"]
+
+
+def test_all_golden_columns_are_there():
+    assert len(CASES) == 40
+
+
+def test_a_role_that_directly_follows_itself():
+    tags = ["B-A0", "B-A0", "I-A0", "B-V"]
+    assert write_column(tags) == ["(A0*)", "(A0*", "*)", "(V*)"]
+    assert read_tags(write_column(tags)) == tags
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "what"),
+    [
+        (["(A0*", "*"], 0, r"\(A0 is not closed before its sentence ends"),
+        (["*", "*)"], 1, r"'\*\)' closes what is not open"),
+        (["(A0*))"], 0, "closes what is not open"),
+        (["(A0*", "*A1)"], 1, r"'\*A1\)' closes \(A0"),
+        (["A0"], 0, "'A0' is no cell of brackets"),
+        (["(*)"], 0, "is no cell of brackets"),
+        (["**"], 0, "is no cell of brackets"),
+        (["*", "(A0(A1*)", "*)"], 1, r"brackets within \(A0: a token can have one role"),
+    ],
+)
+def test_malformed_columns(column, cell, what):
+    with pytest.raises(BracketError, match=what) as raised:
+        read_tags(column)
+    assert raised.value.cell == cell
+
+
+@pytest.mark.skipif(not (DATA / "ewt_propbank").is_dir(), reason="needs ewt_propbank in $ELMO_BENCH_DATA")
+@pytest.mark.parametrize(("split", "count", "sentences"), [("dev", 4963, 437), ("test", 4795, 523)])
+def test_real_files_come_back_as_they_are(tmp_path, split, count, sentences):
+    """Propositions as published; sentences without a predicate counted in the raw file, rows of eight columns."""
+    found = read_propositions(DATA / "ewt_propbank" / f"{split}.conll")
+    assert len(found) == count
+    distinct = dict.fromkeys(example.sentence for example in found)
+    assert sum(len(s.gap) + len(s.rest) for s in distinct) == sentences
+    SrlData().write(tmp_path / "again.props", found, [example.gold for example in found])
+    assert (tmp_path / "again.props").read_bytes() == (DATA / "ewt_propbank" / f"{split}.props").read_bytes()
+
+
+SKELETON = """\
+d 0 0 Yes UH * - -
+
+d 1 0 Ada NN * - - (ARG0*) (ARG0*)
+d 1 1 came VB * come come.03 (V*) *
+d 1 2 and CC * - - * *
+d 1 3 saw VB * see see.01 * (V*
+d 1 4 through RP * - - * *)
+d 1 5 it PRP * - - * (ARG1*)
+
+d 2 0 No UH * - -
+d 2 1 . . * - -
+
+d 3 0 Go VB * - go.01 (V*)
+
+d 4 0 So UH * - -
+
+"""
+READ = [
+    Proposition(
+        Sentence(("Ada", "came", "and", "saw", "through", "it"), 1, gap=(1,)), 1, "come", ("B-ARG0", "B-V", *"OOOO")
+    ),
+    Proposition(
+        Sentence(("Ada", "came", "and", "saw", "through", "it"), 1, gap=(1,)),
+        3,
+        "see",
+        ("B-ARG0", "O", "O", "B-V", "I-V", "B-ARG1"),
+    ),
+    Proposition(Sentence(("Go",), 3, gap=(2,), rest=(1,)), 0, "Go", ("B-V",)),
+]
+
+
+def conll_2012(text, stars=True):
+    """The same sentences as a CoNLL-2012 file; a sentence without a predicate may have a column of stars."""
+    blocks = []
+    for block in text.strip("\n").split("\n\n"):
+        rows = [line.split(" ") for line in block.split("\n")]
+        brackets = [row[8:] or ["*"] * stars for row in rows]
+        blocks.append(
+            "\n".join(
+                "  ".join([*row[:8], "-", "Speaker#1", "*", *cells, "-"])
+                for row, cells in zip(rows, brackets, strict=True)
+            )
+        )
+    return "#begin document (d); part 000\n" + "\n\n".join(blocks) + "\n\n#end document\n"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace(" ", "\t"),
+        lambda text: text.replace("\n\n", "\n \n\n"),
+        conll_2012,
+        lambda text: conll_2012(text, stars=False),
+        lambda text: conll_2012(text).replace("#end", "#end document\n#begin document (e); part 001\n#end"),
+    ],
+    ids=["as it is", "CRLF", "BOM", "tabs", "blank lines", "CoNLL-2012", "without stars", "two documents"],
+)
+def test_files_that_say_the_same(tmp_path, change):
+    path = tmp_path / "x.conll"
+    path.write_bytes(change(SKELETON).encode())
+    assert SrlData().read_file(path) == READ
+
+
+def test_a_written_file_has_every_sentence(tmp_path):
+    tags = [("O", "B-V", "O", "O", "O", "O"), ("B-ARG0", "O", "O", "B-V", "O", "O"), ("O",)]
+    SrlData().write(tmp_path / "x.props", READ, tags)
+    assert (tmp_path / "x.props").read_text(encoding="utf-8") == (
+        "-\n\n-\t*\t(ARG0*)\ncome\t(V*)\t*\n-\t*\t*\nsee\t*\t(V*)\n-\t*\t*\n-\t*\t*\n\n-\n-\n\nGo\t*\n\n-\n\n"
+    )
+    twice = [Proposition(Sentence(("Go", "on"), 0), 0, "go", ("B-V", "O"))] * 2  # of two files, one after the other
+    SrlData().write(tmp_path / "y.props", twice, [example.gold for example in twice])
+    assert (tmp_path / "y.props").read_text(encoding="utf-8") == "go\t(V*)\n-\t*\n\n" * 2
+
+
+def test_predicates_without_roles(tmp_path):
+    """A file to predict: no column of brackets anywhere."""
+    path = tmp_path / "x.conll"
+    path.write_text("\n".join(" ".join(line.split(" ")[:8]) for line in SKELETON.split("\n")), encoding="utf-8")
+    found = SrlData().read_file(path)
+    assert [(p.sentence, p.predicate, p.lemma, p.gold) for p in found] == [
+        (p.sentence, p.predicate, p.lemma, None) for p in READ
+    ]
+
+
+MALFORMED = {
+    SKELETON.replace(
+        "(ARG1*)", "(ARG1*"
+    ): "x.conll:8: unbalanced brackets: (ARG1 is not closed before its sentence ends",
+    SKELETON.replace(
+        "through RP * - - * *)", "through RP * - - * *"
+    ): "x.conll:6: unbalanced brackets: (V is not closed",
+    SKELETON.replace("saw VB * see see.01", "saw VB * - -"): (
+        "x.conll:3: 2 columns of brackets for 1 predicates in the sentence that begins here; mend it"
+    ),
+    SKELETON.replace("d 3 0 Go VB * - go.01 (V*)", "d 3 0 Go VB * - go.01"): (
+        "x.conll:13: 0 columns of brackets for 1 predicates"
+    ),
+    SKELETON.replace(
+        "d 0 0 Yes UH * - -", "d 0 0 Yes UH * - - (V*)"
+    ): "x.conll:1: 1 columns of brackets for 0 predicates",
+    SKELETON.replace(
+        "- - * *\n", "- - *\n", 1
+    ): "x.conll:5: 9 columns, but 10 in the sentence's first line; mend this line",
+    "a b\n": "x.conll:1: 2 columns where 8 or more must be; mend this line",
+    SKELETON.rstrip("\n"): "x.conll:15: the last line has no end, so the file may be cut off; fetch it again",
+    conll_2012(SKELETON).replace("#end document\n", ""): (
+        "x.conll:1: this document has no #end document, so the file may be cut off; fetch it again"
+    ),
+    "": "x.conll: the file is empty; fetch it again",
+    "\n \n": "x.conll: no sentences; fetch the file again",
+    b"d 0 0 \xff UH * - -\n": "x.conll:1: not UTF-8 text",
+}
+
+
+@pytest.mark.parametrize("content", MALFORMED)
+def test_malformed_files(tmp_path, content):
+    path = tmp_path / "x.conll"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UserError) as raised:
+        read_propositions(path)
+    assert MALFORMED[content] in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A data folder for both suites, made up; CoNLL-2012 in two files a split, and one that is not for this task."""
+    (tmp_path / "ewt_propbank").mkdir()
+    for split in ("train", "dev", "test"):
+        (tmp_path / "ewt_propbank" / f"{split}.conll").write_text(SKELETON, encoding="utf-8")
+    for split in ("train", "development", "conll-2012-test"):
+        folder = tmp_path / "conll2012/data" / split / "data/english/annotations/bc"
+        folder.mkdir(parents=True)
+        (folder / "one.v4_gold_conll").write_text(conll_2012(SKELETON), encoding="utf-8")
+        (folder / "two.gold_conll").write_text(conll_2012(SKELETON), encoding="utf-8")
+        (folder / "one.v4_auto_conll").write_text("damaged", encoding="utf-8")
+    return tmp_path
+
+
+def test_hydra_builds_it_from_the_yaml(root, capsys):
+    data = instantiate(OmegaConf.load(ROOT / "conf/task/srl.yaml").data)
+    assert data.read("open", root) == dict.fromkeys(("train", "dev", "test"), READ)
+    assert "sentences without a predicate, left out: train 3, dev 3, test 3" in capsys.readouterr().err
+    assert data.read("paper", root) == dict.fromkeys(("train", "dev", "test"), READ * 2)
+    assert data.vocabulary(READ) == {"labels": ["O", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-V", "I-V"]}
+    assert len(data.read("mini", None)["train"]) > 400
+
+
+def frame(tags):
+    return {"verb": "v", "frames": list(tags)}
+
+
+HUB = [
+    {"words": ["Yes"], "predicate_lemmas": [None], "srl_frames": []},
+    {
+        "words": list(READ[0].sentence.tokens),
+        "predicate_lemmas": [None, "come", None, "see", None, None],
+        "srl_frames": [frame(READ[1].tags), frame(READ[0].tags)],
+    },
+    {"words": ["No", "."], "predicate_lemmas": [None, None], "srl_frames": []},
+    {"words": ["Go"], "predicate_lemmas": [None], "srl_frames": [frame(["B-V"])]},
+    {"words": ["So"], "predicate_lemmas": [None], "srl_frames": []},
+]
+
+
+def from_hub(monkeypatch, rows, column="sentences"):
+    asked = []
+    table = type("Table", (dict,), {"column_names": property(list)})({column: rows})
+    monkeypatch.setattr(
+        "tasks.srl.data.hub_table", lambda repo, file, revision: asked.append((repo, file, revision)) or table
+    )
+    return SrlData(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None), asked
+
+
+def test_paper_suite_from_the_hub(monkeypatch):
+    suite, asked = from_hub(monkeypatch, [HUB, HUB])
+    assert suite == dict.fromkeys(("train", "dev", "test"), READ * 2)
+    assert asked == [
+        ("ontonotes/conll2012_ontonotesv5", f"english_v12/{part}/0000.parquet", "refs/convert/parquet")
+        for part in ("train", "validation", "test")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "column", "message"),
+    [
+        ([HUB], "documents", r"english_v12/train/0000.parquet: no column sentences; check hub"),
+        (
+            [HUB, [{**HUB[3], "words": ["Go", "on"]}]],
+            "sentences",
+            "row 1 is not as expected .*frames of another length",
+        ),
+        ([[{**HUB[3], "srl_frames": [frame(["O"])]}]], "sentences", "row 0 is not as expected"),
+        ([[{"words": ["Go"]}]], "sentences", "row 0 is not as expected .*srl_frames"),
+    ],
+)
+def test_hub_tables_of_another_shape(monkeypatch, rows, column, message):
+    with pytest.raises(UserError, match=message):
+        from_hub(monkeypatch, rows, column)
+
+
+@pytest.mark.parametrize(
+    ("suite", "change", "message"),
+    [
+        ("paper", {"train": "trial"}, "conll2012: no trial here; put it there, or change data.root"),
+        ("paper", {"folder": ".."}, r"leads out of data\.root"),
+        ("open", {"source": "disk"}, "task.data.open.source=disk: choose one of: files, hub"),
+        ("larger", {}, "suite=larger: unknown suite; choose one of: open"),
+    ],
+)
+def test_options_that_do_not_fit(root, suite, change, message):
+    options = OPTIONS.get(suite, OPTIONS["open"])
+    with pytest.raises(UserError, match=message):
+        SrlData(**{suite if suite in OPTIONS else "open": {**options, **change}}).read(suite, root)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            SKELETON.replace("(V*)", "(V*"),
+            "train.conll:4: unbalanced brackets: (V is not closed before its sentence ends",
+        ),
+        ("d 0 0 Yes UH * - -\n", "ewt_propbank: no predicates in the train split; check its files"),
+        ("d 0 0 Go VB * go go.01\n", "train.conll: predicates, but no column of brackets; training and scoring need"),
+    ],
+)
+def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, capsys, text, message):
+    (root / "ewt_propbank/train.conll").write_text(text, encoding="utf-8")
+    assert main_job(*small("task=srl", "suite=open", f"data.root={root}", encoder="none")) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("run.py: ")
+    assert message in line

@@ -1,0 +1,168 @@
+"""The head against a plain computation of one proposition at a time, its gradients, and 32 real examples by heart."""
+
+import os
+from pathlib import Path
+
+import hydra
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from elmo_bench.config import compose
+from elmo_bench.encoders.features import LayerStore
+from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
+from elmo_bench.text.tags import to_bio
+from tasks.srl.proposition import Proposition, Sentence
+from tests.nn.test_highway_lstm import plainly as layer_plainly
+from tests.runs import GOLDEN
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
+
+
+def build(*overrides):
+    """(config, training examples, head, indexer) of a run of this task."""
+    config = compose("config", ["task=srl", *overrides])
+    data = hydra.utils.instantiate(config.task.data)
+    splits = read_data(config, data)
+    frozen = load_frozen(config, splits)
+    pl.seed_everything(0, verbose=False)
+    embedder = build_embedder(config, frozen, splits["train"])
+    head = hydra.utils.instantiate(config.task.head)(embedder, **data.vocabulary(splits["train"]))
+    store = LayerStore(frozen.encoder, mode="ram") if frozen.encoder else None
+    return config, splits["train"], head, build_indexer(embedder, store)
+
+
+def plainly(head, example, index):
+    """Tag scores [T, K] of one proposition, token by token."""
+    text = index([example.sentence.tokens])
+    marks = [head.indicator.weight[int(t == example.predicate)] for t in range(len(example.sentence.tokens))]
+    x = torch.cat([head.embedder(text)[0], torch.stack(marks)], dim=1)
+    for layer in head.encode.layers:
+        x = layer_plainly(layer, x)
+    x = torch.cat([x, head.embedder.output(text)[0]], dim=1)
+    return x @ head.scores.weight.T + head.scores.bias
+
+
+NARROW = "task.sizes.cpu.hidden=[7,5,6,5,4,5,6,7]"
+
+
+@pytest.mark.parametrize("place", ["input", "output", "both"])
+def test_scores_equal_a_plain_computation_of_each_proposition(place):
+    _, train, head, index = build(
+        "encoder=elmo", f"encoder.weights={GOLDEN}", f"place={place}", "data.max_train=10", NARROW
+    )
+    assert (head.embedder.output_dim > 0) == (place != "input")
+    head.eval()
+    with torch.no_grad():
+        together = head(head.collate(train, index))
+        assert len({len(example.sentence.tokens) for example in train}) > 3
+        for scores, example in zip(together, train, strict=True):
+            expected = plainly(head, example, index)
+            torch.testing.assert_close(scores[: len(expected)], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_the_papers_size_has_the_papers_shapes():
+    """GloVe, ELMo and the indicator of the paper are 100, 1,024 and 100 wide; here 64 and the golden biLM's."""
+    _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
+    assert head.indicator.weight.shape == (2, 100)
+    assert [layer.weight.shape for layer in head.encode.layers] == [(1500, 300)] * 8
+    assert [layer.input_weight.shape[1] for layer in head.encode.layers] == [head.embedder.dim + 100, *[300] * 7]
+    assert [layer.backwards for layer in head.encode.layers] == [False, True] * 4
+    assert head.scores.weight.shape == (len(head.labels), 300)
+
+
+def test_the_cpu_size_has_as_many_layers():
+    _, _, head, _ = build("encoder=none", "data.max_train=4")
+    assert len(head.encode.layers) == 8
+
+
+@pytest.fixture
+def small():
+    _, train, head, index = build("encoder=none", "data.max_train=4", NARROW)
+    return train, head.double(), index
+
+
+def test_the_loss_by_hand(small):
+    train, head, index = small
+    sentence = Sentence(("Ada", "gave", "it"), 0)
+    examples = [
+        *train[:2],
+        Proposition(sentence, 1, "give", ("B-ARG0", "B-V", "B-ARGM-PRX")),  # a role that training never saw
+        Proposition(sentence, 1, "give", None),
+    ]
+    head.eval()
+    expected = []
+    for example in examples:
+        told = [head.labels.index(tag) if tag in head.labels else None for tag in example.tags or ()]
+        logs = torch.log_softmax(plainly(head, example, index), dim=1)
+        losses = [-logs[t, label] for t, label in enumerate(told) if label is not None]
+        expected.append(sum(losses) / len(example.sentence.tokens))
+    loss = head.loss(head.collate(examples, index))
+    assert loss.item() == pytest.approx(sum(expected).item() / len(examples), rel=1e-9)
+
+
+def test_the_gradient_of_the_loss_agrees_with_finite_differences(small):
+    """Along random directions of every parameter, in double precision."""
+    train, head, index = small
+    head.eval()
+    batch = head.collate(train, index)
+    gradients = torch.autograd.grad(head.loss(batch), list(head.parameters()))
+    torch.manual_seed(3)
+    for (name, parameter), gradient in zip(head.named_parameters(), gradients, strict=True):
+        start = parameter.data.clone()
+        for direction in torch.randn(2, *parameter.shape, dtype=torch.double):
+            losses = []
+            for step in (1e-5, -1e-5):
+                parameter.data = start + step * direction
+                losses.append(head.loss(batch).item())
+            parameter.data = start
+            slope = (losses[0] - losses[1]) / 2e-5
+            assert slope == pytest.approx((gradient * direction).sum().item(), rel=1e-5, abs=1e-8), name
+
+
+def test_predictions_are_valid_bio_from_random_parameters(small):
+    train, head, index = small
+    for parameter in head.parameters():
+        torch.nn.init.normal_(parameter)
+    predicted = head.eval().predict(head.collate(train, index))
+    assert [len(tags) for tags in predicted] == [len(example.sentence.tokens) for example in train]
+    assert all(to_bio(tags) == tags for tags in predicted)
+    assert {tag[0] for tags in predicted for tag in tags} == {"B", "I", "O"}
+
+
+def test_the_predicate_decides(small):
+    train, head, index = small
+    sentence = train[0].sentence
+    assert len(sentence.tokens) > 4
+    pair = [Proposition(sentence, predicate, "be", None) for predicate in (1, 3)]
+    one, other = head.eval()(head.collate(pair, index))
+    assert (one - other).abs().max() > 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "ewt_propbank").is_dir(), reason="needs ewt_propbank in $ELMO_BENCH_DATA")
+@pytest.mark.parametrize("encoder", ["glove", "elmo"])
+def test_it_learns_32_real_examples_by_heart(encoder, tmp_path):
+    for split in ("train", "dev", "test"):  # the development set is quickest to read
+        (tmp_path / "ewt_propbank").mkdir(exist_ok=True)
+        (tmp_path / f"ewt_propbank/{split}.conll").symlink_to(DATA / "ewt_propbank/dev.conll")
+    config, train, head, index = build(f"encoder={encoder}", "suite=open", f"data.root={tmp_path}", "data.max_train=32")
+    metric = hydra.utils.instantiate(config.task.metric)
+    optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
+    gold = [example.gold for example in train]
+    everything = head.collate(train, index)
+    batches = [head.collate(train[start : start + 16], index) for start in (0, 16)]
+    f1 = 0.0
+    for step in range(1000):
+        head.train()
+        optimizer.zero_grad()
+        (head.loss(batches[step % 2]) + head.embedder.regularisation()).backward()
+        torch.nn.utils.clip_grad_norm_(head.parameters(), config.task.training.clip)
+        optimizer.step()
+        if step % 50 == 49:
+            with torch.no_grad():
+                f1 = metric.score(gold, head.eval().predict(everything))["overall"]["f1"]
+            if f1 >= 98:
+                break
+    assert f1 >= 98

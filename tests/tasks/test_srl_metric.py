@@ -1,0 +1,195 @@
+"""The figures of srl-eval.pl on all recorded cases, from tags and from files; files that are not as they should be."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.commands import score as command
+from elmo_bench.errors import UserError
+from tasks.srl.metric import SrlMetric
+from tasks.srl.props import read_props
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
+CASES = json.loads((ROOT / "tests/golden/srl.json").read_text(encoding="utf-8"))["cases"]
+METRIC = SrlMetric()
+KEYS = ("overall", "labels", "excluded", "n_props", "perfect_props")
+
+
+def printed(value):
+    """Percentages to two decimals, counts as they are."""
+    if isinstance(value, dict):
+        return {key: printed(item) for key, item in value.items()}
+    return f"{value:.2f}" if isinstance(value, float) else value
+
+
+def brackets(tags):
+    """A column, by rules of this test: a phrase ends where the next tag does not continue its label with I."""
+    cells = []
+    for place, tag in enumerate(tags):
+        before = tags[place - 1] if place else "O"
+        behind = tags[place + 1] if place + 1 < len(tags) else "O"
+        opens = tag != "O" and (tag[0] == "B" or before[2:] != tag[2:])
+        closes = tag != "O" and (behind[0] != "I" or behind[2:] != tag[2:])
+        cells.append(f"({tag[2:]}" * opens + "*" + ")" * closes)
+    return cells
+
+
+def props(sentences, side):
+    """The props file of a case, as the conventions of the golden cases have it."""
+    lines = []
+    for sentence in sentences:
+        told = [p for p in sentence["predicates"] if p[side] is not None]
+        at = {p["index"] for p in told}
+        columns = [brackets(p[side]) for p in sorted(told, key=lambda p: p["index"])]
+        rows = ["word" if token in at else "-" for token in range(sentence["n_tokens"])]
+        lines += ["  ".join(row) for row in zip(rows, *columns, strict=True)] + [""]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_equals_the_golden_figures(tmp_path, case):
+    for side in ("gold", "pred"):
+        (tmp_path / f"{side}.props").write_text(props(case["sentences"], side), encoding="utf-8")
+    expected = printed({key: case[key] for key in KEYS})
+    assert printed(METRIC.score_files(tmp_path / "gold.props", tmp_path / "pred.props")) == expected
+    propositions = [p for sentence in case["sentences"] for p in sentence["predicates"]]
+    if all(p["gold"] and p["pred"] for p in propositions):  # a run has all of them
+        gold, predicted = ([p[side] for p in propositions] for side in ("gold", "pred"))
+        scores = printed(METRIC.score(gold, predicted))
+        assert scores["by_type"] == expected["labels"] | expected["excluded"]
+        figures = {key: expected[key] for key in ("n_props", "perfect_props")}
+        assert scores["overall"] == expected["overall"] | figures
+        counts = METRIC.outcomes(gold, predicted)
+        assert {name: int(column.sum()) for name, column in counts.items()} == {
+            name: case["overall"][name] for name in ("correct", "excess", "missed")
+        }
+        perfect = ((counts["excess"] == 0) & (counts["missed"] == 0)).mean()
+        assert f"{100 * perfect:.2f}" == expected["perfect_props"]
+
+
+def test_all_golden_cases_are_there():
+    assert len(CASES) == 220
+    assert sum(bool(p["gold"] and p["pred"]) for c in CASES for s in c["sentences"] for p in s["predicates"]) > 900
+
+
+GOLD = "-\t(A0*)\ngive\t(V*)\n-\t(A1*\n-\t*)\n\n-\n\nrun\t(V*)\n-\t(A0*)\n"
+
+
+def write(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "counts"),
+    [
+        (lambda text: text, (3, 0, 0)),
+        (lambda text: text.replace("\n", "\r\n"), (3, 0, 0)),
+        (lambda text: "\ufeff" + text, (3, 0, 0)),
+        (lambda text: text.replace("\n\n", "\n \n\n"), (3, 0, 0)),
+        (lambda text: text.replace("\t", "   "), (3, 0, 0)),
+        (lambda text: text.replace("(A1*\n-\t*)", "(A1*\n-\t*A1)"), (3, 0, 0)),
+        (lambda text: text.replace("give", "grant"), (1, 0, 2)),  # called something else: all is missed
+        (lambda text: text.replace("run\t(V*)\n-\t(A0*)", "-\n-"), (2, 0, 1)),
+        (lambda text: text.replace("-\n\n", "be\t(A3*)\n\n"), (3, 0, 0)),  # one more than the gold has
+        (lambda text: text.replace("(V*)\n-\t(A1*\n-\t*)", "*\n-\t(V*)\n-\t(A1*)"), (2, 1, 1)),
+        # Brackets within brackets: the outer phrase counts as one of pieces, which equals no single phrase.
+        (lambda text: text.replace("(A1*\n-\t*)", "(A1(A2*)\n-\t*)"), (2, 2, 1)),
+    ],
+)
+def test_files_by_hand(tmp_path, change, counts):
+    gold, predicted = write(tmp_path, "gold.props", GOLD), write(tmp_path, "pred.props", change(GOLD))
+    overall = METRIC.score_files(gold, predicted)["overall"]
+    assert (overall["correct"], overall["excess"], overall["missed"]) == counts
+
+
+def test_brackets_within_brackets_equal_themselves(tmp_path):
+    text = "-\t(A1(A2*)\n-\t*)\nbe\t(V*)\n-\t(C-A1*)\n"
+    one, other = (
+        write(tmp_path, "a.props", text),
+        write(tmp_path, "b.props", text.replace("(A2*)", "(A2*").replace("*)\nbe", "*))\nbe")),
+    )
+    assert METRIC.score_files(one, one)["overall"]["f1"] == 100
+    # A2 is the whole of A1 now: of two phrases over the same tokens the inner one is kept.
+    assert METRIC.score_files(other, other)["labels"].keys() == {"A1", "A2"}
+
+
+MALFORMED = {
+    "-\t(A0*)\ngive\t(V*)\n-\t(A1*\n-\t*\n": "pred.props:3: unbalanced brackets: (A1 is not closed before",
+    "-\t*)\ngive\t(V*)\n": "pred.props:1: unbalanced brackets: '*)' closes what is not open; mend this line",
+    "-\t(A0*\n-\t*A1)\ngive\t(V*)\n": "pred.props:2: unbalanced brackets: '*A1)' closes (A0",
+    "-\tA0\ngive\t(V*)\n": "pred.props:1: 'A0' is no cell of brackets: expected such as (ARG0*, * or *)",
+    "-\t*\t*\ngive\t(V*)\t*\n": "pred.props:1: 2 columns of brackets for 1 predicates in the sentence that begins here",
+    "\n-\ngive\n": "pred.props:2: 0 columns of brackets for 1 predicates",
+    "-\t*\ngive\t(V*)\n-\n": "pred.props:3: 1 columns, but 2 in the sentence's first line; mend this line",
+    "-\t(A0*)\ngive\t(V*)\n": "pred.props:1: 2 tokens for 4 tokens at",
+    GOLD.rsplit("\n\n", 1)[0]: "pred.props: nothing for 2 tokens at",
+    GOLD + "\n-\n": "pred.props:11: 1 tokens for nothing more in",
+    "": "pred.props: nothing for 4 tokens at",
+}
+
+
+@pytest.mark.parametrize("text", MALFORMED)
+def test_malformed_files(tmp_path, text):
+    gold, predicted = write(tmp_path, "gold.props", GOLD), write(tmp_path, "pred.props", text)
+    with pytest.raises(UserError) as raised:
+        METRIC.score_files(gold, predicted)
+    assert MALFORMED[text] in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_empty_files(tmp_path):
+    empty = write(tmp_path, "gold.props", "\n\n")
+    with pytest.raises(UserError, match=r"gold.props: no sentences; give a props file"):
+        METRIC.score_files(empty, empty)
+
+
+@pytest.mark.parametrize(("gold", "predicted"), [([["O"]], []), ([["O"]], [["O", "O"]])])
+def test_sides_of_different_lengths(gold, predicted):
+    with pytest.raises(ValueError, match="number of propositions"):
+        METRIC.score(gold, predicted)
+
+
+@pytest.mark.skipif(not (DATA / "ewt_propbank").is_dir(), reason="needs ewt_propbank in $ELMO_BENCH_DATA")
+@pytest.mark.parametrize(("split", "count", "roles"), [("dev", 4963, 9479), ("test", 4795, 9250)])
+def test_real_gold_files(split, count, roles):
+    """Propositions as published; `roles` are the opening brackets of the raw file but V, C-V and glued C-X."""
+    path = DATA / "ewt_propbank" / f"{split}.props"
+    assert sum(len(sentence.props) for sentence in read_props(path)) == count
+    scores = METRIC.score_files(path, path)
+    assert scores["n_props"] == count
+    assert scores["overall"] == {
+        "correct": roles, "excess": 0, "missed": 0, "precision": 100, "recall": 100, "f1": 100
+    }  # fmt: skip
+    assert scores["excluded"]["V"]["correct"] == count
+
+
+def test_score_command(tmp_path, capsys):
+    gold = write(tmp_path, "gold.props", GOLD)
+    predicted = write(tmp_path, "pred.props", GOLD.replace("run\t(V*)\n-\t(A0*)", "run\t(V*)\n-\t*"))
+    assert command.main(["srl", str(gold), str(predicted), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert tuple(told) == KEYS
+    assert printed(told["labels"]["A0"]) == {
+        "correct": 1, "excess": 0, "missed": 1, "precision": "100.00", "recall": "50.00", "f1": "66.67"
+    }  # fmt: skip
+    assert command.main(["srl", str(gold), str(predicted)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "2 propositions, 50.00 % of them perfect; V does not count"
+    assert [line.split() for line in lines[2:]] == [
+        ["overall", "100.00", "66.67", "80.00", "2", "0", "1"],
+        ["A0", "100.00", "50.00", "66.67", "1", "0", "1"],
+        ["A1", "100.00", "100.00", "100.00", "1", "0", "0"],
+        ["V", "100.00", "100.00", "100.00", "2", "0", "0"],
+    ]
+    assert (
+        METRIC.table(METRIC.score([["B-V", "B-A0"]], [["B-V", "O"]]))
+        .splitlines()[0]
+        .startswith("1 propositions, 0.00 %")
+    )
+    with pytest.raises(UserError, match=r"score srl: give 2 file\(s\): GOLD.props PREDICTED.props"):
+        command.main(["srl", str(gold)])
