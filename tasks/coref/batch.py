@@ -35,12 +35,13 @@ class DocumentBatch:
         """`number` sentences from the sentence `first` on, and the mentions within them."""
         inside = (self.sentences >= first) & (self.sentences < first + number)  # T
         begin, length = int(inside.int().argmax()), int(inside.sum())
-        rows = [inside[places[:, 0]] for places in self.places]  # B
+        touched = [(pool, place, inside[place[:, 0]]) for pool, place in zip(self.pools, self.places, strict=True)]
+        cut = [(_rows(pool, rows), place[rows] - begin) for pool, place, rows in touched if rows.any()]
         kept = (self.starts >= begin) & (self.ends < begin + length)  # G
         return replace(
             self,
-            pools=[_rows(pool, row) for pool, row in zip(self.pools, rows, strict=True) if row.any()],
-            places=[places[row] - begin for places, row in zip(self.places, rows, strict=True) if row.any()],
+            pools=[pool for pool, _ in cut],
+            places=[place[:, : pool.mask.shape[1]] for pool, place in cut],
             sentences=self.sentences[inside] - first,
             speakers=self.speakers[inside],
             starts=self.starts[kept] - begin,

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from itertools import chain
 
-from elmo_bench.text.batch import Text
-
+Text = tuple[str, ...]
 Span = tuple[int, int]  # first and last token, inclusive, counted from 0 over the whole document
 Clusters = tuple[tuple[Span, ...], ...]
 

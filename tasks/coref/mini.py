@@ -71,7 +71,7 @@ class _Writer:
                 kind, subject = "second" if teller.known else "first", cast.people[0]
             line = self._template(kind, done, own="{F.p}" if subject is cast.people[0] else "")
             done.add(line)
-            teller.tell(line, subject, speaker=int(talk and self.rng.random() < 0.5))
+            teller.tell(line, subject, speaker=len(done) % 2 if len(done) < 3 else self.rng.randrange(2))
         genre = "tc" if talk else "st"
         return teller.document(f"{genre}/{name}", genre=genre, talk=talk)
 
