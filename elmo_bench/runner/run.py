@@ -101,7 +101,7 @@ class _Run:
             split: [example.gold for example in examples] for split, examples in splits.items()
         }
         optimizer = build(training.optimizer)
-        self.module = HeadTraining(self.head, self.metric, optimizer, gold)
+        self.module = HeadTraining(self.head, self.metric, optimizer, gold, build(training.get("schedule")))
         self.data = Splits(
             splits,
             lambda examples: self.head.collate(examples, self.index),

@@ -1,6 +1,6 @@
 """One Lightning module for every head."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytorch_lightning as pl
@@ -20,9 +20,12 @@ class HeadTraining(pl.LightningModule):
         metric: Metric,
         optimizer: Callable[[Any], torch.optim.Optimizer],
         gold: dict[str, Sequence[Any]],
+        schedule: Mapping[str, Any] | None = None,
     ):
+        """schedule: {"scheduler": what makes one of the optimizer, "every": training steps between its steps}."""
         super().__init__()
         self.head, self.metric, self.optimizer, self.gold = head, metric, optimizer, gold
+        self.schedule = schedule
         self.predicted: dict[int, Any] = {}
         self.scores: dict[str, Any] = {}  # of the last pass
         self.seen: list[Any] = []  # its predictions
@@ -49,11 +52,26 @@ class HeadTraining(pl.LightningModule):
     def on_test_epoch_end(self) -> None:
         self._finish("test")
 
-    def configure_optimizers(self) -> torch.optim.Optimizer:
+    def configure_optimizers(self) -> Any:
         try:
-            return self.optimizer([p for p in self.parameters() if p.requires_grad])
+            optimizer = self.optimizer([p for p in self.parameters() if p.requires_grad])
         except (TypeError, ValueError) as error:
             raise UserError(f"an option has a value that does not fit: {error}; see task.training.optimizer") from error
+        if self.schedule is None:
+            return optimizer
+        every = self.schedule["every"]
+        if not isinstance(every, int) or every < 1:
+            raise UserError(f"task.training.schedule.every={every}: give a number of steps from 1")
+        try:
+            scheduler = self.schedule["scheduler"](optimizer)
+        except (TypeError, ValueError) as error:
+            raise UserError(f"an option has a value that does not fit: {error}; see task.training.schedule") from error
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
+
+    def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
+        # Lightning's own `frequency` counts the batches of an epoch, and so begins anew with each.
+        if self.schedule is not None and self.global_step % self.schedule["every"] == 0:
+            scheduler.step()
 
     def _finish(self, split: str) -> None:
         self.seen = [self.predicted[number] for number in range(len(self.gold[split]))]

@@ -1,0 +1,46 @@
+"""The biLSTM of Lee et al. 2017: input and forget gate coupled, learned first states, one dropout mask a sequence."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class CoupledBiLstm(nn.Module):
+    """One layer in both directions: [B, T, D] -> [B, T, 2H].
+
+    c' = (1 - i) c + i tanh(j) and h' = sigmoid(o) tanh(c'), where i, j, o come from the input and the last h. While
+    training, `dropout` of the units of h are zero in what the next step reads: the same at every step of a sequence,
+    others for the other direction. Recurrent weights start orthonormal, gate by gate.
+    """
+
+    def __init__(self, dim: int, hidden: int, *, dropout: float):
+        super().__init__()
+        self.hidden, self.dim, self.dropout = hidden, 2 * hidden, dropout
+        self.inputs = nn.ModuleList(nn.Linear(dim, 3 * hidden) for _ in range(2))
+        gates = [nn.init.orthogonal_(torch.empty(hidden, hidden)) for _ in range(6)]
+        self.recurrent = nn.Parameter(torch.stack([torch.cat(gates[:3], dim=1), torch.cat(gates[3:], dim=1)]))
+        self.first = nn.Parameter(torch.zeros(2, 2, hidden))  # h and c, of each direction
+        for layer in self.inputs:
+            nn.init.xavier_uniform_(layer.weight)  # type: ignore[arg-type]
+            nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """lengths [B]: padded positions are never read, and come out as zeros."""
+        batch, longest, _ = x.shape
+        steps = torch.arange(longest, device=x.device)
+        lengths = lengths.to(x.device)[:, None]
+        mask = (steps < lengths)[:, :, None]  # BT1
+        back = torch.where(steps < lengths, lengths - 1 - steps, steps)[:, :, None]  # BT1: its own inverse
+        forwards, backwards = (layer(x) for layer in self.inputs)  # BT(3H)
+        gates = torch.stack([forwards, backwards.gather(1, back.expand_as(backwards))])  # 2BT(3H)
+        h, c = self.first[:, :, None].expand(-1, -1, batch, -1).to(gates.dtype)  # 2BH
+        kept = functional.dropout(torch.ones_like(h), self.dropout, self.training)  # 2BH
+        outputs = []
+        for step in gates.unbind(2):  # 2B(3H)
+            i, j, o = torch.baddbmm(step, h * kept, self.recurrent.to(h.dtype)).chunk(3, dim=2)
+            c = torch.lerp(c, torch.tanh(j), torch.sigmoid(i))
+            h = torch.sigmoid(o) * torch.tanh(c)
+            outputs.append(h)
+        y = torch.stack(outputs, dim=2)  # 2BTH
+        y = torch.cat([y[0], y[1].gather(1, back.expand_as(y[1]))], dim=2)  # BT(2H)
+        return y * mask

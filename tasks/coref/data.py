@@ -1,0 +1,163 @@
+"""Coreference: the three suites as documents with clusters of mentions."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.errors import UserError
+from elmo_bench.progress import console
+from elmo_bench.sources import data_file, hub_table
+from tasks.coref import mini
+from tasks.coref.conll import ENDING, Part, read_parts, tidy, write_documents
+from tasks.coref.document import Document, Span, genre_of
+
+SPLITS = ("train", "dev", "test")
+COLUMNS = 12  # of a token in a file of documents, at least; the word is the fourth, the speaker the tenth
+ESCAPED = {"/.": ".", "/?": "?"}  # as OntoNotes writes them
+
+
+class CorefData:
+    """Reads the suites that `conf/task/coref.yaml` names; each is a mapping whose `source` says how it is read.
+
+    `generated`: `seed`. `files`: `folder`, and for each split a file, or a folder of `*_gold_conll` files (or several
+    names: the first that is there). `hub`: `hub` with `repo`, `revision` and a parquet file for each split.
+    width, window: limits of the head, to tell what they cut: tokens of a mention, sentences that training reads.
+    """
+
+    ending = ENDING
+
+    def __init__(self, *, width: int, window: int, **suites: Mapping[str, Any]):
+        self.width, self.window, self.suites = width, window, suites
+
+    def read(self, suite: str, root: Path | None) -> dict[str, list[Document]]:
+        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
+        if suite not in self.suites:
+            raise UserError(f"suite={suite}: unknown suite; choose one of: {', '.join(self.suites)}")
+        options = self.suites[suite]
+        if options["source"] == "generated":
+            return mini.generate(seed=options["seed"])
+        readers: dict[str, Callable[..., list[Document]]] = {"files": _from_files, "hub": _from_hub}
+        if options["source"] not in readers:
+            raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: {', '.join(readers)}")
+        splits = {split: readers[options["source"]](options, split, root) for split in SPLITS}
+        for split, documents in splits.items():
+            self._tell(split, documents)
+        return splits
+
+    def vocabulary(self, train: Sequence[Document]) -> dict[str, list[str]]:
+        """{"genres": those of the training documents}."""
+        return {"genres": sorted({document.genre for document in train})}
+
+    def read_file(self, path: Path) -> list[Document]:
+        """The documents of a CoNLL-2012 file; their column of chains may be all `-`. Raises UserError."""
+        return read_file(path)
+
+    def write(self, path: Path, examples: Sequence[Document], predicted: Sequence[Iterable[Sequence[Span]]]) -> None:
+        """Predicted clusters as a CoNLL-2012 file: the response to the file that the documents came from."""
+        write_documents(path, examples, predicted)
+
+    def _tell(self, split: str, documents: Sequence[Document]) -> None:
+        spans = [span for document in documents for cluster in document.clusters for span in cluster]
+        wide = sum(end - start >= self.width for start, end in spans)
+        if wide:
+            console.print(
+                f"{split}: {wide} of {len(spans)} mentions are over {self.width} tokens long: never found, but counted"
+            )
+        long = sum(len(document.sentences) > self.window for document in documents)
+        if split == "train" and long:
+            console.print(
+                f"{split}: {long} of {len(documents)} documents have over {self.window} sentences: each epoch reads "
+                f"{self.window} of them in a row"
+            )
+
+
+def read_file(path: Path) -> list[Document]:
+    """The documents of a CoNLL-2012 file, tidied, which is reported. Raises UserError, with file and line."""
+    parts = list(read_parts(path, columns=COLUMNS))
+    documents = [_document(part) for part in parts if part.tokens]
+    if not documents:
+        raise UserError(f"{path}: no tokens in any document; fetch the file again")
+    _report(path, [(part.name, part.chains) for part in parts])
+    if len(documents) < len(parts):
+        console.print(f"{path}: {len(parts) - len(documents)} documents without tokens, left out", highlight=False)
+    return documents
+
+
+def _document(part: Part) -> Document:
+    rows = [row for sentence in part.sentences for row in sentence]
+    return Document(
+        part.name,
+        part.number,
+        genre_of(part.name),
+        tuple(tuple(ESCAPED.get(row[3], row[3]) for row in sentence) for sentence in part.sentences),
+        tuple(row[9] for row in rows),
+        tidy(part.chains)[0],
+    )
+
+
+def _report(where: Path | str, documents: Sequence[tuple[str, Sequence[Sequence[Span]]]]) -> None:
+    """Say what `tidy` changes, in one line for all documents of a file."""
+    changed = [(name, *tidy(chains)[1:]) for name, chains in documents]
+    repeated, single = sum(row[1] for row in changed), sum(row[2] for row in changed)
+    if repeated or single:
+        first = next(name for name, double, alone in changed if double or alone)
+        console.print(
+            f"{where}: {repeated} mentions stand in two chains (kept in the first), {single} chains have one mention "
+            f"(dropped); the first of them in {first}",
+            highlight=False,
+        )
+
+
+def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> list[Document]:
+    names = options[split]
+    for name in [names] if isinstance(names, str) else names:
+        folder = Path(root or "", options["folder"], name)
+        if root and folder.is_dir():
+            files = sorted(folder.rglob("*_gold_conll"))
+            if not files:
+                raise UserError(f"{folder}: no *_gold_conll files below this folder; put them there")
+            return [document for file in files for document in read_file(file)]
+    return read_file(data_file(root, options["folder"], names))
+
+
+def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list[Document]:
+    """A row is a file; its sentences belong to parts, in which chains are counted."""
+    hub = options["hub"]
+    where = f"{hub['repo']}/{hub[split]}"
+    table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
+    if not {"document_id", "sentences"} <= set(table.column_names):
+        raise UserError(f"{where}: no columns document_id and sentences; check hub in conf/task/coref.yaml")
+    documents, raw = [], []
+    for name, sentences in zip(table["document_id"], table["sentences"], strict=True):
+        parts: dict[int, list[Mapping[str, Any]]] = {}
+        for sentence in sentences:
+            if sentence["words"]:
+                parts.setdefault(sentence["part_id"], []).append(sentence)
+        for number, rows in parts.items():
+            chains = _chains(rows)
+            raw.append((name, chains))
+            documents.append(
+                Document(
+                    name,
+                    f"{number:03d}",
+                    genre_of(name),
+                    tuple(tuple(ESCAPED.get(word, word) for word in row["words"]) for row in rows),
+                    tuple(row["speaker"] or "-" for row in rows for _ in row["words"]),
+                    tidy(chains)[0],
+                )
+            )
+    if not documents:
+        raise UserError(f"{where}: no documents; check hub in conf/task/coref.yaml")
+    _report(where, raw)
+    return documents
+
+
+def _chains(rows: Sequence[Mapping[str, Any]]) -> list[list[Span]]:
+    chains: defaultdict[int, list[Span]] = defaultdict(list)
+    before = 0  # tokens of earlier sentences: spans are counted within their sentence there
+    for row in rows:
+        for chain, start, end in row["coref_spans"]:
+            chains[chain].append((before + start, before + end))
+        before += len(row["words"])
+    return [sorted(spans) for spans in chains.values()]

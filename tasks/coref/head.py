@@ -1,0 +1,129 @@
+"""End-to-end span ranking (Lee et al. 2017) with ELMo (Peters et al. 2018).
+
+Facts sheet 4.4: [words; character CNN; ELMo] -> biLSTM over each sentence -> a vector for every span of a sentence ->
+mention scores -> the best spans that do not cross -> scores of their antecedents, among them "none".
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.coupled_lstm import CoupledBiLstm
+from elmo_bench.nn.pruning import keep_best_spans
+from elmo_bench.nn.span_vectors import SpanVectors
+from elmo_bench.nn.spans import enumerate_spans
+from elmo_bench.text.batch import Indexer
+from tasks.coref.antecedents import Antecedents, clusters_of, marginal_loss, scorer
+from tasks.coref.batch import DocumentBatch, Documents, document_batch
+from tasks.coref.document import Document
+
+
+class SpanRanking(nn.Module):
+    """hidden: units per direction of each biLSTM layer; scored: widths of both scorers' layers.
+
+    width: tokens of a span, at most. kept: spans that survive the mention scores, as a part of the tokens. antecedents:
+    of a span, at most. window: sentences of a document that one training step reads. feature: width of the learned
+    vectors of widths, distances, speakers and genres. dropout: of the input (`lexical`), of the recurrence (`lstm`),
+    and of the biLSTM's output, the scorers and the features (`hidden`).
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        *,
+        genres: Sequence[str],
+        hidden: Sequence[int],
+        scored: Sequence[int],
+        width: int,
+        kept: float,
+        antecedents: int,
+        window: int,
+        feature: int,
+        dropout: dict[str, float],
+    ):
+        super().__init__()
+        self.embedder, self.width, self.kept, self.window = embedder, width, kept, window
+        self.genres = {genre: number for number, genre in enumerate(genres, start=1)}
+        # The words and characters stand first in the embedder's vector; the heads of spans are made of them alone.
+        plain = [part.dim for part in (embedder.words, embedder.characters) if part is not None]
+        self.lexical = sum(plain) or embedder.dim
+        self.lexical_dropout, self.dropout = nn.Dropout(dropout["lexical"]), nn.Dropout(dropout["hidden"])
+        sizes = [embedder.dim, 2 * hidden[0] + embedder.output_dim, *(2 * units for units in hidden[1:])]
+        self.lstms = nn.ModuleList(
+            CoupledBiLstm(size, units, dropout=dropout["lstm"]) for size, units in zip(sizes, hidden, strict=False)
+        )
+        self.spans = SpanVectors(context=sizes[len(hidden)], lexical=self.lexical, longest=width, feature=feature)
+        self.mention = nn.Linear(self.spans.dim, scored[0])
+        self.mention_rest = scorer(scored, dropout["hidden"])
+        self.antecedents = Antecedents(
+            self.spans.dim,
+            most=antecedents,
+            genres=len(self.genres),
+            feature=feature,
+            hidden=scored,
+            dropout=dropout["hidden"],
+        )
+
+    def collate(self, examples: Sequence[Document], index: Indexer) -> dict[str, Any]:
+        """{"documents": Documents}: each is computed by itself, so none depends on another."""
+        items = [document_batch(example, index, genre=self.genres.get(example.genre, 0)) for example in examples]
+        return {"documents": Documents(items)}
+
+    def forward(self, document: DocumentBatch) -> tuple[Tensor, Tensor, Tensor]:
+        """First and last tokens [M] of the spans kept, in order, and the scores [M, 1 + K] of their antecedents."""
+        lexical, context = self._read(document)  # T(lexical), T(context)
+        starts, ends = enumerate_spans(document.sentences, width=self.width)  # S
+        mentions = self.mention_rest(self.spans.project(self.mention, context, lexical, starts, ends)).squeeze(1)  # S
+        mentions = mentions.to(torch.promote_types(mentions.dtype, torch.float32))
+        number = max(1, int(self.kept * len(document.sentences)))
+        kept = keep_best_spans(mentions, starts, ends, number=number)  # M
+        starts, ends = starts[kept], ends[kept]
+        vectors = self.spans(context, lexical, starts, ends)  # MD
+        return starts, ends, self.antecedents(vectors, mentions[kept], document.speakers[starts], document.genre)
+
+    def loss(self, batch: dict[str, Any]) -> Tensor:
+        """Negative marginal log-likelihood, summed over the spans kept; training reads a window of long documents."""
+        total = torch.zeros(())
+        for whole in batch["documents"].items:
+            document = self._window(whole) if self.training else whole
+            starts, ends, scores = self(document)
+            total = total.to(scores) + marginal_loss(scores, gold_clusters(document, starts, ends))
+        return total
+
+    def predict(self, batch: dict[str, Any]) -> list[list[list[list[int]]]]:
+        """The clusters of each document, as lists of [first token, last token]."""
+        found = []
+        for document in batch["documents"].items:
+            starts, ends, scores = self(document)
+            found.append(clusters_of(scores, starts, ends))
+        return found
+
+    def _window(self, document: DocumentBatch) -> DocumentBatch:
+        """At most `window` sentences in a row, each such part as likely as the others."""
+        surplus = int(document.sentences[-1]) + 1 - self.window
+        if surplus <= 0:
+            return document
+        # Torch's generator: its state is kept with a checkpoint, so a resumed run draws the same windows.
+        return document.window(int(torch.randint(surplus + 1, ())), self.window)
+
+    def _read(self, document: DocumentBatch) -> tuple[Tensor, Tensor]:
+        """What the words are, and what they are in context: [T, lexical] and [T, context]."""
+        words, contexts = [], []
+        for text in document.pools:
+            x = self.lexical_dropout(self.embedder(text))  # BT(dim)
+            words.append(x[:, :, : self.lexical])
+            for layer, lstm in enumerate(self.lstms):
+                x = self.dropout(lstm(x, text.lengths))  # BT(2H)
+                if layer == 0:
+                    x = torch.cat([x, self.embedder.output(text)], dim=2)  # place=output, place=both
+            contexts.append(x)
+        return document.in_order(words), document.in_order(contexts)
+
+
+def gold_clusters(document: DocumentBatch, starts: Tensor, ends: Tensor) -> Tensor:
+    """The gold cluster of each span, int64 [M], from 1; 0 for a span that is no gold mention."""
+    same = (starts[:, None] == document.starts) & (ends[:, None] == document.ends)  # MG
+    return (same * document.clusters).sum(dim=1)

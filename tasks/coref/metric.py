@@ -1,0 +1,149 @@
+"""MUC, B³, CEAFe and mentions as the reference scorer of CoNLL-2012 (version 8.01) counts them; imports no torch.
+
+Facts sheet 5.4 and 5.6: spans match exactly, singletons count, numerators and denominators are summed over documents.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from elmo_bench.errors import UserError
+from elmo_bench.progress import console
+from tasks.coref.conll import Part, read_parts
+
+Chains = Sequence[Sequence[Sequence[int]]]  # of one document: spans (first token, last token) by chain
+METRICS = ("muc", "bcub", "ceafe", "mentions")
+SIDES = ("recall_num", "recall_den", "precision_num", "precision_den")
+FINE = 1_000_000  # outcomes are whole numbers, so fractions are counted in millionths
+TOO_MANY = 10  # repeated mentions of a document, above which the reference scorer refuses
+
+
+class CorefMetric:
+    """The mean F1 of MUC, B³ and CEAFe decides."""
+
+    main = "average_f1"
+    files = ("KEY", "RESPONSE")
+
+    def score(self, gold: Sequence[Chains], predicted: Sequence[Chains]) -> dict[str, Any]:
+        """{"overall": {average_f1, muc_f1, ..., mentions_f1}, "by_type": {metric: {recall_num, ..., precision, f1}}}.
+
+        One item a document. Percentages are unrounded; 0 where there is nothing to divide by.
+        """
+        sums = np.zeros((len(METRICS), len(SIDES)))
+        for key, response in zip(gold, predicted, strict=True):
+            sums += counts(key, response)
+        rows = {name: _figures(*values) for name, values in zip(METRICS, sums.tolist(), strict=True)}
+        average = sum(rows[name]["f1"] for name in METRICS[:3]) / 3
+        overall = {"average_f1": average, **{f"{name}_f1": row["f1"] for name, row in rows.items()}}
+        return {"overall": {**overall, "documents": len(gold)}, "by_type": rows}
+
+    def outcomes(self, gold: Sequence[Chains], predicted: Sequence[Chains]) -> dict[str, np.ndarray]:
+        """Numerators (in millionths) and denominators of each document, for paired tests: uint64 [documents].
+
+        The names are those of `by_type`, METRIC_SIDE: `muc_recall_num`.
+        """
+        table = np.array([counts(*pair) for pair in zip(gold, predicted, strict=True)]).reshape(-1, len(METRICS), 4)
+        table[:, :, [0, 2]] *= FINE
+        whole = np.rint(table).astype(np.uint64)
+        return {f"{name}_{side}": whole[:, i, j] for i, name in enumerate(METRICS) for j, side in enumerate(SIDES)}
+
+    def score_files(self, key: Path, response: Path) -> dict[str, Any]:
+        """{"scores": {"muc", "bcub", "ceafe", "mentions": {recall_num, ..., f1}, "average_f1"}} of CoNLL-2012 files.
+
+        Chains are taken as they stand, singletons included. A document that the response lacks counts as empty, one
+        that the key lacks is left out; both are reported. Raises UserError.
+        """
+        wanted, given = _by_name(key), _by_name(response)
+        for name, part in given.items():
+            if name in wanted and part.tokens != wanted[name].tokens:
+                raise UserError(
+                    f"{response}:{part.line}: {part.tokens} tokens where {key}:{wanted[name].line} has "
+                    f"{wanted[name].tokens}; score the predictions of the same document"
+                )
+        if missing := wanted.keys() - given.keys():
+            console.print(
+                f"{response}: {len(missing)} documents of {key} are missing and count as empty", style="yellow"
+            )
+        if surplus := given.keys() - wanted.keys():
+            console.print(f"{response}: {len(surplus)} documents are not in {key} and are left out", style="yellow")
+        for name, part in given.items():
+            spans = [span for chain in part.chains for span in chain]
+            if name in wanted and len(spans) - len(set(spans)) > TOO_MANY:
+                raise UserError(
+                    f"{response}:{part.line}: over {TOO_MANY} mentions are repeated; the official scorer refuses"
+                )
+        scores = self.score(
+            [part.chains for part in wanted.values()],
+            [given[name].chains if name in given else [] for name in wanted],
+        )
+        return {"scores": {**scores["by_type"], "average_f1": scores["overall"]["average_f1"]}}
+
+    def table(self, scores: Mapping[str, Any]) -> str:
+        """The scores as text, one row a metric."""
+        rows = scores.get("scores") or {**scores["by_type"], "average_f1": scores["overall"]["average_f1"]}
+        lines = ["          recall  precision      F1"]
+        for name in METRICS:
+            row = rows[name]
+            lines.append(f"{name:<8}  {row['recall']:6.2f}  {row['precision']:9.2f}  {row['f1']:6.2f}")
+        return "\n".join([*lines, f"average F1 of muc, bcub and ceafe: {rows['average_f1']:.2f}"])
+
+
+def counts(key: Chains, response: Chains) -> np.ndarray:
+    """Numerator and denominator of recall, then of precision, for each of METRICS: float64 [4, 4] of one document."""
+    key_chains = [[(span[0], span[1]) for span in chain] for chain in key]
+    chain_of = {span: row for row, chain in enumerate(key_chains) for span in chain}
+    response_chains = _unrepeated(response, chain_of)
+    shared = np.zeros((len(key_chains), len(response_chains)))  # mentions by chain of the key and of the response
+    for column, chain in enumerate(response_chains):
+        for span in chain:
+            if span in chain_of:
+                shared[chain_of[span], column] += 1
+    k, r = (np.array([len(chain) for chain in side], dtype=float) for side in (key_chains, response_chains))
+    links = np.maximum(shared - 1, 0).sum()
+    likeness = 2 * shared / (k[:, None] + r[None])  # phi4
+    best = likeness[linear_sum_assignment(likeness, maximize=True)].sum()
+    return np.array(
+        [
+            [links, (k - 1).sum(), links, (r - 1).sum()],
+            [(shared**2 / k[:, None]).sum(), k.sum(), (shared**2 / r[None]).sum(), r.sum()],
+            [best, len(k), best, len(r)],
+            [shared.sum(), k.sum(), shared.sum(), r.sum()],
+        ]
+    )
+
+
+def _unrepeated(response: Chains, chain_of: Mapping[tuple[int, int], int]) -> list[list[tuple[int, int]]]:
+    """The response without later copies of mentions that the key has; copies of other mentions stay."""
+    seen: set[tuple[int, int]] = set()
+    kept = []
+    for chain in response:
+        new = []
+        for span in ((span[0], span[1]) for span in chain):
+            if span not in seen or span not in chain_of:
+                new.append(span)
+            seen.add(span)
+        if new:
+            kept.append(new)
+    return kept
+
+
+def _by_name(path: Path) -> dict[tuple[str, int], Part]:
+    return {(part.name, int(part.number)): part for part in read_parts(path)}
+
+
+def _figures(recall_num: float, recall_den: float, precision_num: float, precision_den: float) -> dict[str, float]:
+    recall = recall_num / recall_den if recall_den else 0.0
+    precision = precision_num / precision_den if precision_den else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return {
+        "recall_num": recall_num,
+        "recall_den": int(recall_den),
+        "precision_num": precision_num,
+        "precision_den": int(precision_den),
+        "recall": 100 * recall,
+        "precision": 100 * precision,
+        "f1": 100 * f1,
+    }

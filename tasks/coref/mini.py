@@ -1,0 +1,115 @@
+"""The mini suite: short documents about the people of the world, with chains by construction.
+
+Stories have two people, often of one gender, and talks have two speakers. What a pronoun means is settled: in
+the cases that a reader could doubt, a name or "the baker" stands instead. A third of the people and two fifths of the
+templates never occur in train, and many surnames are towns and firms as well.
+"""
+
+import random
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from elmo_bench import world
+from elmo_bench.world import names
+from tasks.coref.document import Document
+from tasks.coref.teller import Cast, Teller
+
+Item = TypeVar("Item")
+
+SIZES = {"train": 120, "dev": 40, "test": 40}
+SEEN = 0.67  # the part of the people and events that train draws from; dev and test draw half of theirs from the rest
+TOKENS = 95  # a document ends with the sentence that reaches them
+TALKS = 0.4  # the part of the documents that are talks
+SAME = 0.5  # the part of them whose people are chosen to be of one gender
+OWN = 0.4  # the part of dev's and test's sentences whose templates are their own
+CONTESTS = {pattern.split()[-1] for pattern in names.CONTESTS}
+
+
+def generate(*, seed: int = 0) -> dict[str, list[Document]]:
+    """{"train": 120, "dev": 40, "test": 40 documents}; equal for equal seeds everywhere."""
+    rng, here = random.Random(seed), world.build(seed=seed)
+    splits = {}
+    for split, size in SIZES.items():
+        writer = _Writer(rng, here, unseen=split != "train")
+        splits[split] = [writer.document(f"{split}_{number:03d}") for number in range(size)]
+    return splits
+
+
+@cache
+def templates() -> dict[str, tuple[str, ...]]:
+    """The lines of `templates.txt` by group; those for dev and test alone start with "* "."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for line in Path(__file__).with_name("templates.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            group = line.strip("[]")
+            groups[group] = ()
+        elif line and not line.startswith("#"):
+            groups[group] += (line,)
+    return groups
+
+
+class _Writer:
+    """Writes for train, or (`unseen`) for dev and test."""
+
+    def __init__(self, rng: random.Random, here: world.World, *, unseen: bool):
+        self.rng, self.here, self.unseen = rng, here, unseen
+
+    def document(self, name: str) -> Document:
+        """A story or a talk."""
+        talk = self.rng.random() < TALKS
+        cast = self._cast()
+        teller = Teller(self.rng, cast)
+        done: set[str] = set()
+        while teller.length < TOKENS:
+            if talk:
+                kind, subject = "talk", self._subject(teller)
+            elif len(teller.known) == 2:
+                kind, subject = "story", self._subject(teller)
+            else:
+                kind, subject = "second" if teller.known else "first", cast.people[0]
+            line = self._template(kind, done, own="{F.p}" if subject is cast.people[0] else "")
+            done.add(line)
+            teller.tell(line, subject, speaker=len(done) % 2 if len(done) < 3 else self.rng.randrange(2))
+        genre = "tc" if talk else "st"
+        return teller.document(f"{genre}/{name}", genre=genre, talk=talk)
+
+    def _subject(self, teller: Teller) -> world.Person:
+        """Whom the next sentence is about: the same as before, half of the time."""
+        if teller.subject is not None and self.rng.random() < 0.5:
+            return teller.subject
+        return self.rng.choice(teller.cast.people)
+
+    def _cast(self) -> Cast:
+        """Two people and two speakers who share no name and no job, and the firm, town and event of the first."""
+        hero = self._pick(self.here.people)
+        event = self._pick([event for event in self.here.events if event.name.split()[-1] in CONTESTS])
+        named = {hero.home.name, event.place.name, hero.employer.name.split()[0]}
+        same = self.rng.random() < SAME
+        group = [hero]
+        while len(group) < 4:
+            person = self._pick(self.here.people)
+            if len(group) == 1 and same:  # a rival
+                person = self._pick([one for one in self.here.people if one.woman == hero.woman])
+            if len(group) == 1 and self.rng.random() < 0.5:  # one who is called like a place or a firm
+                person = self.rng.choice([one for one in self.here.people if one.last in named] or [person])
+            if all({person.first, person.last, person.job}.isdisjoint((p.first, p.last, p.job)) for p in group):
+                group.append(person)
+        fillers = {
+            "trade": [job for job in names.JOBS if job not in {person.job for person in group}],
+            "away": [place.name for place in self.here.places if place.name not in named | {p.last for p in group}],
+            "month": names.MONTHS,
+            "year": tuple(map(str, range(1890, 2011))),
+            "product": names.PRODUCTS,
+        }
+        return Cast(tuple(group[:2]), tuple(group[2:]), hero.employer, hero.home, event, fillers)
+
+    def _template(self, kind: str, done: set[str], *, own: str) -> str:
+        marked = self.unseen and self.rng.random() < OWN
+        lines = [line for line in templates()[kind] if line not in done and (own or "{F.p}" not in line)]
+        return self.rng.choice([line for line in lines if line.startswith("*") == marked] or lines[:3])
+
+    def _pick(self, options: Sequence[Item]) -> Item:
+        cut = round(SEEN * len(options))
+        return self.rng.choice(options[cut:] if self.unseen and self.rng.random() < 0.5 else options[:cut])

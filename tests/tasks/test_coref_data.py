@@ -1,0 +1,260 @@
+"""Reading documents: OntoGUM, CoNLL-2012 files good and bad, the Hub's table; and writing them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from hydra.utils import instantiate
+
+from elmo_bench.config import compose
+from elmo_bench.errors import UserError
+from tasks.coref.brackets import format_column, parse_column
+from tasks.coref.conll import tidy
+from tasks.coref.data import CorefData
+from tasks.coref.document import Document, genre_of
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
+OPTIONS = yaml.safe_load((ROOT / "conf/task/coref.yaml").read_text(encoding="utf-8"))["data"]
+OPTIONS = {suite: OPTIONS[suite] for suite in ("mini", "open", "paper")}
+COREF = CorefData(width=10, window=50, **OPTIONS)
+COLUMNS = json.loads((ROOT / "tests/golden/coref_column.json").read_text(encoding="utf-8"))["cases"]
+
+
+def row(name, part, *rest):
+    place, word, speaker, cell, *more = rest
+    return "   ".join([name, part, str(place), word, "NN", "*", "-", "-", "-", speaker, "*", *more, cell])
+
+
+FILE = "\n".join(
+    [
+        "#begin document (bc/cctv/00/cctv_0001); part 000",
+        row("bc/cctv/00/cctv_0001", "0", 0, "Ann", "Zhou_liangshuyi", "(0|(7)", "(ARG0*)"),
+        row("bc/cctv/00/cctv_0001", "0", 1, "Lee", "Zhou_liangshuyi", "0)", "(V*)"),
+        row("bc/cctv/00/cctv_0001", "0", 2, "/.", "Zhou_liangshuyi", "-", "*"),
+        "",
+        row("bc/cctv/00/cctv_0001", "0", 0, "Her", "-", "(12|(0)"),
+        row("bc/cctv/00/cctv_0001", "0", 1, "dog", "-", "12)"),
+        "",
+        "#end document",
+        "#begin document (bc/cctv/00/cctv_0001); part 001",
+        row("bc/cctv/00/cctv_0001", "1", 0, "It", "#2", "(12)"),
+        row("bc/cctv/00/cctv_0001", "1", 1, "saw", "#2", "-"),
+        row("bc/cctv/00/cctv_0001", "1", 2, "it", "#2", "(12)"),
+        "",
+        "#end document",
+        "",
+    ]
+)
+NAME = "bc/cctv/00/cctv_0001"
+ZHOU = ("Zhou_liangshuyi",) * 3 + ("-",) * 2
+READ = [
+    Document(NAME, "000", "bc", (("Ann", "Lee", "."), ("Her", "dog")), ZHOU, (((0, 1), (3, 3)),)),
+    Document(NAME, "001", "bc", (("It", "saw", "it"),), ("#2",) * 3, (((0, 0), (2, 2)),)),
+]
+
+
+def write(path, text=FILE):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("index", range(len(COLUMNS)))
+def test_columns_of_brackets_equal_the_golden_ones(index):
+    case = COLUMNS[index]
+    chains = parse_column(enumerate(case["column"]))
+    assert {name: list(map(list, spans)) for name, spans in chains.items()} == case["clusters"]
+    again = parse_column(enumerate(format_column(chains.values(), case["n_tokens"])))
+    assert sorted(again.values()) == sorted(chains.values())
+
+
+def test_all_golden_columns_are_there():
+    assert len(COLUMNS) == 40
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("   ", "\t"),
+        lambda text: text.rstrip("\n"),
+        lambda text: text.replace("\n\n", "\n \t\n\n").replace("#end", "# a remark\n#end"),
+        lambda text: text.replace("(0|(7)", "(7)|(0"),
+    ],
+)
+def test_files_of_documents(tmp_path, capsys, change):
+    assert COREF.read_file(write(tmp_path / "x.conll", change(FILE))) == READ
+    said = " ".join(capsys.readouterr().err.split())
+    assert "0 mentions stand in two chains (kept in the first), 2 chains have one mention (dropped)" in said
+
+
+def test_a_span_in_two_chains_stays_in_the_first(tmp_path, capsys):
+    text = FILE.replace("(12)\n", "(12)|(3)\n", 1).replace("-\n", "(3)\n").replace("(12|(0)", "(12|(0)|(12)")
+    path = write(tmp_path / "x.conll", text)
+    documents = COREF.read_file(path)
+    assert documents[0].clusters == (((0, 1), (3, 3)),) != documents[1].clusters
+    assert documents[1].clusters == (((0, 0), (2, 2)),)
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith(f"{path}: 2 mentions stand in two chains (kept in the first), 4 chains have one mention")
+    assert said.endswith(f"the first of them in {NAME}")
+
+
+def test_tidying_counts():
+    chains = [[(0, 0), (2, 2)], [(5, 5)], [(2, 2), (3, 3), (4, 4)], [(0, 0), (9, 9)]]
+    assert tidy(chains) == ((((0, 0), (2, 2)), ((3, 3), (4, 4))), 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: "", "x.conll: no documents: no line begins with #begin document; fetch the file again"),
+        (lambda text: text[: text.index("Her") + 30], ":6: expected 12 columns or more, found 10"),
+        (lambda text: text[: text.rindex("#end")], ":14: cut off: the document of line 10 has no #end"),
+        (
+            lambda text: text.replace("#end document\n", "", 1),
+            ":9: a document begins, but the one of line 1 has no #end",
+        ),
+        (lambda text: text.replace("#begin", "#started", 1), ":2: outside of #begin document and #end document"),
+        (lambda text: text.replace("0)\n", "-\n", 1), ":2: '(0' is never closed in its document; mend this line"),
+        (lambda text: text.replace("12)\n", "13)\n", 1), ":7: '13)' closes a chain that no '(13' opened; mend this"),
+        (lambda text: text.replace("(12|(0)", "12", 1), ":6: '12' is not a cell of coreference brackets"),
+        (lambda text: text.replace("(0|(7)", "((0", 1), ":2: '((0' is not a cell of coreference brackets"),
+        (lambda text: text.replace("part 001", "part 000"), ":10: the part of line 1 again"),
+        (lambda text: "#begin document (a); part 000\n#end document\n", "x.conll: no tokens in any document"),
+        (lambda text: text.encode().replace(b"dog", b"d\xffg"), "x.conll:7: not UTF-8 text"),
+    ],
+)
+def test_malformed_files(tmp_path, change, message):
+    path = write(tmp_path / "x.conll", change(FILE))
+    with pytest.raises(UserError) as raised:
+        COREF.read_file(path)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    predicted = [[[(0, 4), (1, 2), (1, 1)], [(0, 0), (3, 4), (4, 4)]], [[[0, 1], [2, 2]]]]
+    path = tmp_path / f"x{COREF.ending}"
+    COREF.write(path, READ, predicted)
+    again = COREF.read_file(path)
+    assert [sorted(sorted(map(tuple, chain)) for chain in chains) for chains in predicted] == [
+        sorted(map(list, document.clusters)) for document in again
+    ]
+    unchanged = ("name", "part", "genre", "sentences", "speakers")
+    assert [[getattr(d, key) for key in unchanged] for d in again] == [
+        [getattr(d, key) for key in unchanged] for d in READ
+    ]
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "#begin document (bc/cctv/00/cctv_0001); part 000"
+    assert {len(line.split("\t")) for line in lines if line and not line.startswith("#")} == {12}
+
+
+def test_the_paper_suite_reads_files_or_folders_of_files(tmp_path):
+    write(tmp_path / "conll2012" / "train" / "bc" / "00" / "a.v4_gold_conll")
+    write(tmp_path / "conll2012" / "train" / "nw" / "b.v4_gold_conll", FILE.replace("bc/cctv/00/cctv", "nw/wsj/00/wsj"))
+    write(tmp_path / "conll2012" / "dev.english.v4_gold_conll")
+    write(tmp_path / "conll2012" / "test.english.v4_gold_conll")
+    suite = COREF.read("paper", tmp_path)
+    assert (suite["dev"], suite["test"], suite["train"][:2]) == (READ, READ, READ)
+    assert [document.genre for document in suite["train"]] == ["bc", "bc", "nw", "nw"]
+    assert COREF.vocabulary(suite["train"]) == {"genres": ["bc", "nw"]}
+
+
+def test_where_the_data_cannot_be_found(tmp_path):
+    with pytest.raises(UserError, match=r"^data.root is not set: .*ontogum/train.v4_gold_conll$"):
+        COREF.read("open", None)
+    with pytest.raises(UserError, match=r"conll2012: no train.english.v4_gold_conll or train here"):
+        COREF.read("paper", tmp_path)
+    (tmp_path / "conll2012" / "train").mkdir(parents=True)
+    with pytest.raises(UserError, match=r"train: no \*_gold_conll files below this folder"):
+        COREF.read("paper", tmp_path)
+    with pytest.raises(UserError, match=r"^suite=larger: unknown suite; choose one of: mini, open, paper$"):
+        COREF.read("larger", tmp_path)
+    with pytest.raises(UserError, match=r"^task.data.open.source=disk: choose one of: files, hub$"):
+        CorefData(width=10, window=50, open={**OPTIONS["open"], "source": "disk"}).read("open", tmp_path)
+
+
+def test_what_the_limits_cut_is_told(tmp_path, capsys):
+    for split in ("train", "dev", "test"):
+        write(tmp_path / "conll2012" / f"{split}.english.v4_gold_conll")
+    instantiate(compose("config", ["task=coref"]).task.data).read("paper", tmp_path)
+    assert "tokens long" not in capsys.readouterr().err
+    CorefData(width=1, window=1, **OPTIONS).read("paper", tmp_path)
+    said = " ".join(capsys.readouterr().err.split())
+    for split in ("train", "dev", "test"):
+        assert f"{split}: 1 of 4 mentions are over 1 tokens long" in said
+    assert said.count("train: 1 of 2 documents have over 1 sentences") == said.count("sentences") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "genre"), [("gum/GUM_academic_exposure", "academic"), ("nw/wsj/00/wsj_0020", "nw"), ("tc/ch/1", "tc")]
+)
+def test_genres(name, genre):
+    assert genre_of(name) == genre
+
+
+@pytest.mark.skipif(not (DATA / "ontogum").is_dir(), reason="needs ontogum in $ELMO_BENCH_DATA")
+def test_open_suite_is_ontogum(capsys):
+    suite = COREF.read("open", DATA)
+    # Documents, tokens and lines with a bracket were counted in the raw files; one document in two chains, two or more.
+    assert {split: len(documents) for split, documents in suite.items()} == {"train": 177, "dev": 30, "test": 30}
+    tokens = {split: sum(len(document.tokens) for document in documents) for split, documents in suite.items()}
+    raw = {}
+    for split in suite:
+        lines = (DATA / "ontogum" / f"{split}.v4_gold_conll").read_text(encoding="utf-8").splitlines()
+        raw[split] = sum(bool(line) and not line.startswith("#") for line in lines)
+    assert tokens == raw
+    # The data's card counts 5,304 / 855 / 857 chains of two mentions or more; five more are left with one in train.
+    assert [sum(len(d.clusters) for d in suite[split]) for split in suite] == [5299, 855, 857]
+    assert all(len({s for c in d.clusters for s in c}) == sum(map(len, d.clusters)) for d in suite["train"])
+    assert len(COREF.vocabulary(suite["train"])["genres"]) == 15 == len({d.genre for d in suite["test"]})
+    said = " ".join(capsys.readouterr().err.split())
+    assert "dev.v4_gold_conll: 1 mentions stand in two chains" in said
+    assert said.count("the first of them in gum/GUM_bio_emperor") == 1
+
+
+SENTENCES = [
+    {"part_id": 0, "words": ["Ann", "Lee", "/."], "speaker": "Zhou_liangshuyi", "coref_spans": [[0, 0, 1], [7, 0, 0]]},
+    {"part_id": 0, "words": ["Her", "dog"], "speaker": None, "coref_spans": [[12, 0, 1], [0, 0, 0]]},
+    {"part_id": 1, "words": ["It", "saw", "it"], "speaker": "#2", "coref_spans": [[12, 2, 2], [12, 0, 0]]},
+]
+
+
+def test_the_hubs_parquet_files_hold_the_same_documents(tmp_path):
+    """In a process of its own, whose caches lie in a folder here; what downloads is told where a file lies."""
+    path = tmp_path / "0000.parquet"
+    pq.write_table(pa.table({"document_id": [NAME], "sentences": [SENTENCES]}), path)
+    code = (
+        "import json, sys, huggingface_hub; asked = []\n"
+        "huggingface_hub.hf_hub_download = lambda *a, **k: asked.append([*a, k['revision']]) or sys.argv[2]\n"
+        "from tasks.coref.data import CorefData\n"
+        "read = CorefData(width=10, window=50, paper=json.loads(sys.argv[1])).read('paper', None)\n"
+        "print(json.dumps([asked, {split: repr(documents) for split, documents in read.items()}]))"
+    )
+    options = json.dumps({**OPTIONS["paper"], "source": "hub"})
+    done = subprocess.run(
+        [sys.executable, "-c", code, options, str(path)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HF_HOME": str(tmp_path), "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    asked, read = json.loads(done.stdout.splitlines()[-1])
+    assert read == {split: repr(READ) for split in ("train", "dev", "test")}
+    files = [f"english_v4/{split}/0000.parquet" for split in ("train", "validation", "test")]
+    assert asked == [["ontonotes/conll2012_ontonotesv5", file, "refs/convert/parquet"] for file in files]
+
+
+def test_hub_tables_of_another_shape(monkeypatch):
+    found = type("Table", (dict,), {"column_names": property(list)})({"document_id": [NAME], "tokens": [[]]})
+    monkeypatch.setattr("tasks.coref.data.hub_table", lambda *_, **__: found)
+    with pytest.raises(UserError, match=r"no columns document_id and sentences; check hub in conf/task/coref\.yaml"):
+        CorefData(width=10, window=50, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)

@@ -1,0 +1,305 @@
+"""The head against plain loops over spans and pairs; its gradients; windows; real documents learned by heart."""
+
+import itertools
+import math
+import os
+from pathlib import Path
+
+import hydra
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from elmo_bench.config import compose
+from elmo_bench.encoders.features import LayerStore
+from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
+from tasks.coref import antecedents as module
+from tasks.coref.antecedents import Antecedents, clusters_of, marginal_loss
+from tasks.coref.batch import document_batch
+from tasks.coref.document import Document
+from tasks.coref.head import gold_clusters
+from tests.runs import GOLDEN
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
+TINY = ("task.sizes.cpu.hidden=[4]", "task.sizes.cpu.scored=[5,3]", "task.sizes.cpu.characters=[[3,2]]")
+
+
+def build(*overrides):
+    """(config, training documents, head, indexer) of a run of this task."""
+    config = compose("config", ["task=coref", *overrides])
+    data = hydra.utils.instantiate(config.task.data)
+    splits = read_data(config, data)
+    frozen = load_frozen(config, splits)
+    pl.seed_everything(0, verbose=False)
+    embedder = build_embedder(config, frozen, splits["train"])
+    head = hydra.utils.instantiate(config.task.head)(embedder, **data.vocabulary(splits["train"]))
+    store = LayerStore(frozen.encoder, mode="ram") if frozen.encoder else None
+    return config, splits["train"], head, build_indexer(embedder, store)
+
+
+def double(batch):
+    """The batch with its layers in double precision."""
+    for item in batch["documents"].items:
+        for pool in item.pools:
+            pool.layers = None if pool.layers is None else pool.layers.double()
+    return batch
+
+
+def feed(x, first, rest):
+    """A scorer of two layers, a vector at a time."""
+    x = (first.weight @ x + first.bias).clamp(min=0)
+    inner, last = rest[2][0], rest[3]
+    return (last.weight @ (inner.weight @ x + inner.bias).clamp(min=0) + last.bias)[0]
+
+
+@pytest.mark.parametrize("place", ["input", "output", "both"])
+def test_scores_equal_a_plain_computation_of_each_span_and_each_pair(place):
+    given = (
+        "encoder=elmo",
+        f"encoder.weights={GOLDEN}",
+        f"place={place}",
+        "task.sizes.cpu.antecedents=9",
+        "data.max_train=2",
+    )
+    _, train, head, index = build(*given, *TINY)
+    head.double().eval()
+    for example in train:
+        [document] = double(head.collate([example], index))["documents"].items
+        with torch.no_grad():
+            starts, ends, scores = head(document)
+            context, lexical = [], []
+            for sentence in example.sentences:
+                text = double({"documents": head.collate([example_of(sentence)], index)["documents"]})
+                [text] = text["documents"].items[0].pools
+                x = head.embedder(text)
+                lexical.append(x[0, :, : head.lexical])
+                lstm = head.lstms[0](x, torch.tensor([len(sentence)]))
+                context.append(torch.cat([lstm, head.embedder.output(text)], dim=2)[0])
+            context, lexical = torch.cat(context), torch.cat(lexical)
+            assert lexical.shape[1] == 64 + 2
+            lengths = list(itertools.accumulate(map(len, example.sentences), initial=0))
+            spans = [
+                (a, b) for n, m in itertools.pairwise(lengths) for a in range(n, m) for b in range(a, min(a + 10, m))
+            ]
+            vectors = {span: head.spans(context, lexical, *torch.tensor([span]).T)[0] for span in spans}
+            mention = {span: feed(vector, head.mention, head.mention_rest) for span, vector in vectors.items()}
+            kept = []
+            for span in sorted(spans, key=lambda span: -mention[span]):
+                crossing = any(
+                    a < c <= b < d for a, b, c, d in [(*sorted([span, o])[0], *sorted([span, o])[1]) for o in kept]
+                )
+                if len(kept) < math.floor(0.4 * lengths[-1]) and not crossing:
+                    kept.append(span)
+            kept.sort()
+            assert list(zip(starts.tolist(), ends.tolist(), strict=True)) == kept
+            assert scores.shape == (len(kept), 10)
+            assert not scores[:, 0].any()
+            pairs = head.antecedents
+            genre = pairs.genre.weight[head.genres[example.genre]]
+            for number, distance in itertools.product(range(len(kept)), range(1, 10)):
+                if number < distance:
+                    assert scores[number, distance] == -math.inf
+                    continue
+                i, j = kept[number], kept[number - distance]
+                same = int(example.speakers[i[0]] == example.speakers[j[0]])
+                bucket = distance if distance < 5 else 5 if distance < 8 else 6
+                features = [pairs.same_speaker.weight[same], genre, pairs.distance.weight[bucket]]
+                pair = torch.cat([vectors[i], vectors[j], vectors[i] * vectors[j], *features])
+                plain = mention[i] + mention[j] + feed(pair, pairs.first, pairs.rest)
+                torch.testing.assert_close(scores[number, distance], plain)
+
+
+def example_of(sentence):
+    return Document("st/x", "000", "st", (sentence,), ("-",) * len(sentence), ())
+
+
+def test_the_marginal_loss_equals_a_plain_loop():
+    torch.manual_seed(0)
+    scores = torch.randn(12, 6, dtype=torch.float64)
+    scores[:, 0] = 0
+    for row in range(12):
+        scores[row, row + 1 :] = -torch.inf
+    clusters = [0, 1, 0, 1, 2, 1, 0, 2, 1, 3, 0, 1]
+    total = 0.0
+    for i, row in enumerate(scores.tolist()):
+        right = [row[d] for d in range(1, 6) if i - d >= 0 and clusters[i] and clusters[i - d] == clusters[i]] or [0.0]
+        total -= math.log(sum(map(math.exp, right)) / sum(map(math.exp, row)))
+    assert marginal_loss(scores, torch.tensor(clusters)).item() == pytest.approx(total, rel=1e-12)
+
+
+def test_gradients_agree_with_finite_differences():
+    given = ("encoder=elmo", f"encoder.weights={GOLDEN}", "data.max_train=1", "task.head.kept=1.5")
+    _, train, head, index = build(*given, *TINY)
+    head.double().eval()
+    batch = double(head.collate([cut(train[0], 4)], index))
+    with torch.no_grad():
+        head.lstms[0].first.normal_()
+        starts, ends, _ = head(batch["documents"].items[0])
+        found = gold_clusters(batch["documents"].items[0], starts, ends).tolist()
+        assert max(map(found.count, {*found} - {0})) > 1  # there is a gold antecedent to be found
+    head.loss(batch).backward()
+    frozen = (
+        "embedder.characters.embedding.weight",
+        "embedder.words.table.weight",
+        "antecedents.genre.weight",
+    )  # row 0
+    with torch.no_grad():
+        for name, parameter in head.named_parameters():
+            direction = torch.randn_like(parameter)
+            if name in frozen:
+                direction[0] = 0
+            step = 1e-7 * direction / direction.norm()
+            parameter.add_(step)
+            above = head.loss(batch)
+            parameter.sub_(2 * step)
+            below = head.loss(batch)
+            parameter.add_(step)
+            found = ((above - below) / 2e-7).item()
+            wanted = (parameter.grad * direction).sum().item() / direction.norm().item()
+            assert found == pytest.approx(wanted, rel=1e-4, abs=1e-5), name
+
+
+def cut(document, sentences):
+    """The first sentences of a document, with the chains that are left in them."""
+    tokens = sum(map(len, document.sentences[:sentences]))
+    clusters = [tuple(span for span in cluster if span[1] < tokens) for cluster in document.clusters]
+    return Document(
+        document.name, document.part, document.genre, document.sentences[:sentences], document.speakers[:tokens],
+        tuple(cluster for cluster in clusters if len(cluster) > 1),
+    )  # fmt: skip
+
+
+def test_blocks_and_recomputation_change_nothing(monkeypatch):
+    torch.manual_seed(0)
+    pairs = Antecedents(6, most=7, genres=2, feature=3, hidden=[5, 4], dropout=0.3).double()
+    vectors = torch.randn(40, 6, dtype=torch.float64, requires_grad=True)
+    inputs = (vectors, torch.randn(40, dtype=torch.float64), torch.randint(3, (40,)), torch.tensor(1))
+
+    def scores_and_gradient():
+        torch.manual_seed(1)
+        scores = pairs(*inputs)
+        [gradient] = torch.autograd.grad(scores.clamp(min=-50).sin().sum(), vectors)
+        return scores, gradient
+
+    plain = scores_and_gradient()
+    monkeypatch.setattr(module, "KEPT", 0)  # everything is computed twice, with the same dropout
+    assert all(torch.equal(*pair) for pair in zip(plain, scores_and_gradient(), strict=True))
+    pairs.eval()
+    plain = scores_and_gradient()
+    monkeypatch.setattr(module, "ROWS", 5)
+    for pair in zip(plain, scores_and_gradient(), strict=True):
+        torch.testing.assert_close(*pair)
+
+
+def test_links_are_closed_and_nothing_stands_alone():
+    scores = torch.full((6, 4), -1.0)
+    scores[:, 0] = 0
+    scores[2, 2] = scores[4, 1] = scores[5, 3] = 1.0  # 2 -> 0, 4 -> 3, 5 -> 2
+    starts = torch.tensor([0, 1, 3, 4, 6, 9])
+    assert clusters_of(scores, starts, starts + 1) == [[[0, 1], [3, 4], [9, 10]], [[4, 5], [6, 7]]]
+    assert clusters_of(torch.zeros(3, 3), starts[:3], starts[:3]) == []
+
+
+def test_training_reads_a_window_of_whole_sentences():
+    _, train, head, index = build(
+        "encoder=elmo", f"encoder.weights={GOLDEN}", "task.head.window=3", "data.max_train=2", *TINY
+    )
+    head.double().eval()
+    whole = document_batch(train[0], index, genre=1)
+    sizes = [len(sentence) for sentence in train[0].sentences]
+    for first in range(len(sizes) - 2):
+        begin, length = sum(sizes[:first]), sum(sizes[first : first + 3])
+        window = whole.window(first, 3)
+        part = document_batch(
+            Document("", "", "", train[0].sentences[first : first + 3], train[0].speakers[begin : begin + length], ()),
+            index, genre=1,
+        )  # fmt: skip
+        assert window.mask.sum() == length
+        assert window.sentences.tolist() == part.sentences.tolist()
+        double({"documents": type("D", (), {"items": [window, part]})})
+        with torch.no_grad():
+            for one, other in zip(head(window), head(part), strict=True):
+                torch.testing.assert_close(one, other)
+        inside = [
+            (start - begin, end - begin, number)
+            for number, cluster in enumerate(train[0].clusters, start=1)
+            for start, end in cluster
+            if begin <= start and end < begin + length
+        ]
+        assert list(zip(*(t.tolist() for t in (window.starts, window.ends, window.clusters)), strict=True)) == inside
+        whole = document_batch(train[0], index, genre=1)
+    head.train()
+    batch = {"documents": type("D", (), {"items": [whole]})}
+    read = []
+    head._read, reader = (lambda document: (read.append(document), reader(document))[1]), head._read
+    double(batch)
+    for _ in range(40):
+        head.loss(batch)
+    assert {int(document.sentences[-1]) + 1 for document in read} == {3}
+    assert len({tuple(document.sentences.tolist()) for document in read}) > 4
+    read.clear()
+    head.eval().loss(batch)
+    assert [int(document.sentences[-1]) + 1 for document in read] == [len(sizes)]
+
+
+def test_tokens_are_counted_and_pools_keep_the_order(monkeypatch):
+    _, train, head, index = build("encoder=elmo", f"encoder.weights={GOLDEN}", "data.max_train=3", *TINY)
+    head.eval()
+    batch = head.collate(train, index)
+    assert int(batch["documents"].mask.sum()) == sum(len(document.tokens) for document in train)
+    with torch.no_grad():
+        one_pool = [head(document) for document in batch["documents"].items]
+        monkeypatch.setattr("tasks.coref.batch.TOKENS_AT_ONCE", 20)
+        pooled = head.collate(train, index)["documents"].items
+        assert min(len(document.pools) for document in pooled) > 3
+        for one, document in zip(one_pool, pooled, strict=True):
+            for found, wanted in zip(head(document), one, strict=True):
+                torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_a_genre_that_training_lacked_says_nothing():
+    _, train, head, index = build("encoder=glove", "data.max_train=2", *TINY)
+    new = Document(**{**vars(train[0]), "genre": "new"})
+    [document] = head.collate([new], index)["documents"].items
+    assert int(document.genre) == 0
+    assert not head.antecedents.genre.weight[0].any()
+    assert head.predict(head.collate([new], index)) is not None
+
+
+def test_the_papers_size_has_the_papers_shapes():
+    """GloVe of the paper is 300 wide and ELMo 1,024; here 64 and the golden biLM's."""
+    _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
+    elmo = 32
+    assert head.embedder.dim == 64 + 150 + elmo
+    assert [tuple(layer.weight.shape) for layer in head.lstms[0].inputs] == [(600, 246)] * 2
+    assert head.spans.dim == 2 * 400 + 20 + 64 + 150
+    assert head.mention.weight.shape == (150, head.spans.dim)
+    assert head.antecedents.first.weight.shape == (150, 3 * head.spans.dim + 60)
+    assert [rest[2][0].weight.shape for rest in (head.mention_rest, head.antecedents.rest)] == [(150, 150)] * 2
+    assert (head.antecedents.most, head.width, head.kept, head.window) == (250, 10, 0.4, 50)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "ontogum").is_dir(), reason="needs ontogum in $ELMO_BENCH_DATA")
+@pytest.mark.parametrize("encoder", ["glove", "elmo"])
+def test_it_learns_4_real_documents_by_heart(encoder):
+    given = (f"encoder={encoder}", "suite=open", f"data.root={DATA}", "data.max_train=4")
+    config, train, head, index = build(*given)
+    metric = hydra.utils.instantiate(config.task.metric)
+    optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
+    batches, gold = [head.collate([document], index) for document in train], [document.gold for document in train]
+    best = 0.0
+    for _ in range(60):
+        head.train()
+        for batch in batches:
+            optimizer.zero_grad()
+            (head.loss(batch) + head.embedder.regularisation()).backward()
+            torch.nn.utils.clip_grad_norm_(head.parameters(), config.task.training.clip)
+            optimizer.step()
+        with torch.no_grad():
+            found = [head.eval().predict(batch)[0] for batch in batches]
+        best = max(best, metric.score(gold, found)["overall"]["average_f1"])
+        if best >= 93:
+            break
+    assert best >= 93

@@ -1,0 +1,154 @@
+"""The metric against figures of the reference scorer (tests/golden/coref.json), and the score command."""
+
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.commands import score as command
+from elmo_bench.errors import UserError
+from tasks.coref.conll import write_documents
+from tasks.coref.document import Document
+from tasks.coref.metric import FINE, METRICS, SIDES, CorefMetric
+
+ROOT = Path(__file__).parents[2]
+CASES = json.loads((ROOT / "tests/golden/coref.json").read_text(encoding="utf-8"))["cases"]
+METRIC = CorefMetric()
+
+
+def check(rows, golden):
+    for name in METRICS:
+        assert {key: rows[name][key] for key in (*SIDES, "f1")} == pytest.approx(
+            {key: golden[name][key] for key in (*SIDES, "f1")}, abs=1e-9
+        )
+
+
+def write(path, documents, side):
+    """Documents of so many tokens in sentences of 7, with the chains of one side."""
+    blank = [
+        Document(
+            f"case/{n}", "000", "ca",
+            tuple(("w",) * min(7, document["n_tokens"] - first) for first in range(0, document["n_tokens"], 7)),
+            ("-",) * document["n_tokens"], (),
+        )
+        for n, document in enumerate(documents)
+    ]  # fmt: skip
+    write_documents(path, blank, [document[side] for document in documents])
+    return path
+
+
+@pytest.mark.parametrize("index", range(len(CASES)))
+def test_equals_the_reference_scorer(index, tmp_path):
+    case = CASES[index]
+    gold, predicted = [[document[side] for document in case["documents"]] for side in ("key", "response")]
+    scores = METRIC.score(gold, predicted)
+    check(scores["by_type"], case["scores"])
+    assert scores["overall"]["average_f1"] == pytest.approx(case["scores"]["average_f1"], abs=1e-9)
+    assert scores["overall"]["muc_f1"] == scores["by_type"]["muc"]["f1"]
+    outcomes = METRIC.outcomes(gold, predicted)
+    for name in METRICS:
+        for side in SIDES:
+            counted = outcomes[f"{name}_{side}"]
+            assert counted.shape == (len(gold),)
+            whole = counted.sum() / (FINE if side.endswith("num") else 1)
+            assert whole == pytest.approx(case["scores"][name][side], abs=1e-5)
+    key = write(tmp_path / "key.conll", case["documents"], "key")
+    response = write(tmp_path / "response.conll", case["documents"], "response")
+    found = METRIC.score_files(key, response)["scores"]
+    check(found, case["scores"])
+    assert found["average_f1"] == pytest.approx(case["scores"]["average_f1"], abs=1e-9)
+    assert METRIC.table({"scores": found}) == METRIC.table(scores)
+
+
+def test_all_cases_are_there():
+    assert len(CASES) == 195
+
+
+def test_300_documents_in_seconds():
+    rng = random.Random(0)
+
+    def chains():
+        spans = rng.sample([(start, start + length) for start in range(1000) for length in range(4)], 150)
+        return [spans[start : start + 5] for start in range(0, 150, 5)]
+
+    gold, predicted = [[chains() for _ in range(300)] for _ in range(2)]
+    started = time.process_time()
+    METRIC.score(gold, predicted)
+    assert time.process_time() - started < 3
+
+
+def test_later_copies_of_a_mention_go_where_the_key_has_it():
+    """As the reference scorer: a copy of a spurious mention stays and counts again."""
+    key = [[[(0, 0), (1, 1)], [(2, 2), (3, 3)]]]
+    copied = METRIC.score(key, [[[(0, 0), (1, 1)], [(2, 2), (1, 1), (3, 3)]]])
+    assert copied == METRIC.score(key, [[[(0, 0), (1, 1)], [(2, 2), (3, 3)]]])
+    assert copied["overall"]["average_f1"] == 100
+    spurious = METRIC.score(key, [[[(0, 0), (1, 1), (9, 9)], [(2, 2), (9, 9), (3, 3)]]])
+    assert spurious["by_type"]["mentions"]["precision_den"] == 6
+
+
+def test_gold_against_itself_and_nothing_against_nothing():
+    key = [[[(0, 0), (1, 1)]], []]
+    assert METRIC.score(key, key)["overall"]["average_f1"] == 100
+    assert METRIC.score([[]], [[]])["overall"]["average_f1"] == 0
+
+
+ONE = {"n_tokens": 9, "key": [[[0, 0], [2, 3]]], "response": [[[0, 0], [2, 3]], [[5, 5], [7, 7]]]}
+
+
+def test_documents_that_one_side_lacks(tmp_path, capsys):
+    key = write(tmp_path / "key.conll", [ONE, ONE], "key")
+    response = write(tmp_path / "response.conll", [ONE], "response")
+    rows = METRIC.score_files(key, response)["scores"]
+    assert (rows["mentions"]["recall_num"], rows["mentions"]["recall_den"]) == (2, 4)
+    assert "1 documents of" in capsys.readouterr().err
+    rows = METRIC.score_files(response, key)["scores"]
+    assert (rows["mentions"]["recall_den"], rows["mentions"]["precision_den"]) == (4, 2)
+    assert "1 documents are not in" in capsys.readouterr().err
+
+
+def test_files_that_cannot_be_scored(tmp_path):
+    key = write(tmp_path / "key.conll", [ONE], "key")
+    with pytest.raises(UserError, match=r"r.conll:1: 8 tokens where .*key.conll:1 has 9; score the predictions of"):
+        METRIC.score_files(key, write(tmp_path / "r.conll", [{**ONE, "n_tokens": 8}], "response"))
+    many = {"n_tokens": 30, "response": [[[n, n] for n in range(12)], [[n, n] for n in range(12)]], "key": []}
+    key = write(tmp_path / "key.conll", [many], "key")
+    with pytest.raises(UserError, match=r"r.conll:1: over 10 mentions are repeated; the official scorer refuses"):
+        METRIC.score_files(key, write(tmp_path / "r.conll", [many], "response"))
+
+
+def test_score_command_without_torch(tmp_path):
+    case = CASES[0]
+    key = write(tmp_path / "key.conll", case["documents"], "key")
+    response = write(tmp_path / "response.conll", case["documents"], "response")
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from elmo_bench.__main__ import main; "
+        "code = main(sys.argv[1:]); "
+        "heavy = {'torch', 'sklearn', 'hydra', 'datasets', 'pytorch_lightning'} & set(sys.modules); "
+        "sys.exit(f'imports {heavy}' if heavy else code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "score", "coref", key.name, response.name, "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    scores = json.loads(done.stdout)["scores"]
+    check(scores, case["scores"])
+    assert scores["average_f1"] == pytest.approx(case["scores"]["average_f1"], abs=1e-9)
+
+
+def test_score_command_prints_a_table_and_wants_two_files(tmp_path, capsys):
+    key = write(tmp_path / "key.conll", CASES[0]["documents"], "key")
+    assert command.main(["coref", str(key), str(key)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["recall", "muc", "bcub", "ceafe", "mentions", "average"]
+    assert lines[-1].endswith("ceafe: 100.00")
+    with pytest.raises(UserError, match=r"^score coref: give 2 file\(s\): KEY RESPONSE$"):
+        command.main(["coref", str(key)])

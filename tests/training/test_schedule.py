@@ -1,0 +1,84 @@
+"""The learning rate's schedule: stepped every so many steps over all epochs, kept with a checkpoint."""
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+from elmo_bench.config import build, choices, compose
+from elmo_bench.errors import UserError
+from elmo_bench.quiet import quiet
+from elmo_bench.training.module import HeadTraining
+
+STEPS = 7  # of an epoch; the schedule's steps fall between
+
+
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(()))
+        self.embedder = type("Embedder", (), {"regularisation": lambda self: torch.zeros(())})()
+
+    def loss(self, batch):
+        return self.weight.square()
+
+
+class Rates(pl.Callback):
+    def __init__(self):
+        self.rates = []
+
+    def on_train_batch_start(self, trainer, module, batch, batch_idx):
+        self.rates.append(trainer.optimizers[0].param_groups[0]["lr"])
+
+
+def module(schedule):
+    def sgd(parameters):
+        return torch.optim.SGD(parameters, lr=1.0)
+
+    return HeadTraining(Head(), metric=None, optimizer=sgd, gold={}, schedule=schedule)
+
+
+def rates(schedule, folder, *, epochs, resume=None):
+    """The learning rate of each step; leaves the checkpoint last.ckpt."""
+    seen = Rates()
+    trainer = pl.Trainer(
+        accelerator="cpu", max_epochs=epochs, logger=False, enable_checkpointing=False, callbacks=[seen],
+        enable_progress_bar=False, enable_model_summary=False, limit_val_batches=0,
+    )  # fmt: skip
+    loader = DataLoader([{"numbers": [0]}] * STEPS, batch_size=None)
+    with quiet():
+        trainer.fit(module(schedule), loader, loader, ckpt_path=resume, weights_only=True)
+    trainer.save_checkpoint(folder / "last.ckpt")
+    return seen.rates
+
+
+def test_it_steps_every_so_many_steps_whatever_the_epoch(tmp_path):
+    schedule = {"every": 5, "scheduler": lambda optimizer: torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)}
+    wanted = [0.5 ** (step // 5) for step in range(4 * STEPS)]
+    assert rates(schedule, tmp_path, epochs=4) == pytest.approx(wanted)
+    before = rates(schedule, tmp_path, epochs=2)
+    after = rates(schedule, tmp_path, epochs=4, resume=tmp_path / "last.ckpt")
+    assert before + after == pytest.approx(wanted)
+    assert rates(None, tmp_path, epochs=1) == [1.0] * STEPS
+
+
+def test_the_config_makes_it():
+    given = [task for task in choices("task") if compose("config", [f"task={task}"]).task.training.get("schedule")]
+    assert given == ["coref"]
+    schedule = build(compose("config", ["task=coref"]).task.training.schedule)
+    made = module(schedule).configure_optimizers()
+    scheduler = made["lr_scheduler"]["scheduler"]
+    assert (type(scheduler).__name__, scheduler.gamma, schedule["every"]) == ("ExponentialLR", 0.999, 100)
+    assert scheduler.optimizer is made["optimizer"]
+
+
+@pytest.mark.parametrize("every", [0, -3, 1.5, None])
+def test_a_wrong_number_of_steps_is_one_line(every):
+    with pytest.raises(UserError, match=r"^task.training.schedule.every=.*: give a number of steps from 1$"):
+        module({"every": every, "scheduler": None}).configure_optimizers()
+
+
+def test_a_scheduler_with_a_wrong_option_is_one_line():
+    with pytest.raises(UserError, match=r"see task.training.schedule$"):
+        module({"every": 1, "scheduler": lambda _: torch.optim.lr_scheduler.StepLR()}).configure_optimizers()
