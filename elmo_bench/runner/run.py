@@ -30,6 +30,7 @@ from elmo_bench.runner.parts import Frozen, build_embedder, build_indexer, load_
 from elmo_bench.training import loggers
 from elmo_bench.training.callbacks import History, RandomState, ShowProgress
 from elmo_bench.training.data import Splits
+from elmo_bench.training.ema import Ema
 from elmo_bench.training.module import HeadTraining
 
 PACKAGES = (
@@ -148,6 +149,7 @@ class _Run:
         every: dict[str, Any] = {"dirpath": work, "save_on_train_epoch_end": True, "enable_version_counter": False}
         best = ModelCheckpoint(filename="best", monitor=main, mode="max", **every)
         last = ModelCheckpoint(filename="last", **every)  # save_last=True saves only where the best one was saved too
+        average = config.task.training.get("ema")
         self.trainer = pl.Trainer(
             accelerator=config.trainer.accelerator,
             devices=1,
@@ -156,7 +158,10 @@ class _Run:
             gradient_clip_val=config.task.training.clip,
             num_sanity_val_steps=0,
             reload_dataloaders_every_n_epochs=1,  # the number of batches may differ by epoch (data.Batcher)
-            callbacks=[RandomState(), self.history, ShowProgress(self.title), patience, best, last],
+            callbacks=[
+                RandomState(), *([Ema(**average)] if average else []), self.history, ShowProgress(self.title), patience,
+                best, last,
+            ],  # fmt: skip
             logger=logger or False,
             log_every_n_steps=10,
             enable_progress_bar=False,
