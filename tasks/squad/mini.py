@@ -1,12 +1,14 @@
 """The mini suite: short passages about people of the world, and questions that only reading the passage answers.
 
 Each passage tells of three people where they live and lived, for whom and as what they work and worked, and of two
-contests who won them and when: there are at least two candidates of the right kind for every question. Dev and test speak of
-other people and contests than train, a quarter of their sentences and questions follow patterns that train never shows.
+contests who won them and when, so every question has several candidates of the right kind. Each passage draws anew who
+lives where and works for whom: what another one said is of no use. Dev and test speak of other people and contests than
+train, and a quarter of their sentences and questions follow patterns that train never shows.
 """
 
 import random
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -62,7 +64,15 @@ def templates() -> dict[str, tuple[str, ...]]:
 class _Writer:
     """Writes passages about these people and contests."""
 
-    def __init__(self, rng: random.Random, people, contests, here: world.World, *, unseen: bool):
+    def __init__(
+        self,
+        rng: random.Random,
+        people: Sequence[world.Person],
+        contests: Sequence[world.Event],
+        here: world.World,
+        *,
+        unseen: bool,
+    ):
         self.rng, self.people, self.contests, self.here, self.unseen = rng, people, contests, here, unseen
 
     def passage(self) -> tuple[str, list[tuple[str, tuple[str, int]]]]:
@@ -108,31 +118,28 @@ class _Writer:
         """Three people who share nothing, neither with each other nor with what they left."""
         while True:
             chosen = self.rng.sample(self.people, 3)
-            homes = self.rng.sample([place.name for place in self.here.places], 3)
-            firms = self.rng.sample([firm.name for firm in self.here.organisations], 3)
-            parts = [
-                [part for p in chosen for part in (p.first, p.last)],
-                [*(p.home.name for p in chosen), *homes],
-                [*(p.employer.name for p in chosen), *firms],
-                [p.job for p in chosen],
-            ]
-            if all(len(set(part)) == len(part) for part in parts):
-                return [
-                    {
-                        "key": p.name, "name": p.name, "who": p.name, "who_object": p.name,
-                        "she": "She" if p.woman else "He", "her": "her" if p.woman else "his",
-                        "her_object": "her" if p.woman else "him", "home": p.home.name, "old_home": home,
-                        "firm": p.employer.name, "old_firm": firm, "product": p.employer.product, "job": p.job,
-                        "a_job": f"{'an' if p.job[0] in 'aeiou' else 'a'} {p.job}",
-                    }
-                    for p, home, firm in zip(chosen, homes, firms, strict=True)
-                ]  # fmt: skip
+            if len({part for person in chosen for part in (person.first, person.last)}) == 6:
+                break
+        places = self.rng.sample(self.here.places, 6)
+        firms = self.rng.sample(self.here.organisations, 6)
+        jobs = self.rng.sample(names.JOBS, 3)
+        return [
+            {
+                "key": person.name, "name": person.name, "who": person.name, "who_object": person.name,
+                "she": "She" if person.woman else "He", "her": "her" if person.woman else "his",
+                "her_object": "her" if person.woman else "him", "home": places[n].name, "old_home": places[n + 3].name,
+                "firm": firms[n].name, "old_firm": firms[n + 3].name, "product": firms[n].product, "job": jobs[n],
+                "a_job": f"{'an' if jobs[n][0] in 'aeiou' else 'a'} {jobs[n]}",
+            }
+            for n, person in enumerate(chosen)
+        ]  # fmt: skip
 
     def _events(self) -> list[Facts]:
-        while True:
-            chosen = self.rng.sample(self.contests, 2)
-            if chosen[0].year != chosen[1].year:
-                return [{"key": e.name, "event": e.name, "date": f"{e.month} {e.year}"} for e in chosen]
+        years = self.rng.sample(range(1890, 2011), 2)
+        return [
+            {"key": event.name, "event": event.name, "date": f"{self.rng.choice(names.MONTHS)} {year}"}
+            for event, year in zip(self.rng.sample(self.contests, 2), years, strict=True)
+        ]
 
     def _template(self, kind: str) -> str:
         marked = self.unseen and self.rng.random() < MARKED
