@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator
 
 # What a full stop is part of, in small letters.
-ABBREVIATIONS = frozenset(
-    """
-    mr mrs ms messrs dr prof st sr jr rev fr hon pres gov sen rep gen col maj capt cmdr lt sgt cpl adm mt ft
-    vs etc cf al viz inc ltd co corp bros dept univ assn approx ca est no nos vol vols fig figs p pp ed eds trans
-    jan feb mar apr jun jul aug sep sept oct nov dec
-    """.split()
-)
+_WORDS = """
+mr mrs ms messrs dr prof st sr jr rev fr hon pres gov sen rep gen col maj capt cmdr lt sgt cpl adm mt ft
+vs etc cf al viz inc ltd co corp bros dept univ assn approx ca est no nos vol vols fig figs p pp ed eds trans
+jan feb mar apr jun jul aug sep sept oct nov dec
+"""
+ABBREVIATIONS = frozenset(_WORDS.split())
 _END = re.compile(r"""[.!?…]+["'”’»)\]]*(?=\s+["'“‘«(\[]*[^\W_a-z])|\n""")
 _LAST_WORD = re.compile(r"[^\s\"'“‘«(\[]*$")
 

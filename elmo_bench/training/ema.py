@@ -15,10 +15,10 @@ class Ema(Callback):
 
     warming: the decay is at most (1 + steps) / (10 + steps), for runs that are too short for `decay` alone.
 
-    From the end of an epoch's training to the start of the next the module holds the averages: they are scored, they are
-    the `state_dict` of every checkpoint, and they stay when training ends; the weights are this callback's state.
-    (Lightning's own WeightAveraging puts its last average back whenever a split is scored, also behind the best
-    checkpoint, and reports nothing but the weights to callbacks that look at the module at an epoch's end.)
+    From the end of an epoch's training to the start of the next the module holds the averages: they are scored, they
+    are the `state_dict` of every checkpoint, and they stay when training ends; the weights are this callback's state.
+    (Lightning's WeightAveraging puts its last average back whenever a split is scored, also over a best checkpoint that
+    was loaded, and has the weights back in the module when an epoch ends, where the mixes are read.)
     """
 
     def __init__(self, *, decay: float, warming: bool):

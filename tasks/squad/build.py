@@ -20,9 +20,9 @@ class Builder:
     def questions(self, entries: Iterable[Entry], where: str, *, answered: bool = True) -> list[Question]:
         """The examples of the entries of one file, `where`; without `answered` some may have no answers.
 
-        Answers that end within a token are widened to it: how many is printed. Raises UserError, with file and question,
-        where an answer does not stand where it is said to, is missing or empty, where a text has no words, and where two
-        questions have one id.
+        Answers that end within a token are widened to it: how many is printed. Raises UserError, with file and
+        question, where an answer does not stand where it is said to, is missing or empty, where a text has no words,
+        and where two questions have one id.
         """
         found, widened, answers = [], 0, 0
         seen: set[str] = set()
@@ -41,7 +41,9 @@ class Builder:
             for text, start in entry.answers:
                 if not text.strip() or start < 0 or not entry.passage.startswith(text, start):
                     there = entry.passage[max(start, 0) :][: len(text)]
-                    raise UserError(f"{at}: answer {text!r} is not at character {start}, where {there!r} stands; mend it")
+                    raise UserError(
+                        f"{at}: answer {text!r} is not at character {start}, where {there!r} stands; mend it"
+                    )
                 first, last = span = _tokens(passage, start, start + len(text))
                 spans.append(span)
                 answers += 1

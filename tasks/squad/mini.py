@@ -27,7 +27,9 @@ Facts = dict[str, str]  # slot -> text
 def generate(*, seed: int = 0) -> dict[str, list[Entry]]:
     """{"train": 1,200, "dev": 250, "test": 250 questions}; equal for equal seeds everywhere."""
     rng, here = random.Random(seed), world.build(seed=seed)
-    contests = [event for event in here.events if event.name.split()[-1] in {form.split()[-1] for form in names.CONTESTS}]
+    contests = [
+        event for event in here.events if event.name.split()[-1] in {form.split()[-1] for form in names.CONTESTS}
+    ]
     splits, done = {}, set()
     for split, size in SIZES.items():
         kept = slice(None, round(TRAIN * len(here.people)))
@@ -41,7 +43,9 @@ def generate(*, seed: int = 0) -> dict[str, list[Entry]]:
             if passage not in done:
                 done.add(passage)
                 found += [
-                    Entry(f"{split} {len(found) // ASKED}", passage, f"{split}-{len(found) + number}", question, [answer])
+                    Entry(
+                        f"{split} {len(found) // ASKED}", passage, f"{split}-{len(found) + number}", question, [answer]
+                    )
                     for number, (question, answer) in enumerate(questions)
                 ]
         splits[split] = found
@@ -143,7 +147,9 @@ class _Writer:
 
     def _template(self, kind: str) -> str:
         marked = self.unseen and self.rng.random() < MARKED
-        return self.rng.choice([line for line in templates()[kind] if line.startswith("*") == marked]).removeprefix("* ")
+        return self.rng.choice([line for line in templates()[kind] if line.startswith("*") == marked]).removeprefix(
+            "* "
+        )
 
 
 def _fill(template: str, facts: Facts) -> tuple[str, dict[str, int]]:

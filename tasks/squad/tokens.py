@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 from elmo_bench.text.offsets import align
 from elmo_bench.text.sentences import sentences
@@ -43,4 +44,4 @@ class Tokeniser:
 def _cuts(token: str) -> list[tuple[int, int]]:
     """(start, end) of the parts of a token."""
     places = sorted({0, len(token), *(place for cut in _CUT.finditer(token) for place in cut.span())})
-    return list(zip(places, places[1:], strict=False))
+    return list(pairwise(places))

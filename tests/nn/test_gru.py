@@ -34,4 +34,3 @@ def test_it_equals_a_packed_one_and_never_reads_padding():
     (expected * weights).sum().backward()
     for own, other in [(first, second), *pairs]:
         torch.testing.assert_close(own.grad, other.grad, atol=1e-5, rtol=1e-5)
-

@@ -116,7 +116,7 @@ def test_malformed_predictions(tmp_path, predictions, message):
 
 def test_gold_without_answers(tmp_path):
     (tmp_path / "p.json").write_text("{}")
-    with pytest.raises(UserError, match="dev.json: question q: no answers to compare with"):
+    with pytest.raises(UserError, match=r"dev.json: question q: no answers to compare with"):
         METRIC.score_files(gold_file(tmp_path / "dev.json", {"q": []}), tmp_path / "p.json")
 
 

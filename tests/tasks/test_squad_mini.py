@@ -182,6 +182,8 @@ def test_what_stands_next_to_the_questions_words_does_not_pay(suite):
     for entry in suite["test"]:
         words = [w for w in re.findall(r"\w+", entry.question) if w[0].isupper() or w in KINDS["job"]][1:]
         here = [m.start() for word in words for m in re.finditer(rf"\b{word}\b", entry.passage)] or [0]
-        found = [(min(abs(start - h) for h in here), text) for start, text in candidates(entry) if text not in entry.question]
+        found = [
+            (min(abs(start - h) for h in here), text) for start, text in candidates(entry) if text not in entry.question
+        ]
         predicted.append(min(found)[1])
     assert f1(suite["test"], predicted) < 65

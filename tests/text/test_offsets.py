@@ -24,7 +24,26 @@ def test_quotes_that_the_tokeniser_rewrote():
 def test_every_character_of_any_text_is_in_one_token():
     """Random strings of all that the tokeniser has rules for."""
     rng, treebank = random.Random(0), tokeniser("treebank")
-    pieces = ["a", "cannot", "don't", "'s", '"', "''", "``", "'", "...", ".", "--", "(", "]", "$5", "%", ":", "1,000", "«"]
+    pieces = [
+        "a",
+        "cannot",
+        "don't",
+        "'s",
+        '"',
+        "''",
+        "``",
+        "'",
+        "...",
+        ".",
+        "--",
+        "(",
+        "]",
+        "$5",
+        "%",
+        ":",
+        "1,000",
+        "«",
+    ]
     for _ in range(300):
         text = "".join(rng.choice(pieces) + rng.choice(["", "", " ", "\u00a0 "]) for _ in range(rng.randint(1, 15)))
         spans = align(treebank(text), text)
@@ -34,7 +53,11 @@ def test_every_character_of_any_text_is_in_one_token():
 
 @pytest.mark.parametrize(
     ("tokens", "message"),
-    [(["b"], "'b' does not stand at character 0"), (["a", "c"], "'c' does not"), (["a"], "no token stands at character 1")],
+    [
+        (["b"], "'b' does not stand at character 0"),
+        (["a", "c"], "'c' does not"),
+        (["a"], "no token stands at character 1"),
+    ],
 )
 def test_tokens_of_another_text(tokens, message):
     with pytest.raises(ValueError, match=message):

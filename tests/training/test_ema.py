@@ -38,9 +38,7 @@ class Follows(pl.LightningModule):
 def fit(folder, *, epochs=EPOCHS, resume=None, **options):
     """The module after training, and the checkpoint of its last epoch."""
     module, numbers = Follows(), torch.arange(STEPS, dtype=torch.float32)[:, None]
-    last = pl.callbacks.ModelCheckpoint(
-        folder, "last", save_on_train_epoch_end=True, enable_version_counter=False
-    )
+    last = pl.callbacks.ModelCheckpoint(folder, "last", save_on_train_epoch_end=True, enable_version_counter=False)
     with quiet():
         trainer = pl.Trainer(
             accelerator="cpu", max_epochs=epochs, callbacks=[Ema(**options), last], logger=False,
