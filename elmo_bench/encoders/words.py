@@ -12,9 +12,9 @@ from elmo_bench.text.vocabulary import PADDING, UNKNOWN, Vocabulary
 class LearnedWords(nn.Module):
     """A trained vector for every word seen at least twice in training; the rest share that of the words seen once."""
 
-    def __init__(self, training_words: Iterable[str], dim: int):
+    def __init__(self, vocabulary: Vocabulary, dim: int):
         super().__init__()
-        self.vocabulary = Vocabulary.of(training_words, min_count=2)
+        self.vocabulary = vocabulary
         self.table = nn.Embedding(len(self.vocabulary), dim, padding_idx=PADDING)
         nn.init.uniform_(
             self.table.weight, -((3 / dim) ** 0.5), (3 / dim) ** 0.5

@@ -1,7 +1,5 @@
 """Going on from trained weights on other text, most often that of a task (Peters et al. 2018, appendix A.1)."""
 
-import os
-
 from omegaconf import DictConfig
 
 from elmo_bench.encoders.beside import locate_with_softmax
@@ -12,7 +10,7 @@ from elmo_bench.pretraining.fit import fit_softmax
 from elmo_bench.pretraining.load import load_language_model
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.perplexity import Perplexity, perplexity
-from elmo_bench.pretraining.trainer import TextSize, Trained, train
+from elmo_bench.pretraining.trainer import TextSize, Trained, first_process, train
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 
 
@@ -35,11 +33,6 @@ def finetune(config: DictConfig) -> tuple[Trained, list[Perplexity]]:
     if before is None or heldout is None:
         return trained, []
     return trained, [before, perplexity(trained.model.eval(), vocabulary, heldout)]
-
-
-def first_process() -> bool:
-    """Of several processes that train together, the one that measures and writes."""
-    return int(os.environ.get("LOCAL_RANK", "0")) == 0  # Lightning gives it to those that it starts
 
 
 def _load(config: DictConfig, corpus: Corpus, counts: Counts) -> tuple[LanguageModel, TargetVocabulary]:

@@ -89,7 +89,8 @@ class Pretraining(pl.LightningModule):
             torch.as_tensor(array, device=self.device) for array in (batch.ids, batch.words, batch.targets, batch.keep)
         )
         _, steps, rows = words.shape
-        states = self.states or zero_states(self.model.bilm.options, rows, keep)
+        carried = self.states or zero_states(self.model.bilm.options, rows, keep)
+        states = [(h.to(self.device), c.to(self.device)) for h, c in carried]  # those of a checkpoint lie on the CPU
         top, states = self.model.features(ids, words, states, [rows] * steps, keep if self.recipe.reset else None)
         self.states, self.position = [(h.detach(), c.detach()) for h, c in states], batch.position
         losses = self.model.loss(top, targets)
@@ -133,7 +134,7 @@ class Pretraining(pl.LightningModule):
             raise UserError(f"devices was {before} and is {self.processes}: go on with as many, or start anew")
         mine = checkpoint["processes"][self.global_rank]
         self.position, self.seconds = mine["position"], checkpoint["seconds"]
-        self.states = [(h.to(self.device), c.to(self.device)) for h, c in mine["states"]] or None
+        self.states = [(h, c) for h, c in mine["states"]] or None
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         return batch

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from omegaconf import DictConfig
-from pytorch_lightning.loggers import WandbLogger
+from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.checkpoints import read_checkpoint
 from elmo_bench.encoders.options import BiLMOptions
 from elmo_bench.errors import UserError
+from elmo_bench.loggers import finish, wandb
 from elmo_bench.nn.fused import fuse
 from elmo_bench.pretraining.callbacks import Checkpoints, Curve, Meter, WholeCheckpoints
 from elmo_bench.pretraining.corpus import Corpus, count_words, shard_files
@@ -52,7 +52,7 @@ def pretrain(config: DictConfig) -> Trained:
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"shape: {error}; see pretraining/conf/shape") from None
     corpus = Corpus(tuple(shard_files(config.corpus)), config.tokenizer)
-    vocabulary = _vocabulary(corpus, config.recipe.vocabulary, Path(config.out) / "vocabulary.txt")
+    vocabulary = _vocabulary(corpus, config.recipe.vocabulary, Path(config.out))
     torch.manual_seed(config.seed)
     model = LanguageModel(options, words=len(vocabulary), samples=config.recipe.samples, dropout=config.recipe.dropout)
     text = TextSize(vocabulary.tokens, vocabulary.sentences)
@@ -83,6 +83,10 @@ def train(
     module = Pretraining(
         model, vocabulary, corpus, config.recipe, cells=cells, seed=config.seed, processes=config.devices
     )
+    logger = None
+    if config.wandb:
+        settings: Any = OmegaConf.to_container(config, resolve=True)
+        logger = wandb(work=out, title=out.name, config=settings, project=config.wandb)
     trainer = pl.Trainer(
         max_steps=module.steps,
         accelerator=config.accelerator,
@@ -95,14 +99,19 @@ def train(
             Checkpoints(out / "checkpoints", minutes=config.checkpoint_minutes),
         ],
         plugins=[WholeCheckpoints()],
-        logger=WandbLogger(project=config.wandb, name=out.name, save_dir=out) if config.wandb else False,
+        logger=logger or False,
         log_every_n_steps=50,
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
         use_distributed_sampler=False,  # the stream knows its share
     )
-    trainer.fit(module, ckpt_path=resume, weights_only=True)
+    failed = True
+    try:
+        trainer.fit(module, ckpt_path=resume, weights_only=True)
+        failed = False
+    finally:
+        finish(logger, failed=failed)
     return Trained(
         model=model,
         vocabulary=vocabulary,
@@ -120,23 +129,27 @@ def newest(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
 
     Raises UserError where there are some and all are damaged: weeks of training are not started anew in silence.
     """
-    error = None
-    for path in sorted(folder.glob("*.ckpt"), reverse=True):
+    paths = sorted(folder.glob("*.ckpt"))
+    while paths:
+        path = paths.pop()
         try:
             return path, read_checkpoint(path)
         except UserError as damaged:
-            error = damaged
-            console.print(f"{damaged.args[0]}; trying the one before", highlight=False)
-    if error:
-        raise error
+            if not paths:
+                raise
+            console.print(f"{damaged}; trying the one before", highlight=False)
     return None, {}
 
 
-def _vocabulary(corpus: Corpus, size: int, path: Path) -> TargetVocabulary:
-    """The vocabulary in `path`, or a new one counted from the corpus and written there."""
-    if path.exists():
-        return TargetVocabulary.read(path)
-    counts = count_words(corpus)
-    vocabulary = TargetVocabulary.of(counts.words, size, sentences=counts.sentences)
-    vocabulary.write(path)
-    return vocabulary
+def first_process() -> bool:
+    """Of several processes that train together, the one that counts, measures and writes."""
+    return int(os.environ.get("LOCAL_RANK", "0")) == 0  # Lightning gives it to those that it starts
+
+
+def _vocabulary(corpus: Corpus, size: int, out: Path) -> TargetVocabulary:
+    """That of the training in `out` which goes on, or a new one counted from the corpus and written there."""
+    path = out / "vocabulary.txt"
+    if first_process() and not (path.exists() and any((out / "checkpoints").glob("*.ckpt"))):
+        counts = count_words(corpus)
+        TargetVocabulary.of(counts.words, size, sentences=counts.sentences).write(path)
+    return TargetVocabulary.read(path)

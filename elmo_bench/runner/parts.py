@@ -1,7 +1,8 @@
 """Building a run's parts from its config: data, encoder, embedder, head."""
 
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,25 @@ def words_of(examples: Sequence[Any]) -> list[str]:
     return [word for example in examples for text in example.texts for word in text]
 
 
+@dataclass(frozen=True)
+class Lexicon:
+    """What an embedder must know of the text that its head was trained on."""
+
+    words: Sequence[str]  # distinct, most frequent first
+    repeated: int  # as many of them occur twice or more
+    characters: Sequence[str]  # distinct, most frequent first
+
+    @classmethod
+    def of(cls, examples: Sequence[Any]) -> "Lexicon":
+        words = words_of(examples)
+        counts = Counter(words)
+        return cls(
+            words=tuple(Vocabulary.of(words).items),
+            repeated=sum(count > 1 for count in counts.values()),
+            characters=tuple(Vocabulary.of(character for word in words for character in word).items),
+        )
+
+
 @dataclass
 class Frozen:
     """What no training changes."""
@@ -60,6 +80,11 @@ class Frozen:
 
 def load_frozen(config: DictConfig, splits: Splits) -> Frozen:
     """The encoder and the rows of the static table that this data can look up; of learned words only the width."""
+    return load_frozen_for(config, words_of([example for part in splits.values() for example in part]))
+
+
+def load_frozen_for(config: DictConfig, text: Iterable[str]) -> Frozen:
+    """The same, for these words."""
     kind, name = config.encoder.words, config.encoder.vectors
     if kind not in ("learned", "static", None):
         raise UserError(f"encoder.words={kind}: choose one of: learned, static, null")
@@ -70,20 +95,25 @@ def load_frozen(config: DictConfig, splits: Splits) -> Frozen:
     encoder = build(config.encoder.contextual)
     if not kind:
         return Frozen(encoder, None, 0)
-    table = load_static(name, words_of([example for part in splits.values() for example in part]))
+    table = load_static(name, set(text))
     return Frozen(encoder, table if kind == "static" else None, table.dim)
 
 
 def build_embedder(config: DictConfig, frozen: Frozen, train: Sequence[Any]) -> Embedder:
     """The embedder of this encoder for these training examples."""
+    return embedder_for(config, frozen, Lexicon.of(train))
+
+
+def embedder_for(config: DictConfig, frozen: Frozen, lexicon: Lexicon) -> Embedder:
+    """The embedder of this encoder for training text of these words."""
     words: LearnedWords | StaticWords | None = None
     if frozen.vectors is not None:
-        words = StaticWords(frozen.vectors, words_of(train), trainable=config.vectors.trainable)
+        words = StaticWords(frozen.vectors, lexicon.words, trainable=config.vectors.trainable)
     elif frozen.width:
-        words = LearnedWords(words_of(train), frozen.width)
+        words = LearnedWords(Vocabulary(lexicon.words[: lexicon.repeated]), frozen.width)
     characters = None
     if config.task.get("characters"):
-        alphabet = Vocabulary.of(character for word in words_of(train) for character in word)
+        alphabet = Vocabulary(lexicon.characters)
         characters = CharacterCnn(alphabet, dim=config.task.characters.dim, filters=config.task.characters.filters)
     mixes = {}
     if config.place not in (*PLACES, "both"):

@@ -1,5 +1,6 @@
 """One run: config in, record out."""
 
+import dataclasses
 import json
 import resource
 import shutil
@@ -17,7 +18,7 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 from safetensors.torch import save
 
-from elmo_bench import ledger
+from elmo_bench import ledger, loggers
 from elmo_bench.checkpoints import read_checkpoint
 from elmo_bench.config import build
 from elmo_bench.errors import UserError
@@ -26,8 +27,7 @@ from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.progress import console
 from elmo_bench.quiet import quiet
 from elmo_bench.runner.identity import identity, overrides_of, portable
-from elmo_bench.runner.parts import Frozen, build_embedder, build_indexer, load_frozen, read_data, shared_store
-from elmo_bench.training import loggers
+from elmo_bench.runner.parts import Frozen, Lexicon, build_indexer, embedder_for, load_frozen, read_data, shared_store
 from elmo_bench.training.callbacks import History, RandomState, ShowProgress
 from elmo_bench.training.data import Splits
 from elmo_bench.training.ema import Ema
@@ -86,13 +86,14 @@ class _Run:
         paths: RunPaths,
     ):
         self.config, self.overrides, self.splits = config, overrides, splits
-        self.frozen, self.who, self.paths = frozen, who, paths
+        self.frozen, self.who, self.paths, self.adapter = frozen, who, paths, data
         self.started = time.monotonic()
         torch.set_num_threads(config.trainer.threads or torch.get_num_threads())
         pl.seed_everything(config.seed, verbose=False)
         self.metric = build(config.task.metric)
         self.vocabulary = data.vocabulary(splits["train"])
-        embedder = build_embedder(config, frozen, splits["train"])
+        self.lexicon = Lexicon.of(splits["train"])
+        embedder = embedder_for(config, frozen, self.lexicon)
         self.head = build(config.task.head)(embedder, **self.vocabulary)
         self.store = shared_store(config, frozen.encoder, who["contents"]["data"])
         self.index = build_indexer(embedder, self.store)
@@ -189,18 +190,16 @@ class _Run:
         run_split = self.trainer.validate if split == "dev" else self.trainer.test
         run_split(self.module, dataloaders=self.data.loader(split), verbose=False)
         if self.config.predictions:
-            with atomic_write(self.paths.work / f"{split}.predictions.jsonl", "w") as handle:
-                handle.writelines(json.dumps(prediction, ensure_ascii=False) + "\n" for prediction in self.module.seen)
+            path = self.paths.work / f"{split}.predictions{self.adapter.ending}"
+            self.adapter.write(path, self.splits[split], self.module.seen)
         return self.module.scores, self.metric.outcomes(self.module.gold[split], self.module.seen)
 
     def _keep_head(self) -> Path:
         """The trained parameters and what building the head again needs; the encoder and the table are not in it."""
         tensors = {name: tensor.contiguous() for name, tensor in self.head.state_dict().items()}
-        words, characters = self.head.embedder.words, self.head.embedder.characters
         about = {
             "vocabulary": self.vocabulary,
-            "words": getattr(getattr(words, "vocabulary", None), "items", None),
-            "characters": characters.vocabulary.items if characters is not None else None,
+            "lexicon": dataclasses.asdict(self.lexicon),
             "config": portable(self.config),
         }
         path = self.paths.work / "head.safetensors"

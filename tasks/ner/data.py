@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.errors import UserError
+from elmo_bench.files import atomic_write, read_lines
 from elmo_bench.sources import data_file, hub_table
 from elmo_bench.text.columns import check_ended, read_columns
 from elmo_bench.text.tags import split_tag, to_bio
@@ -21,6 +22,8 @@ class NerData:
     and `columns` (token first, tag last). `hub`: `hub` with `repo`, `revision`, a parquet file for each split, and
     `labels`, the tag of each id.
     """
+
+    ending = ".conll"
 
     def __init__(self, **suites: Mapping[str, Any]):
         self.suites = suites
@@ -41,6 +44,22 @@ class NerData:
         """{"labels": every BIOUL tag of every type in the training data, O first}."""
         kinds = sorted({tag[2:] for sentence in train for tag in sentence.tags if tag != "O"})
         return {"labels": ["O", *(f"{letter}-{kind}" for kind in kinds for letter in "BIUL")]}
+
+    def read_file(self, path: Path) -> list[Sentence]:
+        """The sentences of a file of columns, token first, tag last; of a single column, tokens whose tags are O."""
+        for _, line in read_lines(path):
+            if cells := line.split():
+                if len(cells) > 1:
+                    return read_file(path, columns=len(cells))
+                break
+        return [_sentence([c[0] for _, c in rows], ["O"] * len(rows)) for rows in read_columns(path, columns=1)]
+
+    def write(self, path: Path, examples: Sequence[Sentence], predicted: Sequence[Sequence[str]]) -> None:
+        """Token, gold and predicted tag a line, as conlleval reads them."""
+        with atomic_write(path, "w") as handle:
+            for sentence, tags in zip(examples, predicted, strict=True):
+                rows = zip(sentence.tokens, sentence.tags, tags, strict=True)
+                handle.write("".join(f"{token} {gold} {tag}\n" for token, gold, tag in rows) + "\n")
 
 
 def read_file(path: Path, *, columns: int) -> list[Sentence]:

@@ -1,10 +1,12 @@
 """Fine-grained sentiment: the three suites as phrases with a label from 0 to 4."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.errors import UserError
+from elmo_bench.files import atomic_write, read_lines
 from elmo_bench.sources import data_file
 from tasks.sst5 import mini
 from tasks.sst5.phrase import LABELS, Phrase
@@ -19,6 +21,8 @@ class Sst5Data:
     `generated`: `seed`. `files`: `folder`, and for each split a file name. `phrases`, for both: training reads every
     labelled phrase of at least so many tokens (null: whole sentences); dev and test are whole sentences.
     """
+
+    ending = ".tsv"
 
     def __init__(self, **suites: Mapping[str, Any]):
         self.suites = suites
@@ -46,6 +50,22 @@ class Sst5Data:
     def vocabulary(self, train: Sequence[Phrase]) -> dict[str, int]:
         """{"labels": 5}: how many there are, whatever part of them the training data holds."""
         return {"labels": len(LABELS)}
+
+    def read_file(self, path: Path) -> list[Phrase]:
+        """The sentences of a file of trees, or of tokenised sentences, one a line, whose labels are not known."""
+        lines = (line for _, line in read_lines(path) if line.strip())
+        if re.match(r"\([0-4][ (]", first := next(lines, "")):
+            return _phrases(read_trees(path), None)
+        if not first:
+            raise UserError(f"{path}: no sentence in it")
+        return [Phrase(tuple(line.split()), None) for line in (first, *lines)]
+
+    def write(self, path: Path, examples: Sequence[Phrase], predicted: Sequence[int]) -> None:
+        """Gold (`-` where it is not known), predicted label and text, parted by tabs, a line a sentence."""
+        with atomic_write(path, "w") as handle:
+            for phrase, label in zip(examples, predicted, strict=True):
+                gold = "-" if phrase.label is None else phrase.label
+                handle.write(f"{gold}\t{label}\t{' '.join(phrase.tokens)}\n")
 
 
 def _phrases(trees: Iterable[Tree], shortest: int | None) -> list[Phrase]:

@@ -49,7 +49,7 @@ class BiattentiveClassifier(nn.Module):
 
     def collate(self, examples: Sequence[Phrase], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch, "labels": int64 [B]}."""
-        labels = torch.tensor([example.label for example in examples])
+        labels = torch.tensor([example.label or 0 for example in examples])  # no loss is taken where none is known
         return {"text": index([example.tokens for example in examples]), "labels": labels}
 
     def forward(self, batch: dict[str, Any]) -> Tensor:

@@ -10,7 +10,7 @@ class Phrase:
     """A phrase, or a whole sentence, and its label."""
 
     tokens: tuple[str, ...]
-    label: int
+    label: int | None  # None: not known, in a text to predict
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
@@ -18,6 +18,6 @@ class Phrase:
         return (self.tokens,)
 
     @property
-    def gold(self) -> int:
+    def gold(self) -> int | None:
         """What predictions are compared with."""
         return self.label

@@ -15,11 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from pytorch_lightning.loggers import CSVLogger
 
 from elmo_bench.encoders.bilm import zero_states
 from elmo_bench.errors import UserError
 from elmo_bench.nn.fused import fuse
-from elmo_bench.pretraining import module
+from elmo_bench.pretraining import module, trainer
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.stream import Stream
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
@@ -241,3 +242,30 @@ def test_two_processes_share_the_text_and_go_on(corpus):
     positions = [process["position"]["readers"][0] for process in last["processes"]]
     assert len(positions) == 2
     assert positions[0]["lines"] != positions[1]["lines"]
+
+
+def test_wandb_gets_the_curve_too(corpus, monkeypatch):
+    """Its logger is tried for real in tests/runner; here one of the same interface takes its place."""
+    given = {}
+
+    def logger(**options):
+        given.update(options)
+        return CSVLogger(corpus / "log", name="", version="")
+
+    monkeypatch.setattr(trainer, "wandb", logger)
+    train(corpus, corpus / "out", "wandb=elmo-bench", "recipe.steps=51")
+    assert (given["project"], given["title"], given["config"]["recipe"]["rows"]) == ("elmo-bench", "out", 8)
+    with (corpus / "log" / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        [row] = csv.DictReader(file)
+    assert [float(row[name]) for name in ("step", "forward", "backward")] == pytest.approx(
+        [curve(corpus / "out")[49][place] for place in (0, 2, 3)], abs=1e-4
+    )
+
+
+def test_a_vocabulary_that_no_checkpoint_goes_with_is_counted_again(corpus):
+    (corpus / "out").mkdir()
+    (corpus / "out" / "vocabulary.txt").write_text("<S>\t1\n</S>\t1\n<UNK>\t0\nother\t1\n", encoding="utf-8")
+    trained = train(corpus, corpus / "out", "recipe.steps=1")
+    assert "cats" in trained.vocabulary.words
+    assert "other" not in trained.vocabulary.words
+    assert train(corpus, corpus / "out", "recipe.steps=2").vocabulary == trained.vocabulary

@@ -90,16 +90,16 @@ def test_outcomes_and_predictions_lie_beside_it(finished, ledger):
     overall = finished["scores"]["test"]["overall"]
     assert [int(outcomes[name].sum()) for name in outcomes] == [overall[name] for name in outcomes]
     for split in ("dev", "test"):
-        lines = (paths.work / f"{split}.predictions.jsonl").read_text(encoding="utf-8").splitlines()
-        assert len(lines) == 250
-        assert sum(len(json.loads(line)) for line in lines) == finished["scores"][split]["overall"]["tokens"]
+        text = (paths.work / f"{split}.predictions.conll").read_text(encoding="utf-8")
+        assert text.count("\n\n") == 250
+        assert len(text.split("\n")) - 251 == finished["scores"][split]["overall"]["tokens"]
 
 
 def test_the_head_is_kept_and_no_checkpoint_lock_or_temporary_file(finished, ledger):
     paths = RunPaths.of(ledger, finished)
     assert files(paths.folder) == [
         "seed0.json", "seed0.npz",
-        "seed0/dev.predictions.jsonl", "seed0/head.safetensors", "seed0/test.predictions.jsonl",
+        "seed0/dev.predictions.conll", "seed0/head.safetensors", "seed0/test.predictions.conll",
     ]  # fmt: skip
     assert (paths.folder / finished["kept"]["file"]).stat().st_size == finished["kept"]["bytes"]
 
