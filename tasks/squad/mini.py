@@ -16,7 +16,7 @@ from elmo_bench import world
 from elmo_bench.world import names
 from tasks.squad.squad_json import Entry
 
-SIZES = {"train": 240, "dev": 50, "test": 50}  # passages
+SIZES = {"train": 400, "dev": 50, "test": 50}  # passages
 ASKED = 5  # questions a passage
 TRAIN = 0.67  # the part of the people and contests that train speaks of; dev and test have the rest
 MARKED = 0.25  # the part of the sentences and questions of dev and test whose pattern is theirs alone
@@ -25,7 +25,7 @@ Facts = dict[str, str]  # slot -> text
 
 
 def generate(*, seed: int = 0) -> dict[str, list[Entry]]:
-    """{"train": 1,200, "dev": 250, "test": 250 questions}; equal for equal seeds everywhere."""
+    """{"train": 2,000, "dev": 250, "test": 250 questions}; equal for equal seeds everywhere."""
     rng, here = random.Random(seed), world.build(seed=seed)
     contests = [
         event for event in here.events if event.name.split()[-1] in {form.split()[-1] for form in names.CONTESTS}

@@ -56,8 +56,8 @@ def similarity(module, x, y):
 
 
 def weighted(scores, tokens, nothing=0.0):
-    weights = [math.exp(score) for score in scores]
-    return sum(w * token for w, token in zip(weights, tokens, strict=True)) / (sum(weights) + nothing)
+    weights = torch.tensor([math.exp(score) for score in scores])
+    return weights @ tokens / (weights.sum() + nothing)
 
 
 def plainly(head, example, index):
@@ -73,7 +73,7 @@ def plainly(head, example, index):
     x = relu(x, head.merge)
     y, attended = gru(x, head.reread), []
     for place, token in enumerate(y):
-        others = [other for number, other in enumerate(y) if number != place]
+        others = torch.cat([y[:place], y[place + 1 :]])
         scores = [similarity(head.self_attend.similarity, token, other) for other in others]
         attended.append(weighted(scores, others, nothing=math.exp(head.self_attend.nothing.item())))
     attended = torch.stack(attended)

@@ -46,7 +46,7 @@ def candidates(entry):
 
 
 def test_sizes_and_shapes(suite):
-    assert {split: len(entries) for split, entries in suite.items()} == {"train": 1200, "dev": 250, "test": 250}
+    assert {split: len(entries) for split, entries in suite.items()} == {"train": 2000, "dev": 250, "test": 250}
     everything = list(chain(*suite.values()))
     assert len({entry.id for entry in everything}) == len(everything)
     assert len({(entry.passage, entry.question) for entry in everything}) == len(everything)
