@@ -30,6 +30,7 @@ from elmo_bench.runner.identity import identity, overrides_of, portable
 from elmo_bench.runner.parts import Frozen, Lexicon, build_indexer, embedder_for, load_frozen, read_data, shared_store
 from elmo_bench.training.callbacks import History, RandomState, ShowProgress
 from elmo_bench.training.data import Splits
+from elmo_bench.training.ema import Ema
 from elmo_bench.training.module import HeadTraining
 
 PACKAGES = (
@@ -149,6 +150,7 @@ class _Run:
         every: dict[str, Any] = {"dirpath": work, "save_on_train_epoch_end": True, "enable_version_counter": False}
         best = ModelCheckpoint(filename="best", monitor=main, mode="max", **every)
         last = ModelCheckpoint(filename="last", **every)  # save_last=True saves only where the best one was saved too
+        averages = [Ema(**config.task.training.ema)] if config.task.training.get("ema") else []
         self.trainer = pl.Trainer(
             accelerator=config.trainer.accelerator,
             devices=1,
@@ -157,7 +159,7 @@ class _Run:
             gradient_clip_val=config.task.training.clip,
             num_sanity_val_steps=0,
             reload_dataloaders_every_n_epochs=1,  # the number of batches may differ by epoch (data.Batcher)
-            callbacks=[RandomState(), self.history, ShowProgress(self.title), patience, best, last],
+            callbacks=[RandomState(), *averages, self.history, ShowProgress(self.title), patience, best, last],
             logger=logger or False,
             log_every_n_steps=10,
             enable_progress_bar=False,

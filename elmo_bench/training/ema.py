@@ -1,0 +1,67 @@
+"""A moving average of the weights: what is scored and kept, while training goes on with the weights themselves."""
+
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.trainer.states import TrainerFn
+from torch import Tensor
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+
+class Ema(Callback):
+    """average = decay · average + (1 - decay) · weight after every step, from the initial weights on.
+
+    warming: the decay is at most (1 + steps) / (10 + steps), for runs that are too short for `decay` alone.
+
+    From the end of an epoch's training to the start of the next the module holds the averages: they are scored, they
+    are the `state_dict` of every checkpoint, and they stay when training ends; the weights are this callback's state.
+    (Lightning's WeightAveraging puts its last average back whenever a split is scored, also over a best checkpoint that
+    was loaded, and has the weights back in the module when an epoch ends, where the mixes are read.)
+    """
+
+    def __init__(self, *, decay: float, warming: bool):
+        if not 0 <= decay < 1:
+            raise ValueError(f"ema.decay={decay}: give a number from 0, below 1")
+        self.decay, self.warming = decay, warming
+        self.steps = 0
+        self.averages: list[Tensor] = []  # while the module holds the weights
+        self.weights: list[Tensor] = []  # while the module holds the averages
+
+    def on_train_epoch_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        parameters = _trained(module)
+        self.averages = [parameter.detach().clone() for parameter in parameters]
+        if self.weights:  # none yet at the very start
+            _fill(parameters, self.weights)
+            self.weights = []
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        self.steps += 1
+        decay = min(self.decay, (1 + self.steps) / (10 + self.steps)) if self.warming else self.decay
+        get_ema_multi_avg_fn(decay)(self.averages, [p.detach() for p in _trained(module)], self.steps)
+
+    def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        if trainer.state.fn == TrainerFn.FITTING:
+            parameters = _trained(module)
+            self.weights = [parameter.detach().clone() for parameter in parameters]
+            _fill(parameters, self.averages)
+            self.averages = []
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"steps": self.steps, "weights": self.weights}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.steps, self.weights = state["steps"], state["weights"]
+
+
+def _trained(module: pl.LightningModule) -> list[torch.nn.Parameter]:
+    return [parameter for parameter in module.parameters() if parameter.requires_grad]
+
+
+def _fill(parameters: list[torch.nn.Parameter], values: list[Tensor]) -> None:
+    with torch.no_grad():
+        for parameter, value in zip(parameters, values, strict=True):
+            parameter.copy_(value)

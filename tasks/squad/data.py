@@ -1,0 +1,111 @@
+"""Questions on passages: the three suites, development cut out of training by article."""
+
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.errors import UserError
+from elmo_bench.files import atomic_write
+from elmo_bench.sources import data_file, hub_table
+from tasks.squad import mini
+from tasks.squad.build import Builder
+from tasks.squad.question import Question
+from tasks.squad.squad_json import Entry, entries, read_json
+
+Files = list[tuple[str, list[Entry]]]  # where the entries came from, and they
+
+
+class SquadData:
+    """Reads the suites that `conf/task/squad.yaml` names; each is a mapping whose `source` says how it is read.
+
+    `generated`: `seed`. `files`: `folder`, `train` (one file name, or several that are joined) and `test`. `hub`: `hub`
+    with `repo`, `revision`, and the parquet files `train` and `test`. For these two, `dev` says which part of training
+    becomes the development split: whole articles, at least `share` of the questions, drawn with `seed`.
+    """
+
+    ending = ".json"
+
+    def __init__(self, **suites: Mapping[str, Any]):
+        self.suites = suites
+
+    def read(self, suite: str, root: Path | None) -> dict[str, list[Question]]:
+        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
+        if suite not in self.suites:
+            raise UserError(f"suite={suite}: unknown suite; choose one of: {', '.join(self.suites)}")
+        options = self.suites[suite]
+        build = Builder()
+        if options["source"] == "generated":
+            return {
+                split: build.questions(made, f"mini {split}")
+                for split, made in mini.generate(seed=options["seed"]).items()
+            }
+        readers: dict[str, Callable[..., Files]] = {"files": _from_files, "hub": _from_hub}
+        if options["source"] not in readers:
+            raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: generated, files, hub")
+        read = readers[options["source"]]
+        share = options["dev"]["share"]
+        if not isinstance(share, float) or not 0 < share < 1:
+            raise UserError(f"task.data.{suite}.dev.share={share}: give a number between 0 and 1")
+        training, test = read(options, "train", root), read(options, "test", root)
+        kept_out = _articles([entry for _, found in training for entry in found], share, options["dev"]["seed"])
+        examples = [(entry, example) for at, found in training for entry, example in _pairs(build, found, at)]
+        return {
+            "train": [example for entry, example in examples if entry.article not in kept_out],
+            "dev": [example for entry, example in examples if entry.article in kept_out],
+            "test": [example for at, found in test for _, example in _pairs(build, found, at)],
+        }
+
+    def vocabulary(self, train: Sequence[Question]) -> dict[str, Any]:
+        """{}: the head knows nothing of the training data but its words."""
+        return {}
+
+    def read_file(self, path: Path) -> list[Question]:
+        """The questions of a SQuAD 1.1 file, in their order; answers may be missing. Raises UserError."""
+        return Builder().questions(entries(read_json(path), path), str(path), answered=False)
+
+    def write(self, path: Path, examples: Sequence[Question], predicted: Sequence[str]) -> None:
+        """{id: answer}, what the official scorer reads beside the gold file."""
+        answers = {example.id: answer for example, answer in zip(examples, predicted, strict=True)}
+        with atomic_write(path, "w") as handle:
+            handle.write(json.dumps(answers, ensure_ascii=False) + "\n")
+
+
+def _pairs(build: Builder, found: list[Entry], where: str) -> Iterator[tuple[Entry, Question]]:
+    return zip(found, build.questions(found, where), strict=True)
+
+
+def _articles(found: Sequence[Entry], share: float, seed: int) -> set[str]:
+    """Titles of whole articles, drawn with the seed, until they hold `share` of the questions; one at least is left."""
+    sizes: dict[str, int] = {}
+    for entry in found:
+        sizes[entry.article] = sizes.get(entry.article, 0) + 1
+    if len(sizes) < 2:
+        raise UserError("the training files hold one article, and dev is cut out by article; give more of them")
+    titles = random.Random(seed).sample(sorted(sizes), len(sizes))
+    chosen: set[str] = set()
+    while sum(sizes[title] for title in chosen) < share * len(found) and len(chosen) < len(titles) - 1:
+        chosen.add(titles[len(chosen)])
+    return chosen
+
+
+def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> Files:
+    names = [options[split]] if isinstance(options[split], str) else list(options[split])
+    paths = [data_file(root, options["folder"], name) for name in names]
+    return [(str(path), list(entries(read_json(path), path))) for path in paths]
+
+
+def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> Files:
+    hub = options["hub"]
+    table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
+    where = f"{hub['repo']}/{hub[split]}"
+    columns = ("title", "context", "id", "question", "answers")
+    if missing := [name for name in columns if name not in table.column_names]:
+        raise UserError(f"{where}: no column {missing[0]}; check hub in conf/task/squad.yaml")
+    found = []
+    for row in table:
+        texts, starts = row["answers"]["text"], row["answers"]["answer_start"]
+        answers = list(zip(texts, starts, strict=True))
+        found.append(Entry(row["title"], row["context"], row["id"], row["question"], answers))
+    return [(where, found)]

@@ -1,0 +1,167 @@
+"""The mini suite: short passages about people of the world, and questions that only reading the passage answers.
+
+Each passage tells of three people where they live and lived, for whom and as what they work and worked, and of two
+contests who won them and when, so every question has several candidates of the right kind. Each passage draws anew who
+lives where and works for whom: what another one said is of no use. Dev and test speak of other people and contests than
+train, and a quarter of their sentences and questions follow patterns that train never shows.
+"""
+
+import random
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from elmo_bench import world
+from elmo_bench.world import names
+from tasks.squad.squad_json import Entry
+
+SIZES = {"train": 400, "dev": 50, "test": 50}  # passages
+ASKED = 5  # questions a passage
+TRAIN = 0.67  # the part of the people and contests that train speaks of; dev and test have the rest
+MARKED = 0.25  # the part of the sentences and questions of dev and test whose pattern is theirs alone
+
+Facts = dict[str, str]  # slot -> text
+
+
+def generate(*, seed: int = 0) -> dict[str, list[Entry]]:
+    """{"train": 2,000, "dev": 250, "test": 250 questions}; equal for equal seeds everywhere."""
+    rng, here = random.Random(seed), world.build(seed=seed)
+    contests = [
+        event for event in here.events if event.name.split()[-1] in {form.split()[-1] for form in names.CONTESTS}
+    ]
+    splits, done = {}, set()
+    for split, size in SIZES.items():
+        kept = slice(None, round(TRAIN * len(here.people)))
+        held = slice(None, round(TRAIN * len(contests)))
+        if split != "train":
+            kept, held = slice(kept.stop, None), slice(held.stop, None)
+        writer = _Writer(rng, here.people[kept], contests[held], here, unseen=split != "train")
+        found: list[Entry] = []
+        while len(found) < size * ASKED:
+            passage, questions = writer.passage()
+            if passage not in done:
+                done.add(passage)
+                found += [
+                    Entry(
+                        f"{split} {len(found) // ASKED}", passage, f"{split}-{len(found) + number}", question, [answer]
+                    )
+                    for number, (question, answer) in enumerate(questions)
+                ]
+        splits[split] = found
+    return splits
+
+
+@cache
+def templates() -> dict[str, tuple[str, ...]]:
+    """The lines of `templates.txt` by group; those for dev and test alone start with "* "."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for line in Path(__file__).with_name("templates.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            group = line.strip("[]")
+            groups[group] = ()
+        elif line and not line.startswith("#"):
+            groups[group] += (line,)
+    return groups
+
+
+class _Writer:
+    """Writes passages about these people and contests."""
+
+    def __init__(
+        self,
+        rng: random.Random,
+        people: Sequence[world.Person],
+        contests: Sequence[world.Event],
+        here: world.World,
+        *,
+        unseen: bool,
+    ):
+        self.rng, self.people, self.contests, self.here, self.unseen = rng, people, contests, here, unseen
+
+    def passage(self) -> tuple[str, list[tuple[str, tuple[str, int]]]]:
+        """A text, and questions about it, each with (answer, its first character)."""
+        people, events = self._people(), self._events()
+        blocks = [[("home", facts), ("work", facts)] for facts in people]
+        for block in blocks:
+            self.rng.shuffle(block)
+        for event in events:
+            winner, loser = self.rng.sample(people, 2)
+            event |= {"winner": winner["name"], "loser": loser["name"]}
+            blocks.append([("event", event)])
+        self.rng.shuffle(blocks)
+        text, told = "", []
+        for block in blocks:
+            for number, (kind, facts) in enumerate(block):
+                subject = facts if number == 0 else {**facts, "who": facts["she"], "who_object": facts["her_object"]}
+                sentence, places = _fill(self._template(kind), subject)
+                told.append((facts, {slot: len(text) + place for slot, place in places.items()}))
+                text += sentence + " "
+        return text.strip(), self._questions(told)
+
+    def _questions(self, told: list[tuple[Facts, dict[str, int]]]) -> list[tuple[str, tuple[str, int]]]:
+        """Different questions about what the passage tells."""
+        about: dict[str, tuple[Facts, dict[str, int]]] = {}  # all that is told of a person or contest
+        for facts, places in told:
+            known = about.setdefault(facts["key"], (facts, {}))[1]
+            known.update({slot: place for slot, place in places.items() if slot not in known})
+        kinds = [kind for kind in templates() if kind.startswith("asks")]
+        found: list[tuple[str, tuple[str, int]]] = []
+        while len(found) < ASKED:
+            kind, (facts, places) = self.rng.choice(kinds), self.rng.choice(list(about.values()))
+            answer = kind.removeprefix("asks ").split(",")[0]
+            line = self._template(kind)
+            slots = {{"a_job": "job"}.get(slot, slot) for slot in re.findall(r"{(\w+)}", line)}
+            if answer in places and slots <= places.keys():
+                question, _ = _fill(line, facts)
+                if all(question != other for other, _ in found):
+                    found.append((question, (facts[answer], places[answer])))
+        return found
+
+    def _people(self) -> list[Facts]:
+        """Three people who share nothing, neither with each other nor with what they left."""
+        while True:
+            chosen = self.rng.sample(self.people, 3)
+            if len({part for person in chosen for part in (person.first, person.last)}) == 6:
+                break
+        places = self.rng.sample(self.here.places, 6)
+        firms = self.rng.sample(self.here.organisations, 6)
+        jobs = self.rng.sample(names.JOBS, 3)
+        return [
+            {
+                "key": person.name, "name": person.name, "who": person.name, "who_object": person.name,
+                "she": "She" if person.woman else "He", "her": "her" if person.woman else "his",
+                "her_object": "her" if person.woman else "him", "home": places[n].name, "old_home": places[n + 3].name,
+                "firm": firms[n].name, "old_firm": firms[n + 3].name, "product": firms[n].product, "job": jobs[n],
+                "a_job": f"{'an' if jobs[n][0] in 'aeiou' else 'a'} {jobs[n]}",
+            }
+            for n, person in enumerate(chosen)
+        ]  # fmt: skip
+
+    def _events(self) -> list[Facts]:
+        years = self.rng.sample(range(1890, 2011), 2)
+        return [
+            {"key": event.name, "event": event.name, "date": f"{self.rng.choice(names.MONTHS)} {year}"}
+            for event, year in zip(self.rng.sample(self.contests, 2), years, strict=True)
+        ]
+
+    def _template(self, kind: str) -> str:
+        marked = self.unseen and self.rng.random() < MARKED
+        return self.rng.choice([line for line in templates()[kind] if line.startswith("*") == marked]).removeprefix(
+            "* "
+        )
+
+
+def _fill(template: str, facts: Facts) -> tuple[str, dict[str, int]]:
+    """The sentence, and at which character of it each slot's fact stands."""
+    text, places = "", {}
+    for number, part in enumerate(re.split(r"{(\w+)}", template)):
+        if number % 2:
+            filled = facts[part]
+            slot = {"who": "name", "who_object": "name", "a_job": "job"}.get(part, part)
+            if filled.endswith(facts.get(slot, "\n")):  # not a pronoun
+                places[slot] = len(text) + len(filled) - len(facts[slot])
+            text += filled
+        else:
+            text += part
+    return text[:1].upper() + text[1:], places

@@ -1,0 +1,39 @@
+"""The one item of this task."""
+
+from dataclasses import dataclass
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A paragraph: its text, its tokens, and each token's characters (start, end)."""
+
+    text: str
+    tokens: tuple[str, ...]
+    offsets: tuple[Span, ...]
+
+    def cut(self, first: int, last: int) -> str:
+        """The text from the first to the last token, both included, as it was written."""
+        return self.text[self.offsets[first][0] : self.offsets[last][1]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question about a passage. `spans` are the tokens of each answer, first and last, widened to whole tokens."""
+
+    id: str
+    tokens: tuple[str, ...]
+    passage: Passage
+    answers: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        """The tokenised texts that an encoder must see: the whole passage is one."""
+        return self.tokens, self.passage.tokens
+
+    @property
+    def gold(self) -> tuple[str, ...]:
+        """What predictions are compared with."""
+        return self.answers

@@ -1,0 +1,72 @@
+"""The JSON format of SQuAD 1.1: articles of paragraphs of questions."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from elmo_bench.errors import UserError
+from elmo_bench.files import read_lines
+
+
+class Entry(NamedTuple):
+    """A question as it stands in a file: answers are (text, its first character in the passage)."""
+
+    article: str
+    passage: str
+    id: str
+    question: str
+    answers: list[tuple[str, int]]
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds. Raises UserError, with file and line, where it is empty, cut off or no JSON."""
+    text = "\n".join(line for _, line in read_lines(path))  # JSON has no line ends within its strings
+    if not text.strip():
+        raise UserError(f"{path}: the file is empty; fetch it again")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
+            raise UserError(f"{path}:{error.lineno}: cut off in the middle; fetch the file again") from None
+        raise UserError(f"{path}:{error.lineno}: not JSON ({error.msg}); fetch the file again") from None
+    except RecursionError:
+        raise UserError(f"{path}: not a SQuAD file: nested too deep; fetch it again") from None
+
+
+def entries(data: Any, path: Path) -> Iterator[Entry]:
+    """The questions of what `read_json` read, in their order; a question's answers may be missing.
+
+    An answer without `answer_start`, which the official scorer does not ask for, starts at -1. Raises UserError, with
+    the file and the place in it, where the layout is not that of SQuAD 1.1.
+    """
+    questions = 0
+    for number, article in enumerate(_get(data, "data", list, path, "the file")):
+        where = f"data[{number}]"
+        title = article.get("title", where) if isinstance(article, dict) else where
+        for place, paragraph in enumerate(_get(article, "paragraphs", list, path, where)):
+            inside = f"{where}.paragraphs[{place}]"
+            passage = _get(paragraph, "context", str, path, inside)
+            for item in _get(paragraph, "qas", list, path, inside):
+                name = _get(item, "id", str, path, f"a question of {inside}")
+                questions += 1
+                here = f"question {name}"
+                question = _get(item, "question", str, path, here)
+                answers = [
+                    (
+                        _get(answer, "text", str, path, here),
+                        _get(answer, "answer_start", int, path, here) if "answer_start" in answer else -1,
+                    )
+                    for answer in (_get(item, "answers", list, path, here) if "answers" in item else [])
+                ]
+                yield Entry(str(title), passage, name, question, answers)
+    if not questions:
+        raise UserError(f"{path}: no questions; fetch the file again")
+
+
+def _get(node: Any, key: str, kind: type, path: Path, where: str) -> Any:
+    found = node.get(key) if isinstance(node, dict) else None
+    if not isinstance(found, kind):
+        names = {list: "a list", str: "text", int: "a whole number"}
+        raise UserError(f"{path}: {where}: {key!r} is not {names[kind]}, so this is no SQuAD 1.1 file; mend it")
+    return found

@@ -1,0 +1,47 @@
+"""Tokens of questions and passages, each with its characters: treebank rules, and the cuts of Clark and Gardner."""
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+
+from elmo_bench.text.offsets import align
+from elmo_bench.text.sentences import sentences
+from elmo_bench.text.tokenisers import tokeniser
+
+# Cut out of a token: hyphens, slashes, tildes, dashes, quotes, currency signs, underscores between other characters. An
+# apostrophe stays: it belongs to "'s" and "n't".
+_CUT = re.compile(r"``|''|(?<=[^_])_(?=[^_])|[-/~\"“”‘’«»£€¥¢₹$°\u2212\u2010-\u2015]")
+_SPELLING = {"``": '"', "''": '"', "\u2212": "-", "\u2014": "\u2013"}  # as the vectors know them
+
+Tokens = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
+
+
+class Tokeniser:
+    """Cuts text into tokens and tells the characters of each, (start, end)."""
+
+    def __init__(self) -> None:
+        self.treebank = tokeniser("treebank")
+
+    def sentence(self, text: str) -> Tokens:
+        """Text that is one sentence: a question."""
+        return self._tokens(text, [(0, len(text))])
+
+    def passage(self, text: str) -> Tokens:
+        """Text of several sentences."""
+        return self._tokens(text, sentences(text))
+
+    def _tokens(self, text: str, spans: Iterable[tuple[int, int]]) -> Tokens:
+        offsets = [
+            (first + start + cut_start, first + start + cut_end)
+            for first, last in spans
+            for start, end in align(self.treebank(text[first:last]), text[first:last])
+            for cut_start, cut_end in _cuts(text[first + start : first + end])
+        ]
+        spelt = (text[start:end] for start, end in offsets)
+        return tuple(_SPELLING.get(token, token) for token in spelt), tuple(offsets)
+
+
+def _cuts(token: str) -> list[tuple[int, int]]:
+    """(start, end) of the parts of a token."""
+    places = sorted({0, len(token), *(place for cut in _CUT.finditer(token) for place in cut.span())})
+    return list(pairwise(places))

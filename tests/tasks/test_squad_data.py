@@ -1,0 +1,291 @@
+"""Reading SQuAD: made-up files good and bad, the real ones, the Hub's parquet, and predictions written and scored."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+
+from elmo_bench.errors import UserError
+from tasks.squad.data import SquadData
+from tasks.squad.metric import SquadMetric
+from tests.runs import small
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
+OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/squad.yaml").data)
+OPTIONS.pop("_target_")
+SQUAD = SquadData(**OPTIONS)
+PASSAGE = 'Ada said "no" in 1843-44.\n She moved to St. James\u2019s Square.'
+TOKENS = 'Ada said " no " in 1843 - 44 . She moved to St. James \u2019 s Square .'.split()  # noqa: SIM905
+QUESTIONS = [("When did she say it?", [("1843", 17), ("in 1843-44", 14)]), ("Where to?", [("James\u2019s Square", 44)])]
+
+
+def squad(titles, passage=PASSAGE, questions=QUESTIONS):
+    """SQuAD JSON of one article a title, each with this passage."""
+    articles = [
+        {
+            "title": title,
+            "paragraphs": [
+                {
+                    "context": passage,
+                    "qas": [
+                        {
+                            "id": f"{title}-{number}",
+                            "question": question,
+                            "answers": [{"text": text, "answer_start": start} for text, start in answers],
+                        }
+                        for number, (question, answers) in enumerate(questions)
+                    ],
+                }
+            ],
+        }
+        for title in titles
+    ]
+    return json.dumps({"version": "1.1", "data": articles}, indent=1, ensure_ascii=False)
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A data folder with the files of both suites, made up."""
+    (tmp_path / "squad").mkdir()
+    for name, titles in {
+        "new_wiki_v1.0.json": "abcde", "train-v1.1.part.json": "fghij", "train-v1.1.json": "abcdefghij",
+        "dev-v1.1.json": "xy",
+    }.items():  # fmt: skip
+        (tmp_path / "squad" / name).write_bytes(squad(titles).encode())
+    return tmp_path
+
+
+def titles(examples):
+    return {example.id.split("-")[0] for example in examples}
+
+
+@pytest.mark.parametrize("suite", ["open", "paper"])
+def test_hydra_builds_it_from_the_yaml(root, suite):
+    splits = instantiate(OmegaConf.load(ROOT / "conf/task/squad.yaml").data).read(suite, root)
+    assert {split: len(examples) for split, examples in splits.items()} == {"train": 18, "dev": 2, "test": 4}
+    assert titles(splits["train"]) | titles(splits["dev"]) == set("abcdefghij")
+    assert titles(splits["test"]) == {"x", "y"}
+    first, second = splits["test"][:2]
+    assert list(first.passage.tokens) == TOKENS
+    assert first.texts == (("When", "did", "she", "say", "it", "?"), tuple(TOKENS))
+    assert first.gold == ("1843", "in 1843-44")
+    assert first.spans == ((6, 6), (5, 8))
+    assert [first.passage.cut(*span) for span in first.spans] == list(first.gold)
+    assert second.passage.cut(*second.spans[0]) == "James\u2019s Square"
+    assert second.passage is first.passage
+
+
+def test_dev_is_whole_articles_drawn_with_the_seed(root):
+    def dev(share, seed):
+        options = {**OPTIONS["open"], "dev": {"share": share, "seed": seed}}
+        splits = SquadData(open=options).read("open", root)
+        assert not titles(splits["train"]) & titles(splits["dev"])
+        return titles(splits["dev"])
+
+    assert len(dev(0.1, 0)) == 1
+    assert len(dev(0.25, 0)) == 3
+    assert len(dev(0.99, 0)) == 9  # one article is left for training
+    assert dev(0.3, 5) == dev(0.3, 5)
+    assert len({frozenset(dev(0.3, seed)) for seed in range(5)}) > 1
+    assert dev(0.1, 0) < dev(0.3, 0)
+
+
+@pytest.mark.parametrize("change", [lambda t: t.replace("\n", "\r\n"), lambda t: "\ufeff" + t], ids=["CRLF", "BOM"])
+def test_files_that_say_the_same(root, change):
+    path = root / "squad" / "dev-v1.1.json"
+    plainly = SQUAD.read_file(path)
+    path.write_bytes(change(squad("xy")).encode())
+    assert SQUAD.read_file(path) == plainly
+
+
+def test_answers_that_end_within_a_token_are_widened_and_counted(root, capsys):
+    path = root / "squad" / "x.json"
+    path.write_text(
+        squad("x", questions=[("Who?", [("da sai", 1), ("Ada", 0), (" Ada ".strip(), 0)])]), encoding="utf-8"
+    )
+    [example] = SQUAD.read_file(path)
+    assert example.spans == ((0, 1), (0, 0), (0, 0))
+    assert example.gold[0] == "da sai"
+    said = capsys.readouterr().err
+    assert said == f"{path}: 1 of 3 answers end within a token; in training they are whole tokens\n"
+
+
+def test_answers_with_white_space_around_are_the_tokens_within(root):
+    path = root / "squad" / "x.json"
+    path.write_text(squad("x", questions=[("Who?", [("\n She ", 25)])]), encoding="utf-8")
+    [example] = SQUAD.read_file(path)
+    assert example.passage.cut(*example.spans[0]) == "She"
+
+
+def changed(key, value, where="answers"):
+    """A file whose first answer, question or paragraph says something else; None: nothing."""
+    data = json.loads(squad("x"))
+    paragraph = data["data"][0]["paragraphs"][0]
+    node = {"paragraph": paragraph, "question": paragraph["qas"][0], "answers": paragraph["qas"][0]["answers"][0]}[
+        where
+    ]
+    node[key] = value
+    if value is None:
+        del node[key]
+    return json.dumps(data, indent=1)
+
+
+MALFORMED = {
+    "": "x.json: the file is empty; fetch it again",
+    squad("x")[:220]: "x.json:12: cut off in the middle; fetch the file again",
+    squad("x")[:-2]: "cut off in the middle",
+    "{'data': 1}": "x.json:1: not JSON",
+    "[" * 100_000: "x.json: not a SQuAD file: nested too deep",
+    "[]": "x.json: the file: 'data' is not a list, so this is no SQuAD 1.1 file; mend it",
+    '{"data": []}': "x.json: no questions; fetch the file again",
+    '{"data": [3]}': "x.json: data[0]: 'paragraphs' is not a list",
+    changed("context", None, "paragraph"): "x.json: data[0].paragraphs[0]: 'context' is not text",
+    changed("context", " ", "paragraph"): "x.json: question x-0: its passage has no words; remove it",
+    changed("id", 5, "question"): "x.json: a question of data[0].paragraphs[0]: 'id' is not text",
+    changed("id", "x-1", "question"): "x.json: question x-1: a second one of this id; remove one of them",
+    changed("question", "", "question"): "x.json: question x-0: its question has no words; remove it",
+    changed("answers", {}, "question"): "x.json: question x-0: 'answers' is not a list",
+    changed("answers", [1], "question"): "x.json: question x-0: 'text' is not text",
+    changed("answer_start", "17"): "x.json: question x-0: 'answer_start' is not a whole number",
+    changed("answer_start", None): "x.json: question x-0: answer '1843' is not at character -1",
+    changed(
+        "answer_start", 18
+    ): "x.json: question x-0: answer '1843' is not at character 18, where '843-' stands; mend",
+    changed("answer_start", 9999): "x.json: question x-0: answer '1843' is not at character 9999, where '' stands",
+    changed("text", ""): "x.json: question x-0: answer '' is not at character 17",
+    b'{"data": "\xff"}': "x.json:1: not UTF-8 text",
+}
+
+
+@pytest.mark.parametrize("content", MALFORMED, ids=range(len(MALFORMED)))
+def test_malformed_files(root, content):
+    path = root / "squad" / "x.json"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UserError) as raised:
+        SQUAD.read_file(path)
+    assert MALFORMED[content] in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, capsys):
+    path = root / "squad" / "dev-v1.1.json"
+    path.write_bytes(squad("x", questions=[("Who?", [("Ada", 3)])]).encode())
+    assert main_job(*small("task=squad", "suite=open", f"data.root={root}", encoder="none")) == 2
+    assert capsys.readouterr().err == (
+        f"run.py: {path}: question x-0: answer 'Ada' is not at character 3, where ' sa' stands; mend it\n"
+    )
+
+
+def test_questions_without_answers_can_be_predicted_and_not_trained_on(root):
+    path = root / "squad" / "dev-v1.1.json"
+    path.write_text(changed("answers", None, "question"), encoding="utf-8")
+    first, second = SQUAD.read_file(path)
+    assert (first.gold, first.spans) == ((), ())
+    assert second.gold == ("James\u2019s Square",)
+    with pytest.raises(UserError, match=r"question x-0: no answers; SQuAD 1.1 has one at least"):
+        SQUAD.read("open", root)
+
+
+def test_predictions_are_written_as_the_official_scorer_reads_them(root, tmp_path):
+    path = root / "squad" / "dev-v1.1.json"
+    examples = SQUAD.read_file(path)
+    predicted = ["1843", "Square", "in 1843-44", "St. James\u2019s Square"]
+    SQUAD.write(tmp_path / "p.json", examples, predicted)
+    written = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))
+    assert written == dict(zip(["x-0", "x-1", "y-0", "y-1"], predicted, strict=True))
+    metric = SquadMetric()
+    scores = metric.score([example.gold for example in examples], predicted)["overall"]
+    assert metric.score_files(path, tmp_path / "p.json") == {key: scores[key] for key in ("exact_match", "f1")}
+    assert scores["exact_match"] == 50
+    assert SQUAD.ending == ".json"
+
+
+@pytest.mark.parametrize(
+    ("suite", "change", "message"),
+    [
+        ("open", {"source": "web"}, "task.data.open.source=web: choose one of: generated, files, hub"),
+        ("open", {"dev": {"share": 2, "seed": 0}}, "task.data.open.dev.share=2: give a number between 0 and 1"),
+        ("open", {"train": ["dev-v1.1.json", "none.json"]}, "squad: no none.json here; put it there"),
+        ("larger", {}, "suite=larger: unknown suite; choose one of: open"),
+    ],
+)
+def test_options_that_do_not_fit(root, suite, change, message):
+    with pytest.raises(UserError, match=message):
+        SquadData(open={**OPTIONS["open"], **change}).read(suite, root)
+
+
+def test_dev_cannot_be_cut_out_of_one_article(root):
+    (root / "squad" / "train-v1.1.json").write_text(squad("a"), encoding="utf-8")
+    with pytest.raises(UserError, match="the training files hold one article"):
+        SQUAD.read("paper", root)
+
+
+def hub_file(path, rows):
+    """A parquet file as rajpurkar/squad has it; its table."""
+    import datasets
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    answers = pa.struct([("text", pa.list_(pa.string())), ("answer_start", pa.list_(pa.int32()))])
+    text = [(name, pa.string()) for name in ("id", "title", "context", "question")]
+    pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema([*text, ("answers", answers)])), path)
+    return datasets.Dataset.from_parquet(str(path), cache_dir=str(path.parent / "cache"))
+
+
+def test_the_hubs_table_gives_the_same_questions(root, tmp_path, monkeypatch):
+    def table(repo, file, *, revision):
+        asked.append((repo, file, revision))
+        rows = [
+            {
+                "id": f"{title}-{number}", "title": title, "context": PASSAGE, "question": question,
+                "answers": {"text": [text for text, _ in answers], "answer_start": [start for _, start in answers]},
+            }
+            for title in ("xy" if "validation" in file else "abcdefghij")
+            for number, (question, answers) in enumerate(QUESTIONS)
+        ]  # fmt: skip
+        return hub_file(tmp_path / f"{len(asked)}.parquet", rows)
+
+    asked = []
+    monkeypatch.setattr("tasks.squad.data.hub_table", table)
+    found = SquadData(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+    assert found == SQUAD.read("paper", root)
+    revision = "7b6d24c440a36b6815f21b70d25016731768db1f"
+    names = ("train-00000-of-00001", "validation-00000-of-00001")
+    assert asked == [("rajpurkar/squad", f"plain_text/{name}.parquet", revision) for name in names]
+
+
+def test_a_hub_table_of_another_shape(monkeypatch, tmp_path):
+    import datasets
+
+    monkeypatch.setattr("tasks.squad.data.hub_table", lambda *_, **__: datasets.Dataset.from_dict({"title": ["a"]}))
+    with pytest.raises(UserError, match=r"train-00000-of-00001.parquet: no column context; check hub in conf/task"):
+        SquadData(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+
+
+@pytest.mark.skipif(not (DATA / "squad").is_dir(), reason="needs squad in $ELMO_BENCH_DATA")
+def test_the_real_training_part():
+    """4,370 questions on 12 articles as counted in the raw file; every answer is in its span."""
+    path = DATA / "squad/train-v1.1.part.json"
+    examples = SQUAD.read_file(path)
+    assert len(examples) == path.read_text(encoding="utf-8").count('"question":') == 4370
+    for example in examples:
+        [(answer, span)] = zip(example.answers, example.spans, strict=True)
+        assert answer.strip() in example.passage.cut(*span)
+        assert len(example.passage.cut(*span)) < len(answer) + 30
+    same = [example.passage.cut(*example.spans[0]) == example.answers[0] for example in examples]
+    assert sum(same) > 4300
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "squad").is_dir(), reason="needs squad in $ELMO_BENCH_DATA")
+def test_open_suite_is_all_of_it():
+    splits = SQUAD.read("open", DATA)
+    assert len(splits["train"]) + len(splits["dev"]) == 7938 + 4370
+    assert 0.1 <= len(splits["dev"]) / 12308 < 0.15
+    assert len(splits["test"]) == 10570
+    texts = {split: {example.passage.text for example in examples} for split, examples in splits.items()}
+    assert not (texts["train"] & texts["dev"] or texts["test"] & (texts["train"] | texts["dev"]))

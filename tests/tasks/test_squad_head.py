@@ -1,0 +1,225 @@
+"""The head against a plain computation of one question at a time, spans against brute force, memory, real examples."""
+
+import math
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import hydra
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from elmo_bench.config import compose
+from elmo_bench.encoders.features import LayerStore
+from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen
+from tasks.squad.data import SquadData
+from tasks.squad.head import best_spans
+from tasks.squad.question import Passage, Question
+from tests.runs import GOLDEN
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
+
+
+@cache
+def mini():
+    return SquadData(mini={"source": "generated", "seed": 0}).read("mini", None)
+
+
+def build(*overrides, train=None):
+    """(config, training examples, head, indexer) of a run of this task; four examples of the mini suite unless told."""
+    config = compose("config", ["task=squad", *overrides])
+    splits = {"train": train or mini()["train"][2:14:3]}
+    frozen = load_frozen(config, splits)
+    pl.seed_everything(0, verbose=False)
+    embedder = build_embedder(config, frozen, splits["train"])
+    head = hydra.utils.instantiate(config.task.head)(embedder)
+    store = LayerStore(frozen.encoder, mode="ram") if frozen.encoder else None
+    return config, splits["train"], head, build_indexer(embedder, store)
+
+
+def gru(x, module):
+    """[T, D] -> [T, 2H], without padding."""
+    back = module.returning(x.flip(0)[None])[0][0].flip(0)
+    return torch.cat([module.onward(x[None])[0][0], back], dim=1)
+
+
+def relu(x, layer):
+    return (x @ layer.weight.T + layer.bias).clamp(min=0)
+
+
+def similarity(module, x, y):
+    return (module.first.weight[0] @ x + module.second.weight[0] @ y + module.product[0] @ (x * y)).item()
+
+
+def weighted(scores, tokens, nothing=0.0):
+    weights = torch.tensor([math.exp(score) for score in scores])
+    return weights @ tokens / (weights.sum() + nothing)
+
+
+def plainly(head, example, index):
+    """The scores of one question's first and last tokens, token by token."""
+    question, x = (
+        torch.cat([gru(head.embedder(text)[0], head.encode), head.embedder.output(text)[0]], dim=1)
+        for text in (index([tokens]) for tokens in example.texts)
+    )
+    scores = [[similarity(head.attend.similarity, token, word) for word in question] for token in x]
+    summary = weighted([max(line) for line in scores], x)
+    said = [weighted(line, question) for line in scores]
+    x = torch.stack([torch.cat([t, s, t * s, t * summary]) for t, s in zip(x, said, strict=True)])
+    x = relu(x, head.merge)
+    y, attended = gru(x, head.reread), []
+    for place, token in enumerate(y):
+        others = torch.cat([y[:place], y[place + 1 :]])
+        scores = [similarity(head.self_attend.similarity, token, other) for other in others]
+        attended.append(weighted(scores, others, nothing=math.exp(head.self_attend.nothing.item())))
+    attended = torch.stack(attended)
+    x = x + relu(torch.cat([attended, y, attended * y], dim=1), head.self_merge)
+    first = gru(x, head.first)
+    last = gru(torch.cat([x, first], dim=1), head.last)
+    return first @ head.first_scores.weight[0], last @ head.last_scores.weight[0]
+
+
+@pytest.mark.parametrize("place", ["input", "output", "both"])
+def test_scores_equal_a_plain_computation_of_each_question(place):
+    widths = ("task.sizes.cpu.hidden=[5,7]", "task.sizes.cpu.characters=[[5,6]]")
+    passages = ("Ada lives in Paris .", "Bob", "In May 1950 Ada and Bob moved to Selby , a small town .")
+    texts = [question([(0, 0)], passage) for passage in passages]
+    _, train, head, index = build("encoder=elmo", f"encoder.weights={GOLDEN}", f"place={place}", *widths, train=texts)
+    assert head.embedder.dim == 64 + 6 + (0 if place == "output" else 32)
+    assert head.merge.weight.shape == (7, 4 * (10 + (0 if place == "input" else 32)))
+    with torch.no_grad():
+        for name, parameter in head.named_parameters():
+            if not name.startswith("embedder"):
+                parameter.uniform_(-0.4, 0.4)  # not the small ones that training starts from
+        batch = head.eval().collate(train, index)
+        together = head(batch)
+        for row, example in enumerate(train):
+            size = len(example.passage.tokens)
+            for found, expected in zip(together, plainly(head, example, index), strict=True):
+                torch.testing.assert_close(found[row, :size], expected, atol=1e-4, rtol=1e-4)
+                assert torch.isneginf(found[row, size:]).all()
+
+
+def test_best_spans_equal_brute_force():
+    torch.manual_seed(0)
+    for longest in (1, 3, 17):
+        first, last = torch.randn(2, 40, 12)
+        lengths = [1 + row % 12 for row in range(40)]
+        for row, length in enumerate(lengths):
+            first[row, length:] = last[row, length:] = -torch.inf
+        expected = [
+            max(
+                ((s, e) for s in range(size) for e in range(s, min(s + longest, size))),
+                key=lambda span, row=row: first[row, span[0]] + last[row, span[1]],
+            )
+            for row, size in enumerate(lengths)
+        ]
+        assert best_spans(first, last, longest=longest) == expected
+
+
+def question(answers, passage="one two three four five"):
+    tokens = tuple(passage.split())
+    offsets, place = [], 0
+    for token in tokens:
+        offsets.append((place, place + len(token)))
+        place += len(token) + 1
+    texts = tuple(tokens[first] for first, _ in answers)
+    return Question("q", ("which", "?"), Passage(passage, tokens, tuple(offsets)), texts, tuple(answers))
+
+
+def test_training_draws_among_the_answers_and_scoring_takes_the_first():
+    _, _, head, index = build("encoder=none", "task.head.dropout=0", "task.sizes.cpu.hidden=[4,4]")
+    both, one, other = (head.collate([question(answers)], index) for answers in ([(0, 0), (3, 4)], [(0, 0)], [(3, 4)]))
+    with torch.no_grad():
+        drawn = [head.train().loss(both).item() for _ in range(40)]
+        expected = [head.loss(batch).item() for batch in (one, other)]
+        assert head.eval().loss(both).item() == pytest.approx(expected[0])
+    near = [[value == pytest.approx(each) for value in drawn] for each in expected]
+    assert all(10 < sum(found) < 30 for found in near)
+    assert sum(map(sum, near)) == 40
+
+
+def test_the_loss_is_that_of_both_ends():
+    _, _, head, index = build("encoder=none", "task.sizes.cpu.hidden=[4,4]")
+    batch = head.eval().collate([question([(1, 2)]), question([(0, 1)], "a b")], index)
+    with torch.no_grad():
+        first, last = (scores.exp() for scores in head(batch))
+        expected = [
+            -math.log(first[row, start] / first[row].sum()) - math.log(last[row, end] / last[row].sum())
+            for row, (start, end) in enumerate([(1, 2), (0, 1)])
+        ]
+        assert head.loss(batch).item() == pytest.approx(sum(expected) / 2, abs=1e-5)
+
+
+def test_a_question_without_answers_and_very_long_words_are_predicted():
+    _, _, head, index = build("encoder=glove", "task.sizes.cpu.hidden=[4,4]")
+    batch = head.eval().collate([question([]), question([], "x" * 5000 + " y")], index)
+    assert batch["passage"].characters.shape == (2, 5, 14)
+    with torch.no_grad():
+        answers = head.predict(batch)
+    assert answers[0] in "one two three four five"
+    assert answers[1]
+
+
+def test_the_papers_size_has_the_papers_shapes():
+    """GloVe and ELMo of the paper are 300 and 1,024 wide; here 64 and the golden biLM's 32."""
+    config, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper")
+    assert (head.embedder.dim, head.embedder.output_dim) == (64 + 100 + 32, 32)
+    assert head.encode.onward.weight_hh_l0.shape == (3 * 90, 90)
+    assert head.merge.weight.shape == (180, 4 * (180 + 32))
+    assert head.self_merge.weight.shape == (180, 540)
+    assert head.last.onward.input_size == 360
+    assert head.embedder.characters.embedding.weight.shape[1] == 20
+    assert head.encode.onward.weight_ih_l0.abs().max() <= 0.1
+    assert 0.03 < head.encode.onward.weight_ih_l0.std() < 0.06
+    optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
+    assert {key: optimizer.defaults[key] for key in ("lr", "rho", "eps")} == {"lr": 1.0, "rho": 0.95, "eps": 1e-8}
+    assert config.task.training.ema == {"decay": 0.999, "warming": False}
+
+
+LONG = """
+import resource, sys, torch
+from tests.tasks.test_squad_head import build, question, GOLDEN
+_, _, head, index = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+examples = [question([], " ".join(f"word{n}" for n in range(int(sys.argv[1]))))]
+with torch.no_grad():
+    assert head.eval().predict(head.collate(examples, index))[0]
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+def memory(tokens):
+    """MiB that a passage of so many tokens takes to predict."""
+    done = subprocess.run(
+        [sys.executable, "-c", LONG, str(tokens)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return float(done.stdout)
+
+
+@pytest.mark.slow
+def test_a_passage_of_5000_tokens_is_predicted_in_bounded_memory():
+    assert memory(5000) < 1500
+    assert memory(20_000) < 5000
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "squad").is_dir(), reason="needs squad in $ELMO_BENCH_DATA")
+@pytest.mark.parametrize("encoder", ["glove", "elmo"])
+def test_it_learns_32_real_examples_by_heart(encoder):
+    chosen = SquadData().read_file(DATA / "squad/train-v1.1.part.json")[::137][:32]
+    config, train, head, index = build(f"encoder={encoder}", "suite=open", f"data.root={DATA}", train=chosen)
+    metric = hydra.utils.instantiate(config.task.metric)
+    optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
+    batch, gold = head.collate(train, index), [example.gold for example in train]
+    for _ in range(120):
+        head.train()
+        optimizer.zero_grad()
+        head.loss(batch).backward()
+        optimizer.step()
+    with torch.no_grad():
+        assert metric.score(gold, head.eval().predict(batch))["overall"]["f1"] >= 98

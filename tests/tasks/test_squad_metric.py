@@ -1,0 +1,138 @@
+"""Every golden case of evaluate-v1.1.py, files of predictions, and the command."""
+
+import json
+import random
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from elmo_bench.commands import score as command
+from elmo_bench.errors import UserError
+from tasks.squad.metric import SquadMetric
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = json.loads((ROOT / "tests/golden/squad.json").read_text(encoding="utf-8"))
+METRIC = SquadMetric()
+
+
+def gold_file(path, gold, **changes):
+    """A SQuAD file of these answers, {id: [texts]}."""
+    qas = [
+        {"id": name, "question": "?", "answers": [{"text": text, "answer_start": 0} for text in texts]}
+        for name, texts in gold.items()
+    ]
+    data = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": "c", "qas": qas}]}]} | changes
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=range(len(GOLDEN["cases"])))
+def test_equals_the_official_scorer(case):
+    overall = METRIC.score([case["gold"]], [case["prediction"]])["overall"]
+    assert overall["exact_match"] == case["exact_match"]
+    assert overall["f1"] == pytest.approx(case["f1"], abs=1e-9)
+    itself = METRIC.score([case["gold"]], [case["gold"][0]])["overall"]
+    assert itself["exact_match"] == 100
+    assert itself["f1"] == pytest.approx(case["self_f1"], abs=1e-9)
+
+
+@pytest.mark.parametrize("case", GOLDEN["files"], ids=range(len(GOLDEN["files"])))
+def test_equals_the_official_scorer_on_files(tmp_path, capsys, case):
+    gold = gold_file(tmp_path / "dev.json", case["gold"])
+    (tmp_path / "predictions.json").write_text(json.dumps(case["predictions"]), encoding="utf-8")
+    assert command.main(["squad", str(gold), str(tmp_path / "predictions.json"), "--json"]) == 0
+    said = capsys.readouterr()
+    scores = json.loads(said.out)
+    assert scores.keys() == {"exact_match", "f1"}
+    assert scores["exact_match"] == pytest.approx(case["exact_match"], abs=1e-9)
+    assert scores["f1"] == pytest.approx(case["f1"], abs=1e-9)
+    warned = {line.split()[2] for line in said.err.splitlines()}
+    assert warned == set(case["unanswered"])
+    assert all(line == f"Unanswered question {line.split()[2]} will receive score 0." for line in said.err.splitlines())
+
+
+def test_all_golden_cases_are_there():
+    assert (len(GOLDEN["cases"]), len(GOLDEN["files"])) == (270, 5)
+
+
+def test_by_hand():
+    """The rules' examples, facts by facts."""
+    for gold, said, exact, f1 in (
+        ("denver broncos", "The Denver Broncos!", 100, 100), ("the Denver Broncos team", "Denver Broncos", 0, 80),
+        ("the", "a", 100, 0), ("US", "U.S.", 100, 100), ("New York based", "New York-based", 0, 40),
+    ):  # fmt: skip
+        overall = METRIC.score([[gold]], [said])["overall"]
+        assert (overall["exact_match"], overall["f1"]) == (exact, pytest.approx(f1))
+        assert overall["questions"] == 1
+
+
+def test_outcomes_add_up_to_the_scores():
+    gold, predicted = [["a b c", "b"], ["x"], ["the"]], ["b d", "x", "an"]
+    outcomes = METRIC.outcomes(gold, predicted)
+    assert {name: counts.tolist() for name, counts in outcomes.items()} == {
+        "exact": [0, 1, 1], "common": [1, 1, 0], "guessed": [2, 1, 0], "gold": [1, 1, 0],
+    }  # fmt: skip
+    assert all(counts.dtype == np.uint16 for counts in outcomes.values())
+    with np.errstate(invalid="ignore"):
+        f1 = np.nan_to_num(2 * outcomes["common"] / (outcomes["guessed"] + outcomes["gold"]))
+    overall = METRIC.score(gold, predicted)["overall"]
+    assert overall["f1"] == pytest.approx(100 * f1.mean())
+    assert overall["exact_match"] == pytest.approx(100 * outcomes["exact"].mean())
+
+
+@pytest.mark.parametrize(("gold", "predicted"), [([["a"]], []), ([], []), ([[]], ["a"])])
+def test_sides_that_do_not_fit(gold, predicted):
+    with pytest.raises(ValueError, match="gold answers"):
+        METRIC.score(gold, predicted)
+
+
+def test_another_version_is_warned_of(tmp_path, capsys):
+    gold = gold_file(tmp_path / "dev.json", {"q": ["x"]}, version="1.0")
+    (tmp_path / "p.json").write_text('{"q": "x"}')
+    assert METRIC.score_files(gold, tmp_path / "p.json") == {"exact_match": 100, "f1": 100}
+    assert capsys.readouterr().err == "Evaluation expects v-1.1, but got dataset with v-1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("predictions", "message"),
+    [
+        ('{"q": 1}', "p.json: expected one object {question's id: answer}"),
+        ("[]", "p.json: expected one object"),
+        ('{"q": "a"', "p.json:1: cut off in the middle"),
+        ('{"q"\n: a}', "p.json:2: not JSON"),
+        ("", "p.json: the file is empty"),
+    ],
+)
+def test_malformed_predictions(tmp_path, predictions, message):
+    gold = gold_file(tmp_path / "dev.json", {"q": ["a"]})
+    (tmp_path / "p.json").write_text(predictions, encoding="utf-8")
+    with pytest.raises(UserError) as raised:
+        METRIC.score_files(gold, tmp_path / "p.json")
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_gold_without_answers(tmp_path):
+    (tmp_path / "p.json").write_text("{}")
+    with pytest.raises(UserError, match=r"dev.json: question q: no answers to compare with"):
+        METRIC.score_files(gold_file(tmp_path / "dev.json", {"q": []}), tmp_path / "p.json")
+
+
+def test_the_command(tmp_path, capsys):
+    gold = gold_file(tmp_path / "dev.json", {"q": ["x y"], "r": ["z"]})
+    (tmp_path / "p.json").write_bytes(b'\xef\xbb\xbf{"q": "y x",\r\n"r": "z"}')
+    assert command.main(["squad", str(gold), str(tmp_path / "p.json")]) == 0
+    assert capsys.readouterr().out == "exact match 50.00 %, F1 100.00 %\n"
+    with pytest.raises(UserError, match=r"give 2 file\(s\): DEV.json PREDICTIONS.json"):
+        command.main(["squad", str(gold)])
+
+
+def test_as_many_questions_as_squad_dev_are_scored_in_seconds():
+    rng = random.Random(0)
+    words = [f"word{number}" for number in range(1000)]
+    gold = [[" ".join(rng.choices(words, k=rng.randint(1, 10))) for _ in range(3)] for _ in range(10570)]
+    began = time.process_time()
+    METRIC.score(gold, [answers[1] for answers in gold])
+    assert time.process_time() - began < 5

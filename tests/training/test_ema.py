@@ -1,0 +1,121 @@
+"""The moving average of the weights, step by step, and over a kill."""
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from safetensors.torch import load_file
+from torch.utils.data import DataLoader
+
+from elmo_bench.checkpoints import read_checkpoint
+from elmo_bench.quiet import quiet
+from elmo_bench.training.ema import Ema
+from elmo_bench.training.module import HeadTraining
+from tests.runs import result, run_small
+
+STEPS, EPOCHS = 5, 3
+SQUAD = ("task=squad", "data.max_train=60", "task.training.batch=12", "task.training.epochs=4", "trainer.threads=1")
+
+
+class Follows(pl.LightningModule):
+    """One weight that steps towards the numbers of its batches; `seen` at scoring."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor([1.0]))
+        self.frozen = torch.nn.Parameter(torch.tensor([5.0]), requires_grad=False)
+        self.seen = []
+
+    def training_step(self, batch, index):
+        return ((self.weight - batch) ** 2).sum()
+
+    def validation_step(self, batch, index):
+        self.seen.append(self.weight.item())
+
+    def configure_optimizers(self):
+        return torch.optim.SGD([self.weight], lr=0.1)
+
+
+def fit(folder, *, epochs=EPOCHS, resume=None, **options):
+    """The module after training, and the checkpoint of its last epoch."""
+    module, numbers = Follows(), torch.arange(STEPS, dtype=torch.float32)[:, None]
+    last = pl.callbacks.ModelCheckpoint(folder, "last", save_on_train_epoch_end=True, enable_version_counter=False)
+    with quiet():
+        trainer = pl.Trainer(
+            accelerator="cpu", max_epochs=epochs, callbacks=[Ema(**options), last], logger=False,
+            num_sanity_val_steps=0, enable_progress_bar=False, enable_model_summary=False,
+        )  # fmt: skip
+        trainer.fit(module, DataLoader(numbers), DataLoader(torch.zeros(1, 1)), ckpt_path=resume, weights_only=True)
+        checkpoint = read_checkpoint(folder / "last.ckpt")
+        trainer.validate(module, DataLoader(torch.zeros(1, 1)), verbose=False)
+    return module, checkpoint
+
+
+def averages(decay_at):
+    """The average at the end of each epoch, by hand; the weight goes a fifth of the way to each number."""
+    weight = average = 1.0
+    for step in range(STEPS * EPOCHS):
+        weight += 0.2 * (step % STEPS - weight)
+        average += (1 - decay_at(step + 1)) * (weight - average)
+        if step % STEPS == STEPS - 1:
+            yield average
+
+
+@pytest.mark.parametrize(
+    ("options", "decay_at"),
+    [
+        ({"decay": 0.9, "warming": False}, lambda step: 0.9),
+        ({"decay": 0.45, "warming": True}, lambda step: min(0.45, (1 + step) / (10 + step))),
+        ({"decay": 0.0, "warming": False}, lambda step: 0.0),
+    ],
+    ids=["decay", "warming", "none"],
+)
+def test_averages_are_scored_and_kept_while_training_goes_on_with_the_weights(tmp_path, options, decay_at):
+    module, checkpoint = fit(tmp_path, **options)
+    expected = list(averages(decay_at))
+    assert module.seen == pytest.approx([*expected, expected[-1]])  # the last: scored after training
+    assert module.weight.item() == checkpoint["state_dict"]["weight"].item() == pytest.approx(expected[-1])
+    assert module.frozen.item() == 5
+
+
+def test_a_resumed_training_goes_on_as_if_it_had_not_been_stopped(tmp_path):
+    options = {"decay": 0.9, "warming": True}
+    whole, _ = fit(tmp_path / "whole", **options)
+    fit(tmp_path / "killed", epochs=1, **options)
+    again, _ = fit(tmp_path / "killed", resume=tmp_path / "killed" / "last.ckpt", **options)
+    assert again.seen == whole.seen[1:]
+
+
+def test_a_decay_that_is_none():
+    with pytest.raises(ValueError, match=r"ema.decay=1: give a number from 0, below 1"):
+        Ema(decay=1, warming=False)
+
+
+def test_a_killed_run_goes_on_with_its_averages(tmp_path, monkeypatch):
+    """Killed in its third epoch; the head that is kept holds the averages of the best epoch."""
+    whole = run_small(tmp_path / "whole", *SQUAD, encoder="none")
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(HeadTraining, "training_step", stops_at(HeadTraining.training_step, epoch=2))
+        run_small(tmp_path / "killed", *SQUAD, encoder="none")
+    [last] = (tmp_path / "killed").rglob("last.ckpt")
+    done = read_checkpoint(last)
+    assert done["epoch"] == 1
+    average, weights = done["state_dict"], done["callbacks"]["Ema"]["weights"]
+    assert not torch.equal(average["head.merge.weight"], next(w for w in weights if w.shape == (4, 64)))
+    again = run_small(tmp_path / "killed", *SQUAD, encoder="none")
+    assert result(again) == result(whole)
+    kept = [load_file(path / again["kept"]["file"]) for path in places(tmp_path, again)]
+    assert all(torch.equal(tensor, kept[1][name]) for name, tensor in kept[0].items())
+
+
+def stops_at(step, *, epoch):
+    def stop(module, *arguments):
+        if module.current_epoch == epoch:
+            raise SystemExit
+        return step(module, *arguments)
+
+    return stop
+
+
+def places(folder, record):
+    """The folders of the whole and of the killed run."""
+    return [next((folder / name).rglob(record["hash"])) for name in ("whole", "killed")]
