@@ -1,5 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
+# A process a core, with one thread each: threads of several processes on the same cores stall each other.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all lint report clean peer
@@ -11,10 +13,10 @@ demo: .venv/.installed ## one run that trains on the mini suite: task=ner encode
 	$(BIN)/python run.py task=ner encoder=elmo
 
 test: .venv/.installed ## the tests, without the slow ones
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-all: .venv/.installed ## all tests
-	$(BIN)/python -m pytest -m ''
+	$(PYTEST) -m ''
 
 lint: .venv/.installed ## ruff format, ruff check, mypy
 	$(BIN)/ruff format --check --quiet .
