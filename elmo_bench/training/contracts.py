@@ -65,7 +65,10 @@ class Metric(Protocol):
         """{"overall": {figure: number}} and, where there are classes, "by_type"."""
 
     def outcomes(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, np.ndarray]:
-        """Whole numbers from 0 for each example, for paired tests."""
+        """Whole numbers from 0 for each item that a paired test may swap, under names that stand for a formula.
+
+        The names and their formulas are in elmo_bench/reporting/formulas.py; summed, they must give the main score.
+        """
 
     def score_files(self, *paths: Path) -> dict[str, Any]:
         """The figures of files in the official formats, one path for each of `files`. Raises UserError.
