@@ -85,7 +85,7 @@ def test_the_cache_folder_is_the_place_by_default(tmp_path, monkeypatch):
         {"encoder": WordEncoder(checksum="other weights")}, {"encoder": WordEncoder(dim=4)}, {"dtype": "float16"},
         {"variant": "another option"}, {"VERSION": features.VERSION + 1},
     ],
-    ids=str,
+    ids=["weights", "options", "dtype", "variant", "code"],
 )  # fmt: skip
 def test_other_weights_options_dtype_or_code_are_other_layers(store, monkeypatch, change):
     store().fill(TEXTS[:9])
