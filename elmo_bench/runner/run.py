@@ -26,8 +26,9 @@ from elmo_bench.files import atomic_write
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.progress import console
 from elmo_bench.quiet import quiet
-from elmo_bench.runner.identity import identity, overrides_of, portable
+from elmo_bench.runner.identity import identity, overrides_of
 from elmo_bench.runner.parts import Frozen, Lexicon, build_indexer, embedder_for, load_frozen, read_data, shared_store
+from elmo_bench.runner.settings import encoder_name, portable
 from elmo_bench.training.callbacks import History, RandomState, ShowProgress
 from elmo_bench.training.data import Splits
 from elmo_bench.training.ema import Ema
@@ -51,9 +52,8 @@ def run(config: DictConfig, overrides: Sequence[str] = ()) -> tuple[Record, bool
     splits = read_data(config, data)
     frozen = load_frozen(config, splits)
     who = identity(config, frozen, splits)
-    paths = RunPaths(
-        Path(config.ledger), config.suite.name, config.task.name, config.encoder.name, ledger.run_hash(who), config.seed
-    )
+    suite, task, encoder = config.suite.name, config.task.name, encoder_name(config)
+    paths = RunPaths(Path(config.ledger), suite, task, encoder, ledger.run_hash(who), config.seed)
     if paths.record.exists() and not config.overwrite:
         return ledger.read_record(paths.record), True
     with ledger.run_lock(paths), quiet():
@@ -111,7 +111,7 @@ class _Run:
             seed=config.seed,
         )
         self.history = History(self.started)
-        self.title = f"{config.task.name} {config.encoder.name} seed {config.seed}"
+        self.title = f"{config.task.name} {self.paths.encoder} seed {config.seed}"
 
     def record(self) -> Record:
         """Train (or go on training), score dev and then test with the best epoch, and write the record."""
@@ -227,7 +227,7 @@ class _Run:
             schema=ledger.SCHEMA,
             suite=config.suite.name,
             task=config.task.name,
-            encoder=config.encoder.name,
+            encoder=self.paths.encoder,
             seed=config.seed,
             hash=self.paths.hash,
             identity=self.who,
