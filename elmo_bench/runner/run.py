@@ -56,7 +56,7 @@ def run(config: DictConfig, overrides: Sequence[str] = ()) -> tuple[Record, bool
     paths = RunPaths(Path(config.ledger), suite, task, encoder, ledger.run_hash(who), config.seed)
     if paths.record.exists() and not config.overwrite:
         return ledger.read_record(paths.record), True
-    with ledger.run_lock(paths), quiet():
+    with ledger.run_lock(paths, portable(config)), quiet():
         if paths.record.exists() and not config.overwrite:  # finished by the process that held the lock
             return ledger.read_record(paths.record), True
         try:
