@@ -14,7 +14,12 @@ from elmo_bench.pretraining import CONF as PRETRAINING
 from tests.runs import ROOT
 
 GROUPS = ("task", "encoder", "mix", "suite", "size", "trainer", "logger", "store")
-FIXED = {"fixed": ["mix.scalars=[0,1,0]"]}  # what a choice needs besides
+# What a choice needs besides.
+FIXED = {"fixed": ["mix.scalars=[0,1,0]"], "layer": ["mix.layer=1"], "hf": ["encoder.name=hf"]}
+
+
+def needed(chosen):
+    return [option for value in chosen for option in FIXED.get(value, [])]
 
 
 def combinations():
@@ -37,7 +42,7 @@ def _covering():
 
 @pytest.mark.parametrize("chosen", list(combinations()), ids=lambda chosen: "-".join(chosen.values()))
 def test_every_combination_composes(chosen):
-    config = compose("config", [f"{key}={value}" for key, value in chosen.items()] + FIXED.get(chosen.get("mix"), []))
+    config = compose("config", [f"{key}={value}" for key, value in chosen.items()] + needed(chosen.values()))
     assert OmegaConf.missing_keys(config) == set()
     for group, value in chosen.items():
         named = config[group].get("name") or config[group].get("kind") or config[group].get("mode")
@@ -48,7 +53,7 @@ def test_every_combination_composes(chosen):
 @pytest.mark.parametrize("chosen", list(itertools.product(*map(choices, GROUPS[:-1]))), ids="-".join)
 def test_every_single_combination_composes(chosen):
     given = [f"{group}={choice}" for group, choice in zip(GROUPS, chosen, strict=False)]
-    compose("config", given + FIXED.get(chosen[2], []))
+    compose("config", given + needed(chosen))
 
 
 def test_every_yaml_of_every_group_is_reached():
@@ -58,7 +63,7 @@ def test_every_yaml_of_every_group_is_reached():
     assert choices("task")
     assert choices("suite") == ["mini", "open", "paper"]
     assert set(choices("encoder")) >= {"none", "glove", "elmo", "elmo_only"}
-    assert set(choices("mix")) == {"scalar", "mean", "last", "first", "fixed"}
+    assert set(choices("mix")) == {"scalar", "mean", "last", "first", "layer", "fixed"}
 
 
 @pytest.mark.parametrize(
@@ -127,10 +132,10 @@ def test_an_encoder_is_what_the_design_says_and_changes_nothing_else(encoder, wo
         ("task=nre", "(did you mean 'ner'?)"),
         (
             "encoder=emlo",
-            "encoder=emlo: unknown encoder; choose one of: elmo, elmo_only, glove, none (did you mean 'elmo'?)",
+            "encoder=emlo: unknown encoder; choose one of: elmo, elmo_characters, elmo_only, glove, hf, none (did you mean 'elmo'?)",
         ),
         ("suite=minni", "choose one of: mini, open, paper (did you mean 'mini'?)"),
-        ("mix=scaler", "choose one of: first, fixed, last, mean, scalar (did you mean 'scalar'?)"),
+        ("mix=scaler", "choose one of: first, fixed, last, layer, mean, scalar (did you mean 'scalar'?)"),
         ("trainer=tpu", "choose one of: cpu, gpu"),
         ("logger=wandbb", "choose one of: csv, none, wandb (did you mean 'wandb'?)"),
         ("size=big", "choose one of: cpu, paper"),

@@ -48,6 +48,8 @@ def run(config: DictConfig, overrides: Sequence[str] = ()) -> tuple[Record, bool
     """
     if config.trainer.device == "cuda" and not torch.cuda.is_available():
         raise UserError("trainer=gpu: no CUDA device here; use trainer=cpu")
+    if config.encoder.contextual is None and any(override.startswith("encoder.name=") for override in overrides):
+        raise UserError("encoder.name=… is for encoder=hf; beside other encoders give it a yaml (conf/encoder/hf.yaml)")
     data = build(config.task.data)
     splits = read_data(config, data)
     frozen = load_frozen(config, splits)

@@ -10,8 +10,8 @@ _PATHS = ("weights", "vectors")  # keys whose value may be a path of this machin
 
 
 def encoder_name(config: DictConfig) -> str:
-    """The folder of the ledger: the encoder's name, of a path (`encoder.name=models/mine`) the last part."""
-    return Path(config.encoder.name).name
+    """The folder of the ledger: the encoder's name, of a path or repository (`models/mine`, `user/repo@v2`) its end."""
+    return Path(config.encoder.name).name.replace("@", "+")
 
 
 def portable(config: DictConfig) -> dict[str, Any]:
