@@ -26,6 +26,7 @@ from elmo_bench.files import atomic_write
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.progress import console
 from elmo_bench.quiet import quiet
+from elmo_bench.runner.gpus import claim_gpu
 from elmo_bench.runner.identity import identity, overrides_of
 from elmo_bench.runner.parts import Frozen, Lexicon, build_indexer, embedder_for, load_frozen, read_data, shared_store
 from elmo_bench.runner.settings import encoder_name, portable
@@ -46,8 +47,10 @@ def run(config: DictConfig, overrides: Sequence[str] = ()) -> tuple[Record, bool
     Raises UserError for bad input, HeldElsewhere where another process works on the run, and whatever made it fail; a
     failure leaves a failure file beside the place of the record.
     """
-    if config.trainer.device == "cuda" and not torch.cuda.is_available():
-        raise UserError("trainer=gpu: no CUDA device here; use trainer=cpu")
+    if config.trainer.device == "cuda":
+        claim_gpu()
+        if not torch.cuda.is_available():
+            raise UserError("trainer=gpu: no CUDA device here; use trainer=cpu")
     if config.encoder.contextual is None and any(override.startswith("encoder.name=") for override in overrides):
         raise UserError("encoder.name=… is for encoder=hf; beside other encoders give it a yaml (conf/encoder/hf.yaml)")
     data = build(config.task.data)
