@@ -28,6 +28,7 @@ def job(config: DictConfig) -> None:
     """One run; in a sweep a failed run is noted and the next one starts."""
     overrides = list(HydraConfig.get().overrides.task)
     title = f"{' '.join(overrides)}: " if HydraConfig.get().mode == RunMode.MULTIRUN else ""
+    share_cores()
     key = Planned.of(config, overrides).key
     if (outcome := Path(os.environ[OUTCOMES], f"{key}.json")).exists():
         print(f"{title}the same run as another of this sweep", flush=True)
@@ -51,6 +52,13 @@ def job(config: DictConfig) -> None:
         traceback.print_exc()
         found = {"failed": f"{title}{type(error).__name__}: {error}", "code": 1}
     outcome.write_text(json.dumps(found), encoding="utf-8")
+
+
+def share_cores() -> None:
+    """The threads that the launcher gives a job, before torch counts the cores; joblib says so to its jobs itself."""
+    launcher = HydraConfig.get().launcher
+    if "cpus_per_task" in launcher:  # submitit's
+        os.environ["OMP_NUM_THREADS"] = str(launcher.cpus_per_task or 1)
 
 
 def show(finished: list[dict[str, Any]]) -> None:

@@ -1,6 +1,7 @@
 """Composing a configuration, with errors that name the good choices in one line."""
 
 import difflib
+import importlib.util
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +17,16 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from elmo_bench.errors import UserError
+
+# Hydra's launchers, which bring their own options (hydra.launcher.*), and the packages that they are in.
+LAUNCHERS = {
+    "basic": "hydra-core",
+    "joblib": "hydra-joblib-launcher",
+    "submitit_local": "hydra-submitit-launcher",
+    "submitit_slurm": "hydra-submitit-launcher",
+    "ray": "hydra-ray-launcher",
+    "ray_aws": "hydra-ray-launcher",
+}
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
@@ -76,7 +87,7 @@ def with_values(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     """The config with other plain values, as composing it with these overrides would make it; they must fit."""
     changed = config.copy()
     for override in _parse(overrides):
-        if not override.key_or_group.startswith("hydra."):
+        if not override.key_or_group.startswith(("hydra.", "hydra/")):
             OmegaConf.update(changed, override.key_or_group, override.value(), force_add=override.is_add())
     return changed
 
@@ -152,9 +163,23 @@ def _is_group(override: Override, folder: Path) -> bool:
     return (folder / override.key_or_group).is_dir()
 
 
+def _plugin_is_missing(package: str) -> bool:
+    if package == "hydra-core":
+        return False
+    try:
+        return importlib.util.find_spec(f"hydra_plugins.{package.replace('-', '_')}") is None
+    except ModuleNotFoundError:  # no plugin at all
+        return True
+
+
 def _check_choice(override: Override, folder: Path) -> None:
     group, value = override.key_or_group, override.value()
     known = choices(group, folder)
+    if group == "hydra/launcher":
+        if value not in LAUNCHERS:
+            raise UserError(f"{group}={value}: choose one of: {', '.join(LAUNCHERS)}{_guess(str(value), LAUNCHERS)}")
+        if _plugin_is_missing(package := LAUNCHERS[value]):
+            raise UserError(f"{group}={value}: needs the package {package} (see docs/experiments.md)")
     if _is_group(override, folder) and isinstance(value, str) and value not in known:
         raise UserError(f"{group}={value}: unknown {group}; choose one of: {', '.join(known)}{_guess(value, known)}")
 
