@@ -20,7 +20,9 @@ from elmo_bench.ledger import HeldElsewhere, RunPaths, read_ledger
 from elmo_bench.reporting.tables import task_table
 from elmo_bench.runner.plan import Planned
 
-OUTCOMES = "ELMO_BENCH_OUTCOMES"  # the folder in which the jobs of a sweep, in whatever process, leave what became of them
+OUTCOMES = (
+    "ELMO_BENCH_OUTCOMES"  # the folder in which the jobs of a sweep, in whatever process, leave what became of them
+)
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")

@@ -102,7 +102,7 @@ def check(name: str, overrides: Sequence[str], *, multirun: bool = True) -> None
     compose(name, first)
     for place, values in enumerate(swept):
         for value in values[1:]:
-            compose(name, first[:place] + [value] + first[place + 1 :])
+            compose(name, [*first[:place], value, *first[place + 1 :]])
 
 
 def build(node: Any) -> Any:

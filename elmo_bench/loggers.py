@@ -13,14 +13,20 @@ def csv(*, work: Path, **_: Any) -> Logger:
     return CSVLogger(work, name="", version=f"log{parts or ''}")
 
 
-def wandb(*, work: Path, title: str, config: dict[str, Any], project: str) -> Logger:
-    """One wandb run; offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` says otherwise."""
+def wandb(*, work: Path, title: str, config: dict[str, Any], experiment: str | None, project: str) -> Logger:
+    """One wandb run, in the group of its experiment, with tags of its suite, task and encoder.
+
+    Offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` says otherwise.
+    """
     import wandb
 
     online = bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)
     mode = os.environ.get("WANDB_MODE", "online" if online else "offline")
     work.mkdir(parents=True, exist_ok=True)
-    return WandbLogger(name=title, project=project, save_dir=work, config=config, mode=mode, reinit="finish_previous")
+    about = {"group": experiment, "tags": [config[key]["name"] for key in ("suite", "task", "encoder")]}
+    return WandbLogger(
+        name=title, project=project, save_dir=work, config=config, mode=mode, reinit="finish_previous", **about
+    )
 
 
 def none(**_: Any) -> None:

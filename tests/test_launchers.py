@@ -1,4 +1,4 @@
-"""Hydra's launchers as options: several runs at once, each with its share of the cores, the same scores as one by one."""
+"""Hydra's launchers as options: runs at once, each with its share of the cores, the same scores as one by one."""
 
 import json
 import os
@@ -20,7 +20,9 @@ def sweep(folder, *options):
     """`python run.py -m` in a process of its own, in `folder`."""
     command = [sys.executable, str(ROOT / "run.py"), "-m", *options, f"ledger={folder / 'runs'}"]
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
 
 
 def options(*more):

@@ -20,9 +20,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--experiment", metavar="NAME", help="one of conf/experiment/*.yaml")
     parser.add_argument("--missing", action="store_true", help="only list the runs that a sweep would do")
     parser.add_argument("--failed", action="store_true", help="only list the runs that failed")
-    parser.add_argument(
-        "overrides", nargs="*", metavar="key=value", help="as for run.py -m: suite=open seed=0,1"
-    )
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="as for run.py -m: suite=open seed=0,1")
     options = parser.parse_args(arguments)
     overrides = [*([f"experiment={options.experiment}"] if options.experiment else []), *options.overrides]
     if not overrides:
@@ -53,7 +51,9 @@ def _summary(found: list[Standing]) -> str:
     if counts["done"] == len(found):
         return f"{len(found)} runs: {parts}"
     seconds, unknown = seconds_left(found)
-    known = f"about {readable(seconds)} left, one after the other" if seconds else "no like run to tell the time left by"
+    known = (
+        f"about {readable(seconds)} left, one after the other" if seconds else "no like run to tell the time left by"
+    )
     rest = f" and {unknown} runs without a like" if unknown and seconds else ""
     return f"{len(found)} runs: {parts}; {known}{rest}"
 

@@ -16,7 +16,7 @@ NORMS = ("none", "token", "batch")
 class ScalarMix(nn.Module):
     """Layers [B, L, T, D] to one vector a token [B, T, D]; γ is trained in every kind, w only in `scalar`.
 
-    kind: `scalar` learns w, from 0 on (so from the mean); `mean`, `last`, `first`; `layer` takes the number of one, from
+    kind: `scalar` learns w, from 0 on (so from the mean); `mean`, `last`, `first`; `layer` takes one by number, from
     0; `fixed` takes `scalars`, before the softmax.
     gamma: False leaves γ at 1, untrained.
     penalty: λ of λ · Σ w_j², added to the task's loss (facts sheet 2.9).

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from elmo_bench.config import compose, is_group, sweep, with_values
 from elmo_bench.ledger import canonical
-from elmo_bench.runner.settings import encoder_name, portable, settings_of
+from elmo_bench.runner.settings import portable, settings_of
 
 
 @dataclass(frozen=True)

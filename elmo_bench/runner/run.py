@@ -123,7 +123,10 @@ class _Run:
         work = self.paths.work
         if self.paths.record.exists():  # overwrite=true: what an earlier attempt left is not gone on from
             shutil.rmtree(work, ignore_errors=True)
-        logger = build(self.config.logger)(work=work, title=self.title, config=portable(self.config))
+        names = [override.partition("=")[2] for override in self.overrides if override.startswith("experiment=")]
+        logger = build(self.config.logger)(
+            work=work, title=self.title, config=portable(self.config), experiment=names[-1] if names else None
+        )
         failed = True
         try:
             self._encode("train", "dev")

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from elmo_bench.ledger import Record, is_held, read_failures, read_ledger, read_lease, runs_in
+from elmo_bench.ledger import Record, is_held, read_failures, read_lease, read_ledger, runs_in
 from elmo_bench.runner.plan import Planned, place_of
 
 STATES = ("done", "running", "failed", "stale", "missing")

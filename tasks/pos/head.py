@@ -1,4 +1,4 @@
-"""A linear softmax on frozen vectors (Peters et al. 2018, section 5.3; facts sheet 3.5): what a layer knows by itself."""
+"""A linear softmax on frozen vectors: what a layer knows by itself (Peters et al. 2018, 5.3; facts sheet 3.5)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +37,9 @@ class LinearSoftmax(nn.Module):
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """Cross-entropy, mean over the words."""
-        return functional.cross_entropy(self(batch).float().flatten(0, 1), batch["tags"].flatten(), ignore_index=IGNORED)
+        return functional.cross_entropy(
+            self(batch).float().flatten(0, 1), batch["tags"].flatten(), ignore_index=IGNORED
+        )
 
     def predict(self, batch: dict[str, Any]) -> list[list[str]]:
         """The tags of each sentence."""

@@ -1,7 +1,7 @@
 """The mini suite: sentences from templates, in which many words are noun and verb alike and only the others tell.
 
-A template is words with their Penn tags; {n}, {nn} and {v} are words that are both, as noun, plural and verb. A fifth of
-them never occurs in train.
+A template is words with their Penn tags; {n}, {nn} and {v} are words that are both, as noun, plural and verb. A fifth
+of them never occurs in train.
 """
 
 import random
@@ -14,8 +14,8 @@ SIZES = {"train": 600, "dev": 200, "test": 200}
 BOTH = (
     "walk", "play", "plan", "report", "visit", "answer", "change", "plant", "work", "help", "hope", "offer", "order",
     "paint", "promise", "record", "repair", "request", "rest", "result", "return", "search", "sign", "smile", "start",
-    "stop", "talk", "test", "tour", "trade", "turn", "vote", "wait", "watch", "call", "claim", "cook", "cover", "demand",
-    "design", "display", "doubt", "dream", "drink", "fear", "guess", "joke", "laugh", "look", "notice",
+    "stop", "talk", "test", "tour", "trade", "turn", "vote", "wait", "watch", "call", "claim", "cook", "cover",
+    "demand", "design", "display", "doubt", "dream", "drink", "fear", "guess", "joke", "laugh", "look", "notice",
 )  # fmt: skip
 ADJECTIVES = ("old", "new", "small", "quiet", "young", "wide", "cold", "early", "long", "warm")
 ADVERBS = ("often", "soon", "again", "slowly", "never", "rarely", "quickly")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 
 import hydra
 import pytest
@@ -42,7 +43,7 @@ def test_a_fraction_is_contained_in_every_larger_one_and_takes_whole_groups(task
     whole = train(adapter)
     parts = [train(adapter, train_fraction=fraction) for fraction in FRACTIONS]
     assert parts[-1] == whole
-    for part, larger in zip(parts, parts[1:], strict=False):
+    for part, larger in pairwise(parts):
         assert set(map(key, part)) <= set(map(key, larger))
         inside = set(map(key, part))
         assert part == [example for example in whole if key(example) in inside]

@@ -1,4 +1,4 @@
-"""What an experiment runs: as many runs as the paper's table has cells, none twice, the same ones in two experiments."""
+"""What an experiment runs: as many runs as the paper's table has cells, none twice, some shared with others."""
 
 import json
 import subprocess
@@ -76,7 +76,9 @@ def test_other_settings_suites_seeds_and_ledgers_are_other_runs_and_the_rest_is_
 
 def test_a_sweep_that_is_started_as_a_run_is_one_line(main_job, capsys):
     assert main_job("experiment=table2") == 2
-    assert capsys.readouterr().err == "run.py: task has 3 values: add -m (python run.py -m …), which makes a run of each\n"
+    assert (
+        capsys.readouterr().err == "run.py: task has 3 values: add -m (python run.py -m …), which makes a run of each\n"
+    )
 
 
 def test_two_experiments_at_once_are_refused():
