@@ -176,7 +176,7 @@ def _check_choice(override: Override, folder: Path) -> None:
     group, value = override.key_or_group, override.value()
     known = choices(group, folder)
     if group == "hydra/launcher":
-        if value not in LAUNCHERS:
+        if not isinstance(value, str) or value not in LAUNCHERS:
             raise UserError(f"{group}={value}: choose one of: {', '.join(LAUNCHERS)}{_guess(str(value), LAUNCHERS)}")
         if _plugin_is_missing(package := LAUNCHERS[value]):
             raise UserError(f"{group}={value}: needs the package {package} (see docs/experiments.md)")

@@ -125,7 +125,11 @@ class _Run:
             shutil.rmtree(work, ignore_errors=True)
         names = [override.partition("=")[2] for override in self.overrides if override.startswith("experiment=")]
         logger = build(self.config.logger)(
-            work=work, title=self.title, config=portable(self.config), experiment=names[-1] if names else None
+            work=work,
+            title=self.title,
+            config=portable(self.config),
+            group=names[-1] if names else None,
+            tags=[self.paths.suite, self.paths.task, self.paths.encoder],
         )
         failed = True
         try:

@@ -57,9 +57,9 @@ def seconds_left(found: Iterable[Standing]) -> tuple[float, int]:
     for each in found:
         if each.state != "done":
             place = _place(each.run)
-            like = next((costs[key] for key in (place, place[:3], place[:2]) if costs.get(key)), None)
-            total += fmean(like) if like else 0.0
-            unknown += like is None
+            known = next((costs[key] for key in (place, place[:3], place[:2]) if key in costs), None)
+            total += fmean(known) if known else 0.0
+            unknown += known is None
     return total, unknown
 
 

@@ -14,7 +14,8 @@ MASK = torch.ones(1, 2, dtype=torch.bool)
     ("given", "value"),
     [
         ({"kind": "scalar"}, 2.0), ({"kind": "mean"}, 2.0), ({"kind": "first"}, 1.0), ({"kind": "last"}, 3.0),
-        ({"kind": "layer", "layer": 0}, 1.0), ({"kind": "layer", "layer": 1}, 2.0), ({"kind": "layer", "layer": 2}, 3.0),
+        ({"kind": "layer", "layer": 0}, 1.0), ({"kind": "layer", "layer": 1}, 2.0),
+        ({"kind": "layer", "layer": 2}, 3.0),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("gamma", [True, False])
