@@ -67,10 +67,13 @@ def sweep(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) -> l
     chosen = [override for override in given if override.key_or_group == "experiment"]
     if any(override.is_sweep_override() for override in chosen):
         raise UserError("experiment=…: a sweep is of one experiment; start one sweep for each")
-    names = [str(override.input_line) for override in chosen]
-    compose(name, names, folder=folder)  # for its errors
-    with _own_hydra(), hydra.initialize_config_dir(str(folder), version_base="1.3"):
-        params = hydra.compose(name, names, return_hydra_config=True).hydra.sweeper.params or {}
+    params: dict[str, Any] = {}
+    if chosen:
+        names = [str(override.input_line) for override in chosen]
+        with _own_hydra(), hydra.initialize_config_dir(str(folder), version_base="1.3"):
+            for override in chosen:
+                _check_choice(override, folder)
+            params = hydra.compose(name, names, return_hydra_config=True).hydra.sweeper.params or {}
     values: dict[str, list[str]] = {}
     for override in [*_parse([f"{key}={value}" for key, value in params.items()]), *given]:
         # A key that comes again keeps its first place.

@@ -84,10 +84,11 @@ def test_a_run_that_fails_elsewhere_is_listed_and_the_others_go_on(tmp_path, lau
 
 
 CLAIM = """
-import json, os, sys, torch
+import json, os, sys, types
 from pathlib import Path
+cuda = types.SimpleNamespace(is_initialized=lambda: False, device_count=lambda: int(sys.argv[2]))
+sys.modules["torch"] = types.SimpleNamespace(cuda=cuda)
 from elmo_bench.runner import gpus
-torch.cuda.device_count = lambda: int(sys.argv[2])
 print(json.dumps([gpus.claim_gpu(Path(sys.argv[1])), os.environ.get("CUDA_VISIBLE_DEVICES")]), flush=True)
 sys.stdin.read()
 """
