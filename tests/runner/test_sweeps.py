@@ -40,20 +40,19 @@ def check(folder):
 def test_a_sweep_that_is_killed_five_times_does_every_run_once(tmp_path):
     rng, records = random.Random(0), tmp_path / "runs"
     inodes: dict = {}
-    for _ in range(5):
-        before = len(list(records.rglob("seed*.json")))
+    for wanted in sorted(rng.sample(range(RUNS - 3), 5)):
         process = start(tmp_path)
-        # At some moment, of starting as well as of a run: records come a second or so apart.
-        wanted, deadline = before + rng.choice([0, 1, 2, 3]), time.monotonic() + 300
+        # At some moment of a run, or of starting.
+        deadline = time.monotonic() + 300
         while len(list(records.rglob("seed*.json"))) < wanted and time.monotonic() < deadline:
-            time.sleep(0.05)
-        time.sleep(rng.uniform(0, 2))
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0, 0.5))
+        assert process.poll() is None
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         found = {path: path.stat().st_ino for path in records.rglob("seed*.json")}
         assert inodes.items() <= found.items()  # none was written again
         inodes = found
-    assert len(inodes) < RUNS
     assert start(tmp_path).wait(timeout=600) == 0
     assert inodes.items() <= {path: path.stat().st_ino for path in records.rglob("seed*.json")}.items()
     check(tmp_path)
