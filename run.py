@@ -29,7 +29,8 @@ OUTCOMES = (
 def job(config: DictConfig) -> None:
     """One run; in a sweep a failed run is noted and the next one starts."""
     overrides = list(HydraConfig.get().overrides.task)
-    title = f"{' '.join(overrides)}: " if HydraConfig.get().mode == RunMode.MULTIRUN else ""
+    sweep = HydraConfig.get().mode == RunMode.MULTIRUN
+    title = f"{' '.join(overrides)}: " if sweep else ""
     share_cores()
     key = Planned.of(config, overrides).key
     if (outcome := Path(os.environ[OUTCOMES], f"{key}.json")).exists():
@@ -38,7 +39,7 @@ def job(config: DictConfig) -> None:
     try:
         from elmo_bench.runner.run import run  # brings torch: --help and misspelt options need none
 
-        record, skipped = run(config, overrides)
+        record, skipped = run(config, overrides, in_sweep=sweep)
         main = record["metric"]
         dev, test = (record["scores"][split]["overall"][main] for split in ("dev", "test"))  # type: ignore[literal-required]
         where = RunPaths.of(Path(config.ledger), record).record

@@ -110,6 +110,18 @@ def test_what_run_py_did_is_done(main_job, status, tmp_path):
     assert "ValueError: this encoder is broken" in status("--failed", sweep=broken)[1]
 
 
+def test_an_error_before_anything_was_read_is_known_until_the_run_comes_further(main_job, status, tmp_path):
+    vectors = tmp_path / "mine.txt"
+    options = small("seed=0", f"encoder.vectors={vectors}", "task.training.epochs=1", encoder="glove")
+    assert main_job("-m", *options) == 2
+    assert "mine.txt: no such file" in status("--failed", sweep=options)[1]
+    vectors.write_text("the 0.1 0.2\nof 0.3 0.4\n", encoding="utf-8")
+    assert main_job("-m", *options) == 0
+    assert "1 runs: 1 done" in status(sweep=options)[1]
+    assert read_failures(tmp_path / "runs") == []
+    assert len(list((tmp_path / "runs" / "mini" / "ner" / "glove").iterdir())) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
