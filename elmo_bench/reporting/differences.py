@@ -24,6 +24,8 @@ def changes(record: Record) -> dict[str, str]:
         for key, usual in plain.items()
         if key in settings and canonical(settings[key]) != canonical(usual) and _told(key, settings[key])
     }
+    if not {"mix", "mix.kind", "experiment"} & {override.partition("=")[0] for override in record["overrides"]}:
+        found.pop("mix", None)  # nobody asked for it: it is the encoder's own
     for override in record["overrides"]:
         key, _, value = override.lstrip("+~").partition("=")
         if key not in ("experiment", "size"):  # an experiment's name says nothing of what it changed
@@ -51,7 +53,7 @@ def _defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     """The plain run's settings by dotted key, as far as a record's config tells them."""
     task, suite = config.get("task") or {}, config.get("suite") or {}
     plain: dict[str, Any] = {"data.train_fraction": 1.0, "data.max_train": None, "store.dtype": "float32"}
-    plain |= {"mix.kind": "scalar", "mix.gamma": True, "mix.scalars": None}
+    plain |= {"mix.kind": "scalar", "mix.gamma": True, "mix.scalars": None, "mix.layer": None}
     plain |= _flat({"mix": task.get("mix", {}), "vectors": {"trainable": (task.get("vectors") or {}).get("trainable")}})
     plain |= {"place": task["place"]} if "place" in task else {}
     return plain | {f"encoder.{key}": suite[key] for key in ("weights", "vectors") if key in suite}

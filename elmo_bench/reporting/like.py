@@ -20,7 +20,7 @@ class Like:
     data: str  # fingerprint of the whole data, 12 digits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Group:
     """Rows that may be compared, best test score first."""
 
@@ -39,7 +39,7 @@ class Group:
     @property
     def name(self) -> str:
         """The task, with what sets the group apart."""
-        return f"{self.task} ({self.apart})" if self.apart else self.task
+        return f"{self.task}, {self.apart}" if self.apart else self.task
 
     @property
     def stem(self) -> str:
@@ -99,7 +99,8 @@ def _part(members: Sequence[Row]) -> dict[Like, list[Row]]:
             home = [
                 like
                 for like in whole
-                if _like(row, like.data) == like and all(whole[like][split] == counts[split] for split in ("dev", "test"))  # type: ignore[literal-required]
+                if _like(row, like.data) == like
+                and all(whole[like][split] == counts[split] for split in ("dev", "test"))  # type: ignore[literal-required]
             ]
             parted[home[0] if home else _like(row, PART)].append(row)
     order = sorted(parted, key=lambda like: (-len({row.encoder for row in parted[like]}), like))

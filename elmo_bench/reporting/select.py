@@ -51,6 +51,11 @@ class Row:
         return self.newest["suite"], self.newest["task"]
 
     @property
+    def anchor(self) -> str:
+        """Names the run on a page."""
+        return "-".join(["run", *self.place, self.newest["encoder"], self.newest["hash"]])
+
+    @property
     def seeds(self) -> list[int]:
         return [record["seed"] for record in self.records]
 
@@ -105,7 +110,9 @@ def baseline_of(row: Row, rows: Sequence[Row]) -> Row | None:
     """
     if row.newest["encoder"] == BASELINE:
         return None
-    common = {key: value for key, value in row.changes.items() if not key.startswith(("mix", "place", "encoder.weights"))}
+    common = {
+        key: value for key, value in row.changes.items() if not key.startswith(("mix", "place", "encoder.weights"))
+    }
     part = {key: value for key, value in common.items() if key in PART}
     candidates = [other for other in rows if other.newest["encoder"] == BASELINE and other.place == row.place]
     for wanted in (row.changes, common, part):

@@ -73,15 +73,16 @@ def layer_table(rows: Sequence[Row]) -> str:
     return markdown(header, [line + [""] * (width - len(line)) for line in lines])
 
 
-def markdown(header: list[str], body: list[list[str]]) -> str:
-    """A markdown table with its columns aligned; figures to the right, the first column to the left."""
+def markdown(header: list[str], body: list[list[str]], *, words: Sequence[bool] = ()) -> str:
+    """A markdown table with its columns aligned: figures to the right, to the left the first column or those of `words`."""
     cells = [[cell.replace("|", r"\|") for cell in line] for line in [header, *body]]
     widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
-    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    left = words or [True] + [False] * (len(widths) - 1)
+    rule = ["-" * width if to_left else "-" * (width - 1) + ":" for width, to_left in zip(widths, left, strict=True)]
     lines = [
         [
-            cell.ljust(width) if index == 0 else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+            cell.ljust(width) if to_left else cell.rjust(width)
+            for cell, width, to_left in zip(line, widths, left, strict=True)
         ]
         for line in cells
     ]
