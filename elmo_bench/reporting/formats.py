@@ -49,7 +49,7 @@ def to_latex(table: Table) -> str:
 
 
 def _figures(cell: Cell, parts: int) -> tuple[Figure, ...]:
-    return cell.figures or (None,) * parts
+    return (*cell.figures, *[None] * (parts - len(cell.figures)))
 
 
 def _plain(figure: Figure) -> Figure:

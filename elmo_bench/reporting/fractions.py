@@ -66,17 +66,18 @@ def needed(score: float, baseline: Sequence[Point]) -> Need:
 
 def fraction_tables(groups: Sequence[Group], gain: Gains) -> list[Table]:
     """A table a task that has such runs; p is adjusted over all of them."""
-    found = [(group, by_encoder) for group in groups if (by_encoder := curves(group))]
+    with_curves = [(group, by_encoder) for group in groups if (by_encoder := curves(group))]
     pairs = [
         (point.row, baseline)
-        for group, by_encoder in found
+        for group, by_encoder in with_curves
         for curve in by_encoder.values()
         for point in curve
         if (baseline := baseline_of(point.row, group.rows))
     ]
-    gains = {g.ours.anchor: g for g in holm_over([g for ours, theirs in pairs if (g := gain(ours, theirs))])}
+    tested = [found for ours, theirs in pairs if (found := gain(ours, theirs))]
+    gains = {found.ours.anchor: found for found in holm_over(tested)}
     tables = []
-    for group, by_encoder in found:
+    for group, by_encoder in with_curves:
         columns = [Column("of the training data", ("share",)), Column("examples"), Column("encoder", words=True)]
         columns += [Column(f"test {group.rows[0].newest['metric']}", SPREAD), Column("seeds"), *gain_columns()]
         columns += [Column(f"{BASELINE} needs", ("bound", "share"))]
@@ -91,7 +92,7 @@ def fraction_tables(groups: Sequence[Group], gain: Gains) -> list[Table]:
                 spread(row.summary("test"), run=row.anchor),
                 seeds(row),
                 *gain_cells(own),
-                Cell(str(need), (need.bound, need.share)) if need else Cell("", (None, None)),
+                Cell(str(need), (need.bound, need.share)) if need else Cell(""),
             ])  # fmt: skip
         title = f"Less training data: {heading(group)}, suite {group.suite}"
         mine = [gains[p.row.anchor] for curve in by_encoder.values() for p in curve if p.row.anchor in gains]

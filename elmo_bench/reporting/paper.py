@@ -69,7 +69,7 @@ def column(task: str, suite: str, table: str) -> Column | None:
     found = known[table]
     mark = "" if suite == "paper" else known.get("same", {}).get(suite, OTHER)
     return Column(
-        found["on"], {name: _printed(value) for name, value in found["variants"].items()}, found.get("gain"), mark
+        found["scored"], {name: _printed(value) for name, value in found["variants"].items()}, found.get("gain"), mark
     )
 
 

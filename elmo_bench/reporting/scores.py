@@ -40,7 +40,7 @@ def glance(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Table:
                     hint=gain.verdict if gain else "",
                 )
                 if row
-                else Cell("", (None, None, None))
+                else Cell("")
             )
         printed_ = " → ".join(str(paper.variants[name]) for name in (BASELINE, "elmo")) if paper else ""
         theirs = f"{paper.on}: {printed_}" + (f" ({paper.mark})" if paper.mark else "") if paper else ""
@@ -122,7 +122,7 @@ def gain_columns(over: str = BASELINE, *, test: bool = False) -> list[Column]:
 def gain_cells(gain: Gain | None, *, test: bool = False) -> list[Cell]:
     """Gain, interval, relative error reduction, adjusted p, verdict; then p by itself and what was tested."""
     if gain is None:
-        return [Cell("", (None,) * len(column.parts)) for column in gain_columns(test=test)]
+        return [Cell("")] * len(gain_columns(test=test))
     found, run = gain.comparison, gain.ours.anchor
     cells = [
         spread(gain.summary, run=run, sign=True),

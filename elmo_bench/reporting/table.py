@@ -66,13 +66,13 @@ def spread(summary: Summary, *, run: str = "", mark: str = "", hint: str = "", s
 def between(bounds: tuple[float, float] | None) -> Cell:
     """An interval, for a column with parts low and high."""
     if bounds is None:
-        return Cell("", (None, None))
+        return Cell("")
     return Cell(" … ".join(f"{bound:+.2f}".replace("-", "−") for bound in bounds), bounds)
 
 
 def printed(figure: Printed | None) -> Cell:
     """A figure of the paper, for a column with parts mean and sd."""
-    return Cell(str(figure), (figure.mean, figure.sd)) if figure else Cell("", (None, None))
+    return Cell(str(figure), (figure.mean, figure.sd)) if figure else Cell("")
 
 
 def p_value(p: float | None) -> Cell:
