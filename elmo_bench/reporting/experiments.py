@@ -27,6 +27,7 @@ class Experiment:
     needs: Callable[[set[str]], bool]  # whether these variants of a task make a table
     spelled: dict[str, str]  # variants in the order of the table; others come behind, as they are
     across: bool = False  # whether its variants are encoders
+    heading: str = "variant"
 
     def tables(self, suite: str, groups: Sequence[Group], gain: Gains) -> list[Table]:
         """A table a task that has enough variants, p adjusted over all of them."""
@@ -66,7 +67,7 @@ class Experiment:
     ) -> Table:
         paper, several = column(group.task, suite, self.name), len({row.encoder for _, row in rows} - {BASELINE}) > 1
         metric = rows[0][1].newest["metric"]
-        columns = [Column("variant", words=True), Column(f"dev {metric}", SPREAD), Column(f"test {metric}", SPREAD)]
+        columns = [Column(self.heading, words=True), Column(f"dev {metric}", SPREAD), Column(f"test {metric}", SPREAD)]
         columns += [Column("seeds"), *gain_columns(self.over)]
         columns += [Column(paper.heading, ("mean", "sd"))] if paper else []
         body: list[list[Cell]] = []
@@ -85,7 +86,13 @@ class Experiment:
                 *([printed(paper.variants.get(variant) if own else None)] if paper else []),
             ])  # fmt: skip
         title = f"{self.title}: {heading(group)}, suite {suite}"
-        return Table(f"{group.stem}-{self.name}", title, *without_empty(columns, body), notes=untested(mine))
+        return Table(
+            f"{group.stem}-{self.name}",
+            title,
+            *without_empty(columns, body),
+            [group.task] * len(body),
+            notes=untested(mine),
+        )
 
 
 def _as_number(name: str) -> float:
@@ -176,7 +183,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         "regularisation", "How strong λ", "λ, the weight of the squares of the layers' scores before the softmax, and "
-        "nothing else.", _penalty, None, "the task's own λ", lambda found: len(found) > 2, {},
+        "nothing else.", _penalty, None, "the task's own λ", lambda found: len(found) > 2, {}, heading="λ",
     ),
     Experiment(
         "table6", "One layer at a time", "The paper's table 6: each frozen layer by itself; layer 0 is the lowest.", _single,

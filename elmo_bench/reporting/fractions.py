@@ -96,5 +96,13 @@ def fraction_tables(groups: Sequence[Group], gain: Gains) -> list[Table]:
             ])  # fmt: skip
         title = f"Less training data: {heading(group)}, suite {group.suite}"
         mine = [gains[p.row.anchor] for curve in by_encoder.values() for p in curve if p.row.anchor in gains]
-        tables.append(Table(f"{group.stem}-figure1", title, *without_empty(columns, body), notes=untested(mine)))
+        tables.append(
+            Table(
+                f"{group.stem}-figure1",
+                title,
+                *without_empty(columns, body),
+                [group.task] * len(body),
+                notes=untested(mine),
+            )
+        )
     return tables

@@ -62,7 +62,7 @@ def layer_tables(groups: Sequence[Group]) -> list[Table]:
         ])  # fmt: skip
     suite = groups[0].suite
     title = f"Learned weights of the layers at the best epoch, suite {suite}"
-    return [Table(f"{suite}-figure2", title, *without_empty(columns, body))]
+    return [Table(f"{suite}-figure2", title, *without_empty(columns, body), [group.task for group, _ in mixes])]
 
 
 def _learns(row: Row) -> bool:

@@ -19,7 +19,7 @@ class Printed:
     sd: float | None = None  # over five seeds, where the paper says so
 
     def __str__(self) -> str:
-        return f"{self.mean:g}" + ("" if self.sd is None else f" ± {self.sd:.2f}")
+        return " ± ".join(_as_printed(figure) for figure in (self.mean, self.sd) if figure is not None)
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,10 @@ def column(task: str, suite: str, table: str) -> Column | None:
     return Column(
         found["scored"], {name: _printed(value) for name, value in found["variants"].items()}, found.get("gain"), mark
     )
+
+
+def _as_printed(figure: float) -> str:
+    return f"{figure:.1f}" if round(figure, 1) == figure else f"{figure:.2f}"
 
 
 def _printed(value: Any) -> Printed:

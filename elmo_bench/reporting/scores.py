@@ -47,7 +47,8 @@ def glance(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Table:
         rows.append([words(heading(group)), words(trained_on(group)), *cells, words(theirs)])
     columns = [Column("task", words=True), Column("trained on", words=True)]
     columns += [*(Column(name, SPREAD) for name in encoders), Column(f"the paper, {BASELINE} → elmo", words=True)]
-    return Table(f"{suite}-glance", f"Test scores, suite {suite}", *without_empty(columns, rows))
+    tasks = [group.task for group in groups]
+    return Table(f"{suite}-glance", f"Test scores, suite {suite}", *without_empty(columns, rows), tasks)
 
 
 def plain_gains(groups: Sequence[Group], gain: Gains) -> list[Gain]:
@@ -63,21 +64,23 @@ def plain_gains(groups: Sequence[Group], gain: Gains) -> list[Gain]:
 
 def gain_table(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Table:
     """How much each encoder gains, and how sure that is."""
-    rows = []
+    rows: list[list[Cell]] = []
+    tasks: list[str] = []
     for group in groups:
         names = {row.anchor: name for name, row in plain_rows(group).items()}
         for gain in gains:
             if gain.ours.anchor not in names:
                 continue
+            tasks.append(group.task)
             paper = column(group.task, suite, "table1") if names[gain.ours.anchor] == "elmo" else None
-            theirs = f"+{paper.gain:g}, {paper.on}" + (f" ({paper.mark})" if paper.mark else "") if paper else ""
+            theirs = f"+{paper.gain}, {paper.on}" + (f" ({paper.mark})" if paper.mark else "") if paper else ""
             rows.append(
                 [words(heading(group)), words(names[gain.ours.anchor]), *gain_cells(gain, test=True), words(theirs)]
             )
     columns = [Column("task", words=True), Column("encoder", words=True), *gain_columns(test=True)]
     columns += [Column("the paper's gain", words=True)]
     title = f"Gains over {BASELINE} on test, suite {suite}"
-    return Table(f"{suite}-gains", title, *without_empty(columns, rows), notes=untested(gains))
+    return Table(f"{suite}-gains", title, *without_empty(columns, rows), tasks, notes=untested(gains))
 
 
 def runs_table(group: Group, gain: Gains) -> Table:
@@ -104,7 +107,9 @@ def runs_table(group: Group, gain: Gains) -> Table:
             *([printed(paper.variants.get(name))] if paper else []),
         ])  # fmt: skip
     title = f"{heading(group)}, suite {group.suite}: all runs on the whole of the data"
-    return Table(f"{group.stem}-runs", title, *without_empty(columns, body), notes=untested(gains))
+    return Table(
+        f"{group.stem}-runs", title, *without_empty(columns, body), [group.task] * len(body), notes=untested(gains)
+    )
 
 
 def gain_columns(over: str = BASELINE, *, test: bool = False) -> list[Column]:
@@ -112,9 +117,9 @@ def gain_columns(over: str = BASELINE, *, test: bool = False) -> list[Column]:
     found = [
         Column(f"gain over {over}", SPREAD),
         INTERVAL,
-        Column("errors gone"),
+        Column("fewer errors"),
         Column("p (Holm)"),
-        Column("", ("verdict",)),
+        Column("verdict", words=True),
     ]
     return [*found, *([Column("p"), Column("tested on", words=True)] if test else [])]
 

@@ -42,6 +42,7 @@ class Table:
     title: str
     columns: list[Column]
     rows: list[list[Cell]]
+    tasks: list[str]  # a row each
     notes: list[str] = field(default_factory=list)
 
 
@@ -54,7 +55,7 @@ def words(text: str, *, run: str = "", hint: str = "") -> Cell:
 
 def number(value: float | None, form: str = ".2f", *, run: str = "", suffix: str = "") -> Cell:
     """An empty cell for None."""
-    return Cell("" if value is None else f"{value:{form}}{suffix}", (value,), run)
+    return Cell("" if value is None else f"{value:{form}}{suffix}".replace("-", "−"), (value,), run)
 
 
 def spread(summary: Summary, *, run: str = "", mark: str = "", hint: str = "", sign: bool = False) -> Cell:

@@ -20,7 +20,8 @@ MARKERS = ("D", "^", "P", "X", "h", "*")
 _STYLE = {
     "svg.fonttype": "none",  # text stays text: it is searched, read aloud, and takes the page's font
     "svg.hashsalt": "elmo-bench",
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that it is the same everywhere
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so that it is the same everywhere
     "font.size": 9.0,
     "axes.titlesize": 10.0,
     "axes.titleweight": "bold",
@@ -56,19 +57,24 @@ class Figure:
     alt: str
     svg: str
     png: bytes
-    width: float  # of the SVG, in its own units, which are CSS points
+    width: float  # of the SVG, in its own units, which are points
+    task: str = ""  # empty where it is of several
 
 
-def draw(stem: str, title: str, alt: str, paint: Callable[[Axes], None], *, size: tuple[float, float]) -> Figure:
+def draw(
+    stem: str, title: str, alt: str, paint: Callable[[Axes], None], *, size: tuple[float, float], task: str = ""
+) -> Figure:
     """`paint` the axes of a figure of so many inches, in the house's style."""
     with mpl.rc_context(_STYLE):
         canvas = Canvas(figsize=size, layout="constrained", facecolor=SURFACE)
         paint(canvas.add_subplot())
+        canvas.draw_without_rendering()
+        canvas.set_layout_engine("none")  # it has done its work, and would do it again for each file
         svg, png = io.StringIO(), io.BytesIO()
         FigureCanvasSVG(canvas).print_svg(svg, metadata={"Date": None, "Creator": None, "Title": title})
-        FigureCanvasAgg(canvas)
-        canvas.savefig(png, format="png", dpi=160, metadata={"Software": None, "Title": title})
-    return Figure(stem, title, alt, svg.getvalue(), png.getvalue(), size[0] * 72)
+        canvas.set_dpi(160)
+        FigureCanvasAgg(canvas).print_png(png, metadata={"Software": None, "Title": title})
+    return Figure(stem, title, alt, svg.getvalue(), png.getvalue(), size[0] * 72, task)
 
 
 def look(encoders: list[str]) -> dict[str, tuple[str, str]]:

@@ -113,7 +113,9 @@ def penalty_figure(group: Group, rows: Sequence[tuple[str, Row]]) -> Figure:
 
     said = "; ".join(f"{row.encoder} λ = {value}: {row.summary('test').mean:.2f}" for value, row in rows)
     title = f"λ: {heading(group)}, suite {group.suite}"
-    return draw(f"{group.stem}-regularisation", title, f"Test {metric} by λ. {said}.", paint, size=SMALL)
+    return draw(
+        f"{group.stem}-regularisation", title, f"Test {metric} by λ. {said}.", paint, size=SMALL, task=group.task
+    )
 
 
 def _line(axes: Axes, xs: Sequence[float], rows: Sequence[Row], style: tuple[str, str], label: str) -> None:

@@ -32,9 +32,9 @@ def gains_figure(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> 
     def paint(axes: Axes) -> None:
         axes.axvline(0, color=FAINT, linewidth=1)
         for at, ((_, own), paper) in enumerate(zip(lines, printed, strict=True)):
-            for name, gain in own.items():
+            for rank, (name, gain) in enumerate(own.items()):
                 colour, marker = looks[name]
-                y = at + (encoders.index(name) - (count - 1) / 2) * min(0.24, 0.6 / count)
+                y = at + (rank - (len(own) - 1) / 2) * 0.7 / count
                 if bounds := gain.interval:
                     axes.plot(bounds, (y, y), color=colour, linewidth=1.6, solid_capstyle="butt")
                 face = SURFACE if gain.verdict in ("tie", "") else colour
@@ -72,7 +72,7 @@ def gains_figure(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> 
         + ", ".join(f"{name} {gain.summary.mean:+.2f} ({gain.verdict or 'not tested'})" for name, gain in own.items())
         for group, own in lines
     )
-    height = 1.15 + len(lines) * max(0.42, 0.2 * count)
+    height = 1.2 + len(lines) * max(0.34, 0.15 * count)
     title = f"Gains over {BASELINE} on test, suite {suite}"
     return draw(f"{suite}-gains", title, f"Points gained over {BASELINE}. {alt}.", paint, size=(5.4, height))
 

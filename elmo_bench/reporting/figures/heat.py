@@ -11,8 +11,8 @@ from elmo_bench.reporting.layers import Mix, learned
 from elmo_bench.reporting.like import Group
 from elmo_bench.reporting.paper import about
 
-SMALL, LARGE = "////", "..."  # below 1/3 hatched, above 2/3 speckled (with three layers, as the paper)
-DARK, LIGHT = "#10151c", "#fdfdfd"  # on the cells, whatever the page's colours
+SMALL, LARGE = "////", ".."  # below 1/3 hatched, above 2/3 speckled (with three layers, as the paper)
+DARK, LIGHT, BLUE, PALE = "#10151c", "#fdfdfd", "#7d93ad", "#dfe9f5"  # on the cells, whatever the page's colours
 PLACES = {"input": "at the input", "output": "at the output"}
 
 
@@ -42,18 +42,16 @@ def _heat(suite: str, encoder: str, mixes: list[tuple[Group, Mix]]) -> Figure:
                 for layer, weight in enumerate(mix.weights):
                     fill = colours(0.08 + 0.8 * weight.mean)
                     ink = LIGHT if weight.mean > 0.6 else DARK
-                    hatch = hatch_of(weight.mean, len(mix.weights))
-                    box = {
-                        "facecolor": fill,
-                        "edgecolor": "#7d93ad" if weight.mean <= 0.6 else "#dfe9f5",
-                        "linewidth": 0.0,
-                    }
-                    axes.add_patch(Rectangle((at, layer), 0.96, 0.94, hatch=hatch, **box))
+                    cell = {"xy": (at, layer), "width": 0.96, "height": 0.94, "linewidth": 0.0}
+                    axes.add_patch(Rectangle(**cell, facecolor=fill))
+                    if hatch := hatch_of(weight.mean, len(mix.weights)):  # by itself: one pattern for all such cells
+                        edge = PALE if weight.mean > 0.6 else BLUE
+                        axes.add_patch(Rectangle(**cell, facecolor="none", edgecolor=edge, hatch=hatch))
                     axes.text(
                         at + 0.48, layer + 0.47, f"{weight.mean:.2f}", ha="center", va="center", color=ink, fontsize=8.5,
                         bbox={"facecolor": fill, "edgecolor": "none", "pad": 1.2},
                     )  # fmt: skip
-                ticks.append((at + 0.48, about(group.task, suite).title))
+                ticks.append((at + 0.48, " ".join([about(group.task, suite).title, group.apart]).strip()))
                 at += 1
             at += 0.4
         axes.set_xlim(0, at - 0.4)
