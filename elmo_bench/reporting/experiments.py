@@ -56,11 +56,13 @@ class Experiment:
 
     def _against(self, row: Row, rows: Sequence[tuple[str, Row]]) -> Row | None:
         """The reference; but for the baseline, of the same encoder."""
-        for variant, other in rows:
-            reference = not other.variation if self.reference is None else variant == self.reference
-            if reference and (variant == BASELINE or other.encoder == row.encoder):
-                return other
-        return None
+        found = [
+            other
+            for variant, other in rows
+            if (not other.variation if self.reference is None else variant == self.reference)
+            and (variant == BASELINE or other.encoder == row.encoder)
+        ]
+        return min(found, key=row.unlike, default=None)
 
     def _table(
         self, suite: str, group: Group, rows: Sequence[tuple[str, Row]], gains: dict[tuple[str, str], Gain]
@@ -77,9 +79,10 @@ class Experiment:
             found = gains.get((row.anchor, against.anchor)) if against else None
             mine += [found] if found else []
             name = self.spelled.get(variant, variant)
+            name = f"{row.encoder}: {name}" if several and not self.across and variant != BASELINE else name
             own = self.across or row.newest["encoder"].startswith("elmo") or variant == BASELINE
             body.append([
-                words(f"{row.encoder}: {name}" if several and not self.across and variant != BASELINE else name, run=row.anchor),
+                words(name, run=row.anchor),
                 *(spread(row.summary(split), run=row.anchor) for split in ("dev", "test")),
                 seeds(row),
                 *gain_cells(found),
@@ -101,92 +104,3 @@ def _as_number(name: str) -> float:
         return float(name.partition("=")[2] or name)
     except ValueError:
         return 0.0
-
-
-def _mix(row: Row) -> dict:
-    return row.newest["identity"]["settings"].get("mix") or {}
-
-
-def _only(row: Row, *keys: str) -> bool:
-    return bool(_mix(row)) and row.variation.keys() <= set(keys)
-
-
-def _plain_baseline(row: Row) -> bool:
-    return row.newest["encoder"] == BASELINE and not row.changes
-
-
-def _layers(row: Row) -> str | None:
-    if _plain_baseline(row):
-        return BASELINE
-    kind, penalty = _mix(row).get("kind"), _mix(row).get("penalty")
-    if not _only(row, "mix", "mix.penalty"):
-        return None
-    if kind in ("last", "mean"):
-        return kind
-    return f"penalty={penalty:g}" if kind == "scalar" and penalty in (1, 0.001) else None
-
-
-def _place(row: Row) -> str | None:
-    return row.newest["identity"]["settings"].get("place") if _only(row, "place") else None
-
-
-def _inputs(row: Row) -> str | None:
-    if _plain_baseline(row):
-        return BASELINE
-    first = row.variation == {"mix": "first"}
-    spelled = {"elmo": "with_characters", "elmo_only": "characters"} if first else {"elmo_characters": "characters"}
-    known = row.encoder in ("elmo", "elmo_only", "elmo_characters") and (first or not row.variation)
-    return spelled.get(row.encoder, row.encoder) if known else None
-
-
-def _gamma(row: Row) -> str | None:
-    if not _only(row, "mix", "mix.gamma") or _mix(row).get("kind") not in ("scalar", "last"):
-        return None
-    return _mix(row)["kind"] + ("" if row.variation.get("mix.gamma", "true") == "true" else " without")
-
-
-def _penalty(row: Row) -> str | None:
-    if not _only(row, "mix.penalty") or _mix(row).get("kind") != "scalar":
-        return None
-    return f"{_mix(row)['penalty']:g}"
-
-
-def _single(row: Row) -> str | None:
-    if not _only(row, "mix", "mix.layer", "mix.gamma") or _mix(row).get("kind") != "layer":
-        return None
-    return f"layer={_mix(row)['layer']}"
-
-
-EXPERIMENTS = (
-    Experiment(
-        "table2", "Which layers", "The paper's table 2: the top layer alone, or all of them, their weights held to the "
-        "mean (λ = 1) or free (λ = 0.001).", _layers, BASELINE, BASELINE, lambda found: len(found) > 1 and found != {"elmo"},
-        {BASELINE: "baseline: static vectors", "last": "last layer only", "mean": "all layers, mean",
-         "penalty=1": "all layers, λ = 1", "penalty=0.001": "all layers, λ = 0.001"},
-    ),
-    Experiment(
-        "table3", "Where the encoder enters", "The paper's table 3: at the input of the head, behind its first biRNN, or "
-        "both.", _place, None, "the task's own place", lambda found: len(found) > 1,
-        {"input": "input only", "both": "input and output", "output": "output only"},
-    ),
-    Experiment(
-        "ablation_inputs", "What is in the input", "Section 5 of the NAACL version: is it the sub-words or the context, and "
-        "are static vectors needed beside it?", _inputs, BASELINE, BASELINE, lambda found: bool(found & {"elmo_only", "characters"}),
-        {BASELINE: "static vectors only", "characters": "character layer only", "elmo_only": "ELMo only",
-         "with_characters": "static vectors and character layer", "elmo": "static vectors and ELMo"}, across=True,
-    ),
-    Experiment(
-        "gamma", "Is γ needed", "The paper's appendix A.2: the factor before the sum of the layers, learned or left out.",
-        _gamma, None, "the plain run", lambda found: any("without" in name for name in found),
-        {"scalar": "all layers, with γ", "scalar without": "all layers, without γ", "last": "last layer, with γ",
-         "last without": "last layer, without γ"},
-    ),
-    Experiment(
-        "regularisation", "How strong λ", "λ, the weight of the squares of the layers' scores before the softmax, and "
-        "nothing else.", _penalty, None, "the task's own λ", lambda found: len(found) > 2, {}, heading="λ",
-    ),
-    Experiment(
-        "table6", "One layer at a time", "The paper's table 6: each frozen layer by itself; layer 0 is the lowest.", _single,
-        "layer=0", "layer 0", lambda found: len(found) > 1, {f"layer={k}": f"layer {k}" for k in range(100)},
-    ),
-)  # fmt: skip

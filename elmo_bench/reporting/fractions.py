@@ -52,7 +52,7 @@ def curves(group: Group) -> dict[str, list[Point]]:
 
 
 def needed(score: float, baseline: Sequence[Point]) -> Need:
-    """Where the baseline's curve first reaches a score: between two runs a straight line over the logarithm of the share."""
+    """Where the baseline's curve reaches a score; between two runs it is straight over the logarithm of the share."""
     before = None
     for point in baseline:
         if point.score >= score:

@@ -66,7 +66,7 @@ def gains_from(ledger: Path) -> Gains:
 
     def gain(ours: Row, theirs: Row) -> Gain | None:
         gap = difference(ours.scores("test"), theirs.scores("test"))
-        return gap and Gain(ours, theirs, gap.summary, *tested(_Key(ours), _Key(theirs)))
+        return None if gap is None else Gain(ours, theirs, gap.summary, *tested(_Key(ours), _Key(theirs)))
 
     return gain
 

@@ -7,7 +7,7 @@ from elmo_bench.reporting.like import Group
 from elmo_bench.reporting.scores import heading
 from elmo_bench.reporting.select import Row
 from elmo_bench.reporting.statistics import Summary, summarise
-from elmo_bench.reporting.table import Column, Table, number, spread, without_empty, words
+from elmo_bench.reporting.table import Cell, Column, Table, number, spread, without_empty, words
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,14 @@ def layer_tables(groups: Sequence[Group]) -> list[Table]:
     for group, mix in mixes:
         run = mix.row.anchor
         penalty = mix.row.newest["identity"]["settings"].get("mix", {}).get("penalty")
-        layers = [spread(mix.weights[k], run=run) if k < len(mix.weights) else words("") for k in range(deepest)]
+        layers = [spread(weight, run=run) for weight in mix.weights]
+        layers += [Cell("")] * (deepest - len(layers))
         body.append([
-            words(heading(group), run=run), words(mix.row.encoder), words(mix.place), spread(mix.gamma, run=run), *layers,
+            words(heading(group), run=run),
+            words(mix.row.encoder),
+            words(mix.place),
+            spread(mix.gamma, run=run),
+            *layers,
             number(penalty, "g"),
         ])  # fmt: skip
     suite = groups[0].suite

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
-from elmo_bench.reporting.experiments import EXPERIMENTS
+from elmo_bench.reporting.catalogue import EXPERIMENTS
 from elmo_bench.reporting.figures.canvas import Figure
 from elmo_bench.reporting.figures.curves import efficiency_figure, learning_curves, penalty_figure
 from elmo_bench.reporting.figures.gains import gains_figure
@@ -100,12 +100,12 @@ def _sections(suite: str, own: list[Group], gain: Gains) -> list[Section]:
 
 
 FRACTIONS = (
-    "The paper's figure 1: the same runs on nested parts of the training split; error bars are one standard deviation. The "
-    "last column says how much data the baseline needs for that score, by a straight line between its runs over the "
-    "logarithm of the share."
+    "The paper's figure 1: the same runs on nested parts of the training split; error bars are one standard deviation. "
+    "The last column says how much data the baseline needs for that score, by a straight line between its runs over "
+    "the logarithm of the share."
 )
 LAYERS = (
-    "The paper's figure 2: softmax weights at the best epoch, means over seeds. Hatched: below an even share (1/3 of three "
-    "layers); speckled: above two of them (2/3)."
+    "The paper's figure 2: softmax weights at the best epoch, means over seeds. Hatched: below an even share (1/3 of "
+    "three layers); speckled: above two of them (2/3)."
 )
 RUNS = "Every run on the whole of its data. Runs on part of it stand under “Less training data” and nowhere else."

@@ -121,4 +121,4 @@ def _apart(likes: Sequence[Like]) -> dict[Like, str]:
 
 
 def _labelled(row: Row, apart: str) -> Row:
-    return replace(row, label=row.label if apart in row.label else f"{row.label} [{apart}]")
+    return replace(row, label=row.label if apart in row.label else f"{row.label}, {apart}")

@@ -19,7 +19,10 @@ class Printed:
     sd: float | None = None  # over five seeds, where the paper says so
 
     def __str__(self) -> str:
-        return " ± ".join(_as_printed(figure) for figure in (self.mean, self.sd) if figure is not None)
+        figures = [figure for figure in (self.mean, self.sd) if figure is not None]
+        digits = 1 if all(round(figure, 1) == figure for figure in figures) else 2
+        alone = 1 if round(self.mean, 1) == self.mean else 2
+        return " ± ".join(f"{figure:.{alone if figure is self.mean else digits}f}" for figure in figures)
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,6 @@ def column(task: str, suite: str, table: str) -> Column | None:
     return Column(
         found["scored"], {name: _printed(value) for name, value in found["variants"].items()}, found.get("gain"), mark
     )
-
-
-def _as_printed(figure: float) -> str:
-    return f"{figure:.1f}" if round(figure, 1) == figure else f"{figure:.2f}"
 
 
 def _printed(value: Any) -> Printed:

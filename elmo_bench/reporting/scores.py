@@ -7,11 +7,21 @@ from elmo_bench.reporting.like import Group
 from elmo_bench.reporting.paper import about, column
 from elmo_bench.reporting.select import BASELINE, Row, baseline_of
 from elmo_bench.reporting.table import (
-    SPREAD, Cell, Column, Table, between, number, p_value, printed, spread, without_empty, words,
+    SPREAD,
+    Cell,
+    Column,
+    Table,
+    between,
+    number,
+    p_value,
+    printed,
+    spread,
+    without_empty,
+    words,
 )  # fmt: skip
 
 FIRST = ("none", BASELINE, "elmo")  # then the others by name
-INTERVAL = Column("95 % of seeds", ("low", "high"))
+INTERVAL = Column("95 % over seeds", ("low", "high"))
 
 
 def plain_rows(group: Group) -> dict[str, Row]:
@@ -44,9 +54,10 @@ def glance(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Table:
             )
         printed_ = " → ".join(str(paper.variants[name]) for name in (BASELINE, "elmo")) if paper else ""
         theirs = f"{paper.on}: {printed_}" + (f" ({paper.mark})" if paper.mark else "") if paper else ""
-        rows.append([words(heading(group)), words(trained_on(group)), *cells, words(theirs)])
-    columns = [Column("task", words=True), Column("trained on", words=True)]
-    columns += [*(Column(name, SPREAD) for name in encoders), Column(f"the paper, {BASELINE} → elmo", words=True)]
+        metric = "/".join(sorted({row.newest["metric"] for row in by_encoder.values()}))
+        rows.append([words(heading(group)), *cells, words(metric), words(trained_on(group)), words(theirs)])
+    columns = [Column("task", words=True), *(Column(name, SPREAD) for name in encoders), Column("score", words=True)]
+    columns += [Column("trained on", words=True), Column(f"the paper, {BASELINE} → elmo", words=True)]
     tasks = [group.task for group in groups]
     return Table(f"{suite}-glance", f"Test scores, suite {suite}", *without_empty(columns, rows), tasks)
 
@@ -121,11 +132,11 @@ def gain_columns(over: str = BASELINE, *, test: bool = False) -> list[Column]:
         Column("p (Holm)"),
         Column("verdict", words=True),
     ]
-    return [*found, *([Column("p"), Column("tested on", words=True)] if test else [])]
+    return [*found, *([Column("p"), Column("items"), Column("test", words=True)] if test else [])]
 
 
 def gain_cells(gain: Gain | None, *, test: bool = False) -> list[Cell]:
-    """Gain, interval, relative error reduction, adjusted p, verdict; then p by itself and what was tested."""
+    """Gain, interval, relative error reduction, adjusted p, verdict; then the p of this test alone, and what was tested."""
     if gain is None:
         return [Cell("")] * len(gain_columns(test=test))
     found, run = gain.comparison, gain.ours.anchor
@@ -136,8 +147,11 @@ def gain_cells(gain: Gain | None, *, test: bool = False) -> list[Cell]:
     ]
     verdict = f"{gain.mark} {gain.verdict}".strip()
     cells += [p_value(found.p_holm if found else None), words(verdict)]
-    tested = f"{found.items:,} items, {found.test}" if found else "not tested"
-    return [*cells, *([p_value(found.p if found else None), words(tested)] if test else [])]
+    if not test:
+        return cells
+    if not found:
+        return [*cells, Cell(""), Cell(""), words("none")]
+    return [*cells, p_value(found.p), number(found.items, ","), words(found.test.removeprefix("approximate "))]
 
 
 def seeds(row: Row) -> Cell:

@@ -63,6 +63,15 @@ class Row:
         """The main score by seed; split is dev or test."""
         return {r["seed"]: r["scores"][split]["overall"][r["metric"]] for r in self.records}  # type: ignore[literal-required]
 
+    def unlike(self, other: "Row") -> int:
+        """In how many of size, version of the task and data the two differ; among equals the closest is compared with."""
+        ours, theirs = (
+            (identity["settings"].get("size"), identity["contents"].get("task_version"), record["data"]["fingerprint"])
+            for record in (self.newest, other.newest)
+            for identity in [record["identity"]]
+        )
+        return sum(one != two for one, two in zip(ours, theirs, strict=True))
+
     def summary(self, split: str) -> Summary:
         """The main score over seeds."""
         return summarise(self.scores(split).values())
@@ -115,6 +124,7 @@ def baseline_of(row: Row, rows: Sequence[Row]) -> Row | None:
     }
     part = {key: value for key, value in common.items() if key in PART}
     candidates = [other for other in rows if other.newest["encoder"] == BASELINE and other.place == row.place]
+    candidates.sort(key=row.unlike)
     for wanted in (row.changes, common, part):
         for other in candidates:
             if other.changes == wanted:

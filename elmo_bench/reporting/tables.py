@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from elmo_bench.ledger import Record
-from elmo_bench.reporting.select import BASELINE, Row, baseline_of, select
-from elmo_bench.reporting.statistics import ahead, difference, summarise
+from elmo_bench.reporting.select import Row, select
+from elmo_bench.reporting.statistics import ahead
 
 AHEAD = "`*` ahead of every other row by more than the spread: the larger of the two standard deviations, same seeds."
 
@@ -42,35 +42,6 @@ def is_best(row: Row, rows: Sequence[Row]) -> bool:
     """Whether this row is ahead, on test, of every other row (and there is one) by more than the spread."""
     others = [other for other in rows if other is not row]
     return bool(others) and all(ahead(row.scores("test"), other.scores("test")) for other in others)
-
-
-def paired_table(rows: Sequence[Row]) -> str:
-    """Every encoder's test score minus the baseline's, seed by seed; empty where there is nothing to compare."""
-    body = []
-    for row in rows:
-        baseline = baseline_of(row, rows)
-        gap = baseline and difference(row.scores("test"), baseline.scores("test"))
-        if baseline and gap:
-            sign = "+" if gap.summary.mean >= 0 else ""
-            body.append([row.label, baseline.label, f"{sign}{gap.summary}", str(gap.summary.n), gap.verdict])
-    return markdown(["encoder", f"against {BASELINE}", "test difference", "n", "verdict"], body) if body else ""
-
-
-def layer_table(rows: Sequence[Row]) -> str:
-    """Softmax weights and γ of every mix at the best epoch, means over seeds; empty where no row has a mix."""
-    lines = []
-    for row in rows:
-        epochs = [r["layer_weights"][r["epochs"]["best"] - 1] for r in row.records if r["layer_weights"]]
-        for place in sorted({place for epoch in epochs for place in epoch}):
-            mixes = [epoch[place] for epoch in epochs if place in epoch]
-            layers = zip(*(mix["weights"] for mix in mixes), strict=True)
-            gamma = summarise(mix["gamma"] for mix in mixes).mean
-            lines.append([row.label, place, f"{gamma:.2f}", *(f"{summarise(layer).mean:.2f}" for layer in layers)])
-    if not lines:
-        return ""
-    width = max(map(len, lines))
-    header = ["encoder", "place", "γ", *(f"layer {index}" for index in range(width - 3))]
-    return markdown(header, [line + [""] * (width - len(line)) for line in lines])
 
 
 def markdown(header: list[str], body: list[list[str]], *, words: Sequence[bool] = ()) -> str:

@@ -1,8 +1,9 @@
-"""From axes to files: the same drawing gives the same bytes, as SVG and as PNG (matplotlib without its global state)."""
+"""From axes to files: the same drawing gives the same bytes, as SVG and as PNG; matplotlib without its globals."""
 
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -17,7 +18,7 @@ SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")  # t
 NAMED = {"none": ("#757d87", "v"), BASELINE: ("#b26a00", "s"), "elmo": (SERIES[0], "o")}
 MARKERS = ("D", "^", "P", "X", "h", "*")
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: it is searched, read aloud, and takes the page's font
     "svg.hashsalt": "elmo-bench",
     "font.family": "sans-serif",
@@ -65,7 +66,9 @@ def draw(
     stem: str, title: str, alt: str, paint: Callable[[Axes], None], *, size: tuple[float, float], task: str = ""
 ) -> Figure:
     """`paint` the axes of a figure of so many inches, in the house's style."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context():
+        mpl.rcdefaults()  # whatever the user's own matplotlibrc says
+        mpl.rcParams.update(_STYLE)
         canvas = Canvas(figsize=size, layout="constrained", facecolor=SURFACE)
         paint(canvas.add_subplot())
         canvas.draw_without_rendering()

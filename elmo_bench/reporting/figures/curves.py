@@ -78,7 +78,8 @@ def efficiency_figure(suite: str, groups: Sequence[Group]) -> Figure | None:
         for name, points, baseline in lines
         for point in points
     )
-    alt = f"Share of the training data with which {BASELINE} scores as high. {said}. Hollow arrows: more, or less, than its runs show."
+    alt = f"Share of the training data with which {BASELINE} scores as high. {said}. "
+    alt += "Hollow arrows: more, or less, than its runs show."
     return draw(f"{suite}-efficiency", f"Sample efficiency, suite {suite}", alt, paint, size=(5.0, 3.9))
 
 

@@ -1,6 +1,8 @@
 """The learned weights of the layers as the paper's figure 2 draws them: small ones hatched, large ones speckled."""
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -12,7 +14,7 @@ from elmo_bench.reporting.like import Group
 from elmo_bench.reporting.paper import about
 
 SMALL, LARGE = "////", ".."  # below 1/3 hatched, above 2/3 speckled (with three layers, as the paper)
-DARK, LIGHT, BLUE, PALE = "#10151c", "#fdfdfd", "#7d93ad", "#dfe9f5"  # on the cells, whatever the page's colours
+DARK, LIGHT, BLUE, PALE = "#10151c", "#fdfdfd", "#7d93ad", "#dfe9f5"  # on the cells, light or dark as the page may be
 PLACES = {"input": "at the input", "output": "at the output"}
 
 
@@ -42,15 +44,14 @@ def _heat(suite: str, encoder: str, mixes: list[tuple[Group, Mix]]) -> Figure:
                 for layer, weight in enumerate(mix.weights):
                     fill = colours(0.08 + 0.8 * weight.mean)
                     ink = LIGHT if weight.mean > 0.6 else DARK
-                    cell = {"xy": (at, layer), "width": 0.96, "height": 0.94, "linewidth": 0.0}
+                    cell: dict[str, Any] = {"xy": (at, layer), "width": 0.96, "height": 0.94, "linewidth": 0.0}
                     axes.add_patch(Rectangle(**cell, facecolor=fill))
                     if hatch := hatch_of(weight.mean, len(mix.weights)):  # by itself: one pattern for all such cells
                         edge = PALE if weight.mean > 0.6 else BLUE
                         axes.add_patch(Rectangle(**cell, facecolor="none", edgecolor=edge, hatch=hatch))
-                    axes.text(
-                        at + 0.48, layer + 0.47, f"{weight.mean:.2f}", ha="center", va="center", color=ink, fontsize=8.5,
-                        bbox={"facecolor": fill, "edgecolor": "none", "pad": 1.2},
-                    )  # fmt: skip
+                    style: dict[str, Any] = {"ha": "center", "va": "center", "color": ink, "fontsize": 8.5}
+                    plain = {"facecolor": fill, "edgecolor": "none", "pad": 1.2}  # no hatch behind the figure
+                    axes.text(at + 0.48, layer + 0.47, f"{weight.mean:.2f}", bbox=plain, **style)
                 ticks.append((at + 0.48, " ".join([about(group.task, suite).title, group.apart]).strip()))
                 at += 1
             at += 0.4
@@ -69,9 +70,9 @@ def _heat(suite: str, encoder: str, mixes: list[tuple[Group, Mix]]) -> Figure:
         f"{about(group.task, suite).title} {PLACES[mix.place]}: " + ", ".join(f"{w.mean:.2f}" for w in mix.weights)
         for group, mix in mixes
     )
-    alt = f"Softmax weights of the layers of {encoder}, lowest first. {said}. Hatched: below an even share; speckled: above two."
+    alt = f"Softmax weights of the layers of {encoder}, lowest first. {said}. "
+    alt += "Hatched: below an even share; speckled: above two."
     count = sum(map(len, blocks.values())) + 0.4 * (len(blocks) - 1)
     size = (1.3 + 0.56 * count, 1.45 + 0.36 * depth)
-    return draw(
-        f"{suite}-figure2-{encoder.split(',')[0]}", f"Layer weights of {encoder}, suite {suite}", alt, paint, size=size
-    )
+    stem = "-".join([suite, "figure2", *re.findall(r"[\w.]+", encoder)])
+    return draw(stem, f"Layer weights of {encoder}, suite {suite}", alt, paint, size=size)

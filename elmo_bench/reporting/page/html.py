@@ -1,7 +1,7 @@
 """The leaderboard as one HTML file that asks nobody for anything."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from elmo_bench.ledger import RunPaths
+from elmo_bench.reporting.fractions import percent
+from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.like import Group
 from elmo_bench.reporting.page.inline import inline
@@ -17,7 +19,7 @@ from elmo_bench.reporting.page.words import ENCODERS, HOW, SUITES, data_of, fail
 from elmo_bench.reporting.paper import about
 from elmo_bench.reporting.select import Row
 from elmo_bench.reporting.statistics import summarise
-from elmo_bench.reporting.fractions import percent
+from elmo_bench.reporting.table import Cell
 
 FOLDER = Path(__file__).parent
 
@@ -41,9 +43,10 @@ def html(board: Leaderboard, *, ledger: Path, out: Path, discussion: str = "") -
         board=board,
         runs=runs,
         links=links,
+        verdict=_verdict,
         inline=lambda figure: Markup(inline(figure)),  # noqa: S704: matplotlib's own, and it escapes its text
-        style=Markup((FOLDER / "style.css").read_text(encoding="utf-8")),  # noqa: S704
-        script=Markup((FOLDER / "script.js").read_text(encoding="utf-8")),  # noqa: S704
+        style=Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
+        script=Markup((FOLDER / "script.js").read_text(encoding="utf-8")),
         suites=SUITES,
         encoders=ENCODERS,
         how=HOW,
@@ -56,6 +59,12 @@ def html(board: Leaderboard, *, ledger: Path, out: Path, discussion: str = "") -
     )
 
 
+def _verdict(cell: Cell) -> str:
+    """ahead, behind, tie, or empty."""
+    found = [word for word in (cell.hint, cell.text.rpartition(" ")[2]) if word and word in MARKS]
+    return found[0] if found else ""
+
+
 def _tasks(board: Leaderboard) -> list[tuple[str, str]]:
     """(name, title), in the order of the page."""
     found = [group.task for suite in board.suites for group in suite.groups]
@@ -65,7 +74,8 @@ def _tasks(board: Leaderboard) -> list[tuple[str, str]]:
 def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
     """What the page says of one run, seed by seed."""
     newest, share = row.newest, group.share(row)
-    environment, counts = newest["environment"], newest["data"]["counts"]
+    environment: Mapping[str, Any] = newest["environment"]
+    counts, sizes = newest["data"]["counts"], newest["parameters"]
     trained = f"{counts['train']:,} {about(row.place[1], row.place[0]).unit}"
     if row.partial:
         trained += f", {percent(share)} of them all" if share is not None else ", part of them all"
@@ -81,14 +91,17 @@ def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
             ("trained on", trained),
             ("scored on", f"{counts['dev']:,} dev, {counts['test']:,} test"),
             ("changed", ", ".join(f"{key}={value}" for key, value in row.changes.items()) or "nothing"),
-            ("data", newest["data"]["fingerprint"][:12] + (f"; {newest['data']['note']}" if "note" in newest["data"] else "")),
-            ("parameters", f"{newest['parameters']['trainable']:,} trainable, {newest['parameters']['frozen']:,} frozen"),
+            ("data", "; ".join(filter(None, [newest["data"]["fingerprint"][:12], newest["data"].get("note")]))),
+            ("parameters", f"{sizes['trainable']:,} trainable, {sizes['frozen']:,} frozen"),
             ("best epoch", _each([f"{r['epochs']['best']} of {r['epochs']['run']}" for r in row.records])),
             ("cost", f"{row.cost('seconds') / 60:.1f} minutes, {row.cost('peak_memory_mib'):,.0f} MiB, a run"),
-            ("made", f"{newest['created'][:10]}, {environment['cpu']}, {environment['device']}, {environment['precision']}"),
+            (
+                "made",
+                ", ".join([newest["created"][:10], *(environment[key] for key in ("cpu", "device", "precision"))]),
+            ),
         ],
         "mean": {split: str(row.summary(split)) for split in ("dev", "test")},
-    }  # fmt: skip
+    }
 
 
 def _seed(row: Row, seed: int, home: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The leaderboard as markdown: what a visitor of the repository sees first."""
 
 from elmo_bench.reporting.formats import to_markdown
+from elmo_bench.reporting.gains import LEGEND
 from elmo_bench.reporting.leaderboard import Leaderboard, Section, Suite
 from elmo_bench.reporting.page.words import ENCODERS, HOW, SUITES, data_of, failed, machines, superseded
 
@@ -39,19 +40,16 @@ def _suite(suite: Suite, discussion: str) -> list[str]:
         parts += _section(section)
         if section.name == "glance" and discussion:
             parts += ["### What the figures show", discussion.strip()]
-    return [*parts, *(line for group in suite.groups if group.whole for line in _data(group.name, data_of(group)))]
-
-
-def _data(name: str, lines: list[str]) -> list[str]:
-    return [f"{name}: {line}" for line in lines]
+    return [*parts, _list([line for group in suite.groups if group.whole for line in data_of(group)])]
 
 
 def _section(section: Section) -> list[str]:
     parts = [f"### {section.title}", *([section.about] if section.about else [])]
-    parts += [f"![{figure.alt}](figures/{figure.stem}.svg)" for figure in section.figures]
-    for table in section.tables:
-        parts += [f"**{table.title}**", to_markdown(table)]
-    return parts
+    drawings = [f"![{figure.alt}](figures/{figure.stem}.svg)" for figure in section.figures]
+    tables = [f"**{table.title}**\n\n{to_markdown(table)}" for table in section.tables]
+    if section.name != "glance":
+        return [*parts, *drawings, *tables]
+    return [*parts, *tables[:1], LEGEND, *drawings, *tables[1:]]
 
 
 def _list(lines: list[str]) -> str:

@@ -16,16 +16,17 @@ SUITES = {
 }
 ENCODERS = f"{BASELINE}: static vectors, the paper's baseline; none: learned words; elmo: {BASELINE} and ELMo."
 HOW = [
-    "Scores are mean ± sample standard deviation over n seeds, never the best of them; a single seed has no ±. The epoch "
-    "is selected on dev; test is scored once, after that.",
+    "Scores are mean ± sample standard deviation over n seeds, never the best of them; a single seed has no ±. The "
+    "epoch is selected on dev; test is scored once, after that.",
     LEGEND,
-    *(item.replace("\n", " ").replace("  ", " ") for item in COVERS.removeprefix("- ").split("\n- ")),
-    "fewer errors: the share of the baseline's errors that are gone, 100 · gain / (100 − baseline), as the paper counts "
-    "relative increases.",
-    "A column holds runs on the same data, of one version of the task and one size; others have rows and tables of their "
-    "own (report --unlike puts them together, and labels them). A run on part of the training data has no place among those on all of it.",
-    "The paper's figures are those of arXiv 1802.05365v2, each headed with what it was scored on. “other data”: not what is "
-    "scored here, so the two do not compare. Its encoder was trained on the 1 Billion Word Benchmark.",
+    *(" ".join(item.split()) for item in COVERS.removeprefix("- ").split("\n- ")),
+    "fewer errors: the share of the baseline's errors that are gone, 100 · gain / (100 − baseline), as the paper "
+    "counts relative increases.",
+    "A column holds runs on the same data, of one version of the task and one size; others have rows and tables of "
+    "their own (report --unlike puts them together, and labels them). A run on part of the training data has no place "
+    "among those on all of it.",
+    "The paper's figures are those of arXiv 1802.05365v2, each headed with what it was scored on. “other data”: not "
+    "what is scored here, so the two do not compare. Its encoder was trained on the 1 Billion Word Benchmark.",
 ]  # fmt: skip
 
 
@@ -55,8 +56,10 @@ def data_of(group: Group) -> list[str]:
         seen.setdefault(f"{counts} (fingerprint {data['fingerprint'][:12]}{note})", []).append(row.label)
     if len(seen) == 1:
         like = group.likes[0]
-        return [f"Data: {next(iter(seen))}; size {like.size or 'not told'}, version {like.version} of the task."]
-    return [f"Data, not the same for all rows: {text}: {'; '.join(labels)}" for text, labels in seen.items()]
+        told = f"; size {like.size}" if like.size and len(group.likes) == 1 else ""
+        return [f"Data of {group.name}: {next(iter(seen))}{told}; version {like.version} of the task."]
+    head = f"Data of {group.name}, not the same for all rows"
+    return [f"{head}: {text}: {'; '.join(labels)}" for text, labels in seen.items()]
 
 
 def superseded(old: Row, new: Row) -> tuple[str, str]:
