@@ -1,4 +1,4 @@
-"""The paper's figures, from `paper.yaml`: beside ours in a column of their own, and marked where the data is another."""
+"""The paper's figures, from `paper.yaml`: a column of their own beside ours, marked where the data is another."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -21,13 +21,14 @@ from elmo_bench.reporting.table import (
 )  # fmt: skip
 
 FIRST = ("none", BASELINE, "elmo")  # then the others by name
+ABLATIONS = ("elmo_only", "elmo_characters")  # parts of ELMo: they have a table of their own
 INTERVAL = Column("95 % over seeds", ("low", "high"))
 
 
 def plain_rows(group: Group) -> dict[str, Row]:
     """The runs that compare encoders, on all of the data and with nothing else changed, by encoder."""
     label = (lambda row: row.label) if len(group.likes) > 1 else (lambda row: row.encoder)
-    rows = {label(row): row for row in reversed(group.whole) if not row.variation}
+    rows = {label(row): row for row in reversed(group.whole) if _compares(row)}
     return {name: rows[name] for name in sorted(rows, key=_encoder_order)}
 
 
@@ -136,7 +137,7 @@ def gain_columns(over: str = BASELINE, *, test: bool = False) -> list[Column]:
 
 
 def gain_cells(gain: Gain | None, *, test: bool = False) -> list[Cell]:
-    """Gain, interval, relative error reduction, adjusted p, verdict; then the p of this test alone, and what was tested."""
+    """Gain, interval, relative error reduction, adjusted p, verdict; then p before it was adjusted, and the test."""
     if gain is None:
         return [Cell("")] * len(gain_columns(test=test))
     found, run = gain.comparison, gain.ours.anchor
@@ -177,6 +178,10 @@ def heading(group: Group) -> str:
     """The task in words and by name, with what sets the group apart."""
     title = about(group.task, group.suite).title
     return group.name if title == group.task else f"{title} ({group.name})"
+
+
+def _compares(row: Row) -> bool:
+    return not row.variation and row.newest["encoder"] not in ABLATIONS
 
 
 def _encoder_order(name: str) -> tuple[int, str]:

@@ -64,7 +64,7 @@ class Row:
         return {r["seed"]: r["scores"][split]["overall"][r["metric"]] for r in self.records}  # type: ignore[literal-required]
 
     def unlike(self, other: "Row") -> int:
-        """In how many of size, version of the task and data the two differ; among equals the closest is compared with."""
+        """In how many of size, version of the task, and data the two differ: the closest is compared with."""
         ours, theirs = (
             (identity["settings"].get("size"), identity["contents"].get("task_version"), record["data"]["fingerprint"])
             for record in (self.newest, other.newest)
@@ -143,7 +143,7 @@ def _age(row: Row, prefer: str | None) -> tuple[bool, str, str]:
 
 
 def _unambiguous(rows: list[Row]) -> list[Row]:
-    """Rows of one table that share a label get what they differ in beside it: size, one or two settings, or the hash."""
+    """Rows of one table that share a label get what sets them apart: size, one or two settings, or the hash."""
     twins: dict[tuple[tuple[str, str], str], list[Row]] = defaultdict(list)
     for row in rows:
         twins[row.place, row.label].append(row)
@@ -153,6 +153,6 @@ def _unambiguous(rows: list[Row]) -> list[Row]:
         told = [[f"size={one['size']}"] if "size" in one else [f"{k}={v}" for k, v in one.items()] for one in apart]
         clear = len({tuple(one) for one in told}) == len(same) and len(told[0]) <= 2
         for row, own in zip(same, told, strict=True):
-            extra = own if clear else [f"#{row.newest['hash'][:6]}"]
-            named[id(row)] = row if len(same) == 1 else replace(row, label=", ".join([label, *extra]))
+            longer = ", ".join([label, *own]) if clear else f"{label} #{row.newest['hash'][:6]}"
+            named[id(row)] = row if len(same) == 1 else replace(row, label=longer)
     return [named[id(row)] for row in rows]

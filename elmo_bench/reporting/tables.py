@@ -45,7 +45,7 @@ def is_best(row: Row, rows: Sequence[Row]) -> bool:
 
 
 def markdown(header: list[str], body: list[list[str]], *, words: Sequence[bool] = ()) -> str:
-    """A markdown table with its columns aligned: figures to the right, to the left the first column or those of `words`."""
+    """A markdown table, its columns aligned: figures to the right, the first column or those of `words` to the left."""
     cells = [[cell.replace("|", r"\|") for cell in line] for line in [header, *body]]
     widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
     left = words or [True] + [False] * (len(widths) - 1)

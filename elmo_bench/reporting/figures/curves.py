@@ -93,11 +93,11 @@ def penalty_figure(group: Group, rows: Sequence[tuple[str, Row]]) -> Figure:
 
     def paint(axes: Axes) -> None:
         for name, points in by_encoder.items():
-            points = sorted(points, key=lambda point: point[0])
-            _line(axes, [x for x, _ in points], [row for _, row in points], looks[name], f"{name}, test")
-            dev = [row.summary("dev").mean for _, row in points]
+            xs, line = zip(*sorted(points, key=lambda point: point[0]), strict=True)
+            _line(axes, xs, line, looks[name], f"{name}, test")
+            dev = [row.summary("dev").mean for row in line]
             axes.plot(
-                [x for x, _ in points],
+                xs,
                 dev,
                 color=looks[name][0],
                 linewidth=1,
