@@ -10,6 +10,7 @@ from tests.reporting.ledgers import full
 
 pytestmark = pytest.mark.slow
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE = 180_000  # milliseconds; the machine may have much else to do
 MISSING = "no Chromium: `apt-get install chromium`, or one of " + ", ".join(NAMES) + " on the PATH"
 
 
@@ -29,7 +30,7 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"], timeout=PATIENCE)
         yield browser
         browser.close()
 
@@ -43,6 +44,7 @@ def page(browser, folder):
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda request: requests.append(request.url))
     address = (folder / "index.html").as_uri()
+    page.set_default_timeout(PATIENCE)
     page.goto(address)
     yield page
     assert errors == []
@@ -125,6 +127,7 @@ def test_a_number_leads_to_its_run_and_that_to_the_record(page, folder):
 @pytest.mark.parametrize("width", [390, 1400])
 def test_it_fits_and_can_be_read(browser, folder, width, scheme):
     page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    page.set_default_timeout(PATIENCE)
     page.goto((folder / "index.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == width  # wide tables scroll by themselves
     colours = page.evaluate(

@@ -74,7 +74,7 @@ def gains_figure(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> 
     )
     height = 1.2 + len(lines) * max(0.34, 0.15 * count)
     title = f"Gains over {BASELINE} on test, suite {suite}"
-    return draw(f"{suite}-gains", title, f"Points gained over {BASELINE}. {alt}.", paint, size=(5.4, height))
+    return draw(f"{suite}-gains", title, f"Points gained over {BASELINE}. {alt}.", paint, size=(4.7, height))
 
 
 def _label(group: Group) -> str:
