@@ -26,6 +26,7 @@ def main(arguments: list[str]) -> int:
         action="store_true",
         help="put runs on other data, of another version of the task or of another size into one column, labelled",
     )
+    parser.add_argument("--wandb", metavar="PROJECT", help="also upload the tables and figures to this wandb project")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON and write no files")
     options = parser.parse_args(arguments)
 
@@ -52,4 +53,8 @@ def main(arguments: list[str]) -> int:
     files = write(board, ledger=options.ledger, out=options.out)
     rows, stale = len(selection.rows), len(selection.stale)
     print(f"{options.out}: {rows} rows, {stale} superseded, {len(failures)} failed; {len(files)} files")
+    if options.wandb:
+        from elmo_bench.reporting.page.upload import upload
+
+        print(f"wandb: {upload(board, options.out, project=options.wandb)}")
     return 0

@@ -11,7 +11,7 @@ import pytest
 from elmo_bench.commands import report
 from elmo_bench.errors import UserError
 from elmo_bench.ledger import RunPaths, write_failure
-from tests.reporting.ledgers import full
+from tests.reporting.ledgers import add
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,7 +68,9 @@ def test_the_page(run, store_record, make_record, tmp_path):
 
 
 def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(run, tmp_path):
-    full(tmp_path / "runs", tasks=("ner",), light=("ner",), seeds=1)
+    for encoder in ("glove", "elmo"):
+        add(tmp_path / "runs", "ner", encoder, 0)
+        add(tmp_path / "runs", "ner", encoder, 0, train_fraction=0.1)
     run()
     first = {path: path.read_bytes() for path in (tmp_path / "results").rglob("*.*")}
     assert {path.suffix for path in first} == {".md", ".html", ".csv", ".tex", ".svg", ".png"}
@@ -79,6 +81,24 @@ def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(r
     shutil.rmtree(tmp_path / "runs")
     run()
     assert [path.name for path in (tmp_path / "results").rglob("*.*")] == ["README.md", "index.html", "notes.txt"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # wandb's own
+def test_tables_and_figures_go_to_wandb_offline(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path / "w"))
+    (tmp_path / "w").mkdir()
+    for encoder in ("glove", "elmo"):
+        add(tmp_path / "runs", "ner", encoder, 0)
+    run("--wandb", "a-project")
+    [folder] = (tmp_path / "w").glob("wandb/offline-run-*")
+    kept = {path.name.partition("_")[0] for path in folder.rglob("media/*/*")}
+    assert kept == {"open-glance", "open-gains", "open-ner-runs", "open-figure2", "figure open-gains"} | {
+        "figure open-figure2-elmo"
+    }
+    assert f"wandb: {folder}" in capsys.readouterr().out
 
 
 def test_mini_only_when_asked_for(run, store_record):
