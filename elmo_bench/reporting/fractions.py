@@ -78,7 +78,7 @@ def fraction_tables(groups: Sequence[Group], gain: Gains) -> list[Table]:
     gains = {found.ours.anchor: found for found in holm_over(tested)}
     tables = []
     for group, by_encoder in with_curves:
-        columns = [Column("of the training data", ("share",)), Column("examples"), Column("encoder", words=True)]
+        columns = [Column("share"), Column("examples"), Column("encoder", words=True)]
         columns += [Column(f"test {group.rows[0].newest['metric']}", SPREAD), Column("seeds"), *gain_columns()]
         columns += [Column(f"{BASELINE} needs", ("bound", "share"))]
         body = []

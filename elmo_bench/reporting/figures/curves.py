@@ -80,7 +80,7 @@ def efficiency_figure(suite: str, groups: Sequence[Group]) -> Figure | None:
     )
     alt = f"Share of the training data with which {BASELINE} scores as high. {said}. "
     alt += "Hollow arrows: more, or less, than its runs show."
-    return draw(f"{suite}-efficiency", f"Sample efficiency, suite {suite}", alt, paint, size=(5.0, 3.9))
+    return draw(f"{suite}-efficiency", f"Sample efficiency, suite {suite}", alt, paint, size=(4.7, 3.8))
 
 
 def penalty_figure(group: Group, rows: Sequence[tuple[str, Row]]) -> Figure:
