@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "elmo_bench"
-FLOOR = {"errors", "files", "config", "progress", "quiet", "loggers", "sources", "checkpoints", "downloads", "transfer"}
+FLOOR = {"errors", "files", "config", "progress", "quiet", "loggers", "sources", "checkpoints", "downloads", "transfer", "notes"}
 # What each folder may import besides the floor and itself.
 MAY_IMPORT: dict[str, set[str]] = {
     "text": set(),

@@ -14,7 +14,7 @@ from tasks.squad.build import Builder
 from tasks.squad.question import Question
 from tasks.squad.squad_json import Entry, entries, read_json
 
-Files = list[tuple[str, list[Entry]]]  # where the entries came from, and they
+Files = list[tuple[Path | str, list[Entry]]]  # where the entries came from, and they
 
 
 class SquadData:
@@ -63,7 +63,7 @@ class SquadData:
 
     def read_file(self, path: Path) -> list[Question]:
         """The questions of a SQuAD 1.1 file, in their order; answers may be missing. Raises UserError."""
-        return Builder().questions(entries(read_json(path), path), str(path), answered=False)
+        return Builder().questions(entries(read_json(path), path), path, answered=False)
 
     def write(self, path: Path, examples: Sequence[Question], predicted: Sequence[str]) -> None:
         """{id: answer}, what the official scorer reads beside the gold file."""
@@ -72,7 +72,7 @@ class SquadData:
             handle.write(json.dumps(answers, ensure_ascii=False) + "\n")
 
 
-def _pairs(build: Builder, found: list[Entry], where: str) -> Iterator[tuple[Entry, Question]]:
+def _pairs(build: Builder, found: list[Entry], where: Path | str) -> Iterator[tuple[Entry, Question]]:
     return zip(found, build.questions(found, where), strict=True)
 
 
@@ -93,7 +93,7 @@ def _articles(found: Sequence[Entry], share: float, seed: int) -> set[str]:
 def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> Files:
     names = [options[split]] if isinstance(options[split], str) else list(options[split])
     paths = [data_file(root, options["folder"], name) for name in names]
-    return [(str(path), list(entries(read_json(path), path))) for path in paths]
+    return [(path, list(entries(read_json(path), path))) for path in paths]
 
 
 def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> Files:

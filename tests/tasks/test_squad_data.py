@@ -144,19 +144,19 @@ MALFORMED = {
     '{"data": []}': "x.json: no questions; fetch the file again",
     '{"data": [3]}': "x.json: data[0]: 'paragraphs' is not a list",
     changed("context", None, "paragraph"): "x.json: data[0].paragraphs[0]: 'context' is not text",
-    changed("context", " ", "paragraph"): "x.json: question x-0: its passage has no words; remove it",
+    changed("context", " ", "paragraph"): "x.json:11: question x-0: its passage has no words; remove it",
     changed("id", 5, "question"): "x.json: a question of data[0].paragraphs[0]: 'id' is not text",
-    changed("id", "x-1", "question"): "x.json: question x-1: a second one of this id; remove one of them",
-    changed("question", "", "question"): "x.json: question x-0: its question has no words; remove it",
-    changed("answers", {}, "question"): "x.json: question x-0: 'answers' is not a list",
-    changed("answers", [1], "question"): "x.json: question x-0: 'text' is not text",
-    changed("answer_start", "17"): "x.json: question x-0: 'answer_start' is not a whole number",
-    changed("answer_start", None): "x.json: question x-0: answer '1843' is not at character -1",
+    changed("id", "x-1", "question"): "x.json:11: question x-1: a second one of this id; remove one of them",
+    changed("question", "", "question"): "x.json:11: question x-0: its question has no words; remove it",
+    changed("answers", {}, "question"): "x.json:11: question x-0: 'answers' is not a list",
+    changed("answers", [1], "question"): "x.json:11: question x-0: 'text' is not text",
+    changed("answer_start", "17"): "x.json:11: question x-0: 'answer_start' is not a whole number",
+    changed("answer_start", None): "x.json:11: question x-0: answer '1843' is not at character -1",
     changed(
         "answer_start", 18
-    ): "x.json: question x-0: answer '1843' is not at character 18, where '843-' stands; mend",
-    changed("answer_start", 9999): "x.json: question x-0: answer '1843' is not at character 9999, where '' stands",
-    changed("text", ""): "x.json: question x-0: answer '' is not at character 17",
+    ): "x.json:11: question x-0: answer '1843' is not at character 18, where '843-' stands; mend",
+    changed("answer_start", 9999): "x.json:11: question x-0: answer '1843' is not at character 9999, where '' stands",
+    changed("text", ""): "x.json:11: question x-0: answer '' is not at character 17",
     b'{"data": "\xff"}': "x.json:1: not UTF-8 text",
 }
 
@@ -176,7 +176,7 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
     path.write_bytes(squad("x", questions=[("Who?", [("Ada", 3)])]).encode())
     assert main_job(*small("task=squad", "suite=open", f"data.root={root}", encoder="none")) == 2
     assert capsys.readouterr().err == (
-        f"run.py: {path}: question x-0: answer 'Ada' is not at character 3, where ' sa' stands; mend it\n"
+        f"run.py: {path}:11: question x-0: answer 'Ada' is not at character 3, where ' sa' stands; mend it\n"
     )
 
 
