@@ -61,7 +61,9 @@ class CorefData:
         spans = [span for document in documents for cluster in document.clusters for span in cluster]
         wide = sum(end - start >= self.width for start, end in spans)
         if wide:
-            note(f"{split}: {wide} of {len(spans)} mentions are over {self.width} tokens long: never found, but counted")
+            note(
+                f"{split}: {wide} of {len(spans)} mentions are over {self.width} tokens long: never found, but counted"
+            )
         long = sum(len(document.sentences) > self.window for document in documents)
         if split == "train" and long:
             note(
@@ -100,7 +102,9 @@ def _report(where: Path, documents: Sequence[tuple[str, Sequence[Sequence[Span]]
     repeated, single = sum(row[1] for row in changed), sum(row[2] for row in changed)
     if repeated or single:
         first = next(name for name, double, alone in changed if double or alone)
-        text = f"{repeated} mentions stand in two chains (kept in the first), {single} chains have one mention (dropped)"
+        text = (
+            f"{repeated} mentions stand in two chains (kept in the first), {single} chains have one mention (dropped)"
+        )
         note(f"{text}; the first of them in {first}", where)
 
 

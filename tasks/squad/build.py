@@ -19,8 +19,9 @@ class Builder:
         self.passages: dict[str, Passage] = {}
 
     def questions(self, entries: Iterable[Entry], where: Path | str, *, answered: bool = True) -> list[Question]:
-        """The examples of the entries of `where`, a file or what to call it; without `answered` some may have no answers.
+        """The examples of the entries of `where`, a file or what to call it.
 
+        Without `answered` some may have no answers.
         Answers that end within a token are widened to it: how many is noted. Raises UserError, with file, line and
         question, where an answer does not stand where it is said to, is missing or empty, where a text has no words,
         and where two questions have one id.
@@ -34,7 +35,9 @@ class Builder:
             passage = self._passage(entry.passage)
             tokens, _ = self.tokeniser.sentence(entry.question)
             if not tokens or not passage.tokens:
-                raise UserError(f"{_at(where, entry)}: its {'passage' if tokens else 'question'} has no words; remove it")
+                raise UserError(
+                    f"{_at(where, entry)}: its {'passage' if tokens else 'question'} has no words; remove it"
+                )
             if answered and not entry.answers:
                 raise UserError(f"{_at(where, entry)}: no answers; SQuAD 1.1 has one at least (2.0 is another task)")
             spans = []
@@ -42,7 +45,8 @@ class Builder:
                 if not text.strip() or start < 0 or not entry.passage.startswith(text, start):
                     there = entry.passage[max(start, 0) :][: len(text)]
                     raise UserError(
-                        f"{_at(where, entry)}: answer {text!r} is not at character {start}, where {there!r} stands; mend it"
+                        f"{_at(where, entry)}: answer {text!r} is not at character {start}, where {there!r} stands; "
+                        "mend it"
                     )
                 first, last = span = _tokens(passage, start, start + len(text))
                 spans.append(span)
