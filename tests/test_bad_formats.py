@@ -15,9 +15,7 @@ NER = "Ada\tB-person\nvisited\tO\nParis\tB-location\n.\tO\n\n"
 TREE = "(3 (2 It) (4 (3 (3 really) (3 works)) (2 .)))\n"
 PAIR = {"gold_label": "neutral", "sentence1": "A man talks .", "sentence2": "He is glad ."}
 PARSE = {"sentence1_binary_parse": "( ( A man ) ( talks . ) )"}
-SRL = (
-    "d 0 0 Ada NNP * - - (ARG0*)\nd 0 1 gave VBD * give give.01 (V*)\nd 0 2 it PRP * - - (ARG1*\nd 0 3 up RP * - - *)\n\n"
-)
+SRL = "d 0 0 Ada NNP * - - (ARG0*)\nd 0 1 gave VBD * give give.01 (V*)\nd 0 2 it PRP * - - (ARG1*\nd 0 3 up RP * - - *)\n\n"
 OTHER = "d 0 0 Ada NNP * - - *\nd 0 1 met VBD * meet meet.01 (V*)\n\n"
 COREF = (
     "#begin document (nw/x); part 000\n"
