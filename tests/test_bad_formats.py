@@ -15,7 +15,10 @@ NER = "Ada\tB-person\nvisited\tO\nParis\tB-location\n.\tO\n\n"
 TREE = "(3 (2 It) (4 (3 (3 really) (3 works)) (2 .)))\n"
 PAIR = {"gold_label": "neutral", "sentence1": "A man talks .", "sentence2": "He is glad ."}
 PARSE = {"sentence1_binary_parse": "( ( A man ) ( talks . ) )"}
-SRL = "d 0 0 Ada NNP * - - (ARG0*)\nd 0 1 gave VBD * give give.01 (V*)\nd 0 2 it PRP * - - (ARG1*\nd 0 3 up RP * - - *)\n\n"
+SRL = (
+    "d 0 0 Ada NNP * - - (ARG0*)\nd 0 1 gave VBD * give give.01 (V*)\n"
+    "d 0 2 it PRP * - - (ARG1*\nd 0 3 up RP * - - *)\n\n"
+)
 OTHER = "d 0 0 Ada NNP * - - *\nd 0 1 met VBD * meet meet.01 (V*)\n\n"
 COREF = (
     "#begin document (nw/x); part 000\n"
@@ -50,11 +53,12 @@ def pairs(*rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
+PREMISES = pairs(*(PAIR | {"sentence1": f"{number} men talk ."} for number in range(1200)))
 # Of each task: the content of every file of its open suite, and the file that is damaged.
 GOOD = {
     "ner": (NER * 9, "wnut17/emerging.dev.conll"),
     "sst5": (TREE * 9, "sst/dev.txt"),
-    "snli": (pairs(*({**PAIR, "sentence1": f"{number} men talk ."} for number in range(1200))), "snli/snli_1.0_test.jsonl"),
+    "snli": (PREMISES, "snli/snli_1.0_test.jsonl"),
     "srl": (SRL + OTHER, "ewt_propbank/dev.conll"),
     "coref": (COREF, "ontogum/dev.v4_gold_conll"),
     "squad": (squad(), "squad/dev-v1.1.json"),
@@ -121,7 +125,7 @@ def good(tmp_path_factory):
     return root
 
 
-def line_of(content, said):
+def line_of(content):
     """The line of the damaged question in a file of several lines."""
     return next(number for number, line in enumerate(content.splitlines(), start=1) if '"b1"' in line)
 
@@ -154,9 +158,10 @@ def test_sound_files_are_read_and_crlf_and_a_byte_order_mark_too_which_is_said(t
     assert capsys.readouterr().err.count(f"{path}: begins with a byte order mark") == 1
 
 
-@pytest.mark.parametrize(("task", "wrong"), DAMAGED)
-def test_the_main_job_ends_in_one_line(task, wrong, good, main_job, capsys, tmp_path):
-    content, line, said = DAMAGED[task, wrong]
+@pytest.mark.parametrize("wrong", DAMAGED, ids=lambda wrong: f"{wrong[0]}-{wrong[1]}")
+def test_the_main_job_ends_in_one_line(wrong, good, main_job, capsys, tmp_path):
+    task, what = wrong
+    content, line, said = DAMAGED[wrong]
     sound, name = GOOD[task]
     path = good / name
     path.write_text(content, encoding="utf-8")
@@ -167,7 +172,7 @@ def test_the_main_job_ends_in_one_line(task, wrong, good, main_job, capsys, tmp_
     assert code == 2
     *_, told = capsys.readouterr().err.splitlines()  # before it stand notes on the files that are sound
     if task == "squad" and line is None:
-        line = len(content.splitlines()) if wrong == "cut" else line_of(content, said)
+        line = len(content.splitlines()) if what == "cut" else line_of(content)
     assert told.startswith(f"run.py: {path}:{line}: " if line else f"run.py: {path}: ")
     assert said in told
     assert "Traceback" not in told
@@ -189,7 +194,7 @@ SCORED = {
     ("srl", "a sentence is missing"): ([PROPS * 2, PROPS], 1, None, "sentence"),
     ("coref", "wrong brackets"): ([COREF, COREF.replace("2)|", "")], 1, 3, "'(2' is never closed"),
     ("coref", "cut"): ([COREF, COREF[:-20]], 1, 5, "cut off"),
-    ("coref", "another length"): ([COREF, COREF.replace("nw/x 0 3", "nw/x 0 3 w3 NN * - - - - * -\nnw/x 0 4")], 1, 1, "5"),
+    ("coref", "another length"): ([COREF, COREF.replace("nw/x 0 3", "nw/x 0 3 x -\nnw/x 0 4")], 1, 1, "5 tokens where"),
     ("squad", "cut"): ([squad(), '{"a1": "Par'], 1, 1, "cut off in the middle"),
     ("squad", "not text"): ([squad(), '{"a1": 3}'], 1, None, "expected one object"),
     **{
@@ -228,7 +233,8 @@ def test_a_span_in_two_chains_stays_in_the_first_and_a_chain_of_one_mention_goes
     finally:
         path.write_text(COREF, encoding="utf-8")
     assert document.clusters == (((0, 0), (2, 2)), ((1, 2), (3, 3)))
-    said = "1 mentions stand in two chains (kept in the first), 1 chains have one mention (dropped); the first of them in nw/x"
+    said = "1 mentions stand in two chains (kept in the first), 1 chains have one mention (dropped)"
+    said += "; the first of them in nw/x"
     assert f"{path}: {said}" in capsys.readouterr().err
     [record] = read_ledger(tmp_path / "runs")
     assert record["data"]["note"] == f"{path.name}: {said}"

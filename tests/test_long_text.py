@@ -1,4 +1,4 @@
-"""A sentence of 5,000 tokens is predicted at the paper's sizes within 4 GiB; squad, snli and coref have tests of their own."""
+"""A sentence of 5,000 tokens is predicted at the paper's sizes within 4 GiB; other tasks have tests of their own."""
 
 import subprocess
 import sys

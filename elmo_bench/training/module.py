@@ -80,9 +80,9 @@ class HeadTraining(pl.LightningModule):
 
     def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
         # Lightning's own `frequency` counts the batches of an epoch, and so begins anew with each.
-        if self.schedule is not None and self.schedule["every"] != "epoch":
-            if self.global_step % self.schedule["every"] == 0:
-                scheduler.step()
+        every = self.schedule["every"] if self.schedule is not None else "epoch"
+        if every != "epoch" and self.global_step % every == 0:
+            scheduler.step()
 
     def _finish(self, split: str) -> None:
         self.seen = [self.predicted[number] for number in range(len(self.gold[split]))]
