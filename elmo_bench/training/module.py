@@ -80,8 +80,8 @@ class HeadTraining(pl.LightningModule):
 
     def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
         # Lightning's own `frequency` counts the batches of an epoch, and so begins anew with each.
-        every = self.schedule["every"] if self.schedule is not None else "epoch"
-        if every != "epoch" and self.global_step % every == 0:
+        every = self.schedule and self.schedule["every"]
+        if isinstance(every, int) and self.global_step % every == 0:
             scheduler.step()
 
     def _finish(self, split: str) -> None:
