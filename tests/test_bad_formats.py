@@ -134,8 +134,8 @@ def read(task, root):
     return hydra.utils.instantiate(compose("config", [f"task={task}"]).task.data).read("open", root)
 
 
-def test_every_task_is_here():
-    assert sorted(GOOD) == choices("task")
+def test_the_papers_tasks_are_here():
+    assert set(GOOD) == set(FILES) <= set(choices("task"))
 
 
 @pytest.mark.parametrize("task", GOOD)
