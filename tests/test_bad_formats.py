@@ -1,12 +1,14 @@
 """Files of every task's format, damaged: one line with file and line number, exit code 2; or read, and reported."""
 
 import json
+from functools import cache
 
 import hydra
 import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.config import choices, compose
+from elmo_bench.errors import UserError
 from elmo_bench.ledger import read_ledger
 from elmo_bench.notes import noted
 from tests.runs import small
@@ -53,7 +55,7 @@ def pairs(*rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-PREMISES = pairs(*(PAIR | {"sentence1": f"{number} men talk ."} for number in range(1200)))
+PREMISES = pairs(*(PAIR | {"sentence1": f"{number} men talk ."} for number in range(1010)))
 # Of each task: the content of every file of its open suite, and the file that is damaged.
 GOOD = {
     "ner": (NER * 9, "wnut17/emerging.dev.conll"),
@@ -130,8 +132,13 @@ def line_of(content):
     return next(number for number, line in enumerate(content.splitlines(), start=1) if '"b1"' in line)
 
 
+@cache
+def adapter(task):
+    return hydra.utils.instantiate(compose("config", [f"task={task}"]).task.data)
+
+
 def read(task, root):
-    return hydra.utils.instantiate(compose("config", [f"task={task}"]).task.data).read("open", root)
+    return adapter(task).read("open", root)
 
 
 def test_the_papers_tasks_are_here():
@@ -158,25 +165,46 @@ def test_sound_files_are_read_and_crlf_and_a_byte_order_mark_too_which_is_said(t
     assert capsys.readouterr().err.count(f"{path}: begins with a byte order mark") == 1
 
 
-@pytest.mark.parametrize("wrong", DAMAGED, ids=lambda wrong: f"{wrong[0]}-{wrong[1]}")
-def test_the_main_job_ends_in_one_line(wrong, good, main_job, capsys, tmp_path):
-    task, what = wrong
-    content, line, said = DAMAGED[wrong]
+@pytest.fixture(params=DAMAGED, ids=lambda wrong: f"{wrong[0]}-{wrong[1]}")
+def damaged(request, good):
+    """(task, what its error must begin with, what must stand in it); the file is damaged as long as the test runs."""
+    (task, what), (content, line, said) = request.param, DAMAGED[request.param]
     sound, name = GOOD[task]
     path = good / name
     path.write_text(content, encoding="utf-8")
-    try:
-        code = main_job(*small(f"task={task}", "suite=open", f"data.root={good}", encoder="none"))
-    finally:
-        path.write_text(sound, encoding="utf-8")
-    assert code == 2
-    *_, told = capsys.readouterr().err.splitlines()  # before it stand notes on the files that are sound
     if task == "squad" and line is None:
         line = len(content.splitlines()) if what == "cut" else line_of(content)
-    assert told.startswith(f"run.py: {path}:{line}: " if line else f"run.py: {path}: ")
+    yield task, f"{path}:{line}: " if line else f"{path}: ", said
+    path.write_text(sound, encoding="utf-8")
+
+
+def test_the_reader_names_file_and_line(damaged, good):
+    task, where, said = damaged
+    with pytest.raises(UserError) as raised:
+        read(task, good)
+    told = str(raised.value)
+    assert told.startswith(where)
     assert said in told
-    assert "Traceback" not in told
+    assert "\n" not in told
+
+
+@pytest.mark.slow
+def test_the_main_job_ends_in_one_line(damaged, good, main_job, capsys, tmp_path):
+    task, where, said = damaged
+    assert main_job(*small(f"task={task}", "suite=open", f"data.root={good}", encoder="none")) == 2
+    *_, told = capsys.readouterr().err.splitlines()  # before it stand notes on the files that are sound
+    assert told.startswith(f"run.py: {where}")
+    assert said in told
     assert read_ledger(tmp_path / "runs") == []
+
+
+@pytest.mark.parametrize("task", GOOD)
+def test_the_main_job_ends_in_one_line_on_an_empty_file(task, good, main_job, capsys):
+    sound, name = GOOD[task]
+    (good / name).write_text("", encoding="utf-8")
+    assert main_job(*small(f"task={task}", "suite=open", f"data.root={good}", encoder="none")) == 2
+    (good / name).write_text(sound, encoding="utf-8")
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"run.py: {good / name}: ")
 
 
 PROPS = "-\t(A0*)\ngive\t(V*)\n-\t(A1*\n-\t*)\n\n"

@@ -36,3 +36,13 @@ def test_a_run_that_is_not_there_is_a_dash(ledger):
 
 def test_one_task_needs_none(ledger):
     assert list(overviews(ledger, [record["hash"] for record in ledger[2:5]])) == []
+
+
+def test_a_sweep_over_tasks_ends_with_it(main_job, capsys):
+    options = ("data.max_train=20", "task.training.epochs=1", "task.sizes.cpu.hidden=[4,4]", "logger=none")
+    assert main_job("-m", "task=sst5,ner", "encoder=none,glove", "seed=0,1", *options) == 0
+    *_, head, _, first, second = capsys.readouterr().out.splitlines()
+    assert [cell.strip() for cell in head.strip("|").split("|")] == ["task", "none", "glove"]
+    assert first.startswith("| sst5 (accuracy) |")
+    assert second.startswith("| ner (f1)")
+    assert first.count(" ± ") == second.count(" ± ") == 2
