@@ -1,6 +1,7 @@
 """The runs of one sweep over several tasks at a glance: a line a task, a column an encoder."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 
 from elmo_bench.ledger import Record
 from elmo_bench.reporting.select import Row, select
@@ -18,12 +19,16 @@ def overviews(records: Iterable[Record], hashes: Sequence[str]) -> Iterator[str]
     for suite in dict.fromkeys(row.newest["suite"] for row in rows):
         of_suite = [row for row in rows if row.newest["suite"] == suite]
         if len({row.newest["task"] for row in of_suite}) > 1:
-            yield f"test scores on suite {suite}:\n\n{_table(of_suite)}"
+            common = sorted(set.intersection(*(set(row.newest["overrides"]) for row in of_suite)))
+            title = f"test scores on suite {suite}" + (f" ({', '.join(common)})" if common else "")
+            yield f"{title}:\n\n{_table(of_suite, common)}"
 
 
-def _table(rows: Sequence[Row]) -> str:
+def _table(rows: Sequence[Row], common: Sequence[str]) -> str:
+    """`common` overrides, which all rows have, stand in no column's name."""
     tasks = dict.fromkeys((row.newest["task"], row.newest["metric"]) for row in rows)
-    labels = list(dict.fromkeys(row.label for row in rows))
-    cells = {(row.newest["task"], row.label): str(row.summary("test")) for row in rows}
+    named = [(row, reduce(lambda label, said: label.replace(f", {said}", ""), common, row.label)) for row in rows]
+    labels = list(dict.fromkeys(label for _, label in named))
+    cells = {(row.newest["task"], label): str(row.summary("test")) for row, label in named}
     body = [[f"{task} ({metric})", *(cells.get((task, label), "-") for label in labels)] for task, metric in tasks]
     return markdown(["task", *labels], body)
