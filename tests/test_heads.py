@@ -1,5 +1,7 @@
 """One test for every head: each task of conf/task with each kind of encoder, on four examples."""
 
+from functools import cache
+
 import hydra
 import pytest
 import pytorch_lightning as pl
@@ -14,13 +16,20 @@ from tests.runs import small
 STEPS = 40
 
 
+@cache
+def data(task):
+    """(adapter, splits): making them takes longer than reading them with another encoder."""
+    config = compose("config", small(f"task={task}", "data.max_train=4", encoder="none"))
+    adapter = hydra.utils.instantiate(config.task.data)
+    return adapter, read_data(config, adapter)
+
+
 class Bench:
     """A head on four training examples and thirty others."""
 
     def __init__(self, task, encoder):
         self.config = compose("config", small(f"task={task}", "data.max_train=4", encoder=encoder))
-        self.adapter = hydra.utils.instantiate(self.config.task.data)
-        splits = read_data(self.config, self.adapter)
+        self.adapter, splits = data(task)
         self.train, self.others = splits["train"], splits["dev"][:30]
         self.frozen = load_frozen(self.config, splits)
         self.head = self.build(seed=0)
