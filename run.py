@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 from elmo_bench.config import check
 from elmo_bench.errors import UserError
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_ledger
+from elmo_bench.reporting.overview import overviews
 from elmo_bench.reporting.tables import task_table
 
 finished: list[tuple[Path, Record]] = []  # (ledger, record) of this process's runs
@@ -59,6 +60,9 @@ def main() -> int:
         job()
         for ledger, task in dict.fromkeys((ledger, record["task"]) for ledger, record in finished):
             show(ledger, task)
+        for ledger in dict.fromkeys(ledger for ledger, _ in finished):
+            for table in overviews(read_ledger(ledger), [record["hash"] for at, record in finished if at == ledger]):
+                print(f"\n{table}")
     except UserError as error:
         failures.append((str(error), 2))
     if len(failures) > 1:
