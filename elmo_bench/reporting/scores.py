@@ -34,7 +34,7 @@ def plain_rows(group: Group) -> dict[str, Row]:
 
 def glance(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Table:
     """Tasks by encoders, each marked by how it stands to the baseline; `gains` are those of `gain_table`."""
-    plain = [(group, plain_rows(group)) for group in groups]
+    plain = [(group, rows) for group in groups if (rows := plain_rows(group))]
     encoders = sorted({name for _, rows in plain for name in rows}, key=_encoder_order)
     marks = {gain.ours.anchor: gain for gain in gains}
     rows = []
@@ -59,7 +59,7 @@ def glance(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Table:
         rows.append([words(heading(group)), *cells, words(metric), words(trained_on(group)), words(theirs)])
     columns = [Column("task", words=True), *(Column(name, SPREAD) for name in encoders), Column("score", words=True)]
     columns += [Column("trained on", words=True), Column(f"the paper, {BASELINE} → elmo", words=True)]
-    tasks = [group.task for group in groups]
+    tasks = [group.task for group, _ in plain]
     return Table(f"{suite}-glance", f"Test scores, suite {suite}", *without_empty(columns, rows), tasks)
 
 
