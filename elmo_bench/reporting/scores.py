@@ -34,7 +34,7 @@ def plain_rows(group: Group) -> dict[str, Row]:
 
 def glance(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Table:
     """Tasks by encoders, each marked by how it stands to the baseline; `gains` are those of `gain_table`."""
-    plain = [(group, rows) for group in groups if (rows := plain_rows(group))]
+    plain = [(group, by_encoder) for group in groups if (by_encoder := plain_rows(group))]
     encoders = sorted({name for _, rows in plain for name in rows}, key=_encoder_order)
     marks = {gain.ours.anchor: gain for gain in gains}
     rows = []
