@@ -23,7 +23,7 @@ lint: .venv/.installed ## ruff format, ruff check, mypy
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary
 
-report: .venv/.installed ## render results/README.md from the ledger
+report: .venv/.installed ## render the leaderboard in results/ from the ledger
 	$(BIN)/python -m elmo_bench report
 
 clean: .venv/.installed ## remove checkpoints and locks that finished and killed runs left in the ledger

@@ -17,6 +17,7 @@ from omegaconf import DictConfig
 from elmo_bench.config import check
 from elmo_bench.errors import UserError
 from elmo_bench.ledger import HeldElsewhere, RunPaths, read_ledger
+from elmo_bench.reporting.overview import overviews
 from elmo_bench.reporting.tables import task_table
 from elmo_bench.runner.plan import Planned
 
@@ -65,13 +66,17 @@ def share_cores() -> None:
 
 
 def show(finished: list[dict[str, Any]]) -> None:
-    """The tables of each task that was run, one a suite, an arrow at its newest run."""
+    """The tables of each task that was run, one a suite, an arrow at its newest run; then all tasks of a suite at once."""
     for ledger, task in dict.fromkeys((found["ledger"], found["task"]) for found in finished):
         new = next(found["hash"] for found in reversed(finished) if (found["ledger"], found["task"]) == (ledger, task))
         records = [record for record in read_ledger(Path(ledger)) if record["task"] == task]
         for suite in sorted({record["suite"] for record in records}):
             print(f"\n{task} on suite {suite}:\n")
             print(task_table(records, suite=suite, task=task, highlight=new))
+    for ledger in dict.fromkeys(found["ledger"] for found in finished):
+        hashes = [found["hash"] for found in finished if found["ledger"] == ledger]
+        for table in overviews(read_ledger(Path(ledger)), hashes):
+            print(f"\n{table}")
 
 
 def main() -> int:

@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("variants", nargs="*", default=list(VARIANTS))
     parser.add_argument("--minutes", type=float, default=5.0, help="of training (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     sampled = language_model.SampledSoftmax
     texts = Texts(options.corpus)
     for variant in options.variants:

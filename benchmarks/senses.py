@@ -25,7 +25,7 @@ QUERIES = {
         "They walked along the bank of the river and looked at the water .",
     ),
     "bark": (
-        "The loud bark of the dog woke the neighbours at night .",
+        "The dog began to bark at the strangers in the street .",
         "The bark of the tree is grey , thick and rough .",
     ),
 }

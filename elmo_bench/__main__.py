@@ -10,6 +10,7 @@ from elmo_bench.errors import UserError
 # Each command is a module with `main(arguments) -> exit code`; it is imported only when it is called.
 COMMANDS = {
     "score": ("elmo_bench.commands.score", "official figures of a file of predictions:  score TASK FILE [--json]"),
+    "fetch": ("elmo_bench.commands.fetch", "public data files, held against their checksums:  fetch --suite open"),
     "predict": ("elmo_bench.commands.predict", "a trained head on new text:  predict RECORD FILE OUT"),
     "report": ("elmo_bench.commands.report", "render results/README.md from the ledger"),
     "status": (

@@ -1,5 +1,6 @@
 """Reading text that people wrote, and writing files that are either whole or absent."""
 
+import codecs
 import contextlib
 import errno
 import gzip
@@ -17,6 +18,7 @@ from typing import IO
 import zstandard
 
 from elmo_bench.errors import UserError
+from elmo_bench.notes import note
 
 STANDARD_INPUT = Path("-")
 _BUFFER = 2**18  # bytes
@@ -24,7 +26,7 @@ _BUFFER = 2**18  # bytes
 
 def read_lines(path: Path, *, longest: int | None = None) -> Iterator[tuple[int, str]]:
     """(line number from 1, line without its end) of a UTF-8 text file: `.gz`, `.xz`, `.zst`, or plain; CRLF and a BOM
-    are read.
+    are read, and noted.
 
     `-` is standard input. A line of more than `longest` characters may come cut, to something that is still longer: no
     more than about four times `longest` bytes of it are ever in memory. Raises UserError, with file and line, where the
@@ -34,7 +36,13 @@ def read_lines(path: Path, *, longest: int | None = None) -> Iterator[tuple[int,
     size = -1 if longest is None else 4 * (longest + 3)  # bytes; 3 for a BOM and CRLF
     try:
         with _open(path) as handle:
+            told = False
             for number, raw in enumerate(iter(partial(handle.readline, size), b""), start=1):
+                if number == 1 and raw.startswith(codecs.BOM_UTF8):
+                    note("begins with a byte order mark, which is left out", path)
+                if not told and raw.endswith(b"\r\n"):
+                    note(f"line {number} ends in CRLF, which is read as the end of a line", path)
+                    told = True
                 cut = len(raw) == size and not raw.endswith(b"\n")
                 while cut and (rest := handle.readline(size)) and not rest.endswith(b"\n"):
                     pass

@@ -12,7 +12,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "elmo_bench"
-FLOOR = {"errors", "files", "config", "progress", "quiet", "loggers", "sources", "checkpoints", "downloads", "transfer"}
+FLOOR = {
+    "errors",
+    "files",
+    "config",
+    "progress",
+    "quiet",
+    "loggers",
+    "sources",
+    "checkpoints",
+    "downloads",
+    "transfer",
+    "notes",
+}
 # What each folder may import besides the floor and itself.
 MAY_IMPORT: dict[str, set[str]] = {
     "text": set(),
@@ -111,6 +123,7 @@ def test_the_package_names_no_task():
         "import elmo_bench.ledger, elmo_bench.reporting.page",
         "import elmo_bench.__main__, elmo_bench.commands.score, elmo_bench.commands.report, elmo_bench.commands.clean",
         "import elmo_bench.commands.status, elmo_bench.runner.plan",
+        "import elmo_bench.commands.fetch",
         *(f"from elmo_bench.commands.score import metric_of; metric_of({task!r})" for task in TASKS),
     ],
 )

@@ -1,26 +1,33 @@
-"""`python -m elmo_bench report`: render results/README.md from the ledger, and from nothing else."""
+"""`python -m elmo_bench report`: render the leaderboard from the ledger, and from nothing else."""
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
-from elmo_bench.files import atomic_write
 from elmo_bench.ledger import read_failures, read_ledger
-from elmo_bench.reporting.page import aggregated, page
+from elmo_bench.reporting.plain import aggregated
 from elmo_bench.reporting.select import select
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page, or print its rows as JSON; raises UserError for a damaged record."""
-    parser = argparse.ArgumentParser(prog="python -m elmo_bench report", description="Render a page from the ledger.")
+    """Write the leaderboard, or print its rows as JSON; raises UserError for a damaged record."""
+    parser = argparse.ArgumentParser(
+        prog="python -m elmo_bench report",
+        description="Render the leaderboard: README.md, index.html, and the folders tables and figures.",
+    )
     parser.add_argument(
         "--ledger", type=Path, default=Path("results/runs"), help="folder of records (default: %(default)s)"
     )
-    parser.add_argument(
-        "--out", type=Path, default=Path("results/README.md"), help="page to write (default: %(default)s)"
-    )
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder to write to (default: %(default)s)")
     parser.add_argument("--suite", nargs="+", metavar="SUITE", help="suites to show (default: every one but mini)")
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON and write no page")
+    parser.add_argument(
+        "--unlike",
+        action="store_true",
+        help="put runs on other data, of another version of the task or of another size into one column, labelled",
+    )
+    parser.add_argument("--wandb", metavar="PROJECT", help="also upload the tables and figures to this wandb project")
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON and write no files")
     options = parser.parse_args(arguments)
 
     def shown(suite: str) -> bool:
@@ -30,10 +37,24 @@ def main(arguments: list[str]) -> int:
     if options.json:
         print(json.dumps(aggregated(selection), indent=1, ensure_ascii=False))
         return 0
+    from elmo_bench.reporting.leaderboard import leaderboard  # matplotlib and scipy take their time
+    from elmo_bench.reporting.page.files import write
+
     failures = [(run, failure) for run, failure in read_failures(options.ledger) if shown(run.suite)]
     # Without the folders, which may be of this machine alone.
-    command = " ".join(["python -m elmo_bench report", *(["--suite", *options.suite] if options.suite else [])])
-    with atomic_write(options.out, "w") as handle:
-        handle.write(page(selection, failures, command=command))
-    print(f"{options.out}: {len(selection.rows)} rows, {len(selection.stale)} superseded, {len(failures)} failed")
+    flags = [*(["--suite", *options.suite] if options.suite else []), *(["--unlike"] if options.unlike else [])]
+    command = " ".join(["python -m elmo_bench report", *flags])
+    board = leaderboard(selection, failures, ledger=options.ledger, command=command, unlike=options.unlike)
+    apart = [group.name for suite in board.suites for group in suite.groups if group.apart]
+    if apart:
+        print(
+            f"kept in rows and tables of their own: {'; '.join(apart)} (--unlike puts them together)", file=sys.stderr
+        )
+    files = write(board, ledger=options.ledger, out=options.out)
+    rows, stale = len(selection.rows), len(selection.stale)
+    print(f"{options.out}: {rows} rows, {stale} superseded, {len(failures)} failed; {len(files)} files")
+    if options.wandb:
+        from elmo_bench.reporting.page.upload import upload
+
+        print(f"wandb: {upload(board, options.out, project=options.wandb)}")
     return 0

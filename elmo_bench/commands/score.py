@@ -1,17 +1,12 @@
 """`python -m elmo_bench score TASK FILE… [--json]`: the official figures of a file of predictions, without torch."""
 
 import argparse
-import importlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from elmo_bench.commands.clone import named, task_yaml
 from elmo_bench.errors import UserError
-
-CLONE = Path(__file__).resolve().parents[2]  # the folder of conf/ and tasks/
 
 
 def main(arguments: list[str]) -> int:
@@ -32,12 +27,6 @@ def main(arguments: list[str]) -> int:
 
 
 def metric_of(task: str) -> Any:
-    """The metric of `conf/task/<task>.yaml`; plain yaml, because composing the whole config costs more than scoring."""
-    known = {path.stem: path for path in sorted((CLONE / "conf" / "task").glob("*.yaml"))}
-    if task not in known:
-        raise UserError(f"unknown task '{task}'; choose one of: {', '.join(known) or 'none (run from a clone)'}")
-    options = dict(yaml.safe_load(known[task].read_text(encoding="utf-8"))["metric"])
-    module, name = options.pop("_target_").rsplit(".", 1)
-    if str(CLONE) not in sys.path:
-        sys.path.insert(0, str(CLONE))  # tasks/ is not part of the wheel
-    return getattr(importlib.import_module(module), name)(**options)
+    """The metric of `conf/task/<task>.yaml`. Raises UserError for an unknown task."""
+    options = dict(task_yaml(task)["metric"])
+    return named(options.pop("_target_"))(**options)

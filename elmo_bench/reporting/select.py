@@ -1,10 +1,12 @@
 """From records to rows: the seeds of one run together, the newest where weights or data have changed since."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from elmo_bench.ledger import Record, canonical
+from elmo_bench.reporting.differences import PART, changes, settings_apart
 from elmo_bench.reporting.statistics import Summary, summarise
 
 BASELINE = "glove"  # static vectors: what an encoder has to beat
@@ -17,15 +19,41 @@ class Row:
     label: str
     records: tuple[Record, ...]
 
-    @property
+    @cached_property
     def newest(self) -> Record:
         """The record that speaks for the others where they agree by construction."""
         return max(self.records, key=lambda record: (record["created"], record["seed"]))
+
+    @cached_property
+    def changes(self) -> dict[str, str]:
+        """What sets it apart from the plain run, see `differences.py`."""
+        return changes(self.newest)
+
+    @cached_property
+    def encoder(self) -> str:
+        """The encoder with what was changed of it: what a column of encoders is headed with."""
+        own = [f"{key}={value}" for key, value in self.changes.items() if key.startswith("encoder.")]
+        return ", ".join([self.newest["encoder"], *own])
+
+    @cached_property
+    def variation(self) -> dict[str, str]:
+        """The changes that are not the encoder's; empty for the run that compares encoders."""
+        return {key: value for key, value in self.changes.items() if not key.startswith("encoder.")}
+
+    @property
+    def partial(self) -> bool:
+        """Whether it was trained on part of the training split."""
+        return any(key in self.changes for key in PART)
 
     @property
     def place(self) -> tuple[str, str]:
         """(suite, task): the table that the row belongs to."""
         return self.newest["suite"], self.newest["task"]
+
+    @property
+    def anchor(self) -> str:
+        """Names the run on a page."""
+        return "-".join(["run", *self.place, self.newest["encoder"], self.newest["hash"]])
 
     @property
     def seeds(self) -> list[int]:
@@ -34,6 +62,15 @@ class Row:
     def scores(self, split: str) -> dict[int, float]:
         """The main score by seed; split is dev or test."""
         return {r["seed"]: r["scores"][split]["overall"][r["metric"]] for r in self.records}  # type: ignore[literal-required]
+
+    def unlike(self, other: "Row") -> int:
+        """In how many of size, version of the task, and data the two differ: the closest is compared with."""
+        ours, theirs = (
+            (identity["settings"].get("size"), identity["contents"].get("task_version"), record["data"]["fingerprint"])
+            for record in (self.newest, other.newest)
+            for identity in [record["identity"]]
+        )
+        return sum(one != two for one, two in zip(ours, theirs, strict=True))
 
     def summary(self, split: str) -> Summary:
         """The main score over seeds."""
@@ -76,20 +113,28 @@ def select(records: Iterable[Record], *, prefer: str | None = None) -> Selection
 
 
 def baseline_of(row: Row, rows: Sequence[Row]) -> Row | None:
-    """The baseline's row with the same overrides, else the one without any; None for the baseline itself."""
+    """The baseline's row with the same changes, as far as they concern it, else the one without any; None for itself.
+
+    A row on part of the data is held against the baseline on the same part, and against no other.
+    """
     if row.newest["encoder"] == BASELINE:
         return None
+    common = {
+        key: value for key, value in row.changes.items() if not key.startswith(("mix", "place", "encoder.weights"))
+    }
+    part = {key: value for key, value in common.items() if key in PART}
     candidates = [other for other in rows if other.newest["encoder"] == BASELINE and other.place == row.place]
-    for overrides in (sorted(row.newest["overrides"]), []):
+    candidates.sort(key=row.unlike)
+    for wanted in (row.changes, common, part):
         for other in candidates:
-            if sorted(other.newest["overrides"]) == overrides:
+            if other.changes == wanted:
                 return other
     return None
 
 
 def _row(records: list[Record]) -> Row:
     newest = max(records, key=lambda record: record["created"])
-    label = ", ".join([newest["encoder"], *sorted(newest["overrides"])])
+    label = ", ".join([newest["encoder"], *(f"{key}={value}" for key, value in changes(newest).items())])
     return Row(label, tuple(sorted(records, key=lambda record: record["seed"])))
 
 
@@ -98,9 +143,16 @@ def _age(row: Row, prefer: str | None) -> tuple[bool, str, str]:
 
 
 def _unambiguous(rows: list[Row]) -> list[Row]:
-    """Rows of one table that share a label (settings differ by more than overrides say) get their hash beside it."""
-    uses = Counter((row.place, row.label) for row in rows)
-    return [
-        row if uses[row.place, row.label] == 1 else Row(f"{row.label} #{row.newest['hash'][:6]}", row.records)
-        for row in rows
-    ]
+    """Rows of one table that share a label get what sets them apart: size, one or two settings, or the hash."""
+    twins: dict[tuple[tuple[str, str], str], list[Row]] = defaultdict(list)
+    for row in rows:
+        twins[row.place, row.label].append(row)
+    named: dict[int, Row] = {}
+    for (_, label), same in twins.items():
+        apart = settings_apart([row.newest for row in same])
+        told = [[f"size={one['size']}"] if "size" in one else [f"{k}={v}" for k, v in one.items()] for one in apart]
+        clear = len({tuple(one) for one in told}) == len(same) and len(told[0]) <= 2
+        for row, own in zip(same, told, strict=True):
+            longer = ", ".join([label, *own]) if clear else f"{label} #{row.newest['hash'][:6]}"
+            named[id(row)] = row if len(same) == 1 else replace(row, label=longer)
+    return [named[id(row)] for row in rows]

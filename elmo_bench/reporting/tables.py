@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from elmo_bench.ledger import Record
-from elmo_bench.reporting.select import BASELINE, Row, baseline_of, select
-from elmo_bench.reporting.statistics import ahead, difference, summarise
+from elmo_bench.reporting.select import Row, select
+from elmo_bench.reporting.statistics import ahead
 
 AHEAD = "`*` ahead of every other row by more than the spread: the larger of the two standard deviations, same seeds."
 
@@ -44,44 +44,16 @@ def is_best(row: Row, rows: Sequence[Row]) -> bool:
     return bool(others) and all(ahead(row.scores("test"), other.scores("test")) for other in others)
 
 
-def paired_table(rows: Sequence[Row]) -> str:
-    """Every encoder's test score minus the baseline's, seed by seed; empty where there is nothing to compare."""
-    body = []
-    for row in rows:
-        baseline = baseline_of(row, rows)
-        gap = baseline and difference(row.scores("test"), baseline.scores("test"))
-        if baseline and gap:
-            sign = "+" if gap.summary.mean >= 0 else ""
-            body.append([row.label, baseline.label, f"{sign}{gap.summary}", str(gap.summary.n), gap.verdict])
-    return markdown(["encoder", f"against {BASELINE}", "test difference", "n", "verdict"], body) if body else ""
-
-
-def layer_table(rows: Sequence[Row]) -> str:
-    """Softmax weights and γ of every mix at the best epoch, means over seeds; empty where no row has a mix."""
-    lines = []
-    for row in rows:
-        epochs = [r["layer_weights"][r["epochs"]["best"] - 1] for r in row.records if r["layer_weights"]]
-        for place in sorted({place for epoch in epochs for place in epoch}):
-            mixes = [epoch[place] for epoch in epochs if place in epoch]
-            layers = zip(*(mix["weights"] for mix in mixes), strict=True)
-            gamma = summarise(mix["gamma"] for mix in mixes).mean
-            lines.append([row.label, place, f"{gamma:.2f}", *(f"{summarise(layer).mean:.2f}" for layer in layers)])
-    if not lines:
-        return ""
-    width = max(map(len, lines))
-    header = ["encoder", "place", "γ", *(f"layer {index}" for index in range(width - 3))]
-    return markdown(header, [line + [""] * (width - len(line)) for line in lines])
-
-
-def markdown(header: list[str], body: list[list[str]]) -> str:
-    """A markdown table with its columns aligned; figures to the right, the first column to the left."""
+def markdown(header: list[str], body: list[list[str]], *, words: Sequence[bool] = ()) -> str:
+    """A markdown table, its columns aligned: figures to the right, the first column or those of `words` to the left."""
     cells = [[cell.replace("|", r"\|") for cell in line] for line in [header, *body]]
     widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
-    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    left = words or [True] + [False] * (len(widths) - 1)
+    rule = ["-" * width if to_left else "-" * (width - 1) + ":" for width, to_left in zip(widths, left, strict=True)]
     lines = [
         [
-            cell.ljust(width) if index == 0 else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+            cell.ljust(width) if to_left else cell.rjust(width)
+            for cell, width, to_left in zip(line, widths, left, strict=True)
         ]
         for line in cells
     ]

@@ -24,6 +24,7 @@ from elmo_bench.config import build
 from elmo_bench.errors import UserError
 from elmo_bench.files import atomic_write
 from elmo_bench.ledger import Record, RunPaths
+from elmo_bench.notes import noted
 from elmo_bench.progress import console
 from elmo_bench.quiet import quiet
 from elmo_bench.runner.gpus import claim_gpu
@@ -50,7 +51,8 @@ def run(config: DictConfig, overrides: Sequence[str] = (), *, in_sweep: bool = F
     """
     early = _early(config)
     try:
-        data, splits, frozen, who = _prepare(config, overrides)
+        with noted() as notes:
+            data, splits, frozen, who = _prepare(config, overrides)
     except Exception:
         if in_sweep:
             with suppress(OSError, UserError):
@@ -68,7 +70,7 @@ def run(config: DictConfig, overrides: Sequence[str] = (), *, in_sweep: bool = F
             return ledger.read_record(paths.record), True
         try:
             try:
-                job = _Run(config, list(overrides), data, splits, frozen=frozen, who=who, paths=paths)
+                job = _Run(config, list(overrides), data, splits, notes=notes, frozen=frozen, who=who, paths=paths)
             except (TypeError, ValueError) as error:  # a part refuses its numbers; the failure file has the traceback
                 raise UserError(f"an option has a value that does not fit: {error}; see {paths.failure}") from error
             return job.record(), False
@@ -107,12 +109,13 @@ class _Run:
         data: Any,
         splits: dict[str, list[Any]],
         *,
+        notes: list[str],
         frozen: Frozen,
         who: Any,
         paths: RunPaths,
     ):
         self.config, self.overrides, self.splits = config, overrides, splits
-        self.frozen, self.who, self.paths, self.adapter = frozen, who, paths, data
+        self.frozen, self.who, self.paths, self.adapter, self.notes = frozen, who, paths, data, notes
         self.started = time.monotonic()
         torch.set_num_threads(config.trainer.threads or torch.get_num_threads())
         pl.seed_everything(config.seed, verbose=False)
@@ -275,6 +278,7 @@ class _Run:
             data={
                 "fingerprint": self.who["contents"]["data"],
                 "counts": {split: len(examples) for split, examples in self.splits.items()},  # type: ignore[typeddict-item]
+                **({"note": "; ".join(self.notes)} if self.notes else {}),  # type: ignore[typeddict-item]
             },
             checksums=self.frozen.checksums,  # type: ignore[typeddict-item]
             cost=cost,  # type: ignore[typeddict-item]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.trainer.states import TrainerFn
 from torch import Tensor
 
 from elmo_bench.errors import UserError
@@ -22,7 +23,10 @@ class HeadTraining(pl.LightningModule):
         gold: dict[str, Sequence[Any]],
         schedule: Mapping[str, Any] | None = None,
     ):
-        """schedule: {"scheduler": what makes one of the optimizer, "every": training steps between its steps}."""
+        """schedule: {"scheduler": what makes one of the optimizer, "every": training steps between its steps}.
+
+        "every": "epoch" is for a scheduler whose `step` takes a score, dev's after each epoch (ReduceLROnPlateau).
+        """
         super().__init__()
         self.head, self.metric, self.optimizer, self.gold = head, metric, optimizer, gold
         self.schedule = schedule
@@ -47,7 +51,12 @@ class HeadTraining(pl.LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         self._finish("dev")
-        self.log(f"dev_{self.metric.main}", float(self.scores["overall"][self.metric.main]))
+        score = float(self.scores["overall"][self.metric.main])
+        self.log(f"dev_{self.metric.main}", score)
+        # Lightning's own step comes after the checkpoint of the epoch, which a resumed run would go on without.
+        fitting = self.trainer.state.fn == TrainerFn.FITTING
+        if fitting and self.schedule is not None and self.schedule["every"] == "epoch":
+            self.lr_schedulers().step(score)  # type: ignore[union-attr, call-arg, arg-type]
 
     def on_test_epoch_end(self) -> None:
         self._finish("test")
@@ -60,17 +69,19 @@ class HeadTraining(pl.LightningModule):
         if self.schedule is None:
             return optimizer
         every = self.schedule["every"]
-        if not isinstance(every, int) or every < 1:
-            raise UserError(f"task.training.schedule.every={every}: give a number of steps from 1")
+        if every != "epoch" and (not isinstance(every, int) or every < 1):
+            raise UserError(f"task.training.schedule.every={every}: give a number of steps from 1, or epoch")
         try:
             scheduler = self.schedule["scheduler"](optimizer)
         except (TypeError, ValueError) as error:
             raise UserError(f"an option has a value that does not fit: {error}; see task.training.schedule") from error
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
+        when = {"interval": "epoch", "monitor": f"dev_{self.metric.main}"} if every == "epoch" else {"interval": "step"}
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, **when}}
 
     def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
         # Lightning's own `frequency` counts the batches of an epoch, and so begins anew with each.
-        if self.schedule is not None and self.global_step % self.schedule["every"] == 0:
+        every = self.schedule and self.schedule["every"]
+        if isinstance(every, int) and self.global_step % every == 0:
             scheduler.step()
 
     def _finish(self, split: str) -> None:

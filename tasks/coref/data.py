@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.errors import UserError
-from elmo_bench.progress import console
+from elmo_bench.notes import note
 from elmo_bench.sources import data_file, hub_table
 from tasks.coref import mini
 from tasks.coref.conll import ENDING, Part, read_parts, tidy, write_documents
@@ -61,12 +61,12 @@ class CorefData:
         spans = [span for document in documents for cluster in document.clusters for span in cluster]
         wide = sum(end - start >= self.width for start, end in spans)
         if wide:
-            console.print(
+            note(
                 f"{split}: {wide} of {len(spans)} mentions are over {self.width} tokens long: never found, but counted"
             )
         long = sum(len(document.sentences) > self.window for document in documents)
         if split == "train" and long:
-            console.print(
+            note(
                 f"{split}: {long} of {len(documents)} documents have over {self.window} sentences: each epoch reads "
                 f"{self.window} of them in a row"
             )
@@ -80,7 +80,7 @@ def read_file(path: Path) -> list[Document]:
         raise UserError(f"{path}: no tokens in any document; fetch the file again")
     _report(path, [(part.name, part.chains) for part in parts])
     if len(documents) < len(parts):
-        console.print(f"{path}: {len(parts) - len(documents)} documents without tokens, left out", highlight=False)
+        note(f"{len(parts) - len(documents)} documents without tokens, left out", path)
     return documents
 
 
@@ -96,17 +96,16 @@ def _document(part: Part) -> Document:
     )
 
 
-def _report(where: Path | str, documents: Sequence[tuple[str, Sequence[Sequence[Span]]]]) -> None:
+def _report(where: Path, documents: Sequence[tuple[str, Sequence[Sequence[Span]]]]) -> None:
     """Say what `tidy` changes, in one line for all documents of a file."""
     changed = [(name, *tidy(chains)[1:]) for name, chains in documents]
     repeated, single = sum(row[1] for row in changed), sum(row[2] for row in changed)
     if repeated or single:
         first = next(name for name, double, alone in changed if double or alone)
-        console.print(
-            f"{where}: {repeated} mentions stand in two chains (kept in the first), {single} chains have one mention "
-            f"(dropped); the first of them in {first}",
-            highlight=False,
+        text = (
+            f"{repeated} mentions stand in two chains (kept in the first), {single} chains have one mention (dropped)"
         )
+        note(f"{text}; the first of them in {first}", where)
 
 
 def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> list[Document]:
@@ -149,7 +148,7 @@ def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list
             )
     if not documents:
         raise UserError(f"{where}: no documents; check hub in conf/task/coref.yaml")
-    _report(where, raw)
+    _report(Path(where), raw)
     return documents
 
 

@@ -6,10 +6,11 @@ and ship alike, so a memorised name is worth little: the words around it decide.
 
 import random
 import re
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 from elmo_bench.world import names
+from elmo_bench.world.templates import read_templates
 from tasks.ner.sentence import Sentence
 
 SIZES = {"train": 1000, "dev": 250, "test": 250}
@@ -82,17 +83,8 @@ def generate(*, seed: int = 0) -> dict[str, list[Sentence]]:
     return splits
 
 
-@cache
-def templates() -> dict[str, tuple[str, ...]]:
-    """The lines of `templates.txt` by group: train, shared, unseen."""
-    groups: dict[str, tuple[str, ...]] = {}
-    for line in Path(__file__).with_name("templates.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            group = line.strip("[]")
-            groups[group] = ()
-        elif line and not line.startswith("#"):
-            groups[group] += (line,)
-    return groups
+# Groups: train, shared, unseen.
+templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
 
 
 def _fill(template: str, rng: random.Random, *, unseen: bool) -> Sentence:

@@ -8,7 +8,7 @@ from typing import Any
 
 from elmo_bench.errors import UserError
 from elmo_bench.files import atomic_write
-from elmo_bench.progress import console
+from elmo_bench.notes import note
 from elmo_bench.sources import data_file, hub_table
 from elmo_bench.text.tokenisers import tokeniser
 from tasks.snli import mini
@@ -93,9 +93,7 @@ def cut_by_premise(train: Sequence[Pair], *, pairs: int, seed: int) -> tuple[lis
 def _labelled(pairs: Sequence[Pair], split: str) -> list[Pair]:
     kept = [pair for pair in pairs if pair.label != NO_GOLD]
     if len(kept) < len(pairs):
-        console.print(
-            f"{split}: {len(pairs) - len(kept)} pairs without a gold label dropped, {len(kept)} kept", highlight=False
-        )
+        note(f"{split}: {len(pairs) - len(kept)} pairs without a gold label dropped, {len(kept)} kept")
     if not kept:
         raise UserError(f"{split}: no pair has a gold label; use files of labelled pairs")
     return kept

@@ -9,12 +9,13 @@ What a premise says of somebody is made up for this premise, so there is nothing
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from elmo_bench import world
 from elmo_bench.world import names
+from elmo_bench.world.templates import read_templates
 from tasks.snli.logic import QUANTIFIERS, SUBJECTS, VALUES, Claim, Fact, Statement, independent, label
 from tasks.snli.pair import LABELS, Pair
 
@@ -42,17 +43,8 @@ def generate(*, seed: int = 0) -> dict[str, list[Pair]]:
     return splits
 
 
-@cache
-def templates() -> dict[str, tuple[str, ...]]:
-    """The lines of `templates.txt` by group; those for dev and test alone start with "* "."""
-    groups: dict[str, tuple[str, ...]] = {}
-    for line in Path(__file__).with_name("templates.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            group = line.strip("[]")
-            groups[group] = ()
-        elif line and not line.startswith("#"):
-            groups[group] += (line,)
-    return groups
+# Lines for dev and test alone start with "* ".
+templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
 
 
 class _Writer:

@@ -2,11 +2,12 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from pathlib import Path
 
 from elmo_bench.errors import UserError
-from elmo_bench.progress import console
+from elmo_bench.notes import note
 from tasks.squad.question import Passage, Question
-from tasks.squad.squad_json import Entry
+from tasks.squad.squad_json import Entry, line_of
 from tasks.squad.tokens import Tokeniser
 
 
@@ -17,32 +18,35 @@ class Builder:
         self.tokeniser = Tokeniser()
         self.passages: dict[str, Passage] = {}
 
-    def questions(self, entries: Iterable[Entry], where: str, *, answered: bool = True) -> list[Question]:
-        """The examples of the entries of one file, `where`; without `answered` some may have no answers.
+    def questions(self, entries: Iterable[Entry], where: Path | str, *, answered: bool = True) -> list[Question]:
+        """The examples of the entries of `where`, a file or what to call it.
 
-        Answers that end within a token are widened to it: how many is printed. Raises UserError, with file and
+        Without `answered` some may have no answers.
+        Answers that end within a token are widened to it: how many is noted. Raises UserError, with file, line and
         question, where an answer does not stand where it is said to, is missing or empty, where a text has no words,
         and where two questions have one id.
         """
         found, widened, answers = [], 0, 0
         seen: set[str] = set()
         for entry in entries:
-            at = f"{where}: question {entry.id}"
             if entry.id in seen:
-                raise UserError(f"{at}: a second one of this id; remove one of them")
+                raise UserError(f"{_at(where, entry)}: a second one of this id; remove one of them")
             seen.add(entry.id)
             passage = self._passage(entry.passage)
             tokens, _ = self.tokeniser.sentence(entry.question)
             if not tokens or not passage.tokens:
-                raise UserError(f"{at}: its {'passage' if tokens else 'question'} has no words; remove it")
+                raise UserError(
+                    f"{_at(where, entry)}: its {'passage' if tokens else 'question'} has no words; remove it"
+                )
             if answered and not entry.answers:
-                raise UserError(f"{at}: no answers; SQuAD 1.1 has one at least (2.0 is another task)")
+                raise UserError(f"{_at(where, entry)}: no answers; SQuAD 1.1 has one at least (2.0 is another task)")
             spans = []
             for text, start in entry.answers:
                 if not text.strip() or start < 0 or not entry.passage.startswith(text, start):
                     there = entry.passage[max(start, 0) :][: len(text)]
                     raise UserError(
-                        f"{at}: answer {text!r} is not at character {start}, where {there!r} stands; mend it"
+                        f"{_at(where, entry)}: answer {text!r} is not at character {start}, where {there!r} stands; "
+                        "mend it"
                     )
                 first, last = span = _tokens(passage, start, start + len(text))
                 spans.append(span)
@@ -50,16 +54,18 @@ class Builder:
                 widened += passage.cut(first, last) != text.strip()
             found.append(Question(entry.id, tokens, passage, tuple(text for text, _ in entry.answers), tuple(spans)))
         if widened:
-            console.print(
-                f"{where}: {widened} of {answers} answers end within a token; in training they are whole tokens",
-                highlight=False,
-            )
+            note(f"{widened} of {answers} answers end within a token; in training they are whole tokens", Path(where))
         return found
 
     def _passage(self, text: str) -> Passage:
         if text not in self.passages:
             self.passages[text] = Passage(text, *self.tokeniser.passage(text))
         return self.passages[text]
+
+
+def _at(where: Path | str, entry: Entry) -> str:
+    line = f":{line_of(where, entry.id)}" if isinstance(where, Path) else ""
+    return f"{where}{line}: question {entry.id}"
 
 
 def _tokens(passage: Passage, start: int, end: int) -> tuple[int, int]:

@@ -8,13 +8,14 @@ from typing import Any
 
 from elmo_bench.errors import UserError
 from elmo_bench.files import atomic_write
+from elmo_bench.notes import note
 from elmo_bench.sources import data_file, hub_table
 from tasks.squad import mini
 from tasks.squad.build import Builder
 from tasks.squad.question import Question
 from tasks.squad.squad_json import Entry, entries, read_json
 
-Files = list[tuple[str, list[Entry]]]  # where the entries came from, and they
+Files = list[tuple[Path | str, list[Entry]]]  # where the entries came from, and they
 
 
 class SquadData:
@@ -23,12 +24,13 @@ class SquadData:
     `generated`: `seed`. `files`: `folder`, `train` (one file name, or several that are joined) and `test`. `hub`: `hub`
     with `repo`, `revision`, and the parquet files `train` and `test`. For these two, `dev` says which part of training
     becomes the development split: whole articles, at least `share` of the questions, drawn with `seed`.
+    longest_answer, longest_word: limits of the head, to tell what they cut: tokens, characters.
     """
 
     ending = ".json"
 
-    def __init__(self, **suites: Mapping[str, Any]):
-        self.suites = suites
+    def __init__(self, *, longest_answer: int, longest_word: int, **suites: Mapping[str, Any]):
+        self.longest_answer, self.longest_word, self.suites = longest_answer, longest_word, suites
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Question]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
@@ -51,11 +53,14 @@ class SquadData:
         training, test = read(options, "train", root), read(options, "test", root)
         kept_out = _articles([entry for _, found in training for entry in found], share, options["dev"]["seed"])
         examples = [(entry, example) for at, found in training for entry, example in _pairs(build, found, at)]
-        return {
+        splits = {
             "train": [example for entry, example in examples if entry.article not in kept_out],
             "dev": [example for entry, example in examples if entry.article in kept_out],
             "test": [example for at, found in test for _, example in _pairs(build, found, at)],
         }
+        for split, questions in splits.items():
+            self._tell(split, questions)
+        return splits
 
     def vocabulary(self, train: Sequence[Question]) -> dict[str, Any]:
         """{}: the head knows nothing of the training data but its words."""
@@ -63,7 +68,7 @@ class SquadData:
 
     def read_file(self, path: Path) -> list[Question]:
         """The questions of a SQuAD 1.1 file, in their order; answers may be missing. Raises UserError."""
-        return Builder().questions(entries(read_json(path), path), str(path), answered=False)
+        return Builder().questions(entries(read_json(path), path), path, answered=False)
 
     def write(self, path: Path, examples: Sequence[Question], predicted: Sequence[str]) -> None:
         """{id: answer}, what the official scorer reads beside the gold file."""
@@ -71,8 +76,23 @@ class SquadData:
         with atomic_write(path, "w") as handle:
             handle.write(json.dumps(answers, ensure_ascii=False) + "\n")
 
+    def _tell(self, split: str, questions: Sequence[Question]) -> None:
+        long = sum(all(last - first >= self.longest_answer for first, last in each.spans) for each in questions)
+        if long and split != "train":
+            note(
+                f"{split}: {long} of {len(questions)} questions have no answer of {self.longest_answer} tokens or "
+                "fewer: their whole answer is never found, but counted"
+            )
+        words = {word for each in questions for text in each.texts for word in text}
+        cut = sum(len(word) > self.longest_word for word in words)
+        if cut:
+            note(
+                f"{split}: {cut} of {len(words)} words have over {self.longest_word} characters: the character CNN "
+                f"reads the first {self.longest_word}"
+            )
 
-def _pairs(build: Builder, found: list[Entry], where: str) -> Iterator[tuple[Entry, Question]]:
+
+def _pairs(build: Builder, found: list[Entry], where: Path | str) -> Iterator[tuple[Entry, Question]]:
     return zip(found, build.questions(found, where), strict=True)
 
 
@@ -93,7 +113,7 @@ def _articles(found: Sequence[Entry], share: float, seed: int) -> set[str]:
 def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> Files:
     names = [options[split]] if isinstance(options[split], str) else list(options[split])
     paths = [data_file(root, options["folder"], name) for name in names]
-    return [(str(path), list(entries(read_json(path), path))) for path in paths]
+    return [(path, list(entries(read_json(path), path))) for path in paths]
 
 
 def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> Files:

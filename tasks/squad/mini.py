@@ -9,11 +9,12 @@ train, and a quarter of their sentences and questions follow patterns that train
 import random
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 from elmo_bench import world
 from elmo_bench.world import names
+from elmo_bench.world.templates import read_templates
 from tasks.squad.squad_json import Entry
 
 SIZES = {"train": 400, "dev": 50, "test": 50}  # passages
@@ -52,17 +53,8 @@ def generate(*, seed: int = 0) -> dict[str, list[Entry]]:
     return splits
 
 
-@cache
-def templates() -> dict[str, tuple[str, ...]]:
-    """The lines of `templates.txt` by group; those for dev and test alone start with "* "."""
-    groups: dict[str, tuple[str, ...]] = {}
-    for line in Path(__file__).with_name("templates.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            group = line.strip("[]")
-            groups[group] = ()
-        elif line and not line.startswith("#"):
-            groups[group] += (line,)
-    return groups
+# Lines for dev and test alone start with "* ".
+templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
 
 
 class _Writer:

@@ -1,6 +1,7 @@
 """The JSON format of SQuAD 1.1: articles of paragraphs of questions."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,22 +52,29 @@ def entries(data: Any, path: Path) -> Iterator[Entry]:
                 name = _get(item, "id", str, path, f"a question of {inside}")
                 questions += 1
                 here = f"question {name}"
-                question = _get(item, "question", str, path, here)
+                question = _get(item, "question", str, path, here, id=name)
                 answers = [
                     (
-                        _get(answer, "text", str, path, here),
-                        _get(answer, "answer_start", int, path, here) if "answer_start" in answer else -1,
+                        _get(answer, "text", str, path, here, id=name),
+                        _get(answer, "answer_start", int, path, here, id=name) if "answer_start" in answer else -1,
                     )
-                    for answer in (_get(item, "answers", list, path, here) if "answers" in item else [])
+                    for answer in (_get(item, "answers", list, path, here, id=name) if "answers" in item else [])
                 ]
                 yield Entry(str(title), passage, name, question, answers)
     if not questions:
         raise UserError(f"{path}: no questions; fetch the file again")
 
 
-def _get(node: Any, key: str, kind: type, path: Path, where: str) -> Any:
+def line_of(path: Path, question: str) -> int:
+    """The line of a SQuAD file in which the id of a question stands, from 1."""
+    written = re.compile(rf'"id"\s*:\s*{re.escape(json.dumps(question))}')
+    return next((number for number, line in read_lines(path) if written.search(line)), 1)
+
+
+def _get(node: Any, key: str, kind: type, path: Path, where: str, *, id: str | None = None) -> Any:
     found = node.get(key) if isinstance(node, dict) else None
     if not isinstance(found, kind):
         names = {list: "a list", str: "text", int: "a whole number"}
-        raise UserError(f"{path}: {where}: {key!r} is not {names[kind]}, so this is no SQuAD 1.1 file; mend it")
+        line = f":{line_of(path, id)}" if id is not None else ""
+        raise UserError(f"{path}{line}: {where}: {key!r} is not {names[kind]}, so this is no SQuAD 1.1 file; mend it")
     return found

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.errors import UserError
-from elmo_bench.progress import console
+from elmo_bench.notes import note
 from elmo_bench.sources import data_file, hub_table
 from tasks.srl import mini
 from tasks.srl.columns import read_propositions
@@ -42,7 +42,7 @@ class SrlData:
             raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: {', '.join(readers)}")
         splits = {split: readers[options["source"]](options, split, root) for split in SPLITS}
         without = (f"{split} {_sentences_without(examples):,}" for split, examples in splits.items())
-        console.print(f"sentences without a predicate, left out: {', '.join(without)}", highlight=False)
+        note(f"sentences without a predicate, left out: {', '.join(without)}")
         return splits
 
     def vocabulary(self, train: Sequence[Proposition]) -> dict[str, list[str]]:

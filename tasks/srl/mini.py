@@ -8,12 +8,13 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from elmo_bench import world
 from elmo_bench.world import names
+from elmo_bench.world.templates import read_templates
 from tasks.srl.lexicon import ADJECTIVES, MANNERS, MODALS, OPENED, SCENES, THINGS, TIMES, VERBS
 from tasks.srl.proposition import Proposition, Sentence
 
@@ -70,17 +71,8 @@ def generate(*, seed: int = 0) -> dict[str, list[Proposition]]:
     return splits
 
 
-@cache
-def templates() -> dict[str, tuple[str, ...]]:
-    """The lines of `templates.txt` by group; those for dev and test alone start with "* "."""
-    groups: dict[str, tuple[str, ...]] = {}
-    for line in Path(__file__).with_name("templates.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            group = line.strip("[]")
-            groups[group] = ()
-        elif line and not line.startswith("#"):
-            groups[group] += (line,)
-    return groups
+# Lines for dev and test alone start with "* ".
+templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
 
 
 def _propositions(part: Part, number: int) -> list[Proposition]:

@@ -7,11 +7,12 @@ they deny, "but" lets the second half decide, and "whether" leaves the matter op
 
 import random
 from collections.abc import Sequence
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from elmo_bench import world
+from elmo_bench.world.templates import read_templates
 from tasks.sst5.lexicon import CLEAR, MIXED, SAME, STRONGER, SUBJECTS, WEAKER
 from tasks.sst5.trees import Tree
 
@@ -51,17 +52,8 @@ def generate(*, seed: int = 0) -> dict[str, list[Tree]]:
     return splits
 
 
-@cache
-def templates() -> dict[str, tuple[str, ...]]:
-    """The lines of `templates.txt` by group; those for dev and test alone start with "* "."""
-    groups: dict[str, tuple[str, ...]] = {}
-    for line in Path(__file__).with_name("templates.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            group = line.strip("[]")
-            groups[group] = ()
-        elif line and not line.startswith("#"):
-            groups[group] += (line,)
-    return groups
+# Lines for dev and test alone start with "* ".
+templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
 
 
 class _Writer:

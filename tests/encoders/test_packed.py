@@ -88,7 +88,7 @@ def _highways(bilm, x):
     return x
 
 
-@pytest.mark.parametrize(("precision", "rms"), [("bfloat16", 0.01), ("int8", 0.04)])
+@pytest.mark.parametrize(("precision", "rms"), [("bfloat16", 0.01), ("int8", 0.06)])
 def test_other_precisions_are_near_and_do_not_depend_on_neighbours(precision, rms):
     sentences = [["The", "bank", "of", "the", "river", "."], ["A", "dog", "barks"], ["Hi"] * 30]
     exact, rough = ElmoEncoder(), ElmoEncoder(precision=precision)

@@ -103,7 +103,7 @@ def test_files_that_changed_or_went_are_not_saved(tmp_path):
 
 
 def test_a_full_disk_leaves_what_was_there(golden, tmp_path, monkeypatch):
-    ElmoEncoder().save_pretrained(tmp_path)
+    golden.save_pretrained(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     def full(descriptor):
@@ -111,7 +111,7 @@ def test_a_full_disk_leaves_what_was_there(golden, tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UserError, match="the disk is full"):
-        golden.save_pretrained(tmp_path)
+        ElmoEncoder().save_pretrained(tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot be written"):

@@ -13,15 +13,13 @@ from elmo_bench.encoders.static import load_static
 SENTENCES = [("The", "bank", "of", "the", "river", "."), ("She", "went", "to", "the", "bank", ".")]
 
 
-SOFTMAX = pytest.mark.skipif(not (MINI / "elmo-mini-softmax.safetensors").is_file(), reason="it is not shipped")
-
-
 @pytest.mark.parametrize(
     ("name", "card", "limit"),
     [
         ("glove-mini.safetensors", "glove-mini.md", 4 * 2**20),
-        ("elmo-mini-weights.safetensors", "elmo-mini.md", 6 * 2**20),
-        pytest.param("elmo-mini-softmax.safetensors", "elmo-mini.md", 13 * 2**20, marks=SOFTMAX),
+        ("elmo-mini-weights.safetensors", "elmo-mini.md", 12 * 2**20),
+        ("elmo-mini-softmax.safetensors", "elmo-mini.md", 13 * 2**20),
+        ("elmo-mini-vocabulary.txt.xz", "elmo-mini.md", 2**20),
     ],
 )
 def test_a_file_is_the_one_of_its_card_and_small_enough(name: str, card: str, limit: int):

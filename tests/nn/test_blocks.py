@@ -90,7 +90,7 @@ def score(crf, emissions, path):
     return total + sum(crf.transitions[a, b].double() for a, b in itertools.pairwise(path))
 
 
-LENGTHS = (5, 3, 1)
+LENGTHS = (5, 4, 3, 2, 1)
 
 
 def emissions_and_mask(scale=1.0, seed=2):
@@ -138,7 +138,7 @@ def test_the_loss_is_brute_force_log_sum_exp_over_all_paths(crf):
     """Training knows no constraints, as AllenNLP's CRF does not."""
     crf, *_ = crf
     emissions, mask = emissions_and_mask()
-    tags = torch.tensor([[0, 1, 2, 3, 1], [3, 3, 0, 0, 0], [2, 0, 0, 0, 0]])
+    tags = torch.tensor([[0, 1, 2, 3, 1], [1, 2, 1, 0, 0], [3, 3, 0, 0, 0], [0, 2, 0, 0, 0], [2, 0, 0, 0, 0]])
     expected = 0.0
     for row, length in enumerate(LENGTHS):
         paths = itertools.product(range(LABELS), repeat=length)

@@ -1,6 +1,7 @@
 """`python -m elmo_bench report`, as a person runs it."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,24 +11,26 @@ import pytest
 from elmo_bench.commands import report
 from elmo_bench.errors import UserError
 from elmo_bench.ledger import RunPaths, write_failure
+from tests.reporting.ledgers import add
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def run(tmp_path):
-    """`run(*flags) -> text of the page`, on the ledger of `store_record`."""
+    """`run(*flags) -> text of the README`, on the ledger of `store_record`."""
 
     def run(*flags):
-        page = tmp_path / "README.md"
-        assert report.main(["--ledger", str(tmp_path / "runs"), "--out", str(page), *flags]) == 0
-        return page.read_text(encoding="utf-8")
+        out = tmp_path / "results"
+        assert report.main(["--ledger", str(tmp_path / "runs"), "--out", str(out), *flags]) == 0
+        return (out / "README.md").read_text(encoding="utf-8")
 
     return run
 
 
-def test_an_empty_ledger_gives_a_page_that_says_so(run):
+def test_an_empty_ledger_gives_pages_that_say_so(run, tmp_path):
     assert "holds no finished runs of these suites yet" in run()
+    assert "holds no finished runs of these suites yet" in (tmp_path / "results/index.html").read_text(encoding="utf-8")
 
 
 def test_the_page(run, store_record, make_record, tmp_path):
@@ -38,25 +41,64 @@ def test_the_page(run, store_record, make_record, tmp_path):
     store_record(suite="mini", test=99.0)
     failing = make_record(encoder="none", seed=4)
     write_failure(RunPaths.of(tmp_path / "runs", failing), {}, "Traceback\nValueError: `no`\n")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/DISCUSSION.md").write_text("It *shows* <b>much</b>.\n", encoding="utf-8")
     text = run()
     for part in (
         "Rendered from the ledger by `python -m elmo_bench report`;",
         "A processor, 2 threads, float32, torch 2.13.0, commit cccccccccc: 6 runs",
-        "`open` is **not the paper's data**",
-        "### tagging (open)",
-        "51.00 ± 1.00 `*`",
+        "open is not the paper's data",
+        "| tagging | 41.00 ± 1.00 | 51.00 ± 1.00 | f1    | 3,394 examples |",
         "+10.00 ± 0.00",
-        "Data: 3,394 train, 1,009 dev, 1,287 test (fingerprint ffffffffffff).",
-        "| elmo    | input | 2.00 |    0.25 |    0.50 |    0.25 |",
+        "Data of tagging: 3,394 train, 1,009 dev, 1,287 test (fingerprint ffffffffffff); version 1 of the task.",
+        "| tagging | elmo    | input | 2.00 ± 0.00 | 0.25 ± 0.00 | 0.50 ± 0.00 | 0.25 ± 0.00 |",
         "(seed 0) by",
         "changed: weights",
         f"open/tagging/none/{failing['hash']}/seed4.failed.json",
         "`ValueError: 'no'`",
+        "### What the figures show\n\nIt *shows* <b>much</b>.",
+        "Not tested: outcomes named correct, guessed: no formula of the score for these;",
     ):
         assert part in text
-    assert "mini" not in text
-    assert str(tmp_path) not in text
-    assert run() == text
+    page = (tmp_path / "results/index.html").read_text(encoding="utf-8")
+    assert "<p>It <em>shows</em> &lt;b&gt;much&lt;/b&gt;.</p>" in page
+    assert "ValueError: &#39;no&#39;" in page
+    assert "99.00" not in text + page
+    assert str(tmp_path) not in text + page
+
+
+def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(run, tmp_path):
+    for encoder in ("glove", "elmo"):
+        add(tmp_path / "runs", "ner", encoder, 0)
+        add(tmp_path / "runs", "ner", encoder, 0, train_fraction=0.1)
+    run()
+    first = {path: path.read_bytes() for path in (tmp_path / "results").rglob("*.*")}
+    assert {path.suffix for path in first} == {".md", ".html", ".csv", ".tex", ".svg", ".png"}
+    run()
+    assert {path: path.read_bytes() for path in (tmp_path / "results").rglob("*.*")} == first
+    kept = tmp_path / "results/figures/notes.txt"
+    kept.write_text("a person's")
+    shutil.rmtree(tmp_path / "runs")
+    run()
+    assert [path.name for path in (tmp_path / "results").rglob("*.*")] == ["README.md", "index.html", "notes.txt"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # wandb's own
+def test_tables_and_figures_go_to_wandb_offline(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path / "w"))
+    (tmp_path / "w").mkdir()
+    for encoder in ("glove", "elmo"):
+        add(tmp_path / "runs", "ner", encoder, 0)
+    run("--wandb", "a-project")
+    [folder] = (tmp_path / "w").glob("wandb/offline-run-*")
+    kept = {path.name.partition("_")[0] for path in folder.rglob("media/*/*")}
+    assert kept == {"open-glance", "open-gains", "open-ner-runs", "open-figure2", "figure open-gains"} | {
+        "figure open-figure2-elmo"
+    }
+    assert f"wandb: {folder}" in capsys.readouterr().out
 
 
 def test_mini_only_when_asked_for(run, store_record):
@@ -67,26 +109,32 @@ def test_mini_only_when_asked_for(run, store_record):
     assert "`python -m elmo_bench report --suite mini`" in text
 
 
-def test_rows_on_other_data_are_told_apart(run, store_record):
+def test_rows_on_other_data_are_kept_apart_unless_asked_and_then_labelled(run, store_record, capsys):
     store_record()
     store_record(
         encoder="glove", data={"fingerprint": "0" * 64, "counts": {"train": 10, "dev": 2, "test": 3}, "note": "cut"}
     )
     text = run()
-    assert "**not the same for all rows**" in text
-    assert "- 10 train, 2 dev, 3 test (fingerprint 000000000000; cut): glove" in text
+    assert "--unlike puts them together" in capsys.readouterr().err
+    assert "| tagging, data=ffffffffffff |" in text
+    assert "| tagging, data=000000000000 |" in text
+    assert "+10.00" not in text
+    text = run("--unlike")
+    assert "`python -m elmo_bench report --unlike`" in text
+    assert "not the same for all rows: 10 train, 2 dev, 3 test (fingerprint 000000000000; cut): glove, data=0" in text
+    assert "Not tested:" in text
 
 
 def test_json(store_record, tmp_path, capsys):
     for seed, test in enumerate((1.0, 2.0, 3.0)):
         store_record(seed=seed, test=test)
         store_record(encoder="glove", seed=seed, test=test - 1)
-    assert report.main(["--ledger", str(tmp_path / "runs"), "--json", "--out", str(tmp_path / "no.md")]) == 0
+    assert report.main(["--ledger", str(tmp_path / "runs"), "--json", "--out", str(tmp_path / "no")]) == 0
     elmo, glove = json.loads(capsys.readouterr().out)
     assert elmo["test"] == {"n": 3, "mean": 2.0, "sd": 1.0}
     assert elmo["against"] == {"label": "glove", "n": 3, "mean": 1.0, "sd": 0.0, "verdict": "within the spread"}
     assert glove["against"] is None
-    assert not (tmp_path / "no.md").exists()
+    assert not (tmp_path / "no").exists()
 
 
 def test_a_damaged_record_ends_in_one_line_and_leaves_the_page_alone(run, store_record, tmp_path):
@@ -95,7 +143,7 @@ def test_a_damaged_record_ends_in_one_line_and_leaves_the_page_alone(run, store_
     paths.record.write_text("{")
     with pytest.raises(UserError, match="overwrite=true"):
         run()
-    assert (tmp_path / "README.md").read_text(encoding="utf-8") == before
+    assert (tmp_path / "results/README.md").read_text(encoding="utf-8") == before
 
 
 @pytest.mark.parametrize("command", ["report", "clean"])
@@ -103,13 +151,13 @@ def test_a_damaged_record_ends_in_one_line_and_leaves_the_page_alone(run, store_
 def test_without_torch(store_record, tmp_path, command, flags):
     store_record()
     arguments = [command, *(flags or ["--ledger", str(tmp_path / "runs")])]
-    arguments += ["--out", str(tmp_path / "README.md")] if command == "report" and not flags else []
+    arguments += ["--out", str(tmp_path / "results")] if command == "report" and not flags else []
     code = (
         "import sys\nfrom elmo_bench.__main__ import main\n"
         f"try:\n    assert main({arguments!r}) == 0\nexcept SystemExit as end:\n    assert end.code == 0\n"
         "heavy = {'torch', 'pytorch_lightning', 'hydra', 'omegaconf'} & sys.modules.keys()\n"
         "ours = [name for name in sys.modules if name.startswith(('elmo_bench.', 'tasks'))]\n"
-        "allowed = ('__main__', 'errors', 'files', 'ledger', 'reporting', 'commands')\n"
+        "allowed = ('__main__', 'errors', 'files', 'notes', 'progress', 'ledger', 'reporting', 'commands')\n"
         "strangers = [name for name in ours if name.split('.')[1:2] and name.split('.')[1] not in allowed]\n"
         "assert not heavy and not strangers, (heavy, strangers)\n"
     )

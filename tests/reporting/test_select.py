@@ -36,12 +36,21 @@ def test_the_newest_contents_are_current(make_record):
     assert preferred.records == tuple(old)
 
 
-def test_rows_with_one_label_get_their_hash(make_record):
+def test_rows_with_one_label_get_the_setting_that_sets_them_apart(make_record):
     plain = make_record()
     identity = Identity(settings=plain["identity"]["settings"] | {"rate": 0.5}, contents=plain["identity"]["contents"])
     other = make_record(identity=identity, hash=run_hash(identity))
     labels = {row.label for row in select([plain, other]).rows}
-    assert labels == {f"elmo #{plain['hash'][:6]}", f"elmo #{other['hash'][:6]}"}
+    assert labels == {"elmo, rate=0.001", "elmo, rate=0.5"}
+
+
+def test_rows_that_differ_in_much_get_their_hash(make_record):
+    records = []
+    for rate in (0.5, 0.25):
+        settings = {"a": rate, "b": rate, "c": rate}
+        identity = Identity(settings=settings, contents={"data": "d"})
+        records.append(make_record(identity=identity, hash=run_hash(identity)))
+    assert {row.label for row in select(records).rows} == {f"elmo #{record['hash'][:6]}" for record in records}
 
 
 def test_baseline_has_the_same_overrides_where_there_is_one(make_record):

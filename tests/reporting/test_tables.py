@@ -2,8 +2,7 @@
 
 import pytest
 
-from elmo_bench.reporting.select import select
-from elmo_bench.reporting.tables import layer_table, markdown, paired_table, task_table
+from elmo_bench.reporting.tables import markdown, task_table
 
 
 @pytest.fixture
@@ -38,35 +37,6 @@ def test_the_row_just_finished_is_pointed_at(sweep):
     table = task_table(sweep, suite="open", task="tagging", highlight=sweep[-1]["hash"])
     assert [line.split("|")[1].strip() for line in table.splitlines()[2:4]] == ["elmo", "glove ←"]
     assert task_table(sweep, suite="mini", task="tagging") == "No runs of tagging on suite mini yet."
-
-
-def test_paired_difference(sweep):
-    assert paired_table(select(sweep).rows).splitlines() == [  # 4, 3, 2
-        "| encoder | against glove | test difference |   n | verdict |",
-        "| ------- | ------------: | --------------: | --: | ------: |",
-        "| elmo    |         glove |    +3.00 ± 1.00 |   3 |   ahead |",
-    ]
-    assert paired_table(select(sweep[:3]).rows) == ""
-
-
-def test_layer_weights_are_those_of_the_best_epoch_over_seeds(make_record):
-    def after(first, gamma):
-        return [
-            {"input": {"weights": [first, 1 - first], "gamma": gamma}},
-            {"input": {"weights": [1.0, 0.0], "gamma": 9.0}},
-        ]
-
-    records = [
-        make_record(seed=0, layer_weights=after(0.2, 1.0), epochs={"run": 2, "best": 1}),
-        make_record(seed=1, layer_weights=after(0.4, 2.0), epochs={"run": 2, "best": 1}),
-        make_record(encoder="glove", layer_weights=[]),
-    ]
-    assert layer_table(select(records).rows).splitlines() == [
-        "| encoder | place |    γ | layer 0 | layer 1 |",
-        "| ------- | ----: | ---: | ------: | ------: |",
-        "| elmo    | input | 1.50 |    0.30 |    0.70 |",
-    ]
-    assert layer_table(select(records[2:]).rows) == ""
 
 
 def test_a_bar_in_a_cell_does_not_break_the_table():

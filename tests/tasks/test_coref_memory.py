@@ -21,4 +21,5 @@ def test_5000_tokens_within_4_gib(what, longest):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    print(f"{what} {longest}: {float(done.stdout):.0f} MiB")
     assert float(done.stdout) < 4096

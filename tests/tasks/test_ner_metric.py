@@ -96,7 +96,8 @@ def test_score_command_from_another_folder_without_torch(tmp_path):
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    said = "predictions.txt: line 1 ends in CRLF, which is read as the end of a line\n"
+    assert (done.returncode, done.stderr) == (0, said)
     assert json.loads(done.stdout)["overall"] == {
         **{"precision": 100.0, "recall": 50.0, "f1": 200 / 3, "accuracy": 100 / 3},
         **{"correct": 1, "guessed": 1, "gold": 2, "tokens": 3},

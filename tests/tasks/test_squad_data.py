@@ -8,6 +8,7 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
+from elmo_bench.config import compose
 from elmo_bench.errors import UserError
 from tasks.squad.data import SquadData
 from tasks.squad.metric import SquadMetric
@@ -15,9 +16,11 @@ from tests.runs import small
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
-OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/squad.yaml").data)
+CONFIG = compose("config", ["task=squad"]).task.data
+OPTIONS = OmegaConf.to_container(CONFIG, resolve=True)
 OPTIONS.pop("_target_")
-SQUAD = SquadData(**OPTIONS)
+LIMITS = {limit: OPTIONS.pop(limit) for limit in ("longest_answer", "longest_word")}
+SQUAD = SquadData(**LIMITS, **OPTIONS)
 PASSAGE = 'Ada said "no" in 1843-44.\n She moved to St. James\u2019s Square.'
 TOKENS = 'Ada said " no " in 1843 - 44 . She moved to St. James \u2019 s Square .'.split()  # noqa: SIM905
 QUESTIONS = [("When did she say it?", [("1843", 17), ("in 1843-44", 14)]), ("Where to?", [("James\u2019s Square", 44)])]
@@ -65,7 +68,7 @@ def titles(examples):
 
 @pytest.mark.parametrize("suite", ["open", "paper"])
 def test_hydra_builds_it_from_the_yaml(root, suite):
-    splits = instantiate(OmegaConf.load(ROOT / "conf/task/squad.yaml").data).read(suite, root)
+    splits = instantiate(CONFIG).read(suite, root)
     assert {split: len(examples) for split, examples in splits.items()} == {"train": 18, "dev": 2, "test": 4}
     assert titles(splits["train"]) | titles(splits["dev"]) == set("abcdefghij")
     assert titles(splits["test"]) == {"x", "y"}
@@ -82,7 +85,7 @@ def test_hydra_builds_it_from_the_yaml(root, suite):
 def test_dev_is_whole_articles_drawn_with_the_seed(root):
     def dev(share, seed):
         options = {**OPTIONS["open"], "dev": {"share": share, "seed": seed}}
-        splits = SquadData(open=options).read("open", root)
+        splits = SquadData(**LIMITS, open=options).read("open", root)
         assert not titles(splits["train"]) & titles(splits["dev"])
         return titles(splits["dev"])
 
@@ -144,19 +147,19 @@ MALFORMED = {
     '{"data": []}': "x.json: no questions; fetch the file again",
     '{"data": [3]}': "x.json: data[0]: 'paragraphs' is not a list",
     changed("context", None, "paragraph"): "x.json: data[0].paragraphs[0]: 'context' is not text",
-    changed("context", " ", "paragraph"): "x.json: question x-0: its passage has no words; remove it",
+    changed("context", " ", "paragraph"): "x.json:11: question x-0: its passage has no words; remove it",
     changed("id", 5, "question"): "x.json: a question of data[0].paragraphs[0]: 'id' is not text",
-    changed("id", "x-1", "question"): "x.json: question x-1: a second one of this id; remove one of them",
-    changed("question", "", "question"): "x.json: question x-0: its question has no words; remove it",
-    changed("answers", {}, "question"): "x.json: question x-0: 'answers' is not a list",
-    changed("answers", [1], "question"): "x.json: question x-0: 'text' is not text",
-    changed("answer_start", "17"): "x.json: question x-0: 'answer_start' is not a whole number",
-    changed("answer_start", None): "x.json: question x-0: answer '1843' is not at character -1",
+    changed("id", "x-1", "question"): "x.json:11: question x-1: a second one of this id; remove one of them",
+    changed("question", "", "question"): "x.json:11: question x-0: its question has no words; remove it",
+    changed("answers", {}, "question"): "x.json:11: question x-0: 'answers' is not a list",
+    changed("answers", [1], "question"): "x.json:11: question x-0: 'text' is not text",
+    changed("answer_start", "17"): "x.json:11: question x-0: 'answer_start' is not a whole number",
+    changed("answer_start", None): "x.json:11: question x-0: answer '1843' is not at character -1",
     changed(
         "answer_start", 18
-    ): "x.json: question x-0: answer '1843' is not at character 18, where '843-' stands; mend",
-    changed("answer_start", 9999): "x.json: question x-0: answer '1843' is not at character 9999, where '' stands",
-    changed("text", ""): "x.json: question x-0: answer '' is not at character 17",
+    ): "x.json:11: question x-0: answer '1843' is not at character 18, where '843-' stands; mend",
+    changed("answer_start", 9999): "x.json:11: question x-0: answer '1843' is not at character 9999, where '' stands",
+    changed("text", ""): "x.json:11: question x-0: answer '' is not at character 17",
     b'{"data": "\xff"}': "x.json:1: not UTF-8 text",
 }
 
@@ -176,7 +179,7 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
     path.write_bytes(squad("x", questions=[("Who?", [("Ada", 3)])]).encode())
     assert main_job(*small("task=squad", "suite=open", f"data.root={root}", encoder="none")) == 2
     assert capsys.readouterr().err == (
-        f"run.py: {path}: question x-0: answer 'Ada' is not at character 3, where ' sa' stands; mend it\n"
+        f"run.py: {path}:11: question x-0: answer 'Ada' is not at character 3, where ' sa' stands; mend it\n"
     )
 
 
@@ -215,7 +218,15 @@ def test_predictions_are_written_as_the_official_scorer_reads_them(root, tmp_pat
 )
 def test_options_that_do_not_fit(root, suite, change, message):
     with pytest.raises(UserError, match=message):
-        SquadData(open={**OPTIONS["open"], **change}).read(suite, root)
+        SquadData(**LIMITS, open={**OPTIONS["open"], **change}).read(suite, root)
+
+
+def test_what_the_heads_limits_cut_is_said(root, capsys):
+    SquadData(**{**LIMITS, "longest_answer": 2, "longest_word": 5}, **OPTIONS).read("open", root)
+    said = capsys.readouterr().err
+    assert "test: 2 of 4 questions have no answer of 2 tokens or fewer" in said
+    assert "words have over 5 characters: the character CNN reads the first 5" in said
+    assert "train: " in said
 
 
 def test_dev_cannot_be_cut_out_of_one_article(root):
@@ -251,7 +262,7 @@ def test_the_hubs_table_gives_the_same_questions(root, tmp_path, monkeypatch):
 
     asked = []
     monkeypatch.setattr("tasks.squad.data.hub_table", table)
-    found = SquadData(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+    found = SquadData(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
     assert found == SQUAD.read("paper", root)
     revision = "7b6d24c440a36b6815f21b70d25016731768db1f"
     names = ("train-00000-of-00001", "validation-00000-of-00001")
@@ -263,7 +274,7 @@ def test_a_hub_table_of_another_shape(monkeypatch, tmp_path):
 
     monkeypatch.setattr("tasks.squad.data.hub_table", lambda *_, **__: datasets.Dataset.from_dict({"title": ["a"]}))
     with pytest.raises(UserError, match=r"train-00000-of-00001.parquet: no column context; check hub in conf/task"):
-        SquadData(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+        SquadData(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
 
 
 @pytest.mark.skipif(not (DATA / "squad").is_dir(), reason="needs squad in $ELMO_BENCH_DATA")

@@ -1,0 +1,82 @@
+"""Gains over the baseline, task by task, with what the seeds leave open."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from elmo_bench.reporting.figures.canvas import FAINT, INK, SURFACE, Figure, draw, look
+from elmo_bench.reporting.gains import Gain
+from elmo_bench.reporting.like import Group
+from elmo_bench.reporting.paper import about, column
+from elmo_bench.reporting.scores import plain_rows
+from elmo_bench.reporting.select import BASELINE
+
+
+def gains_figure(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Figure | None:
+    """A line a task, a mark an encoder; None where there is nothing to compare."""
+    by_run = {gain.ours.anchor: gain for gain in gains}
+    lines = []
+    for group in groups:
+        own = {name: by_run[row.anchor] for name, row in plain_rows(group).items() if row.anchor in by_run}
+        if own:
+            lines.append((group, own))
+    if not lines:
+        return None
+    encoders = list(dict.fromkeys(name for _, own in lines for name in own))
+    looks, count = look(encoders), len(encoders)
+    printed = [column(group.task, suite, "table1") for group, _ in lines]
+    shows_paper = any(paper and paper.gain is not None for paper in printed)
+    tied = any(gain.verdict == "tie" for _, own in lines for gain in own.values())
+
+    def paint(axes: Axes) -> None:
+        axes.axvline(0, color=FAINT, linewidth=1)
+        for at, ((_, own), paper) in enumerate(zip(lines, printed, strict=True)):
+            for rank, (name, gain) in enumerate(own.items()):
+                colour, marker = looks[name]
+                y = at + (rank - (len(own) - 1) / 2) * 0.7 / count
+                if bounds := gain.interval:
+                    axes.plot(bounds, (y, y), color=colour, linewidth=1.6, solid_capstyle="butt")
+                face = SURFACE if gain.verdict in ("tie", "") else colour
+                axes.plot(gain.summary.mean, y, marker, color=colour, markerfacecolor=face, markeredgewidth=1.4)
+            if paper and paper.gain is not None:
+                axes.plot(paper.gain, at, "|", color=INK, markersize=17, markeredgewidth=1.4)
+        axes.set_yticks(range(len(lines)), [_label(group) for group, _ in lines])
+        axes.set_ylim(len(lines) - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel(f"points over {BASELINE} on test; bars: 95 % of seeds")
+        keys = [Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n) for n in encoders]
+        if tied:
+            keys.append(
+                Line2D([], [], color=FAINT, marker="o", markerfacecolor=SURFACE, linestyle="", label="hollow: tie")
+            )
+        if shows_paper:
+            other = "" if suite == "paper" else ", on its own data"
+            keys.append(
+                Line2D(
+                    [],
+                    [],
+                    color=INK,
+                    marker="|",
+                    markersize=12,
+                    markeredgewidth=1.4,
+                    linestyle="",
+                    label=f"the paper's elmo{other}",
+                )
+            )
+        axes.figure.legend(handles=keys, loc="outside upper left", ncols=2 if len(keys) > 2 else len(keys))
+
+    alt = "; ".join(
+        f"{about(group.task, suite).title}: "
+        + ", ".join(f"{name} {gain.summary.mean:+.2f} ({gain.verdict or 'not tested'})" for name, gain in own.items())
+        for group, own in lines
+    )
+    height = 1.2 + len(lines) * max(0.34, 0.15 * count)
+    title = f"Gains over {BASELINE} on test, suite {suite}"
+    return draw(f"{suite}-gains", title, f"Points gained over {BASELINE}. {alt}.", paint, size=(4.7, height))
+
+
+def _label(group: Group) -> str:
+    title = about(group.task, group.suite).title
+    return f"{title}\n{group.apart}" if group.apart else title

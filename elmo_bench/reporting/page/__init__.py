@@ -1,0 +1,1 @@
+"""The leaderboard as files: markdown, HTML, and the tables and figures by themselves."""

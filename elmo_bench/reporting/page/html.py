@@ -1,0 +1,114 @@
+"""The leaderboard as one HTML file that asks nobody for anything."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from elmo_bench.ledger import RunPaths
+from elmo_bench.reporting.fractions import percent
+from elmo_bench.reporting.gains import MARKS
+from elmo_bench.reporting.leaderboard import Leaderboard
+from elmo_bench.reporting.like import Group
+from elmo_bench.reporting.page.inline import inline
+from elmo_bench.reporting.page.words import ENCODERS, HOW, SUITES, data_of, failed, machines, superseded
+from elmo_bench.reporting.paper import about
+from elmo_bench.reporting.select import Row
+from elmo_bench.reporting.statistics import summarise
+from elmo_bench.reporting.table import Cell
+
+FOLDER = Path(__file__).parent
+
+
+def html(board: Leaderboard, *, ledger: Path, out: Path, discussion: str = "") -> str:
+    """The page; `ledger` and `out`, the folder that it will lie in, give the links to the records.
+
+    The same ledger, discussion and command give the same text.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    home = Path(os.path.relpath(ledger, out))
+    runs = [_run(row, group, home) for suite in board.suites for group in suite.groups for row in group.rows]
+    links = {run["anchor"]: {seed["seed"]: seed["href"] for seed in run["seeds"]} for run in runs}
+    return environment.get_template("index.html.j2").render(
+        board=board,
+        runs=runs,
+        links=links,
+        verdict=_verdict,
+        inline=lambda figure: Markup(inline(figure)),  # noqa: S704: matplotlib's own, and it escapes its text
+        style=Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
+        script=Markup((FOLDER / "script.js").read_text(encoding="utf-8")),
+        suites=SUITES,
+        encoders=ENCODERS,
+        how=HOW,
+        data_of=data_of,
+        discussion=Markup(MarkdownIt("js-default").render(discussion)),  # noqa: S704: it lets no HTML through
+        machines=machines(record for row in board.selection.rows for record in row.records),
+        superseded=[superseded(*pair) for pair in board.selection.stale],
+        failed=[failed(*pair) for pair in board.failures],
+        tasks=_tasks(board),
+    )
+
+
+def _verdict(cell: Cell) -> str:
+    """ahead, behind, tie, or empty."""
+    found = [word for word in (cell.hint, cell.text.rpartition(" ")[2]) if word and word in MARKS]
+    return found[0] if found else ""
+
+
+def _tasks(board: Leaderboard) -> list[tuple[str, str]]:
+    """(name, title), in the order of the page."""
+    found = [group.task for suite in board.suites for group in suite.groups]
+    return [(task, about(task, "").title) for task in dict.fromkeys(found)]
+
+
+def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
+    """What the page says of one run, seed by seed."""
+    newest, share = row.newest, group.share(row)
+    environment: Mapping[str, Any] = newest["environment"]
+    counts, sizes = newest["data"]["counts"], newest["parameters"]
+    trained = f"{counts['train']:,} {about(row.place[1], row.place[0]).unit}"
+    if row.partial:
+        trained += f", {percent(share)} of them all" if share is not None else ", part of them all"
+    return {
+        "anchor": row.anchor,
+        "task": group.task,
+        "title": f"{row.place[0]} / {group.name} / {row.label}",
+        "hash": newest["hash"],
+        "partial": row.partial,
+        "metric": newest["metric"],
+        "seeds": [_seed(row, record["seed"], home) for record in row.records],
+        "facts": [
+            ("trained on", trained),
+            ("scored on", f"{counts['dev']:,} dev, {counts['test']:,} test"),
+            ("changed", ", ".join(f"{key}={value}" for key, value in row.changes.items()) or "nothing"),
+            ("data", "; ".join(filter(None, [newest["data"]["fingerprint"][:12], newest["data"].get("note")]))),
+            ("parameters", f"{sizes['trainable']:,} trainable, {sizes['frozen']:,} frozen"),
+            ("best epoch", _each([f"{r['epochs']['best']} of {r['epochs']['run']}" for r in row.records])),
+            ("cost", f"{row.cost('seconds') / 60:.1f} minutes, {row.cost('peak_memory_mib'):,.0f} MiB, a run"),
+            (
+                "made",
+                ", ".join([newest["created"][:10], *(environment[key] for key in ("cpu", "device", "precision"))]),
+            ),
+        ],
+        "mean": {split: str(row.summary(split)) for split in ("dev", "test")},
+    }
+
+
+def _seed(row: Row, seed: int, home: Path) -> dict[str, Any]:
+    record = next(record for record in row.records if record["seed"] == seed)
+    scores = {split: str(summarise([row.scores(split)[seed]])) for split in ("dev", "test")}
+    return {"seed": seed, "href": RunPaths.of(home, record).record.as_posix(), **scores}
+
+
+def _each(texts: Sequence[str]) -> str:
+    return texts[0] if len(set(texts)) == 1 else ", ".join(texts)

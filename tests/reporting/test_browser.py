@@ -1,0 +1,145 @@
+"""The page in a headless Chromium: nothing goes wrong, nothing is asked for, sorting and filtering work."""
+
+import shutil
+from itertools import pairwise
+
+import pytest
+
+from elmo_bench.commands import report
+from tests.reporting.ledgers import full
+
+pytestmark = pytest.mark.slow
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE = 180_000  # milliseconds; the machine may have much else to do
+MISSING = "no Chromium: `apt-get install chromium`, or one of " + ", ".join(NAMES) + " on the PATH"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    full(folder / "runs", tasks=("ner", "sst5", "coref"), light=("ner",), seeds=2)
+    assert report.main(["--ledger", str(folder / "runs"), "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.fail(MISSING, pytrace=False)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"], timeout=PATIENCE)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser, folder):
+    """The page, which must end without an error in the console and without having asked for anything but itself."""
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    errors, requests = [], []
+    page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    address = (folder / "index.html").as_uri()
+    page.set_default_timeout(PATIENCE)
+    page.goto(address)
+    yield page
+    assert errors == []
+    assert {url.partition("#")[0] for url in requests} <= {address, "data:,"}
+    page.close()
+
+
+def column(page, table, index):
+    """The sort keys of a column, as shown from top to bottom."""
+    return page.locator(f"#{table} tbody tr > :nth-child({index})").evaluate_all(
+        "cells => cells.map(c => c.dataset.order)"
+    )
+
+
+def test_sorting_by_mouse_and_keyboard_with_empty_cells_last(page):
+    heads = page.locator("#open-gains thead th")
+    index = 3
+    button = heads.nth(index - 1).locator("button")
+    assert button.inner_text().startswith("gain over glove")
+    before = column(page, "open-gains", index)
+    button.click()
+    down = [float(value) for value in column(page, "open-gains", index)]
+    assert down == sorted(map(float, before), reverse=True)
+    assert heads.nth(index - 1).get_attribute("aria-sort") == "descending"
+    button.focus()
+    page.keyboard.press("Enter")
+    assert [float(value) for value in column(page, "open-gains", index)] == down[::-1]
+    assert heads.nth(index - 1).get_attribute("aria-sort") == "ascending"
+    heads.nth(0).locator("button").click()  # words: from A on
+    assert column(page, "open-gains", 1) == sorted(column(page, "open-gains", 1))
+    assert heads.nth(index - 1).get_attribute("aria-sort") is None
+
+
+def test_empty_cells_stay_at_the_end(page):
+    heads = page.locator("#open-ner-runs thead th button")
+    names = [name.strip() for name in heads.all_inner_texts()]
+    index = next(k for k, name in enumerate(names) if name.startswith("p (Holm)"))
+    for _ in range(2):
+        heads.nth(index).click()
+        values = column(page, "open-ner-runs", index + 1)
+        filled = [float(value) for value in values if value]
+        assert values[len(filled) :] == [""] * (len(values) - len(filled))
+        assert len(values) > len(filled) > 3
+    assert all(one <= two for one, two in pairwise(filled))
+
+
+def test_filtering_by_words_and_task(page):
+    rows = "tbody tr:visible"
+    everything = page.locator(f".table {rows}").count()
+    assert page.locator("#count").inner_text() == f"{everything} of {everything} rows"
+    page.locator("#words").fill("mix.penalty elmo")
+    shown = page.locator(f".table {rows}").all_inner_texts()
+    assert 0 < len(shown) < everything
+    assert all("mix.penalty" in text for text in shown)
+    assert not page.locator("#open-glance").is_visible()
+    page.locator("#words").fill("")
+    page.locator("#task").select_option("coref")
+    titles = page.locator("#open-gains tbody tr:visible th").all_inner_texts()
+    assert set(titles) == {"Coreference (coref)"}
+    assert not page.locator("#open-ner-runs").is_visible()
+    assert not page.locator("#section-open-regularisation").is_visible()  # a section without a row
+    page.locator("#task").select_option("")
+    assert page.locator(f".table {rows}").count() == everything
+    page.locator("#words").fill("nothing at all")
+    assert page.locator("#count").inner_text() == f"0 of {everything} rows"
+
+
+def test_a_number_leads_to_its_run_and_that_to_the_record(page, folder):
+    number = page.locator("#open-glance tbody td a").first
+    anchor = number.get_attribute("href")
+    number.click()
+    card = page.locator(anchor)
+    assert card.get_attribute("open") is not None
+    link = card.locator("td a").first
+    assert link.is_visible()
+    assert (folder / link.get_attribute("href")).is_file()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1400])
+def test_it_fits_and_can_be_read(browser, folder, width, scheme):
+    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    page.set_default_timeout(PATIENCE)
+    page.goto((folder / "index.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == width  # wide tables scroll by themselves
+    colours = page.evaluate(
+        """() => ["body", ".table", "figure svg text"].map(name => {
+          const style = getComputedStyle(document.querySelector(name));
+          return [style.color, style.backgroundColor, style.fill];
+        })"""
+    )
+    dark = [sum(map(int, value[value.index("(") + 1 : -1].split(",")[:3])) < 384 for value in (
+        colours[0][0], colours[0][1], colours[1][1], colours[2][2])]  # fmt: skip
+    text, body, table, drawn = dark
+    assert (text, body, table, drawn) == (
+        (True, False, False, True) if scheme == "light" else (False, True, True, False)
+    )
+    page.close()

@@ -1,0 +1,59 @@
+"""One small table in every format."""
+
+import pytest
+
+from elmo_bench.reporting.formats import to_csv, to_latex, to_markdown
+from elmo_bench.reporting.statistics import summarise
+from elmo_bench.reporting.table import (
+    SPREAD,
+    Cell,
+    Column,
+    Table,
+    between,
+    number,
+    p_value,
+    spread,
+    without_empty,
+    words,
+)
+
+
+@pytest.fixture
+def table():
+    columns = [Column("a|b", words=True), Column("f1", SPREAD), Column("95 %", ("low", "high")), Column("p")]
+    rows = [
+        [words("x_y & 5 %"), spread(summarise([1.0, 2.0, 3.0]), mark="▲"), between((-1.5, 2.25)), p_value(0.0001)],
+        [words("z"), spread(summarise([-4.0]), sign=True), Cell(""), p_value(0.0421)],
+    ]
+    return Table("stem", "A title", columns, rows, ["t", "t"], notes=["A note."])
+
+
+def test_markdown(table):
+    assert to_markdown(table) == (
+        "| a\\|b      |            f1 |          95 % |       p |\n"
+        "| --------- | ------------: | ------------: | ------: |\n"
+        "| x_y & 5 % | 2.00 ± 1.00 ▲ | −1.50 … +2.25 | < 0.001 |\n"
+        "| z         |         −4.00 |               |   0.042 |\n\n"
+        "A note."
+    )
+
+
+def test_csv_is_unrounded_and_has_the_same_columns_in_every_line(table):
+    assert to_csv(table) == (
+        "a|b,f1 mean,f1 sd,f1 n,95 % low,95 % high,p\nx_y & 5 %,2.0,1.0,3,-1.5,2.25,0.0001\nz,-4.0,,1,,,0.0421\n"
+    )
+
+
+def test_latex_is_booktabs_and_escaped(table):
+    text = to_latex(table)
+    assert r"\begin{tabular}{lrrr}" in text
+    assert r"x\_y \& 5 \% & 2.00 $\pm$ 1.00 $\blacktriangle$ & $-$1.50 \ldots{} +2.25 & $<$ 0.001 \\" in text
+    assert [line for line in text.splitlines() if line.endswith("rule")] == [r"\toprule", r"\midrule", r"\bottomrule"]
+    assert r"\caption{A title}" in text
+    assert r"\label{tab:stem}" in text
+
+
+def test_columns_that_say_nothing_go():
+    columns, rows = without_empty([Column("a"), Column("b")], [[number(1.0), number(None)], [number(2.0), Cell("")]])
+    assert [column.name for column in columns] == ["a"]
+    assert [[cell.text for cell in row] for row in rows] == [["1.00"], ["2.00"]]

@@ -1,0 +1,139 @@
+"""The HTML page as text: whole, self-contained, its links lead somewhere; and its drawings. A browser reads it in
+test_browser.py."""
+
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+from elmo_bench.commands import report
+from elmo_bench.ledger import read_ledger
+from tests.reporting.ledgers import add, full
+
+VOID = {"meta", "link", "br", "input", "hr", "img"}
+
+
+class Reader(HTMLParser):
+    """Elements with their attributes and, of each, the text inside."""
+
+    def __init__(self):
+        super().__init__()
+        self.found, self.open = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append([tag, dict(attributes), ""])
+        if tag not in VOID:
+            self.open.append(self.found[-1])
+
+    def handle_startendtag(self, tag, attributes):
+        self.found.append([tag, dict(attributes), ""])
+
+    def handle_endtag(self, tag):
+        assert self.open[-1][0] == tag, f"</{tag}> closes <{self.open[-1][0]}>"
+        self.open.pop()
+
+    def handle_data(self, data):
+        for element in self.open:
+            element[2] += data
+
+    def all(self, *tags):
+        return [(attributes, text) for tag, attributes, text in self.found if tag in tags]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of a rendered ledger of two tasks, one with all experiments."""
+    folder = tmp_path_factory.mktemp("site")
+    full(folder / "runs", tasks=("ner", "sst5"), light=("ner",), seeds=2)
+    add(folder / "runs", "ner", "elmo", 0, size="paper")
+    assert report.main(["--ledger", str(folder / "runs"), "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(site):
+    reader = Reader()
+    reader.feed((site / "index.html").read_text(encoding="utf-8"))
+    assert not reader.open
+    return reader
+
+
+def test_it_asks_nobody_for_anything(page, site):
+    assert not page.all("img", "iframe", "object", "embed", "video", "audio")
+    assert [attributes["href"] for attributes, _ in page.all("link")] == ["data:,"]
+    assert all("src" not in attributes for attributes, _ in page.all("script"))
+    text = (site / "index.html").read_text(encoding="utf-8")
+    assert not re.search(r"@import|url\((?!#)|fetch\(|XMLHttpRequest", text)
+    namespaces = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert set(re.findall(r"https?://[^\s\"'<>)]+", text)) <= namespaces
+
+
+def test_every_link_leads_somewhere(page, site):
+    ids = Counter(attributes["id"] for _, attributes, _ in page.found if attributes.get("id"))
+    assert max(ids.values()) == 1
+    targets = [attributes["href"] for attributes, _ in page.all("a", "use") if "href" in attributes]
+    targets += [attributes["xlink:href"] for attributes, _ in page.all("use") if "xlink:href" in attributes]
+    assert len(targets) > 500
+    assert not {target for target in targets if target.startswith("#") and target[1:] not in ids}
+    files = {target for target in targets if not target.startswith("#")}
+    assert not {target for target in files if not (site / target).is_file()}
+    records = {path.relative_to(site).as_posix() for path in (site / "runs").rglob("seed*.json")}
+    assert files >= records
+    assert len(records) == len(read_ledger(site / "runs"))
+    for attributes, _ in page.all(*page_tags(page)):
+        for key in ("aria-labelledby", "aria-describedby"):
+            assert attributes.get(key, next(iter(ids))) in ids
+
+
+def page_tags(page):
+    return {tag for tag, _, _ in page.found}
+
+
+def test_every_score_is_linked(page):
+    scores = [text for attributes, text in page.all("td") if "figure" in attributes.get("class", "") and "±" in text]
+    linked = Counter(text.strip() for _, text in page.all("a"))
+    ours = [text.strip() for text in scores if not text.strip().startswith(("92.22", "54.7"))]  # the paper's
+    assert len(ours) > 50
+    assert not [text for text in ours if not linked[text]]
+
+
+def test_headings_go_down_one_at_a_time_and_figures_are_said(page):
+    levels = [int(tag[1]) for tag, _, _ in page.found if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    drawings = [a for a, _ in page.all("svg")]
+    assert len(drawings) == len(page.all("figure")) >= 5
+    assert all(attributes["role"] == "img" and attributes["aria-labelledby"] for attributes in drawings)
+    said = {a["id"]: text for a, text in page.all("p") if a.get("class") == "said"}
+    assert all(len(said[attributes["aria-labelledby"]]) > 40 for attributes in drawings)
+    assert len(page.all("caption")) == len(page.all("table"))
+
+
+def test_unlike_runs_are_in_rows_of_their_own(page):
+    rows = [text.split() for attributes, text in page.all("tr") if attributes.get("data-task") == "ner"]
+    assert [row for row in rows if "size=paper)" in row]
+    assert not [row for row in rows if "size=paper)" in row and "size=cpu)" in row]
+
+
+def test_drawings_are_whole_and_have_no_date(site):
+    drawn = sorted(site.glob("figures/*.svg"))
+    assert {path.stem for path in drawn} == {
+        "open-gains", "open-efficiency", "open-figure2-elmo", "open-figure2-elmo_only", "open-figure2-mybert",
+        "open-ner-size-cpu-figure1", "open-ner-size-cpu-regularisation",
+    }  # fmt: skip
+    for path in drawn:
+        text = path.read_text(encoding="utf-8")
+        assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+        assert "<dc:date>" not in text
+        assert len(text) < 200_000
+        png = path.with_suffix(".png").read_bytes()
+        assert png.startswith(b"\x89PNG")
+        assert b"tIME" not in png
+
+
+def test_hatches_are_drawn(site):
+    assert "<pattern" in (site / "figures/open-figure2-elmo.svg").read_text(encoding="utf-8")

@@ -1,0 +1,268 @@
+"""Files of every task's format, damaged: one line with file and line number, exit code 2; or read, and reported."""
+
+import json
+from functools import cache
+
+import hydra
+import pytest
+
+from elmo_bench.__main__ import main
+from elmo_bench.config import choices, compose
+from elmo_bench.errors import UserError
+from elmo_bench.ledger import read_ledger
+from elmo_bench.notes import noted
+from tests.runs import small
+
+NER = "Ada\tB-person\nvisited\tO\nParis\tB-location\n.\tO\n\n"
+TREE = "(3 (2 It) (4 (3 (3 really) (3 works)) (2 .)))\n"
+PAIR = {"gold_label": "neutral", "sentence1": "A man talks .", "sentence2": "He is glad ."}
+PARSE = {"sentence1_binary_parse": "( ( A man ) ( talks . ) )"}
+SRL = (
+    "d 0 0 Ada NNP * - - (ARG0*)\nd 0 1 gave VBD * give give.01 (V*)\n"
+    "d 0 2 it PRP * - - (ARG1*\nd 0 3 up RP * - - *)\n\n"
+)
+OTHER = "d 0 0 Ada NNP * - - *\nd 0 1 met VBD * meet meet.01 (V*)\n\n"
+COREF = (
+    "#begin document (nw/x); part 000\n"
+    + "".join(f"nw/x 0 {n} w{n} NN * - - - - * {cell}\n" for n, cell in enumerate(["(1)", "(2", "2)|(1)", "(2)"]))
+    + "\n#end document\n"
+)
+ANSWER = {"text": "Paris", "answer_start": 13}
+SQUAD = {
+    "version": "1.1",
+    "data": [
+        {
+            "title": title,
+            "paragraphs": [
+                {
+                    "context": "Ada lives in Paris.",
+                    "qas": [{"id": f"{title}1", "question": "Where does Ada live?", "answers": [ANSWER]}],
+                }
+            ],
+        }
+        for title in "ab"
+    ],
+}
+
+
+def squad(**changes):
+    made = json.loads(json.dumps(SQUAD))
+    made["data"][1]["paragraphs"][0]["qas"][0]["answers"][0] |= changes
+    return json.dumps(made, indent=1)
+
+
+def pairs(*rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+PREMISES = pairs(*(PAIR | {"sentence1": f"{number} men talk ."} for number in range(1010)))
+# Of each task: the content of every file of its open suite, and the file that is damaged.
+GOOD = {
+    "ner": (NER * 9, "wnut17/emerging.dev.conll"),
+    "sst5": (TREE * 9, "sst/dev.txt"),
+    "snli": (PREMISES, "snli/snli_1.0_test.jsonl"),
+    "srl": (SRL + OTHER, "ewt_propbank/dev.conll"),
+    "coref": (COREF, "ontogum/dev.v4_gold_conll"),
+    "squad": (squad(), "squad/dev-v1.1.json"),
+}  # fmt: skip
+FILES = {
+    "ner": ["wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"],
+    "sst5": ["train.txt", "dev.txt", "test.txt"],
+    "snli": ["snli_1.0_dev.jsonl", "snli_1.0_test.jsonl"],
+    "srl": ["train.conll", "dev.conll", "test.conll"],
+    "coref": ["train.v4_gold_conll", "dev.v4_gold_conll", "test.v4_gold_conll"],
+    "squad": ["new_wiki_v1.0.json", "train-v1.1.part.json", "dev-v1.1.json"],
+}
+# (task, what is wrong): the content, the line of it (None: a file without lines), what is said.
+DAMAGED = {
+    ("ner", "cut"): (NER * 2 + "Ada\tB-per", 11, "cut off"),
+    ("ner", "cut within a line"): (NER * 2 + "Ada\n\n", 11, "expected 2 columns, found 1"),
+    ("ner", "a label that is none"): (NER + NER.replace("B-person", "person"), 6, "'person' is not a tag"),
+    ("sst5", "cut"): (TREE * 2 + TREE[:20], 3, "cut off"),
+    ("sst5", "unbalanced parentheses"): (TREE * 2 + TREE[:-2] + "\n", 3, "unbalanced parentheses: 1 still open"),
+    ("sst5", "one parenthesis too many"): (TREE + TREE[:-1] + ")\n", 2, "unbalanced parentheses: ')' stands outside"),
+    ("sst5", "a label outside the set"): (TREE.replace("(4", "(5"), 1, "'5' is not a label"),
+    ("snli", "cut"): (pairs(PAIR, PAIR)[:-30], 2, "cut off"),
+    ("snli", "not JSON"): (pairs(PAIR) + "{'gold_label'}\n", 2, "not JSON"),
+    ("snli", "a label outside the set"): (pairs(PAIR, PAIR | {"gold_label": "maybe"}), 2, "gold_label is 'maybe'"),
+    ("snli", "unbalanced parentheses"): (
+        pairs(PAIR, PAIR | {key: tree[:-2] for key, tree in PARSE.items()}), 2, "unbalanced parentheses: 1 still open"
+    ),
+    ("srl", "cut"): (SRL + OTHER[:-20], 7, "cut off"),
+    ("srl", "cut between columns"): (SRL + OTHER.replace("meet meet.01 (V*)", "meet"), 7, "7 columns, but 9"),
+    ("srl", "a bracket that is not closed"): (OTHER + SRL.replace(" *)\n", " *\n"), 6, "(ARG1 is not closed"),
+    ("srl", "a bracket that nothing opened"): (SRL + OTHER.replace("- *\n", "- *)\n"), 6, "closes"),
+    ("srl", "more predicates than columns"): (
+        SRL + OTHER.replace("NNP * - -", "NNP * Ada Ada.01"), 6, "1 columns of brackets for 2 predicates"
+    ),
+    ("srl", "fewer predicates than columns"): (SRL.replace("give.01", "-") + OTHER, 1, "1 columns of brackets for 0"),
+    ("coref", "cut"): (COREF + COREF.replace("000", "001")[:-15], 12, "of line 8 has no #end"),
+    ("coref", "a part that stands there twice"): (COREF * 2, 8, "the part of line 1 again"),
+    ("coref", "a bracket that is not closed"): (COREF.replace("2)|", ""), 3, "'(2' is never closed"),
+    ("coref", "a bracket that nothing opened"): (COREF.replace("(2\n", "-\n"), 4, "'2)' closes a chain"),
+    ("coref", "no cell of brackets"): (COREF.replace("(2\n", "2\n"), 3, "'2' is not a cell"),
+    ("coref", "too few columns"): (COREF.replace("w1 NN * -", "w1"), 3, "expected 12 columns or more, found 9"),
+    ("squad", "cut"): (squad()[:-30], None, "cut off in the middle"),
+    ("squad", "not JSON"): (squad().replace("{", "(", 1), 1, "not JSON"),
+    ("squad", "an offset that is not the answer's"): (squad(answer_start=12), None, "'Paris' is not at character 12"),
+    ("squad", "a text that is not at its offset"): (squad(text="Rome"), None, "'Rome' is not at character 13"),
+    ("squad", "an offset that is none"): (squad(answer_start="x"), None, "'answer_start' is not a whole number"),
+    **{(task, "empty"): ("", 0, "") for task in GOOD},
+}  # fmt: skip
+
+
+def encoded(text, change=None):
+    return (change or str)(text).encode()
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """`good(task) -> the root` of a data folder with the files of its open suite, sound."""
+    root = tmp_path_factory.mktemp("data")
+    for task, (content, damaged) in GOOD.items():
+        for name in FILES[task]:
+            path = root / damaged.split("/")[0] / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+    return root
+
+
+def line_of(content):
+    """The line of the damaged question in a file of several lines."""
+    return next(number for number, line in enumerate(content.splitlines(), start=1) if '"b1"' in line)
+
+
+@cache
+def adapter(task):
+    return hydra.utils.instantiate(compose("config", [f"task={task}"]).task.data)
+
+
+def read(task, root):
+    return adapter(task).read("open", root)
+
+
+def test_the_papers_tasks_are_here():
+    assert set(GOOD) == set(FILES) <= set(choices("task"))
+
+
+@pytest.mark.parametrize("task", GOOD)
+def test_sound_files_are_read_and_crlf_and_a_byte_order_mark_too_which_is_said(task, good, capsys):
+    content, name = GOOD[task]
+    with noted() as before:
+        splits = read(task, good)
+    assert all(splits.values())
+    path = good / name
+    path.write_bytes(b"\xef\xbb\xbf" + content.replace("\n", "\r\n").encode())
+    capsys.readouterr()
+    with noted() as notes:
+        assert read(task, good) == splits
+    path.write_text(content, encoding="utf-8")
+    expected = [
+        f"{path.name}: begins with a byte order mark, which is left out",
+        f"{path.name}: line 1 ends in CRLF, which is read as the end of a line",
+    ]
+    assert [line for line in notes if line not in before] == expected
+    assert capsys.readouterr().err.count(f"{path}: begins with a byte order mark") == 1
+
+
+@pytest.fixture(params=DAMAGED, ids=lambda wrong: f"{wrong[0]}-{wrong[1]}")
+def damaged(request, good):
+    """(task, what its error must begin with, what must stand in it); the file is damaged as long as the test runs."""
+    (task, what), (content, line, said) = request.param, DAMAGED[request.param]
+    sound, name = GOOD[task]
+    path = good / name
+    path.write_text(content, encoding="utf-8")
+    if task == "squad" and line is None:
+        line = len(content.splitlines()) if what == "cut" else line_of(content)
+    yield task, f"{path}:{line}: " if line else f"{path}: ", said
+    path.write_text(sound, encoding="utf-8")
+
+
+def test_the_reader_names_file_and_line(damaged, good):
+    task, where, said = damaged
+    with pytest.raises(UserError) as raised:
+        read(task, good)
+    told = str(raised.value)
+    assert told.startswith(where)
+    assert said in told
+    assert "\n" not in told
+
+
+@pytest.mark.slow
+def test_the_main_job_ends_in_one_line(damaged, good, main_job, capsys, tmp_path):
+    task, where, said = damaged
+    assert main_job(*small(f"task={task}", "suite=open", f"data.root={good}", encoder="none")) == 2
+    *_, told = capsys.readouterr().err.splitlines()  # before it stand notes on the files that are sound
+    assert told.startswith(f"run.py: {where}")
+    assert said in told
+    assert read_ledger(tmp_path / "runs") == []
+
+
+@pytest.mark.parametrize("task", GOOD)
+def test_the_main_job_ends_in_one_line_on_an_empty_file(task, good, main_job, capsys):
+    sound, name = GOOD[task]
+    (good / name).write_text("", encoding="utf-8")
+    assert main_job(*small(f"task={task}", "suite=open", f"data.root={good}", encoder="none")) == 2
+    (good / name).write_text(sound, encoding="utf-8")
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"run.py: {good / name}: ")
+
+
+PROPS = "-\t(A0*)\ngive\t(V*)\n-\t(A1*\n-\t*)\n\n"
+# (task, what is wrong): the files of `score`, the one that is damaged, the line, what is said.
+SCORED = {
+    ("ner", "cut"): (["a O O\nb O\n"], 0, 2, "columns"),
+    ("ner", "a label that is none"): (["a O O\nb O X-PER\n"], 0, 2, "'X-PER' is not a tag"),
+    ("sst5", "a label outside the set"): (["3\t3\n3\t5\n"], 0, 2, "'5' is not a label"),
+    ("sst5", "cut"): (["3\t3\n3"], 0, 2, "expected gold label, tab, predicted label"),
+    ("snli", "a label outside the set"): (["neutral\tneutral\nneutral\t-\n"], 0, 2, "'-' is not a label"),
+    ("snli", "cut"): (["neutral\tneutral\nneutral"], 0, 2, "expected gold label, tab, predicted label"),
+    ("srl", "wrong brackets"): ([PROPS, PROPS.replace("*)\n\n", "*\n\n")], 1, 3, "(A1 is not closed"),
+    ("srl", "column count"): ([PROPS, PROPS.replace("give\t", "-\t")], 1, 1, "1 columns of brackets for 0 predicates"),
+    ("srl", "cut"): ([PROPS, PROPS[:-5] + "\n"], 1, 4, "columns, but 2"),
+    ("srl", "a sentence is missing"): ([PROPS * 2, PROPS], 1, None, "sentence"),
+    ("coref", "wrong brackets"): ([COREF, COREF.replace("2)|", "")], 1, 3, "'(2' is never closed"),
+    ("coref", "cut"): ([COREF, COREF[:-20]], 1, 5, "cut off"),
+    ("coref", "another length"): ([COREF, COREF.replace("nw/x 0 3", "nw/x 0 3 x -\nnw/x 0 4")], 1, 1, "5 tokens where"),
+    ("squad", "cut"): ([squad(), '{"a1": "Par'], 1, 1, "cut off in the middle"),
+    ("squad", "not text"): ([squad(), '{"a1": 3}'], 1, None, "expected one object"),
+    **{
+        (task, "empty"): ([*before, ""], len(before), None, "")
+        for task, before in {
+            "ner": [], "sst5": [], "snli": [], "srl": [PROPS], "coref": [COREF], "squad": [squad()]
+        }.items()
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("task", "wrong"), SCORED)
+def test_score_ends_in_one_line(task, wrong, tmp_path, capsys):
+    contents, damaged, line, said = SCORED[task, wrong]
+    paths = [tmp_path / f"{number}.txt" for number in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_text(content, encoding="utf-8")
+    assert main(["score", task, *map(str, paths)]) == 2
+    [told] = capsys.readouterr().err.splitlines()
+    where = f"{paths[damaged]}:{line}: " if line else str(paths[damaged])
+    assert told.startswith("elmo_bench score: ")
+    assert where in told
+    assert said in told
+
+
+def test_a_span_in_two_chains_stays_in_the_first_and_a_chain_of_one_mention_goes_which_stands_in_the_record(
+    good, main_job, tmp_path, capsys
+):
+    path = good / GOOD["coref"][1]
+    path.write_text(COREF.replace("(2\n", "(2|(3\n").replace("2)|(1)", "2)|3)|(1)"), encoding="utf-8")
+    options = ("task.sizes.cpu.hidden=[4]", "task.sizes.cpu.scored=[4,4]", "task.training.epochs=1")
+    try:
+        given = small("task=coref", "suite=open", f"data.root={good}", *options, encoder="none")
+        assert main_job(*given) == 0
+        [document] = read("coref", good)["dev"]
+    finally:
+        path.write_text(COREF, encoding="utf-8")
+    assert document.clusters == (((0, 0), (2, 2)), ((1, 2), (3, 3)))
+    said = "1 mentions stand in two chains (kept in the first), 1 chains have one mention (dropped)"
+    said += "; the first of them in nw/x"
+    assert f"{path}: {said}" in capsys.readouterr().err
+    [record] = read_ledger(tmp_path / "runs")
+    assert record["data"]["note"] == f"{path.name}: {said}"

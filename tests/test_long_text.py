@@ -1,0 +1,44 @@
+"""A sentence of 5,000 tokens is predicted at the paper's sizes within 4 GiB; other tasks have tests of their own."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.runs import ROOT
+
+PREDICT = """
+import resource, sys, hydra, torch
+from elmo_bench.config import compose
+from elmo_bench.encoders.features import LayerStore
+from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen
+from tests.runs import GOLDEN
+task, example = sys.argv[1], eval(sys.argv[2], {"words": tuple(f"word{n}" for n in range(5000))})
+config = compose("config", [f"task={task}", "size=paper", "encoder=elmo", f"encoder.weights={GOLDEN}"])
+adapter = hydra.utils.instantiate(config.task.data)
+train = adapter.read("mini", None)["train"][:50]
+frozen = load_frozen(config, {"train": [*train, example]})
+embedder = build_embedder(config, frozen, train)
+head = hydra.utils.instantiate(config.task.head)(embedder, **adapter.vocabulary(train)).eval()
+index = build_indexer(embedder, LayerStore(frozen.encoder, mode="off"))
+with torch.no_grad():
+    [found] = head.predict(head.collate([example], index))
+assert isinstance(found, int) or len(found) == 5000
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+EXAMPLES = {
+    "ner": "__import__('tasks.ner.sentence').ner.sentence.Sentence(words, ('O',) * 5000)",
+    "srl": "(lambda m: m.Proposition(m.Sentence(words, 0, (), ()), 2500, 'word', None))"
+    "(__import__('tasks.srl.proposition').srl.proposition)",
+    "sst5": "__import__('tasks.sst5.phrase').sst5.phrase.Phrase(words, None)",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", EXAMPLES)
+def test_a_sentence_of_5000_tokens_is_predicted_within_4_gib(task):
+    command = [sys.executable, "-c", PREDICT, task, EXAMPLES[task]]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    print(f"{task}: {float(done.stdout):.0f} MiB")
+    assert float(done.stdout) < 4096
