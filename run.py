@@ -66,7 +66,7 @@ def share_cores() -> None:
 
 
 def show(finished: list[dict[str, Any]]) -> None:
-    """The tables of each task that was run, one a suite, an arrow at its newest run; then all tasks of a suite at once."""
+    """The tables of each task that was run, one a suite, an arrow at its newest run; then all tasks together."""
     for ledger, task in dict.fromkeys((found["ledger"], found["task"]) for found in finished):
         new = next(found["hash"] for found in reversed(finished) if (found["ledger"], found["task"]) == (ledger, task))
         records = [record for record in read_ledger(Path(ledger)) if record["task"] == task]
