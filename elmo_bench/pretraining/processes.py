@@ -29,7 +29,8 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], processes: i
     """`map(work, items)`; items are taken as they are needed, at most two for each process ahead of the result given.
 
     `work` is pickled once for each process (spawned: the caller's main module must be importable), items and results
-    once each. An error in `work` is raised here, in its item's turn. A single item is worked on in this process, which is faster.
+    once each. An error in `work` is raised here, in its item's turn. A single item is worked on in this process, which
+    is faster.
     """
     items = iter(items)
     first = list(islice(items, 2))
