@@ -9,7 +9,7 @@ from elmo_bench.runner.run import run
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden" / "bilm"
 SMALL = (
-    "data.max_train=60", "task.training.epochs=2", "task.sizes.cpu.hidden=[8,4]", "trainer.threads=2", "logger=none",
+    "data.max_train=60", "task.training.epochs=2", "task.sizes.cpu.hidden=[8,4]", "trainer.threads=1", "logger=none",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""One test for every head: each task of conf/task with each kind of encoder, on four examples."""
+"""One test for every head: each task of conf/task with each kind of encoder, on four examples and twelve others."""
 
 from functools import cache
 
@@ -25,12 +25,12 @@ def data(task):
 
 
 class Bench:
-    """A head on four training examples and thirty others."""
+    """A head on four training examples and twelve others."""
 
     def __init__(self, task, encoder):
         self.config = compose("config", small(f"task={task}", "data.max_train=4", encoder=encoder))
         self.adapter, splits = data(task)
-        self.train, self.others = splits["train"], splits["dev"][:30]
+        self.train, self.others = splits["train"], splits["dev"][:12]
         self.frozen = load_frozen(self.config, splits)
         self.head = self.build(seed=0)
         self.everything = self.collate(self.train)

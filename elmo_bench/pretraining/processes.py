@@ -29,7 +29,8 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], processes: i
     """`map(work, items)`; items are taken as they are needed, at most two for each process ahead of the result given.
 
     `work` is pickled once for each process (spawned: the caller's main module must be importable), items and results
-    once each. An error in `work` is raised here. A single item is worked on in this process, which is faster.
+    once each. An error in `work` is raised here, in its item's turn. A single item is worked on in this process, which
+    is faster.
     """
     items = iter(items)
     first = list(islice(items, 2))
@@ -61,7 +62,7 @@ def _start(work: Callable, processes: int) -> list[tuple[BaseProcess, Connection
 
 def _share(items: Iterator[Any], pipes: list[Connection]) -> Iterator[Any]:
     idle, busy = list(pipes), {}
-    done: dict[int, Any] = {}
+    done: dict[int, tuple[Any, Exception | None]] = {}
     given = returned = 0
     while True:
         while idle and given < returned + 2 * len(pipes):
@@ -78,7 +79,10 @@ def _share(items: Iterator[Any], pipes: list[Connection]) -> Iterator[Any]:
             done[busy.pop(pipe)] = _receive(pipe)
             idle.append(pipe)
         while returned in done:
-            yield done.pop(returned)
+            result, error = done.pop(returned)
+            if error is not None:
+                raise error
+            yield result
             returned += 1
 
 
@@ -89,14 +93,11 @@ def _send(pipe: Connection, item: object) -> None:
         raise _gone() from None
 
 
-def _receive(pipe: Connection) -> Any:
+def _receive(pipe: Connection) -> tuple[Any, Exception | None]:
     try:
-        result, error = pipe.recv()
+        return pipe.recv()
     except (EOFError, OSError):
         raise _gone() from None
-    if error is not None:
-        raise error
-    return result
 
 
 def _gone() -> UserError:

@@ -54,6 +54,13 @@ def test_an_error_of_the_work_is_raised_here(processes):
         next(results)
 
 
+def test_an_early_error_waits_for_the_items_before_it():
+    results = in_order(_sleep, [0.5, -1], 2)
+    assert next(results) == 0.5
+    with pytest.raises(ValueError, match="must be non-negative"):
+        next(results)
+
+
 def test_a_process_that_is_ended_from_outside_is_one_clear_error():
     with pytest.raises(UserError, match=r"ended from outside \(out of memory\?\); try again with a lower threads="):
         list(in_order(os._exit, [1, 1, 1, 1], 2))

@@ -13,7 +13,8 @@ import torch
 from elmo_bench.ledger import read_failures, read_ledger
 from tests.runs import ROOT, result, run_small, small
 
-LONG = ("task.training.epochs=12", "task.training.patience=100")
+EPOCHS = 8
+LONG = (f"task.training.epochs={EPOCHS}", "task.training.patience=100")
 PATIENCE = 120.0  # seconds until a subprocess must have done its part
 
 
@@ -39,7 +40,7 @@ def kill_as_soon_as(process, something_is_there):
 
 
 def epochs_said(text):
-    return [int(number) for number in re.findall(r"epoch +(\d+)/12", text)]
+    return [int(number) for number in re.findall(rf"epoch +(\d+)/{EPOCHS}", text)]
 
 
 def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_path):
@@ -51,19 +52,20 @@ def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_p
     assert read_failures(runs) == []
     [last] = runs.rglob("last.ckpt")
     done = torch.load(last, weights_only=True)["epoch"] + 1  # epochs in the checkpoint
-    assert 1 <= done < 12, f"killed too late; it said: {said}"
+    assert 1 <= done < EPOCHS, f"killed too late; it said: {said}"
     process = start(tmp_path, *small(*LONG))
     said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 0, said
     assert f"going on after epoch {done}" in said
-    assert epochs_said(said) == list(range(done + 1, 13))
+    assert epochs_said(said) == list(range(done + 1, EPOCHS + 1))
     [record] = read_ledger(runs)
     assert result(record) == result(whole)
-    assert record["epochs"]["run"] == 12
+    assert record["epochs"]["run"] == EPOCHS
     assert not list(runs.rglob("*.ckpt"))
     assert not list(runs.rglob("*.lock"))
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_repeats_no_finished_run(tmp_path, main_job, capsys):
     sweep = ["-m", *small("seed=0,1", encoder="none,glove")]
     runs = tmp_path / "runs"
@@ -91,10 +93,16 @@ def stopped_at(monkeypatch, step, ledger, *overrides):
         run_small(ledger, *overrides)
 
 
-def test_killed_between_the_last_epoch_and_the_record(tmp_path, monkeypatch):
-    stopped_at(monkeypatch, "_score", tmp_path / "killed")
-    assert read_ledger(tmp_path / "killed") == []
-    assert result(run_small(tmp_path / "killed")) == result(run_small(tmp_path / "whole"))
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The record of the small run, uninterrupted."""
+    return run_small(tmp_path_factory.mktemp("whole"))
+
+
+def test_killed_between_the_last_epoch_and_the_record(tmp_path, monkeypatch, whole):
+    stopped_at(monkeypatch, "_score", tmp_path)
+    assert read_ledger(tmp_path) == []
+    assert result(run_small(tmp_path)) == result(whole)
 
 
 def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path, monkeypatch):
@@ -116,15 +124,14 @@ def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kept", [0, 100, 10_000])
-def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, kept):
+def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, kept):
     """A power cut can leave a checkpoint cut off; the run begins again, or says in one line what to remove."""
     from elmo_bench.errors import UserError
 
-    whole = run_small(tmp_path / "whole")
-    stopped_at(monkeypatch, "_score", tmp_path / "killed")
-    [last] = (tmp_path / "killed").rglob("last.ckpt")
+    stopped_at(monkeypatch, "_score", tmp_path)
+    [last] = tmp_path.rglob("last.ckpt")
     last.write_bytes(last.read_bytes()[:kept])
     try:
-        assert result(run_small(tmp_path / "killed")) == result(whole)
+        assert result(run_small(tmp_path)) == result(whole)
     except UserError as error:
         assert str(last) in str(error)
