@@ -117,7 +117,7 @@ def test_rows_on_other_data_are_kept_apart_unless_asked_and_then_labelled(run, s
     text = run()
     assert "--unlike puts them together" in capsys.readouterr().err
     assert "| tagging, 3,394 examples |" in text
-    assert "| tagging, 10 examples |" in text
+    assert "| tagging, 10 examples    |" in text
     assert "+10.00" not in text
     text = run("--unlike")
     assert "`python -m elmo_bench report --unlike`" in text
