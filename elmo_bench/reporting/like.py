@@ -1,7 +1,7 @@
 """What may stand in one column: rows of one suite and task, on the same data, version of the task, and size."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from elmo_bench.reporting.select import Row
@@ -77,7 +77,7 @@ def groups(rows: Sequence[Row], *, unlike: bool = False) -> list[Group]:
     found: list[Group] = []
     for _, members in sorted(by_place.items()):
         parted = _part(members)
-        names = _apart(list(parted))
+        names = _apart(parted)
         if unlike and len(parted) > 1:
             labelled = {id(row): _labelled(row, names[like]) for like, part in parted.items() for row in part}
             found.append(Group(tuple(labelled[id(row)] for row in members), tuple(parted), ""))
@@ -114,10 +114,14 @@ def _like(row: Row, data: str) -> Like:
     return Like(*row.place, str(version), str(settings.get("size", "")), data)
 
 
-def _apart(likes: Sequence[Like]) -> dict[Like, str]:
-    """What sets each of these apart: nothing where there is but one."""
-    keys = [key for key in ("version", "size", "data") if len({getattr(like, key) for like in likes}) > 1]
-    return {like: ", ".join(f"{key}={getattr(like, key)}" for key in keys) for like in likes}
+def _apart(parted: Mapping[Like, Sequence[Row]]) -> dict[Like, str]:
+    """What sets each of these apart: nothing where there is but one; data by their size where that tells them apart."""
+    keys = [key for key in ("version", "size", "data") if len({getattr(like, key) for like in parted}) > 1]
+    trained = {like: max(row.newest["data"]["counts"]["train"] for row in rows) for like, rows in parted.items()}
+    told = {like: [f"{key}={getattr(like, key)}" for key in keys] for like in parted}
+    if "data" in keys and len(set(trained.values())) == len(trained):
+        told = {like: [*said[:-1], f"{trained[like]:,} examples"] for like, said in told.items()}
+    return {like: ", ".join(said) for like, said in told.items()}
 
 
 def _labelled(row: Row, apart: str) -> Row:

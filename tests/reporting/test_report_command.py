@@ -116,12 +116,12 @@ def test_rows_on_other_data_are_kept_apart_unless_asked_and_then_labelled(run, s
     )
     text = run()
     assert "--unlike puts them together" in capsys.readouterr().err
-    assert "| tagging, data=ffffffffffff |" in text
-    assert "| tagging, data=000000000000 |" in text
+    assert "| tagging, 3,394 examples |" in text
+    assert "| tagging, 10 examples    |" in text
     assert "+10.00" not in text
     text = run("--unlike")
     assert "`python -m elmo_bench report --unlike`" in text
-    assert "not the same for all rows: 10 train, 2 dev, 3 test (fingerprint 000000000000; cut): glove, data=0" in text
+    assert "not the same for all rows: 10 train, 2 dev, 3 test (fingerprint 000000000000; cut): glove, 10 examples" in text
     assert "Not tested:" in text
 
 
