@@ -14,7 +14,8 @@ from elmo_bench.errors import UserError
 from elmo_bench.pretraining.processes import in_order
 
 SLEEPERS = """
-import time
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in the background without it
 from elmo_bench.pretraining.processes import in_order
 list(in_order(time.sleep, [0, 0, 3, 3, 3, 3], 2))
 """

@@ -121,7 +121,9 @@ def test_rows_on_other_data_are_kept_apart_unless_asked_and_then_labelled(run, s
     assert "+10.00" not in text
     text = run("--unlike")
     assert "`python -m elmo_bench report --unlike`" in text
-    assert "not the same for all rows: 10 train, 2 dev, 3 test (fingerprint 000000000000; cut): glove, 10 examples" in text
+    assert (
+        "not the same for all rows: 10 train, 2 dev, 3 test (fingerprint 000000000000; cut): glove, 10 examples" in text
+    )
     assert "Not tested:" in text
 
 
