@@ -3,10 +3,8 @@
 import hashlib
 import io
 import json
-import os
 import re
 import zipfile
-from pathlib import Path
 
 import pytest
 import yaml
@@ -15,9 +13,8 @@ from elmo_bench.__main__ import main
 from elmo_bench.commands import clone
 from elmo_bench.commands.clone import task_yaml, tasks
 from tests.loopback import loopback
-from tests.runs import ROOT
+from tests.runs import DATA
 
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 PLAIN = b"EU\tB-ORG\n\n" * 500
 WHOLE = {"version": "1.1", "data": [{"title": title, "paragraphs": []} for title in "abcde"]}
 

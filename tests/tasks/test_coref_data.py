@@ -18,9 +18,9 @@ from tasks.coref.brackets import format_column, parse_column
 from tasks.coref.conll import tidy
 from tasks.coref.data import CorefData
 from tasks.coref.document import Document, genre_of
+from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 OPTIONS = yaml.safe_load((ROOT / "conf/task/coref.yaml").read_text(encoding="utf-8"))["data"]
 OPTIONS = {suite: OPTIONS[suite] for suite in ("mini", "open", "paper")}
 COREF = CorefData(width=10, window=50, **OPTIONS)

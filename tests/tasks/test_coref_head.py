@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import os
 from pathlib import Path
 
 import hydra
@@ -21,7 +20,6 @@ from tasks.coref.head import gold_clusters
 from tests.runs import GOLDEN
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 TINY = ("task.sizes.cpu.hidden=[4]", "task.sizes.cpu.scored=[5,3]", "task.sizes.cpu.characters=[[3,2]]")
 
 
@@ -278,28 +276,3 @@ def test_the_papers_size_has_the_papers_shapes():
     assert head.antecedents.first.weight.shape == (150, 3 * head.spans.dim + 60)
     assert [rest[2][0].weight.shape for rest in (head.mention_rest, head.antecedents.rest)] == [(150, 150)] * 2
     assert (head.antecedents.most, head.width, head.kept, head.window) == (250, 10, 0.4, 50)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not (DATA / "ontogum").is_dir(), reason="needs ontogum in $ELMO_BENCH_DATA")
-@pytest.mark.parametrize("encoder", ["glove", "elmo"])
-def test_it_learns_4_real_documents_by_heart(encoder):
-    given = (f"encoder={encoder}", "suite=open", f"data.root={DATA}", "data.max_train=4")
-    config, train, head, index = build(*given)
-    metric = hydra.utils.instantiate(config.task.metric)
-    optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
-    batches, gold = [head.collate([document], index) for document in train], [document.gold for document in train]
-    best = 0.0
-    for _ in range(60):
-        head.train()
-        for batch in batches:
-            optimizer.zero_grad()
-            (head.loss(batch) + head.embedder.regularisation()).backward()
-            torch.nn.utils.clip_grad_norm_(head.parameters(), config.task.training.clip)
-            optimizer.step()
-        with torch.no_grad():
-            found = [head.eval().predict(batch)[0] for batch in batches]
-        best = max(best, metric.score(gold, found)["overall"]["average_f1"])
-        if best >= 93:
-            break
-    assert best >= 93

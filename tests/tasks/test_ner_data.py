@@ -19,9 +19,9 @@ from omegaconf import OmegaConf
 from elmo_bench.errors import UserError
 from elmo_bench.text.tags import spans
 from tasks.ner.data import NerData, Sentence, read_file
+from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 OPTIONS = yaml.safe_load((ROOT / "conf/task/ner.yaml").read_text(encoding="utf-8"))["data"]
 OPTIONS.pop("_target_")
 NER = NerData(**OPTIONS)

@@ -17,10 +17,9 @@ from tasks.snli.data import SnliData, cut_by_premise
 from tasks.snli.jsonl import leaves, read_pairs
 from tasks.snli.metric import SnliMetric
 from tasks.snli.pair import Pair
-from tests.runs import small
+from tests.runs import DATA, small
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/snli.yaml").data)
 OPTIONS.pop("_target_")
 HUB = OPTIONS["paper"]["hub"]

@@ -1,6 +1,5 @@
 """The head against a plain computation of one pair at a time; shapes, memory, 32 real pairs learned by heart."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +16,6 @@ from tasks.snli.pair import Pair
 from tests.runs import GOLDEN
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 
 
 def build(*overrides):
@@ -146,23 +144,3 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 def test_a_premise_of_5000_tokens_is_trained_on_in_bounded_memory():
     done = subprocess.run([sys.executable, "-c", LONG], cwd=ROOT, capture_output=True, text=True, check=True)
     assert float(done.stdout) < 1280  # MiB; one [2, 5000, 5000] of the alignment alone would be 191
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not (DATA / "snli").is_dir(), reason="needs snli in $ELMO_BENCH_DATA")
-@pytest.mark.parametrize("encoder", ["glove", "elmo"])
-def test_it_learns_32_real_examples_by_heart(encoder):
-    given = (f"encoder={encoder}", "suite=open", f"data.root={DATA}", "data.max_train=32")
-    config, train, head, index = build(*given)
-    metric = hydra.utils.instantiate(config.task.metric)
-    optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
-    batch, gold = head.collate(train, index), [pair.gold for pair in train]
-    assert len(set(gold)) == 3
-    for _ in range(150):
-        head.train()
-        optimizer.zero_grad()
-        (head.loss(batch) + head.embedder.regularisation()).backward()
-        torch.nn.utils.clip_grad_norm_(head.parameters(), config.task.training.clip)
-        optimizer.step()
-    with torch.no_grad():
-        assert metric.score(gold, head.eval().predict(batch))["overall"]["accuracy"] >= 98

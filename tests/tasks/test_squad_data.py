@@ -1,7 +1,6 @@
 """Reading SQuAD: made-up files good and bad, the real ones, the Hub's parquet, and predictions written and scored."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,9 @@ from elmo_bench.config import compose
 from elmo_bench.errors import UserError
 from tasks.squad.data import SquadData
 from tasks.squad.metric import SquadMetric
-from tests.runs import small
+from tests.runs import DATA, small
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 CONFIG = compose("config", ["task=squad"]).task.data
 OPTIONS = OmegaConf.to_container(CONFIG, resolve=True)
 OPTIONS.pop("_target_")

@@ -1,7 +1,6 @@
 """The head against a plain computation of one question at a time, spans against brute force, memory, real examples."""
 
 import math
-import os
 import subprocess
 import sys
 from functools import cache
@@ -22,7 +21,6 @@ from tests.runs import GOLDEN
 
 ROOT = Path(__file__).parents[2]
 LIMITS = {"longest_answer": 17, "longest_word": 14}
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 
 
 @cache
@@ -206,21 +204,3 @@ def memory(tokens):
 def test_a_passage_of_5000_tokens_is_predicted_in_bounded_memory():
     assert memory(5000) < 1500
     assert memory(20_000) < 5000
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not (DATA / "squad").is_dir(), reason="needs squad in $ELMO_BENCH_DATA")
-@pytest.mark.parametrize("encoder", ["glove", "elmo"])
-def test_it_learns_32_real_examples_by_heart(encoder):
-    chosen = SquadData(**LIMITS).read_file(DATA / "squad/train-v1.1.part.json")[::137][:32]
-    config, train, head, index = build(f"encoder={encoder}", "suite=open", f"data.root={DATA}", train=chosen)
-    metric = hydra.utils.instantiate(config.task.metric)
-    optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
-    batch, gold = head.collate(train, index), [example.gold for example in train]
-    for _ in range(120):
-        head.train()
-        optimizer.zero_grad()
-        head.loss(batch).backward()
-        optimizer.step()
-    with torch.no_grad():
-        assert metric.score(gold, head.eval().predict(batch))["overall"]["f1"] >= 98

@@ -1,7 +1,6 @@
 """Reading and writing propositions: golden columns, the real files, CoNLL-2012, and files not as they should be."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,9 @@ from tasks.srl.brackets import BracketError, read_phrases, read_tags, write_colu
 from tasks.srl.columns import read_propositions
 from tasks.srl.data import SrlData
 from tasks.srl.proposition import Proposition, Sentence
-from tests.runs import small
+from tests.runs import DATA, small
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 CASES = json.loads((ROOT / "tests/golden/brackets.json").read_text(encoding="utf-8"))["srl"]
 OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/srl.yaml").data)
 OPTIONS.pop("_target_")

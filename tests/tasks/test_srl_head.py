@@ -1,6 +1,5 @@
 """The head against a plain computation of one proposition at a time, its gradients, and 32 real examples by heart."""
 
-import os
 from pathlib import Path
 
 import hydra
@@ -17,7 +16,6 @@ from tests.nn.test_highway_lstm import plainly as layer_plainly
 from tests.runs import GOLDEN
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 
 
 def build(*overrides):
@@ -138,31 +136,3 @@ def test_the_predicate_decides(small):
     pair = [Proposition(sentence, predicate, "be", None) for predicate in (1, 3)]
     one, other = head.eval()(head.collate(pair, index))
     assert (one - other).abs().max() > 1e-4
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not (DATA / "ewt_propbank").is_dir(), reason="needs ewt_propbank in $ELMO_BENCH_DATA")
-@pytest.mark.parametrize("encoder", ["glove", "elmo"])
-def test_it_learns_32_real_examples_by_heart(encoder, tmp_path):
-    for split in ("train", "dev", "test"):  # the development set is quickest to read
-        (tmp_path / "ewt_propbank").mkdir(exist_ok=True)
-        (tmp_path / f"ewt_propbank/{split}.conll").symlink_to(DATA / "ewt_propbank/dev.conll")
-    config, train, head, index = build(f"encoder={encoder}", "suite=open", f"data.root={tmp_path}", "data.max_train=32")
-    metric = hydra.utils.instantiate(config.task.metric)
-    optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
-    gold = [example.gold for example in train]
-    everything = head.collate(train, index)
-    batches = [head.collate(train[start : start + 16], index) for start in (0, 16)]
-    f1 = 0.0
-    for step in range(1000):
-        head.train()
-        optimizer.zero_grad()
-        (head.loss(batches[step % 2]) + head.embedder.regularisation()).backward()
-        torch.nn.utils.clip_grad_norm_(head.parameters(), config.task.training.clip)
-        optimizer.step()
-        if step % 50 == 49:
-            with torch.no_grad():
-                f1 = metric.score(gold, head.eval().predict(everything))["overall"]["f1"]
-            if f1 >= 98:
-                break
-    assert f1 >= 98

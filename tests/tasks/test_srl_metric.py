@@ -1,7 +1,6 @@
 """The figures of srl-eval.pl on all recorded cases, from tags and from files; files that are not as they should be."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,9 @@ from elmo_bench.commands import score as command
 from elmo_bench.errors import UserError
 from tasks.srl.metric import SrlMetric
 from tasks.srl.props import read_props
+from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 CASES = json.loads((ROOT / "tests/golden/srl.json").read_text(encoding="utf-8"))["cases"]
 METRIC = SrlMetric()
 KEYS = ("overall", "labels", "excluded", "n_props", "perfect_props")

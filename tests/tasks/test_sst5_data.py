@@ -1,7 +1,6 @@
 """Reading the treebank: golden trees, the real files, and files that are not as they should be."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,9 @@ from elmo_bench.errors import UserError
 from tasks.sst5.data import Sst5Data
 from tasks.sst5.phrase import Phrase
 from tasks.sst5.trees import parse, plain, read_trees
-from tests.runs import small
+from tests.runs import DATA, small
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 CASES = json.loads((ROOT / "tests/golden/sst_trees.json").read_text(encoding="utf-8"))["cases"]
 OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/sst5.yaml").data)
 OPTIONS.pop("_target_")

@@ -1,6 +1,5 @@
 """The head against a plain computation of one sentence at a time, its shapes, and 32 real examples learned by heart."""
 
-import os
 from pathlib import Path
 
 import hydra
@@ -14,7 +13,6 @@ from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, 
 from tests.runs import GOLDEN
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 
 
 def build(*overrides):
@@ -80,29 +78,3 @@ def test_the_papers_size_has_the_papers_shapes():
     assert (head.integrate.lstm.input_size, head.integrate.lstm.hidden_size) == (1800, 300)
     assert head.attentive_pool.score.in_features == 600 + elmo
     assert head.classify[0].in_features == 4 * (600 + elmo)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not (DATA / "sst").is_dir(), reason="needs sst in $ELMO_BENCH_DATA")
-@pytest.mark.parametrize("encoder", ["glove", "elmo"])
-def test_it_learns_32_real_examples_by_heart(encoder):
-    given = (
-        f"encoder={encoder}",
-        "suite=open",
-        f"data.root={DATA}",
-        "task.data.open.phrases=null",
-        "data.max_train=32",
-    )
-    config, train, head, index = build(*given)
-    metric = hydra.utils.instantiate(config.task.metric)
-    optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
-    batch, gold = head.collate(train, index), [example.gold for example in train]
-    assert len(set(gold)) == 5
-    for _ in range(150):
-        head.train()
-        optimizer.zero_grad()
-        (head.loss(batch) + head.embedder.regularisation()).backward()
-        torch.nn.utils.clip_grad_norm_(head.parameters(), config.task.training.clip)
-        optimizer.step()
-    with torch.no_grad():
-        assert metric.score(gold, head.eval().predict(batch))["overall"]["accuracy"] >= 98
