@@ -1,8 +1,12 @@
 """The main job: `python run.py task=ner encoder=elmo`; `-m` for sweeps; `--help` for every option."""
 
+import json
+import os
 import sys
+import tempfile
 import traceback
 from pathlib import Path
+from typing import Any
 
 import hydra
 from hydra._internal.utils import get_args_parser
@@ -12,57 +16,85 @@ from omegaconf import DictConfig
 
 from elmo_bench.config import check
 from elmo_bench.errors import UserError
-from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_ledger
+from elmo_bench.ledger import HeldElsewhere, RunPaths, read_ledger
 from elmo_bench.reporting.overview import overviews
 from elmo_bench.reporting.tables import task_table
+from elmo_bench.runner.plan import Planned
 
-finished: list[tuple[Path, Record]] = []  # (ledger, record) of this process's runs
-failures: list[tuple[str, int]] = []  # (what failed, exit code): 2 bad input, 1 anything else
+OUTCOMES = (
+    "ELMO_BENCH_OUTCOMES"  # the folder in which the jobs of a sweep, in whatever process, leave what became of them
+)
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
 def job(config: DictConfig) -> None:
     """One run; in a sweep a failed run is noted and the next one starts."""
     overrides = list(HydraConfig.get().overrides.task)
-    title = f"{' '.join(overrides)}: " if HydraConfig.get().mode == RunMode.MULTIRUN else ""
+    sweep = HydraConfig.get().mode == RunMode.MULTIRUN
+    title = f"{' '.join(overrides)}: " if sweep else ""
+    share_cores()
+    key = Planned.of(config, overrides).key
+    if (outcome := Path(os.environ[OUTCOMES], f"{key}.json")).exists():
+        print(f"{title}the same run as another of this sweep", flush=True)
+        return
     try:
         from elmo_bench.runner.run import run  # brings torch: --help and misspelt options need none
 
-        record, skipped = run(config, overrides)
-        finished.append((Path(config.ledger), record))
+        record, skipped = run(config, overrides, in_sweep=sweep)
         main = record["metric"]
         dev, test = (record["scores"][split]["overall"][main] for split in ("dev", "test"))  # type: ignore[literal-required]
         where = RunPaths.of(Path(config.ledger), record).record
         state = "already in the ledger (overwrite=true runs it again)" if skipped else "done"
         print(f"{title}{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {where}", flush=True)
+        found = {"ledger": config.ledger, "task": record["task"], "hash": record["hash"]}
     except HeldElsewhere as error:
         print(f"{title}{error}", flush=True)
+        return
     except UserError as error:
-        failures.append((f"{title}{error}", 2))
+        found = {"failed": f"{title}{error}", "code": 2}
     except Exception as error:
         traceback.print_exc()
-        failures.append((f"{title}{type(error).__name__}: {error}", 1))
+        found = {"failed": f"{title}{type(error).__name__}: {error}", "code": 1}
+    outcome.write_text(json.dumps(found), encoding="utf-8")
 
 
-def show(ledger: Path, task: str) -> None:
-    """The tables of a task, one a suite, an arrow at the newest run of this process."""
-    new = next(record for _, record in reversed(finished) if record["task"] == task)
-    records = [record for record in read_ledger(ledger) if record["task"] == task]
-    for suite in sorted({record["suite"] for record in records}):
-        print(f"\n{task} on suite {suite}:\n")
-        print(task_table(records, suite=suite, task=task, highlight=new["hash"]))
+def share_cores() -> None:
+    """The threads that the launcher gives a job, before torch counts the cores; joblib says so to its jobs itself."""
+    launcher = HydraConfig.get().launcher
+    if "cpus_per_task" in launcher:  # submitit's
+        os.environ["OMP_NUM_THREADS"] = str(launcher.cpus_per_task or 1)
+
+
+def show(finished: list[dict[str, Any]]) -> None:
+    """The tables of each task that was run, one a suite, an arrow at its newest run; then all tasks together."""
+    for ledger, task in dict.fromkeys((found["ledger"], found["task"]) for found in finished):
+        new = next(found["hash"] for found in reversed(finished) if (found["ledger"], found["task"]) == (ledger, task))
+        records = [record for record in read_ledger(Path(ledger)) if record["task"] == task]
+        for suite in sorted({record["suite"] for record in records}):
+            print(f"\n{task} on suite {suite}:\n")
+            print(task_table(records, suite=suite, task=task, highlight=new))
+    for ledger in dict.fromkeys(found["ledger"] for found in finished):
+        hashes = [found["hash"] for found in finished if found["ledger"] == ledger]
+        for table in overviews(read_ledger(Path(ledger)), hashes):
+            print(f"\n{table}")
 
 
 def main() -> int:
     """Check every option before the first run; then one run or a sweep. Exit code 2: bad input; 1: a run failed."""
+    failures: list[tuple[str, int]] = []  # (what failed, exit code): 2 bad input, 1 anything else
     try:
-        check("config", get_args_parser().parse_args().overrides)
-        job()
-        for ledger, task in dict.fromkeys((ledger, record["task"]) for ledger, record in finished):
-            show(ledger, task)
-        for ledger in dict.fromkeys(ledger for ledger, _ in finished):
-            for table in overviews(read_ledger(ledger), [record["hash"] for at, record in finished if at == ledger]):
-                print(f"\n{table}")
+        given = get_args_parser().parse_args()
+        check("config", given.overrides, multirun=given.multirun)
+        shared = Path("results/sweeps") if given.multirun else None  # by the machines of a cluster; hydra.sweep.dir
+        if shared:
+            shared.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="outcomes-", dir=shared) as folder:
+            os.environ[OUTCOMES] = str(Path(folder).resolve())
+            job()
+            files = sorted(Path(folder).glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+            outcomes = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+        failures += [(found["failed"], found["code"]) for found in outcomes if "failed" in found]
+        show([found for found in outcomes if "failed" not in found])
     except UserError as error:
         failures.append((str(error), 2))
     if len(failures) > 1:

@@ -13,6 +13,10 @@ COMMANDS = {
     "fetch": ("elmo_bench.commands.fetch", "public data files, held against their checksums:  fetch --suite open"),
     "predict": ("elmo_bench.commands.predict", "a trained head on new text:  predict RECORD FILE OUT"),
     "report": ("elmo_bench.commands.report", "render results/README.md from the ledger"),
+    "status": (
+        "elmo_bench.commands.status",
+        "which runs of a sweep are done, failed or missing:  status --experiment table1",
+    ),
     "clean": ("elmo_bench.commands.clean", "remove what finished and failed runs leave behind"),
     "embed": (
         "elmo_bench.commands.embed",

@@ -1,6 +1,7 @@
 """Composing a configuration, with errors that name the good choices in one line."""
 
 import difflib
+import importlib.util
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +17,16 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from elmo_bench.errors import UserError
+
+# Hydra's launchers, which bring their own options (hydra.launcher.*), and the packages that they are in.
+LAUNCHERS = {
+    "basic": "hydra-core",
+    "joblib": "hydra-joblib-launcher",
+    "submitit_local": "hydra-submitit-launcher",
+    "submitit_slurm": "hydra-submitit-launcher",
+    "ray": "hydra-ray-launcher",
+    "ray_aws": "hydra-ray-launcher",
+}
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
@@ -46,16 +57,55 @@ def compose(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) ->
     return config
 
 
-def check(name: str, overrides: Sequence[str]) -> None:
+def sweep(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]]:
+    """The `key=value`s of each key that a sweep with these overrides sets; its runs are their combinations.
+
+    Those of the experiment's own sweep (hydra.sweeper.params) come first; an override of the same key takes their
+    place, as in Hydra's sweeper. Raises UserError as `compose` does, but looks at the experiment alone.
+    """
+    given = _parse(overrides)
+    chosen = [override for override in given if override.key_or_group == "experiment"]
+    if any(override.is_sweep_override() for override in chosen):
+        raise UserError("experiment=…: a sweep is of one experiment; start one sweep for each")
+    params: dict[str, Any] = {}
+    if chosen:
+        names = [str(override.input_line) for override in chosen]
+        with _own_hydra(), hydra.initialize_config_dir(str(folder), version_base="1.3"):
+            for override in chosen:
+                _check_choice(override, folder)
+            params = hydra.compose(name, names, return_hydra_config=True).hydra.sweeper.params or {}
+    values: dict[str, list[str]] = {}
+    for override in [*_parse([f"{key}={value}" for key, value in params.items()]), *given]:
+        # A key that comes again keeps its first place.
+        values[override.get_key_element()] = list(_values(override))
+    return list(values.values())
+
+
+def is_group(given: str, folder: Path = CONF) -> bool:
+    """Whether a `key=value` chooses one of a group's yaml files."""
+    return _is_group(_parse([given])[0], folder)
+
+
+def with_values(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
+    """The config with other plain values, as composing it with these overrides would make it; they must fit."""
+    changed = config.copy()
+    for override in _parse(overrides):
+        if not override.key_or_group.startswith(("hydra.", "hydra/")):
+            OmegaConf.update(changed, override.key_or_group, override.value(), force_add=override.is_add())
+    return changed
+
+
+def check(name: str, overrides: Sequence[str], *, multirun: bool = True) -> None:
     """Compose every value of every swept override once, so that a misspelt one ends before the first run starts."""
-    parsed = _parse(overrides)
-    plain = [str(override.input_line) for override in parsed if not override.is_sweep_override()]
-    swept = [list(_values(override)) for override in parsed if override.is_sweep_override()]
+    swept = sweep(name, overrides)
+    if not multirun and (several := [values for values in swept if len(values) > 1]):
+        key = several[0][0].partition("=")[0]
+        raise UserError(f"{key} has {len(several[0])} values: add -m (python run.py -m …), which makes a run of each")
     first = [values[0] for values in swept]
-    compose(name, plain + first)
+    compose(name, first)
     for place, values in enumerate(swept):
         for value in values[1:]:
-            compose(name, plain + first[:place] + [value] + first[place + 1 :])
+            compose(name, [*first[:place], value, *first[place + 1 :]])
 
 
 def build(node: Any) -> Any:
@@ -101,6 +151,9 @@ def _parse(overrides: Sequence[str]) -> list[Override]:
 
 
 def _values(override: Override) -> Iterator[str]:
+    if not override.is_sweep_override():
+        yield str(override.input_line)
+        return
     swept = override.value()
     names = (
         swept.filter(choices(override.key_or_group)) if isinstance(swept, Glob) else override.sweep_string_iterator()
@@ -113,9 +166,23 @@ def _is_group(override: Override, folder: Path) -> bool:
     return (folder / override.key_or_group).is_dir()
 
 
+def _plugin_is_missing(package: str) -> bool:
+    if package == "hydra-core":
+        return False
+    try:
+        return importlib.util.find_spec(f"hydra_plugins.{package.replace('-', '_')}") is None
+    except ModuleNotFoundError:  # no plugin at all
+        return True
+
+
 def _check_choice(override: Override, folder: Path) -> None:
     group, value = override.key_or_group, override.value()
     known = choices(group, folder)
+    if group == "hydra/launcher":
+        if not isinstance(value, str) or value not in LAUNCHERS:
+            raise UserError(f"{group}={value}: choose one of: {', '.join(LAUNCHERS)}{_guess(str(value), LAUNCHERS)}")
+        if _plugin_is_missing(package := LAUNCHERS[value]):
+            raise UserError(f"{group}={value}: needs the package {package} (see docs/experiments.md)")
     if _is_group(override, folder) and isinstance(value, str) and value not in known:
         raise UserError(f"{group}={value}: unknown {group}; choose one of: {', '.join(known)}{_guess(value, known)}")
 

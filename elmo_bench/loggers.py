@@ -1,6 +1,7 @@
 """Loggers by name, built by Hydra from `conf/logger`."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,28 @@ def csv(*, work: Path, **_: Any) -> Logger:
     return CSVLogger(work, name="", version=f"log{parts or ''}")
 
 
-def wandb(*, work: Path, title: str, config: dict[str, Any], project: str) -> Logger:
-    """One wandb run; offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` says otherwise."""
+def wandb(
+    *,
+    work: Path,
+    title: str,
+    config: dict[str, Any],
+    project: str,
+    group: str | None = None,
+    tags: Sequence[str] = (),
+) -> Logger:
+    """One wandb run, in its group.
+
+    Offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` says otherwise.
+    """
     import wandb
 
     online = bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)
     mode = os.environ.get("WANDB_MODE", "online" if online else "offline")
     work.mkdir(parents=True, exist_ok=True)
-    return WandbLogger(name=title, project=project, save_dir=work, config=config, mode=mode, reinit="finish_previous")
+    return WandbLogger(
+        name=title, project=project, save_dir=work, config=config, mode=mode, reinit="finish_previous",
+        group=group, tags=list(tags),
+    )  # fmt: skip
 
 
 def none(**_: Any) -> None:

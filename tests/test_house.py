@@ -122,6 +122,7 @@ def test_the_package_names_no_task():
         "import elmo_bench; dir(elmo_bench)",
         "import elmo_bench.ledger, elmo_bench.reporting.page",
         "import elmo_bench.__main__, elmo_bench.commands.score, elmo_bench.commands.report, elmo_bench.commands.clean",
+        "import elmo_bench.commands.status, elmo_bench.runner.plan",
         "import elmo_bench.commands.fetch",
         *(f"from elmo_bench.commands.score import metric_of; metric_of({task!r})" for task in TASKS),
     ],

@@ -30,12 +30,12 @@ def main(arguments: list[str]) -> int:
     total = 0
     stale = _stale(options.ledger) if options.stale else set()
     for run in runs_in(options.ledger):
-        orphaned_lock = run.lock.exists()
+        orphans = [path for path in (run.lock, *sorted(run.folder.glob(f"{run.lease.name}*"))) if path.exists()]
         try:
             if options.dry_run and is_held(run):
                 raise HeldElsewhere(f"{run.work}: another process is working on this run: left to it")
             with nullcontext() if options.dry_run else run_lock(run):
-                doomed = [run.lock] if orphaned_lock else []
+                doomed = [*orphans]
                 doomed += _leftovers(run, stale=run in stale, failures=options.failures, unfinished=options.unfinished)
                 for path in doomed:
                     size = _size(path)

@@ -9,15 +9,16 @@ from torch.nn import functional
 
 from elmo_bench.errors import UserError
 
-KINDS = ("scalar", "mean", "last", "first", "fixed")
+KINDS = ("scalar", "mean", "last", "first", "layer", "fixed")
 NORMS = ("none", "token", "batch")
 
 
 class ScalarMix(nn.Module):
     """Layers [B, L, T, D] to one vector a token [B, T, D]; γ is trained in every kind, w only in `scalar`.
 
-    kind: `scalar` learns w, from 0 on (so from the mean); `mean`, `last`, `first`; `fixed` takes `scalars`, before the
-    softmax.
+    kind: `scalar` learns w, from 0 on (so from the mean); `mean`, `last`, `first`; `layer` takes one by number, from
+    0; `fixed` takes `scalars`, before the softmax.
+    gamma: False leaves γ at 1, untrained.
     penalty: λ of λ · Σ w_j², added to the task's loss (facts sheet 2.9).
     layer_norm: `none`; `token` (each vector by itself); `batch` (one mean and variance a layer over all tokens and
     dimensions of the batch, as the original has it, so that a vector depends on its neighbours).
@@ -32,6 +33,8 @@ class ScalarMix(nn.Module):
         layer_norm: str = "none",
         dropout: float = 0.0,
         scalars: Sequence[float] | None = None,
+        layer: int | None = None,
+        gamma: bool = True,
     ):
         super().__init__()
         if kind not in KINDS:
@@ -40,11 +43,12 @@ class ScalarMix(nn.Module):
             raise UserError(f"mix.layer_norm={layer_norm}: choose one of: {', '.join(NORMS)}")
         if (kind == "fixed") != (scalars is not None) or (scalars is not None and len(scalars) != layers):
             raise UserError(f"mix.scalars: mix=fixed, and no other, takes {layers} numbers, one a layer")
-        start = {"last": [-math.inf] * (layers - 1) + [0.0], "first": [0.0] + [-math.inf] * (layers - 1)}
-        values = torch.tensor(
-            list(scalars) if scalars is not None else start.get(kind, [0.0] * layers), dtype=torch.float32
-        )
-        self.gamma = nn.Parameter(torch.ones(()))
+        if (kind == "layer") != (layer is not None) or (layer is not None and layer not in range(layers)):
+            raise UserError(f"mix.layer={layer}: mix=layer, and no other, takes a number from 0 to {layers - 1}")
+        alone = {"last": layers - 1, "first": 0, "layer": layer}.get(kind)
+        start = [0.0 if alone in (None, number) else -math.inf for number in range(layers)]
+        values = torch.tensor(start if scalars is None else list(scalars), dtype=torch.float32)
+        self.gamma = nn.Parameter(torch.ones(())) if gamma else nn.Buffer(torch.ones(()))
         self.scalars = nn.Parameter(values) if kind == "scalar" else nn.Buffer(values)
         self.trained = kind == "scalar"
         self.penalty, self.layer_norm, self.dropout = penalty, layer_norm, nn.Dropout(dropout)

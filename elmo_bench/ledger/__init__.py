@@ -2,6 +2,7 @@
 
 from elmo_bench.ledger.environment import environment
 from elmo_bench.ledger.identity import Identity, canonical, run_hash
+from elmo_bench.ledger.lease import Lease, read_lease
 from elmo_bench.ledger.lock import HeldElsewhere, is_held, run_lock
 from elmo_bench.ledger.paths import RunPaths, runs_in
 from elmo_bench.ledger.record import SCHEMA, Record, check_record, now
@@ -20,6 +21,7 @@ __all__ = [
     "Failure",
     "HeldElsewhere",
     "Identity",
+    "Lease",
     "Record",
     "RunPaths",
     "canonical",
@@ -28,6 +30,7 @@ __all__ = [
     "is_held",
     "now",
     "read_failures",
+    "read_lease",
     "read_ledger",
     "read_outcomes",
     "read_record",

@@ -1,11 +1,14 @@
-"""One process per run: several sweeps may share a ledger."""
+"""One process per run: several sweeps, and several machines, may share a ledger."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from elmo_bench.errors import UserError
+from elmo_bench.ledger.lease import hold_lease, is_alive, read_lease
 from elmo_bench.ledger.paths import RunPaths
 
 
@@ -14,10 +17,12 @@ class HeldElsewhere(UserError):
 
 
 @contextmanager
-def run_lock(paths: RunPaths) -> Iterator[None]:
+def run_lock(paths: RunPaths, config: Mapping[str, Any] | None = None) -> Iterator[None]:
     """Hold the run while the block runs; raises HeldElsewhere at once where another process (or block) holds it.
 
-    The lock is the operating system's: it ends with the process, however that ends. The file goes with the lock.
+    On one machine the lock is the operating system's: it ends with the process, however that ends. Machines that share
+    the folder tell each other by a lease (see `lease.py`), which says who works on the run and with which `config`.
+    Both files go with the lock.
     """
     try:
         paths.folder.mkdir(parents=True, exist_ok=True)
@@ -28,7 +33,14 @@ def run_lock(paths: RunPaths) -> Iterator[None]:
     except OSError as error:
         raise UserError(f"{paths.lock}: cannot be locked ({error.strerror or error})") from None
     try:
-        yield
+        os.utime(paths.lock)
+        now = paths.lock.stat().st_mtime
+        with hold_lease(paths.lease, config or {}, now=now) as held:
+            if not held:
+                lease = read_lease(paths.lease)
+                where = f"another machine ({lease['machine'].split()[0]})" if lease else "another machine"
+                raise HeldElsewhere(f"{paths.work}: {where} is working on this run: left to it")
+            yield
     finally:
         # Unlinked while held: filelock sees that an inode has lost its name, so nobody ends up with a lock on a ghost.
         paths.lock.unlink(missing_ok=True)
@@ -37,10 +49,10 @@ def run_lock(paths: RunPaths) -> Iterator[None]:
 
 def is_held(paths: RunPaths) -> bool:
     """Whether some process works on this run now; changes nothing."""
-    if not paths.lock.exists():
-        return False
-    try:
-        with FileLock(paths.lock, timeout=0):
-            return False
-    except Timeout:
-        return True
+    if paths.lock.exists():
+        try:
+            with FileLock(paths.lock, timeout=0):
+                pass
+        except Timeout:
+            return True
+    return is_alive(paths.lease)

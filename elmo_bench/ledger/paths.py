@@ -69,6 +69,11 @@ class RunPaths:
         return self.folder / f"seed{self.seed}.lock"
 
     @property
+    def lease(self) -> Path:
+        """Who works on the run, for other machines: touched while they do."""
+        return self.folder / f"seed{self.seed}.lease"
+
+    @property
     def work(self) -> Path:
         """Folder of the checkpoints while the run goes on; of head.safetensors and metrics.csv afterwards."""
         return self.folder / f"seed{self.seed}"

@@ -33,11 +33,27 @@ def read_data(config: DictConfig, data: Data) -> Splits:
     limit = config.data.max_train
     if limit is not None and (not isinstance(limit, int) or limit < 1):
         raise UserError(f"data.max_train={limit}: give a whole number from 1, or null for no limit")
-    keep = min(max(1, round(config.data.train_fraction * len(train))), len(train) if limit is None else limit)
-    if keep < len(train):  # a smaller part is contained in every larger one, and no seed changes it
-        chosen = sorted(random.Random(0).sample(range(len(train)), len(train))[:keep])
-        splits["train"] = [train[number] for number in chosen]
+    splits["train"] = _part(train, config.data.train_fraction, limit)
     return splits
+
+
+def _part(train: list[Any], fraction: float, limit: int | None) -> list[Any]:
+    """So much of the examples in their order: a smaller part is contained in every larger one, and no seed changes it.
+
+    A fraction is cut between groups (`Example.group`), and has as few whole ones as it needs; a limit is cut anywhere.
+    """
+    if fraction == 1 and (limit is None or limit >= len(train)):
+        return train
+    groups: dict[Any, list[int]] = {}
+    for number, example in enumerate(train):
+        groups.setdefault(getattr(example, "group", number), []).append(number)
+    wanted = max(1, round(fraction * len(train)))
+    chosen: list[int] = []
+    for group in random.Random(0).sample(list(groups.values()), len(groups)):
+        if len(chosen) >= wanted:
+            break
+        chosen += group
+    return [train[number] for number in sorted(chosen[:limit])]
 
 
 def words_of(examples: Sequence[Any]) -> list[str]:

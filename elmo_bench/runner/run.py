@@ -27,8 +27,10 @@ from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.notes import noted
 from elmo_bench.progress import console
 from elmo_bench.quiet import quiet
-from elmo_bench.runner.identity import identity, overrides_of, portable
+from elmo_bench.runner.gpus import claim_gpu
+from elmo_bench.runner.identity import identity, overrides_of
 from elmo_bench.runner.parts import Frozen, Lexicon, build_indexer, embedder_for, load_frozen, read_data, shared_store
+from elmo_bench.runner.settings import encoder_name, portable, settings_of
 from elmo_bench.training.callbacks import History, RandomState, ShowProgress
 from elmo_bench.training.data import Splits
 from elmo_bench.training.ema import Ema
@@ -40,25 +42,30 @@ PACKAGES = (
 )  # fmt: skip
 
 
-def run(config: DictConfig, overrides: Sequence[str] = ()) -> tuple[Record, bool]:
+def run(config: DictConfig, overrides: Sequence[str] = (), *, in_sweep: bool = False) -> tuple[Record, bool]:
     """The record of this config, and whether it was in the ledger already.
 
     Raises UserError for bad input, HeldElsewhere where another process works on the run, and whatever made it fail; a
-    failure leaves a failure file beside the place of the record.
+    failure leaves a failure file beside the place of the record. One from before that place is known, which needs data
+    and weights, leaves it `in_sweep` alone, at the hash of the settings, until the run comes further.
     """
-    if config.trainer.device == "cuda" and not torch.cuda.is_available():
-        raise UserError("trainer=gpu: no CUDA device here; use trainer=cpu")
-    data = build(config.task.data)
-    with noted() as notes:
-        splits = read_data(config, data)
-    frozen = load_frozen(config, splits)
-    who = identity(config, frozen, splits)
-    paths = RunPaths(
-        Path(config.ledger), config.suite.name, config.task.name, config.encoder.name, ledger.run_hash(who), config.seed
-    )
+    early = _early(config)
+    try:
+        with noted() as notes:
+            data, splits, frozen, who = _prepare(config, overrides)
+    except Exception:
+        if in_sweep:
+            with suppress(OSError, UserError):
+                ledger.write_failure(early, portable(config), traceback.format_exc())
+        raise
+    early.failure.unlink(missing_ok=True)
+    with suppress(OSError):  # other seeds' may be there
+        early.folder.rmdir()
+    suite, task, encoder = config.suite.name, config.task.name, encoder_name(config)
+    paths = RunPaths(Path(config.ledger), suite, task, encoder, ledger.run_hash(who), config.seed)
     if paths.record.exists() and not config.overwrite:
         return ledger.read_record(paths.record), True
-    with ledger.run_lock(paths), quiet():
+    with ledger.run_lock(paths, portable(config)), quiet():
         if paths.record.exists() and not config.overwrite:  # finished by the process that held the lock
             return ledger.read_record(paths.record), True
         try:
@@ -71,6 +78,25 @@ def run(config: DictConfig, overrides: Sequence[str] = ()) -> tuple[Record, bool
             with suppress(OSError, UserError):  # a full disk, say, is the error to tell, not that it also hit this file
                 ledger.write_failure(paths, portable(config), traceback.format_exc())
             raise
+
+
+def _prepare(config: DictConfig, overrides: Sequence[str]) -> tuple[Any, Any, Frozen, Any]:
+    """What must be read to know which run it is: (adapter, splits, frozen parts, identity)."""
+    if config.trainer.device == "cuda":
+        claim_gpu()
+        if not torch.cuda.is_available():
+            raise UserError("trainer=gpu: no CUDA device here; use trainer=cpu")
+    if config.encoder.contextual is None and any(override.startswith("encoder.name=") for override in overrides):
+        raise UserError("encoder.name=… is for encoder=hf; beside other encoders give it a yaml (conf/encoder/hf.yaml)")
+    data = build(config.task.data)
+    splits = read_data(config, data)
+    frozen = load_frozen(config, splits)
+    return data, splits, frozen, identity(config, frozen, splits)
+
+
+def _early(config: DictConfig) -> RunPaths:
+    hash_ = ledger.run_hash({"settings": settings_of(portable(config)), "contents": {}})
+    return RunPaths(Path(config.ledger), config.suite.name, config.task.name, encoder_name(config), hash_, config.seed)
 
 
 class _Run:
@@ -114,14 +140,21 @@ class _Run:
             seed=config.seed,
         )
         self.history = History(self.started)
-        self.title = f"{config.task.name} {config.encoder.name} seed {config.seed}"
+        self.title = f"{config.task.name} {self.paths.encoder} seed {config.seed}"
 
     def record(self) -> Record:
         """Train (or go on training), score dev and then test with the best epoch, and write the record."""
         work = self.paths.work
         if self.paths.record.exists():  # overwrite=true: what an earlier attempt left is not gone on from
             shutil.rmtree(work, ignore_errors=True)
-        logger = build(self.config.logger)(work=work, title=self.title, config=portable(self.config))
+        names = [override.partition("=")[2] for override in self.overrides if override.startswith("experiment=")]
+        logger = build(self.config.logger)(
+            work=work,
+            title=self.title,
+            config=portable(self.config),
+            group=names[-1] if names else None,
+            tags=[self.paths.suite, self.paths.task, self.paths.encoder],
+        )
         failed = True
         try:
             self._encode("train", "dev")
@@ -230,7 +263,7 @@ class _Run:
             schema=ledger.SCHEMA,
             suite=config.suite.name,
             task=config.task.name,
-            encoder=config.encoder.name,
+            encoder=self.paths.encoder,
             seed=config.seed,
             hash=self.paths.hash,
             identity=self.who,

@@ -11,7 +11,10 @@ from elmo_bench.text.batch import Indexer, Text
 
 
 class Example(Protocol):
-    """One item of a data set. Its `repr` says all that it holds: the data fingerprint is taken from it."""
+    """One item of a data set. Its `repr` says all that it holds: the data fingerprint is taken from it.
+
+    It may have a `group`: examples of equal ones (the pairs of a premise, say) stay together in data.train_fraction.
+    """
 
     @property
     def texts(self) -> tuple[Text, ...]:

@@ -15,6 +15,11 @@ class Pair:
     label: str
 
     @property
+    def group(self) -> tuple[str, ...]:
+        """Pairs of one premise stay together in a part of the training data."""
+        return self.premise
+
+    @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
         """The tokenised texts that an encoder must see."""
         return (self.premise, self.hypothesis)

@@ -29,6 +29,11 @@ class Question:
     spans: tuple[Span, ...]
 
     @property
+    def group(self) -> str:
+        """Questions about one passage stay together in a part of the training data."""
+        return self.passage.text
+
+    @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
         """The tokenised texts that an encoder must see: the whole passage is one."""
         return self.tokens, self.passage.tokens

@@ -23,6 +23,11 @@ class Proposition:
     tags: tuple[str, ...] | None  # None: not told
 
     @property
+    def group(self) -> Sentence:
+        """The predicates of a sentence stay together in a part of the training data."""
+        return self.sentence
+
+    @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
         """The tokenised texts that an encoder must see."""
         return (self.sentence.tokens,)

@@ -28,7 +28,7 @@ class Tree:
         tokens = tuple(map(plain, self.tokens))
         for label, start, end in self.nodes if shortest is not None else self.nodes[:1]:
             if shortest is None or end - start >= shortest:
-                yield Phrase(tokens[start:end], label)
+                yield Phrase(tokens[start:end], label, tokens)
 
 
 def plain(token: str) -> str:

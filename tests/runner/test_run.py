@@ -36,7 +36,7 @@ def hash_of(tmp_path, monkeypatch):
     def hash_of(*overrides, encoder="elmo"):
         found = []
 
-        def stop(paths):
+        def stop(paths, config):
             found.append(paths.hash)
             raise KeyboardInterrupt
 

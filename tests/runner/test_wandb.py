@@ -20,8 +20,16 @@ def test_one_finished_offline_run_a_run(main_job, tmp_path, monkeypatch):
         "finish",
         lambda run, exit_code=None, **k: (codes.append(exit_code), finish(run, exit_code, **k)),
     )
+    started = []
+    init = wandb.init
+    monkeypatch.setattr(wandb, "init", lambda **given: (started.append(given), init(**given))[1])
     sweep = small(
-        "-m", "logger=wandb", "task.training.optimizer.lr=1e30,0.001", "task.training.epochs=3", encoder="none"
+        "-m",
+        "logger=wandb",
+        "experiment=debug",
+        "task.training.optimizer.lr=1e30,0.001",
+        "task.training.epochs=3",
+        encoder="none",
     )
     assert main_job(*sweep) == 2
     assert (len(read_ledger(tmp_path / "runs")), len(read_failures(tmp_path / "runs"))) == (1, 1)
@@ -29,4 +37,5 @@ def test_one_finished_offline_run_a_run(main_job, tmp_path, monkeypatch):
     assert len([folder for folder in folders if folder.is_dir()]) == 2
     assert len({folder.parents[1] for folder in folders}) == 2  # each in its own run's folder
     assert [code for code in codes if code is not None] == [1, 0]
+    assert [(given["group"], given["tags"]) for given in started] == [("debug", ["mini", "ner", "none"])] * 2
     assert wandb.run is None

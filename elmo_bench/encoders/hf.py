@@ -1,0 +1,149 @@
+"""A frozen transformer as an encoder: any model that `transformers` can load from safetensors, without remote code."""
+
+import hashlib
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elmo_bench.encoders.hub import is_repository, repository
+from elmo_bench.encoders.inference import frozen
+from elmo_bench.errors import UserError
+from elmo_bench.files import sha256_of
+from elmo_bench.progress import console
+from elmo_bench.text.pools import by_length, pools
+
+FILES = ("*.json", "*.safetensors", "*.txt", "*.model")  # configuration, weights, tokeniser
+SIZE, PIECES = 64, 4096  # at most, of a pool of texts that go through the network together
+ROOM = 2  # positions that some models (RoBERTa) number but never use
+
+
+class HfEncoder:
+    """A transformer under the interface of an encoder (see `features.py`).
+
+    Its layers are the embeddings and the output of each block (of the encoder, where there is a decoder too); a word's
+    vector is its first piece's. A text longer than the model can read is read in parts, cut between words. A word
+    without any piece, such as one of control characters, is zeros.
+    """
+
+    def __init__(self, *, weights: str, device: str = "cpu"):
+        """`weights`: a folder as `save_pretrained` writes it, or `user/repo`, `user/repo@revision` or a bare name on
+        the Hugging Face Hub. Raises UserError where it cannot be loaded, or `transformers` is not installed."""
+        self.folder = _folder(weights)
+        self.checksum = _checksum(self.folder)
+        self.model, self.tokeniser = _load(self.folder)
+        self.model.eval().requires_grad_(False).to(device)
+        self.device = device
+        positions = getattr(self.model.config, "max_position_embeddings", None) or 10**9
+        self.longest = min(self.tokeniser.model_max_length, positions - ROOM)
+        self.parts = 0  # texts that were read in parts so far
+
+    @property
+    def layers(self) -> int:
+        return 1 + int(self.model.config.num_hidden_layers)
+
+    @property
+    def dim(self) -> int:
+        return int(self.model.config.hidden_size)
+
+    @property
+    def parameters(self) -> int:
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
+        """float32 [L, T, D] of each sentence, on the CPU."""
+        cut = [list(self._cut(list(sentence))) for sentence in sentences]
+        read = iter(self._read([part for parts in cut for part in parts]))
+        results = []
+        for sentence, parts in zip(sentences, cut, strict=True):
+            vectors = [next(read) for _ in parts] or [torch.zeros(self.layers, 0, self.dim)]
+            results.append(torch.cat(vectors, dim=1))
+            assert results[-1].shape == (self.layers, len(sentence), self.dim)
+        return results
+
+    def _cut(self, words: list[str]) -> Iterator[tuple[list[int], list[int | None]]]:
+        """(ids, index of each word's first piece) of every part of a text; almost always one."""
+        while words:
+            coded = self.tokeniser(words, is_split_into_words=True, truncation=True, max_length=self.longest)
+            whole = self.tokeniser(words, is_split_into_words=True).word_ids()
+            first: dict[int, int] = {}
+            for piece, word in enumerate(coded.word_ids()):
+                if word is not None:
+                    first.setdefault(word, piece)
+            fits = len(words)
+            if len(whole) > self.longest:
+                # The last word that was begun may have lost pieces; it opens the next part, unless it is alone.
+                fits = max(1, max(first, default=0))
+                self._say()
+                coded = self.tokeniser(words[:fits], is_split_into_words=True, truncation=True, max_length=self.longest)
+            yield coded["input_ids"], [first.get(word) for word in range(fits)]
+            words = words[fits:]
+
+    def _say(self) -> None:
+        self.parts += 1
+        if self.parts == 1:
+            console.print(f"texts of more than {self.longest} pieces are read in parts", highlight=False)
+
+    @frozen
+    def _read(self, texts: Sequence[tuple[list[int], list[int | None]]]) -> list[Tensor]:
+        """[L, T, D] of each part."""
+        lengths = [len(ids) for ids, _ in texts]
+        results: list[Tensor] = [torch.empty(0)] * len(texts)
+        for pool in pools(by_length(lengths), lengths, size=SIZE, tokens=PIECES):
+            ids = torch.zeros(len(pool), max(lengths[number] for number in pool), dtype=torch.long)  # BP
+            mask = torch.zeros_like(ids)  # BP
+            for row, number in enumerate(pool):
+                ids[row, : lengths[number]] = torch.tensor(texts[number][0])
+                mask[row, : lengths[number]] = 1
+            output = self.model(
+                input_ids=ids.to(self.device), attention_mask=mask.to(self.device), output_hidden_states=True
+            )
+            layers = torch.stack(output.hidden_states, dim=1).float().cpu()  # BLPD
+            for row, number in enumerate(pool):
+                first = texts[number][1]
+                places = torch.tensor([0 if place is None else place for place in first], dtype=torch.long)
+                found = layers[row, :, places]  # LTD
+                results[number] = found * torch.tensor([place is not None for place in first])[:, None]
+        return results
+
+
+def _folder(weights: str) -> Path:
+    path = Path(weights).expanduser()
+    if not path.is_dir() and "/" not in weights.strip("/"):
+        path = repository(weights, also=FILES)  # an old name of the Hub, such as bert-base-cased
+    elif not path.is_dir() and is_repository(weights):
+        path = repository(weights, also=FILES)
+    if not (path / "config.json").is_file():
+        raise UserError(f"encoder.name={weights}: no folder with a config.json; give one, or user/repo on the Hub")
+    if not sorted(path.glob("*.safetensors")):
+        raise UserError(f"encoder.name={weights}: no *.safetensors in it; save the model again with save_pretrained")
+    return path
+
+
+def _checksum(folder: Path) -> str:
+    """SHA-256 of the names and contents of all files that were, or could be, read."""
+    digest = hashlib.sha256()
+    for path in sorted(path for pattern in FILES for path in folder.glob(pattern) if path.is_file()):
+        digest.update(f"{path.name} {sha256_of(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def _load(folder: Path) -> tuple[Any, Any]:
+    try:
+        from transformers import AutoModel, AutoTokenizer
+    except ImportError:
+        raise UserError("encoder=hf needs transformers: pip install 'elmo-bench[hf]'") from None
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        tokeniser = AutoTokenizer.from_pretrained(folder, add_prefix_space=True, **given)
+        model = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32, **given)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        why = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise UserError(f"encoder.name={folder}: transformers cannot load it: {why}") from None
+    if not tokeniser.is_fast:
+        raise UserError(f"encoder.name={folder}: its tokeniser does not tell words apart; a fast one is needed")
+    return (model.get_encoder() if model.config.is_encoder_decoder else model), tokeniser

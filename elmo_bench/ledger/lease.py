@@ -1,0 +1,114 @@
+"""A file that says who works on a run, for machines that share a folder but no locks.
+
+Its time of change is the heartbeat. The holder touches it every BEAT seconds; a lease that was not touched for STALE
+seconds is anybody's.
+"""
+
+import json
+import os
+import platform
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypedDict
+
+BEAT = 60.0
+STALE = 600.0
+
+
+class Lease(TypedDict):
+    """What the file holds."""
+
+    machine: str  # name and boot of the machine
+    pid: int
+    token: str  # of this lease and no other
+    started: float  # seconds since 1970
+    config: dict[str, Any]  # of the run, as its record will have it
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return f"{uuid.getnode():x}"
+
+
+MACHINE = f"{platform.node()} {_boot()}"  # two machines may have one name
+
+
+def read_lease(path: Path) -> Lease | None:
+    """None where there is none, or where it is being written just now."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def is_alive(path: Path, *, now: float | None = None) -> bool:
+    """Whether there is a lease of another machine that was touched lately; the own one's processes have locks.
+
+    now: by the clock of the machine that holds the folder, which stamps the files; default: by this machine's.
+    """
+    lease = read_lease(path)
+    if lease is not None and lease["machine"] == MACHINE:
+        return False
+    try:
+        return (time.time() if now is None else now) - path.stat().st_mtime < STALE
+    except OSError:
+        return False
+
+
+@contextmanager
+def hold_lease(path: Path, config: Mapping[str, Any], *, now: float) -> Iterator[bool]:
+    """Hold the lease while the block runs, False where another machine holds it. `now`: see `is_alive`."""
+    token = uuid.uuid4().hex
+    if path.exists() and not (not is_alive(path, now=now) and _remove_dead(path, token)):
+        yield False
+        return
+    lease = Lease(machine=MACHINE, pid=os.getpid(), token=token, started=time.time(), config=dict(config))
+    try:
+        with path.open("x", encoding="utf-8") as handle:
+            json.dump(lease, handle, default=str)
+    except FileExistsError:  # another machine was faster
+        yield False
+        return
+    over = threading.Event()
+    heart = threading.Thread(target=_beat, args=(path, token, over), daemon=True)
+    heart.start()
+    try:
+        yield True
+    finally:
+        over.set()
+        heart.join()
+        if _is_own(path, token):
+            path.unlink(missing_ok=True)
+
+
+def _beat(path: Path, token: str, over: threading.Event) -> None:
+    while not over.wait(BEAT):
+        with suppress(OSError):  # the folder may be out of reach for a while
+            if _is_own(path, token):
+                os.utime(path)
+
+
+def _is_own(path: Path, token: str) -> bool:
+    lease = read_lease(path)
+    return lease is not None and lease["token"] == token
+
+
+def _remove_dead(path: Path, token: str) -> bool:
+    """Take a dead lease away; False where another machine did so first and has put its own there since."""
+    dead, aside = read_lease(path), path.with_name(f"{path.name}.{token}")
+    try:
+        path.rename(aside)
+    except OSError:
+        return False
+    if read_lease(aside) != dead:
+        with suppress(OSError):
+            aside.rename(path)
+        return False
+    aside.unlink(missing_ok=True)
+    return True

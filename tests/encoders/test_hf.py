@@ -1,0 +1,137 @@
+"""`encoder=hf`: a frozen transformer of any kind through the same layers, mixes and records as ELMo."""
+
+import pytest
+import torch
+
+from elmo_bench.config import compose
+from elmo_bench.encoders.hf import HfEncoder
+from elmo_bench.errors import UserError
+from elmo_bench.ledger import check_record
+from elmo_bench.runner.run import run
+from tests.tiny_bert import BLOCKS, WIDTH, make_tiny_bert
+
+pytest.importorskip("transformers")
+TEXTS = [("Anna", "lives", "here", "."), ("unbelievable",), ("a", "b", "a", "unbelievable", "b")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make_tiny_bert(tmp_path_factory.mktemp("models") / "tiny-bert")
+
+
+@pytest.fixture(scope="module")
+def encoder(folder):
+    return HfEncoder(weights=str(folder))
+
+
+def by_hand(folder, words):
+    """transformers alone, a sentence at a time, word by word: [L, T, D]."""
+    from transformers import BertModel, BertTokenizerFast
+
+    tokeniser, model = BertTokenizerFast.from_pretrained(folder), BertModel.from_pretrained(folder).eval()
+    pieces = [tokeniser.tokenize(word) for word in words]
+    ids = tokeniser.convert_tokens_to_ids(["[CLS]", *[piece for word in pieces for piece in word], "[SEP]"])
+    starts = [1 + sum(map(len, pieces[:number])) for number in range(len(pieces))]
+    with torch.no_grad():
+        states = model(torch.tensor([ids]), output_hidden_states=True).hidden_states
+    return torch.stack(states)[:, 0, starts]
+
+
+def test_layers_are_those_of_the_first_pieces(encoder, folder):
+    assert (encoder.layers, encoder.dim) == (BLOCKS + 1, WIDTH)
+    for words, layers in zip(TEXTS, encoder.encode(TEXTS), strict=True):
+        assert layers.shape == (BLOCKS + 1, len(words), WIDTH)
+        torch.testing.assert_close(layers, by_hand(folder, words), atol=1e-5, rtol=0)
+
+
+def test_a_text_has_the_same_vectors_whatever_else_is_in_the_call(encoder):
+    for alone, together in zip(TEXTS, encoder.encode(TEXTS), strict=True):
+        torch.testing.assert_close(encoder.encode([alone])[0], together, atol=1e-5, rtol=0)
+
+
+def test_nothing_can_be_trained(encoder):
+    assert not any(parameter.requires_grad for parameter in encoder.model.parameters())
+    assert not encoder.model.training
+    assert encoder.parameters == sum(parameter.numel() for parameter in encoder.model.parameters()) > 0
+
+
+def test_a_long_text_is_read_in_parts_and_says_so(folder, capsys):
+    encoder = HfEncoder(weights=str(folder))
+    words = ["a", "unbelievable", "b"] * 30
+    [layers] = encoder.encode([words])
+    assert layers.shape == (BLOCKS + 1, 90, WIDTH)
+    assert "are read in parts" in capsys.readouterr().err
+    [start] = encoder.encode([words[:8]])
+    assert not torch.equal(layers[0, 8:16], torch.zeros_like(layers[0, 8:16]))
+    torch.testing.assert_close(layers[0, :8], start[0], atol=1e-5, rtol=0)  # the layer without context
+
+
+def test_a_word_without_a_piece_is_zeros_and_an_empty_text_has_no_vectors(encoder):
+    [layers, none] = encoder.encode([("a", "\x07", "b"), ()])
+    assert layers.shape[1] == 3
+    assert not layers[:, 1].any()
+    assert layers[:, 2].any()
+    assert none.shape == (BLOCKS + 1, 0, WIDTH)
+
+
+def test_other_weights_have_another_checksum(encoder, tmp_path):
+    assert HfEncoder(weights=str(make_tiny_bert(tmp_path / "a"))).checksum == encoder.checksum
+    assert HfEncoder(weights=str(make_tiny_bert(tmp_path / "b", seed=1))).checksum != encoder.checksum
+
+
+def test_pickled_weights_and_other_folders_are_refused(folder, tmp_path):
+    import shutil
+
+    pickled = tmp_path / "pickled"
+    shutil.copytree(folder, pickled)
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    for weights, said in ((pickled, r"no \*\.safetensors"), (tmp_path, "no folder with a config.json")):
+        with pytest.raises(UserError, match=said) as error:
+            HfEncoder(weights=str(weights))
+        assert "\n" not in str(error.value)
+
+
+def test_code_of_the_folder_never_runs(folder, tmp_path):
+    import json
+    import shutil
+
+    own = tmp_path / "own"
+    shutil.copytree(folder, own)
+    about = json.loads((own / "config.json").read_text())
+    about["model_type"] = "mine"
+    about["auto_map"] = {"AutoConfig": "code.MineConfig", "AutoModel": "code.Mine"}
+    (own / "config.json").write_text(json.dumps(about))
+    (own / "code.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    with pytest.raises(UserError, match="transformers cannot load it"):
+        HfEncoder(weights=str(own))
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["ner", "sst5", "snli"])
+def test_a_run_of_each_light_task_has_its_layers_and_mix_in_the_record(folder, tmp_path, task):
+    given = [
+        f"task={task}", "encoder=hf", f"encoder.name={folder}", "data.max_train=60", "task.training.epochs=2",
+        "trainer.threads=1", "logger=none", "store=ram", f"ledger={tmp_path}",
+    ]  # fmt: skip
+    record, skipped = run(compose("config", given), given)
+    check_record(record)
+    assert not skipped
+    assert record["encoder"] == "tiny-bert"
+    places = {"ner": {"input"}, "sst5": {"input", "output"}, "snli": {"input", "output"}}[task]
+    assert len(record["layer_weights"]) == 2
+    for epoch in record["layer_weights"]:
+        assert epoch.keys() == places
+        assert all(len(mix["weights"]) == BLOCKS + 1 for mix in epoch.values())
+        assert all(sum(mix["weights"]) == pytest.approx(1) for mix in epoch.values())
+    assert record["layer_weights"][0] != record["layer_weights"][1]
+    assert record["checksums"]["weights"] == HfEncoder(weights=str(folder)).checksum
+    assert str(folder.parent) not in str(record)
+    assert "encoder.name" not in str(record["overrides"])
+    assert run(compose("config", given), given)[1]
+
+
+def test_the_name_is_not_for_encoders_that_have_one():
+    given = ["encoder=glove", "encoder.name=bert"]
+    with pytest.raises(UserError, match="is for encoder=hf"):
+        run(compose("config", given), given)

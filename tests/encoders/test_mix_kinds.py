@@ -1,0 +1,34 @@
+"""Kinds of mixes: which layers reach the head, and what of them is trained."""
+
+import pytest
+import torch
+
+from elmo_bench import ScalarMix
+from elmo_bench.errors import UserError
+
+LAYERS = torch.arange(3.0).view(1, 3, 1, 1).expand(1, 3, 2, 4) + 1  # layer j is j + 1 everywhere
+MASK = torch.ones(1, 2, dtype=torch.bool)
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ({"kind": "scalar"}, 2.0), ({"kind": "mean"}, 2.0), ({"kind": "first"}, 1.0), ({"kind": "last"}, 3.0),
+        ({"kind": "layer", "layer": 0}, 1.0), ({"kind": "layer", "layer": 1}, 2.0),
+        ({"kind": "layer", "layer": 2}, 3.0),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("gamma", [True, False])
+def test_a_kind_starts_as_its_layers_and_trains_what_it_says(given, value, gamma):
+    mix = ScalarMix(3, gamma=gamma, **given)
+    torch.testing.assert_close(mix(LAYERS, MASK), torch.full((1, 2, 4), value))
+    trained = {name for name, _ in mix.named_parameters()}
+    assert trained == ({"gamma"} if gamma else set()) | ({"scalars"} if given["kind"] == "scalar" else set())
+    assert mix.report()["gamma"] == 1.0
+
+
+@pytest.mark.parametrize("given", [{"kind": "layer"}, {"kind": "layer", "layer": 3}, {"kind": "layer", "layer": -1},
+                                   {"kind": "last", "layer": 1}])  # fmt: skip
+def test_a_layer_that_is_not_there_is_one_line(given):
+    with pytest.raises(UserError, match="takes a number from 0 to 2"):
+        ScalarMix(3, **given)
