@@ -18,7 +18,7 @@ from tasks.sst5.trees import Tree
 
 Item = TypeVar("Item")
 
-SIZES = {"train": 800, "dev": 250, "test": 250}
+SIZES = {"train": 4000, "dev": 250, "test": 250}
 SEEN = 0.67  # the part of each list that train draws from; dev and test draw half of theirs from the rest
 
 
@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
 
 def generate(*, seed: int = 0) -> dict[str, list[Tree]]:
-    """{"train": 800, "dev": 250, "test": 250 trees}, none twice, labels as equal as can be; equal for equal seeds."""
+    """{"train": 4000, "dev": 250, "test": 250 trees}, none twice, labels as equal as can be; equal for equal seeds."""
     rng, here = random.Random(seed), world.build(seed=seed)
     splits, done = {}, set()
     for split, size in SIZES.items():

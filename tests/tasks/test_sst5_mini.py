@@ -25,7 +25,7 @@ def suite():
 
 
 def test_sizes_and_shapes(suite):
-    assert {split: len(trees) for split, trees in suite.items()} == {"train": 800, "dev": 250, "test": 250}
+    assert {split: len(trees) for split, trees in suite.items()} == {"train": 4000, "dev": 250, "test": 250}
     for tree in chain(*suite.values()):
         assert 4 <= len(tree.tokens) <= 45
         assert not any(re.search(r"[{}*\s]", token) or not token for token in tree.tokens)
