@@ -13,13 +13,24 @@ from elmo_bench.encoders.features import LayerStore
 from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
 from tests.runs import small
 
-STEPS = 40
+STEPS = 400
+
+
+def options(task, encoder):
+    """Four examples and narrow layers, where the head has any."""
+    given = small(f"task={task}", "data.max_train=4", encoder=encoder)
+    return given if has_layers(task) else [said for said in given if not said.startswith("task.sizes.cpu.hidden=")]
+
+
+@cache
+def has_layers(task):
+    return "hidden" in compose("config", [f"task={task}"]).task.sizes.cpu
 
 
 @cache
 def data(task):
     """(adapter, splits): making them takes longer than reading them with another encoder."""
-    config = compose("config", small(f"task={task}", "data.max_train=4", encoder="none"))
+    config = compose("config", options(task, "none"))
     adapter = hydra.utils.instantiate(config.task.data)
     return adapter, read_data(config, adapter)
 
@@ -28,7 +39,7 @@ class Bench:
     """A head on four training examples and twelve others."""
 
     def __init__(self, task, encoder):
-        self.config = compose("config", small(f"task={task}", "data.max_train=4", encoder=encoder))
+        self.config = compose("config", options(task, encoder))
         self.adapter, splits = data(task)
         self.train, self.others = splits["train"], splits["dev"][:12]
         self.frozen = load_frozen(self.config, splits)
@@ -73,9 +84,12 @@ def test_nothing_frozen_is_among_the_parameters(bench):
 
 
 def test_it_learns_four_examples(bench):
+    if bench.config.encoder.words == "learned" and not has_layers(bench.config.task.name):
+        pytest.skip("a head that looks at one word at a time knows nothing of words that are there once")
+    pl.seed_everything(0, verbose=False)
     bench.head.eval()
     before = bench.loss().item()
-    optimizer = torch.optim.Adam(bench.head.parameters(), lr=0.01)
+    optimizer = torch.optim.Adam(bench.head.parameters(), lr=0.003)
     now = before
     for step in range(1, STEPS + 1):
         bench.head.train()
