@@ -1,5 +1,6 @@
 """What tests of several parts share."""
 
+import os
 import runpy
 import sys
 
@@ -12,6 +13,15 @@ from tests.ledger import records
 def no_downloads(monkeypatch):
     """A test that asks for a published file by mistake ends at once; tests of downloads take the switch back."""
     monkeypatch.setenv("ELMO_BENCH_OFFLINE", "1")
+
+
+@pytest.fixture(autouse=True)
+def threads_as_given():
+    """Some commands take all cores; the tests after them, in one of several processes, have their share alone."""
+    yield
+    share = int(os.environ.get("OMP_NUM_THREADS", 0))
+    if share and "torch" in sys.modules and sys.modules["torch"].get_num_threads() != share:
+        sys.modules["torch"].set_num_threads(share)
 
 
 @pytest.fixture(scope="session", autouse=True)

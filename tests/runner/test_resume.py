@@ -32,7 +32,7 @@ def kill_as_soon_as(process, something_is_there):
     while not something_is_there():
         assert process.poll() is None, process.stderr.read()
         assert time.monotonic() < ends
-        time.sleep(0.002)
+        time.sleep(0.02)
     process.kill()
     said = process.communicate()[1]
     assert process.returncode == -signal.SIGKILL
