@@ -19,7 +19,7 @@ def no_downloads(monkeypatch):
 def threads_as_given():
     """Some commands take all cores; the tests after them, in one of several processes, have their share alone."""
     yield
-    share = int(os.environ.get("OMP_NUM_THREADS", 0))
+    share = int(os.environ.get("OMP_NUM_THREADS", "0"))
     if share and "torch" in sys.modules and sys.modules["torch"].get_num_threads() != share:
         sys.modules["torch"].set_num_threads(share)
 
