@@ -2,12 +2,10 @@
 
 import hydra
 import pytest
-import pytorch_lightning as pl
 import torch
 
-from elmo_bench.config import choices, compose
-from elmo_bench.encoders.features import LayerStore
-from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
+from elmo_bench.config import choices
+from tests.heads import build
 from tests.runs import DATA
 
 EXAMPLES, SCORE = 32, 98.0
@@ -21,16 +19,8 @@ PASSES, LOOK = 400, 10  # at most; how often the score is looked at
 @pytest.mark.parametrize("task", choices("task"))
 def test_it_learns_real_examples_by_heart(task, encoder):
     count, wanted = DOCUMENTS.get(task, (EXAMPLES, SCORE))
-    given = [f"task={task}", f"encoder={encoder}", "suite=open", f"data.root={DATA}", f"data.max_train={count}"]
-    config = compose("config", given)
-    adapter = hydra.utils.instantiate(config.task.data)
-    splits = read_data(config, adapter)
-    train, frozen = splits["train"], load_frozen(config, splits)
-    assert len(train) == count
-    pl.seed_everything(0, verbose=False)
-    embedder = build_embedder(config, frozen, train)
-    head = hydra.utils.instantiate(config.task.head)(embedder, **adapter.vocabulary(train))
-    index = build_indexer(embedder, LayerStore(frozen.encoder, mode="off") if frozen.encoder else None)
+    given = [f"encoder={encoder}", "suite=open", f"data.root={DATA}", f"data.max_train={count}"]
+    config, train, head, index = build(task, *given)
     metric = hydra.utils.instantiate(config.task.metric)
     optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
     size = config.task.training.batch

@@ -1,6 +1,5 @@
 """Accuracy over words; imports no torch."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 
 from elmo_bench.errors import UserError
 from elmo_bench.text.columns import read_columns
+from elmo_bench.text.labels import label_table, score_labels
 
 Tags = Sequence[str]
 
@@ -25,23 +25,12 @@ class PosMetric:
 
         Percentages are unrounded. Raises ValueError where the sides differ in length or nothing is to be scored.
         """
-        if [*map(len, gold)] != [*map(len, predicted)] or not any(map(len, gold)):
-            raise ValueError("gold and predicted tags must be as many, and some")
-        pairs = list(zip(chain(*gold), chain(*predicted), strict=True))
-        right = Counter(g for g, p in pairs if g == p)
-        wanted, guessed = Counter(g for g, _ in pairs), Counter(p for _, p in pairs)
-        return {
-            "overall": {"accuracy": 100 * right.total() / len(pairs), "correct": right.total(), "tokens": len(pairs)},
-            "by_type": {
-                tag: {
-                    "recall": 100 * right[tag] / wanted[tag] if wanted[tag] else 0.0,
-                    "correct": right[tag],
-                    "guessed": guessed[tag],
-                    "gold": wanted[tag],
-                }
-                for tag in sorted(wanted | guessed)
-            },
-        }
+        if [*map(len, gold)] != [*map(len, predicted)]:
+            raise ValueError("gold and predicted tags must be as many")
+        wanted, found = list(chain(*gold)), list(chain(*predicted))
+        scores = score_labels(wanted, found, {tag: tag for tag in sorted({*wanted, *found})})
+        scores["overall"]["tokens"] = len(wanted)
+        return scores
 
     def outcomes(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> dict[str, np.ndarray]:
         """For paired tests, by sentence: how many tags are right, of how many."""
@@ -58,12 +47,4 @@ class PosMetric:
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a tag."""
-        overall = scores["overall"]
-        head = f"{overall['tokens']} words, {overall['correct']} right; accuracy {overall['accuracy']:.2f} %"
-        return "\n".join(
-            [head, f"{'':<6}  recall  right  found   gold"]
-            + [
-                f"{tag:<6}  {row['recall']:6.2f}  {row['correct']:5d}  {row['guessed']:5d}  {row['gold']:5d}"
-                for tag, row in scores["by_type"].items()
-            ]
-        )
+        return label_table(scores, f"{scores['overall']['tokens']} words")

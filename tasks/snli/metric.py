@@ -1,6 +1,5 @@
 """Accuracy over three classes; imports no torch."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 
 from elmo_bench.errors import UserError
 from elmo_bench.files import read_lines
+from elmo_bench.text.labels import label_table, score_labels
 from tasks.snli.pair import LABELS, NO_GOLD
 
 
@@ -24,27 +24,9 @@ class SnliMetric:
         Percentages are unrounded. Raises ValueError where the sides differ in length or nothing is to be scored.
         """
         both = [(g, p) for g, p in zip(gold, predicted, strict=True) if g != NO_GOLD]
-        if not both:
-            raise ValueError(f"nothing to score among {len(gold)} pairs")
-        right = Counter(g for g, p in both if g == p)
-        wanted, guessed = Counter(g for g, _ in both), Counter(p for _, p in both)
-        return {
-            "overall": {
-                "accuracy": 100 * right.total() / len(both),
-                "correct": right.total(),
-                "pairs": len(both),
-                "left_out": len(gold) - len(both),
-            },
-            "by_type": {
-                label: {
-                    "recall": 100 * right[label] / wanted[label] if wanted[label] else 0.0,
-                    "correct": right[label],
-                    "guessed": guessed[label],
-                    "gold": wanted[label],
-                }
-                for label in LABELS
-            },
-        }
+        scores = score_labels([g for g, _ in both], [p for _, p in both], {label: label for label in LABELS})
+        scores["overall"] |= {"pairs": len(both), "left_out": len(gold) - len(both)}
+        return scores
 
     def outcomes(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, np.ndarray]:
         """For paired tests: {"correct": uint8 [pairs], 1 where the label is right}."""
@@ -78,11 +60,4 @@ class SnliMetric:
         """The scores as text, one row a label."""
         overall = scores["overall"]
         left = f" ({overall['left_out']} without a gold label left out)" if overall["left_out"] else ""
-        head = f"{overall['pairs']} pairs{left}, {overall['correct']} right; accuracy {overall['accuracy']:.2f} %"
-        return "\n".join(
-            [head, f"{'':<13}  recall  right  found   gold"]
-            + [
-                f"{name:<13}  {row['recall']:6.2f}  {row['correct']:5d}  {row['guessed']:5d}  {row['gold']:5d}"
-                for name, row in scores["by_type"].items()
-            ]
-        )
+        return label_table(scores, f"{overall['pairs']} pairs{left}")

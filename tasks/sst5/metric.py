@@ -1,6 +1,5 @@
 """Accuracy over five classes; imports no torch."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 
 from elmo_bench.errors import UserError
 from elmo_bench.files import read_lines
+from elmo_bench.text.labels import label_table, score_labels
 from tasks.sst5.phrase import LABELS
 
 
@@ -23,26 +23,9 @@ class Sst5Metric:
 
         Percentages are unrounded. Raises ValueError where the sides differ in length or nothing is to be scored.
         """
-        if len(gold) != len(predicted) or not gold:
-            raise ValueError(f"{len(gold)} gold labels and {len(predicted)} predicted ones")
-        right = Counter(g for g, p in zip(gold, predicted, strict=True) if g == p)
-        wanted, guessed = Counter(gold), Counter(predicted)
-        return {
-            "overall": {
-                "accuracy": 100 * right.total() / len(gold),
-                "correct": right.total(),
-                "sentences": len(gold),
-            },
-            "by_type": {
-                name: {
-                    "recall": 100 * right[label] / wanted[label] if wanted[label] else 0.0,
-                    "correct": right[label],
-                    "guessed": guessed[label],
-                    "gold": wanted[label],
-                }
-                for label, name in enumerate(LABELS)
-            },
-        }
+        scores = score_labels(gold, predicted, dict(enumerate(LABELS)))
+        scores["overall"]["sentences"] = len(gold)
+        return scores
 
     def outcomes(self, gold: Sequence[int], predicted: Sequence[int]) -> dict[str, np.ndarray]:
         """For paired tests: {"correct": uint8 [sentences], 1 where the label is right}."""
@@ -70,12 +53,4 @@ class Sst5Metric:
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a label."""
-        overall = scores["overall"]
-        head = f"{overall['sentences']} sentences, {overall['correct']} right; accuracy {overall['accuracy']:.2f} %"
-        return "\n".join(
-            [head, f"{'':<13}  recall  right  found   gold"]
-            + [
-                f"{name:<13}  {row['recall']:6.2f}  {row['correct']:5d}  {row['guessed']:5d}  {row['gold']:5d}"
-                for name, row in scores["by_type"].items()
-            ]
-        )
+        return label_table(scores, f"{scores['overall']['sentences']} sentences")

@@ -8,15 +8,12 @@ from pathlib import Path
 
 import hydra
 import pytest
-import pytorch_lightning as pl
 import torch
 
-from elmo_bench.config import compose
-from elmo_bench.encoders.features import LayerStore
-from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen
 from tasks.squad.data import SquadData
 from tasks.squad.head import best_spans
 from tasks.squad.question import Passage, Question
+from tests import heads
 from tests.runs import GOLDEN
 
 ROOT = Path(__file__).parents[2]
@@ -29,15 +26,8 @@ def mini():
 
 
 def build(*overrides, train=None):
-    """(config, training examples, head, indexer) of a run of this task; four examples of the mini suite unless told."""
-    config = compose("config", ["task=squad", *overrides])
-    splits = {"train": train or mini()["train"][2:14:3]}
-    frozen = load_frozen(config, splits)
-    pl.seed_everything(0, verbose=False)
-    embedder = build_embedder(config, frozen, splits["train"])
-    head = hydra.utils.instantiate(config.task.head)(embedder)
-    store = LayerStore(frozen.encoder, mode="ram") if frozen.encoder else None
-    return config, splits["train"], head, build_indexer(embedder, store)
+    """See heads.build; on four examples of the mini suite unless told."""
+    return heads.build("squad", *overrides, train=train or mini()["train"][2:14:3])
 
 
 def gru(x, module):

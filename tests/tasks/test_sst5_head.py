@@ -1,31 +1,16 @@
 """The head against a plain computation of one sentence at a time, its shapes, and 32 real examples learned by heart."""
 
+from functools import partial
 from pathlib import Path
 
-import hydra
 import pytest
-import pytorch_lightning as pl
 import torch
 
-from elmo_bench.config import compose
-from elmo_bench.encoders.features import LayerStore
-from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
+from tests import heads
 from tests.runs import GOLDEN
 
 ROOT = Path(__file__).parents[2]
-
-
-def build(*overrides):
-    """(config, training examples, head, indexer) of a run of this task."""
-    config = compose("config", ["task=sst5", *overrides])
-    data = hydra.utils.instantiate(config.task.data)
-    splits = read_data(config, data)
-    frozen = load_frozen(config, splits)
-    pl.seed_everything(0, verbose=False)
-    embedder = build_embedder(config, frozen, splits["train"])
-    head = hydra.utils.instantiate(config.task.head)(embedder, **data.vocabulary(splits["train"]))
-    store = LayerStore(frozen.encoder, mode="ram") if frozen.encoder else None
-    return config, splits["train"], head, build_indexer(embedder, store)
+build = partial(heads.build, "sst5")
 
 
 def linear(x, layer):

@@ -1,0 +1,21 @@
+"""A head as a run builds it, for tests that look into it."""
+
+import hydra
+import pytorch_lightning as pl
+
+from elmo_bench.config import compose
+from elmo_bench.encoders.features import LayerStore
+from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
+
+
+def build(task, *overrides, train=None):
+    """(config, training examples, head, indexer) of a run with these overrides; `train`: these examples instead."""
+    config = compose("config", [f"task={task}", *overrides])
+    data = hydra.utils.instantiate(config.task.data)
+    splits = {"train": train} if train else read_data(config, data)
+    frozen = load_frozen(config, splits)
+    pl.seed_everything(0, verbose=False)
+    embedder = build_embedder(config, frozen, splits["train"])
+    head = hydra.utils.instantiate(config.task.head)(embedder, **data.vocabulary(splits["train"]))
+    store = LayerStore(frozen.encoder, mode="ram") if frozen.encoder else None
+    return config, splits["train"], head, build_indexer(embedder, store)
