@@ -65,7 +65,7 @@ def is_alive(path: Path, *, now: float | None = None) -> bool:
 def hold_lease(path: Path, config: Mapping[str, Any], *, now: float) -> Iterator[bool]:
     """Hold the lease while the block runs, False where another machine holds it. `now`: see `is_alive`."""
     token = uuid.uuid4().hex
-    if path.exists() and not (not is_alive(path, now=now) and _remove_dead(path, token)):
+    if path.exists() and not (not is_alive(path, now=now) and _remove_dead(path, now)):
         yield False
         return
     lease = Lease(machine=MACHINE, pid=os.getpid(), token=token, started=time.time(), config=dict(config))
@@ -99,16 +99,27 @@ def _is_own(path: Path, token: str) -> bool:
     return lease is not None and lease["token"] == token
 
 
-def _remove_dead(path: Path, token: str) -> bool:
-    """Take a dead lease away; False where another machine did so first and has put its own there since."""
-    dead, aside = read_lease(path), path.with_name(f"{path.name}.{token}")
+def _remove_dead(path: Path, now: float) -> bool:
+    """Take a dead lease away; False where another machine is doing so, or has put its own there since.
+
+    One at a time, held apart by a second file: who finds the lease dead, but late, may not take away a new one.
+    """
+    guard = path.with_name(f"{path.name}.taking")
     try:
-        path.rename(aside)
+        guard.touch(exist_ok=False)
+    except FileExistsError:
+        with suppress(OSError):
+            if now - guard.stat().st_mtime > STALE:  # its maker is gone; the next to come takes over
+                guard.unlink()
+        return False
     except OSError:
         return False
-    if read_lease(aside) != dead:
-        with suppress(OSError):
-            aside.rename(path)
-        return False
-    aside.unlink(missing_ok=True)
-    return True
+    try:
+        there = path.exists()  # if not, another has just taken it away: whoever makes the new one first has it
+        if is_alive(path, now=now):
+            return False
+        if there:
+            path.unlink(missing_ok=True)
+        return True
+    finally:
+        guard.unlink(missing_ok=True)

@@ -20,11 +20,11 @@ from elmo_bench.ledger import lease
 lease.MACHINE = sys.argv[2]
 path = Path(sys.argv[1])
 while time.time() < float(sys.argv[3]):
-    pass
+    time.sleep(0.001)
 with lease.hold_lease(path, {}, now=time.time()) as held:
     print(held, flush=True)
     if held:
-        time.sleep(1)
+        sys.stdin.read()  # until all have said what they got
 """
 
 
@@ -99,10 +99,12 @@ def test_of_machines_that_start_at_once_one_gets_the_run(tmp_path, paths, dead):
     machines = [
         subprocess.Popen(
             [sys.executable, "-c", MACHINE, str(paths.lease), f"machine{number}", start],
-            cwd=ROOT, stdout=subprocess.PIPE, text=True,
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
         for number in range(4)
     ]  # fmt: skip
-    said = sorted(machine.communicate()[0] for machine in machines)
+    said = sorted(machine.stdout.readline() for machine in machines)
+    for machine in machines:
+        machine.communicate()
     assert said == ["False\n"] * 3 + ["True\n"]
     assert list(paths.folder.iterdir()) == []
