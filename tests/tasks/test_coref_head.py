@@ -1,4 +1,4 @@
-"""The head against plain loops over spans and pairs; its gradients; windows; real documents learned by heart."""
+"""The head against plain loops over spans and pairs; its gradients; windows."""
 
 import itertools
 import math

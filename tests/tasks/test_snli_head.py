@@ -1,4 +1,4 @@
-"""The head against a plain computation of one pair at a time; shapes, memory, 32 real pairs learned by heart."""
+"""The head against a plain computation of one pair at a time; shapes and memory."""
 
 import subprocess
 import sys

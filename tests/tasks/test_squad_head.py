@@ -1,4 +1,4 @@
-"""The head against a plain computation of one question at a time, spans against brute force, memory, real examples."""
+"""The head against a plain computation of one question at a time, spans against brute force, and memory."""
 
 import math
 import subprocess

@@ -1,4 +1,4 @@
-"""The head against a plain computation of one proposition at a time, its gradients, and 32 real examples by heart."""
+"""The head against a plain computation of one proposition at a time, and its gradients."""
 
 from functools import partial
 from pathlib import Path

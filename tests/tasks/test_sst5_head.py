@@ -1,4 +1,4 @@
-"""The head against a plain computation of one sentence at a time, its shapes, and 32 real examples learned by heart."""
+"""The head against a plain computation of one sentence at a time, and its shapes."""
 
 from functools import partial
 from pathlib import Path
