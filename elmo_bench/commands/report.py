@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 from elmo_bench.ledger import read_failures, read_ledger
-from elmo_bench.reporting.plain import aggregated
 from elmo_bench.reporting.select import select
 
 
@@ -35,9 +34,12 @@ def main(arguments: list[str]) -> int:
 
     selection = select(record for record in read_ledger(options.ledger) if shown(record["suite"]))
     if options.json:
-        print(json.dumps(aggregated(selection), indent=1, ensure_ascii=False))
+        from elmo_bench.reporting.gains import gains_from  # scipy and matplotlib take their time
+        from elmo_bench.reporting.plain import aggregated
+
+        print(json.dumps(aggregated(selection, gains_from(options.ledger)), indent=1, ensure_ascii=False))
         return 0
-    from elmo_bench.reporting.leaderboard import leaderboard  # matplotlib and scipy take their time
+    from elmo_bench.reporting.leaderboard import leaderboard
     from elmo_bench.reporting.page.files import write
 
     failures = [(run, failure) for run, failure in read_failures(options.ledger) if shown(run.suite)]

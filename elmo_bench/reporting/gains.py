@@ -8,7 +8,7 @@ from pathlib import Path
 from elmo_bench.errors import UserError
 from elmo_bench.reporting.compare import ALPHA, Comparison, adjusted, compare, with_outcomes
 from elmo_bench.reporting.interval import interval, relative_reduction
-from elmo_bench.reporting.select import Row
+from elmo_bench.reporting.select import Row, baseline_of
 from elmo_bench.reporting.statistics import Summary, difference, summarise
 
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
@@ -66,7 +66,7 @@ def gains_from(ledger: Path) -> Gains:
 
     def gain(ours: Row, theirs: Row) -> Gain | None:
         gap = difference(ours.scores("test"), theirs.scores("test"))
-        return None if gap is None else Gain(ours, theirs, gap.summary, *tested(_Key(ours), _Key(theirs)))
+        return None if gap is None else Gain(ours, theirs, gap, *tested(_Key(ours), _Key(theirs)))
 
     return gain
 
@@ -83,6 +83,12 @@ class _Key:
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+
+def over_baseline(rows: Sequence[Row], gain: Gains) -> list[Gain]:
+    """Each row against its baseline among them, where it has one; p is not adjusted yet."""
+    pairs = [(row, other) for row in rows if (other := baseline_of(row, rows))]
+    return [found for pair in pairs if (found := gain(*pair))]
 
 
 def holm_over(table: Sequence[Gain]) -> list[Gain]:

@@ -1,21 +1,26 @@
 """The rows as plain JSON, for programs."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from elmo_bench.reporting.select import Row, Selection, baseline_of
-from elmo_bench.reporting.statistics import Summary, difference
-from elmo_bench.reporting.tables import is_best
+from elmo_bench.reporting.gains import Gain, Gains, holm_over, over_baseline
+from elmo_bench.reporting.select import Row, Selection
+from elmo_bench.reporting.statistics import Summary
 
 
-def aggregated(selection: Selection) -> list[dict[str, Any]]:
-    """The current rows; what each learned from stands in `train` and `changes`."""
-    return [_plain(row, rows) for rows in selection.tables().values() for row in rows]
+def aggregated(selection: Selection, gain: Gains) -> list[dict[str, Any]]:
+    """The current rows; what each learned from stands in `train` and `changes`, its gain in `against`.
+
+    p is adjusted over the rows of a suite and task, as the table of all runs does on the page.
+    """
+    found = []
+    for rows in selection.tables().values():
+        gains = {found.ours.anchor: found for found in holm_over(over_baseline(rows, gain))}
+        found += [_plain(row, gains.get(row.anchor)) for row in rows]
+    return found
 
 
-def _plain(row: Row, rows: Sequence[Row]) -> dict[str, Any]:
-    newest, baseline = row.newest, baseline_of(row, rows)
-    gap = baseline and difference(row.scores("test"), baseline.scores("test"))
+def _plain(row: Row, gain: Gain | None) -> dict[str, Any]:
+    newest = row.newest
     return {
         **{key: newest[key] for key in ("suite", "task", "encoder", "overrides", "hash", "metric")},  # type: ignore[literal-required]
         "label": row.label,
@@ -25,13 +30,27 @@ def _plain(row: Row, rows: Sequence[Row]) -> dict[str, Any]:
         "seeds": row.seeds,
         "dev": _numbers(row.summary("dev")),
         "test": _numbers(row.summary("test")),
-        "best": is_best(row, rows),
         "trainable": newest["parameters"]["trainable"],
         "tokens_per_second": row.cost("tokens_per_second"),
         "seconds": row.cost("seconds"),
-        "against": {"label": baseline.label, **_numbers(gap.summary), "verdict": gap.verdict}
-        if baseline and gap
-        else None,
+        "against": gain and _against(gain),
+    }
+
+
+def _against(gain: Gain) -> dict[str, Any]:
+    """The test's figures are null where there was none; `untested` says why."""
+    tested = gain.comparison
+    return {
+        "label": gain.theirs.label,
+        **_numbers(gain.summary),
+        "interval": gain.interval,
+        "reduction": gain.reduction,
+        "test": tested and tested.test,
+        "items": tested and tested.items,
+        "p": tested and tested.p,
+        "p_holm": tested and tested.p_holm,
+        "verdict": gain.verdict or None,
+        "untested": gain.untested or None,
     }
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from elmo_bench.reporting.gains import Gain, Gains, holm_over
+from elmo_bench.reporting.gains import Gain, Gains, holm_over, over_baseline
 from elmo_bench.reporting.like import Group
 from elmo_bench.reporting.paper import about, column
-from elmo_bench.reporting.select import BASELINE, Row, baseline_of
+from elmo_bench.reporting.select import BASELINE, Row
 from elmo_bench.reporting.table import (
     SPREAD,
     Cell,
@@ -65,13 +65,7 @@ def glance(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Table:
 
 def plain_gains(groups: Sequence[Group], gain: Gains) -> list[Gain]:
     """Every encoder against the baseline in every task, the tests adjusted for all of them."""
-    found = []
-    for group in groups:
-        rows = list(plain_rows(group).values())
-        for row in rows:
-            baseline = baseline_of(row, rows)
-            found += [against] if baseline and (against := gain(row, baseline)) else []
-    return holm_over(found)
+    return holm_over([found for group in groups for found in over_baseline(list(plain_rows(group).values()), gain)])
 
 
 def gain_table(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Table:
@@ -99,7 +93,7 @@ def runs_table(group: Group, gain: Gains) -> Table:
     """Every run of a task on all of its data, best test score first."""
     rows = group.whole
     paper = column(group.task, group.suite, "table1")
-    gains = holm_over([g for row in rows if (baseline := baseline_of(row, rows)) and (g := gain(row, baseline))])
+    gains = holm_over(over_baseline(rows, gain))
     by_run = {g.ours.anchor: g for g in gains}
     metric = "/".join(sorted({row.newest["metric"] for row in rows}))
     columns = [Column("run", words=True), Column(f"dev {metric}", SPREAD), Column(f"test {metric}", SPREAD)]

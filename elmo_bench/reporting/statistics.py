@@ -25,14 +25,6 @@ def summarise(figures: Iterable[float]) -> Summary:
     return Summary(len(figures), fmean(figures), stdev(figures) if len(figures) > 1 else None)
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Ours minus theirs, seed by seed, and how the means stand to each other."""
-
-    summary: Summary
-    verdict: str  # ahead, behind, within the spread, or one seed
-
-
 def ahead(ours: Scores, theirs: Scores) -> bool:
     """Ahead by more than the spread.
 
@@ -46,15 +38,7 @@ def ahead(ours: Scores, theirs: Scores) -> bool:
     return one.mean - other.mean > max(one.sd or 0.0, other.sd or 0.0)
 
 
-def difference(ours: Scores, theirs: Scores) -> Difference | None:
-    """The paired difference over common seeds; None where there is no such seed."""
+def difference(ours: Scores, theirs: Scores) -> Summary | None:
+    """Ours minus theirs, paired over common seeds; None where there is no such seed."""
     seeds = sorted(ours.keys() & theirs.keys())
-    if not seeds:
-        return None
-    if len(seeds) == 1:
-        verdict = "one seed"
-    elif ahead(ours, theirs):
-        verdict = "ahead"
-    else:
-        verdict = "behind" if ahead(theirs, ours) else "within the spread"
-    return Difference(summarise(ours[seed] - theirs[seed] for seed in seeds), verdict)
+    return summarise(ours[seed] - theirs[seed] for seed in seeds) if seeds else None

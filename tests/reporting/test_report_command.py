@@ -127,16 +127,31 @@ def test_rows_on_other_data_are_kept_apart_unless_asked_and_then_labelled(run, s
     assert "Not tested:" in text
 
 
-def test_json(store_record, tmp_path, capsys):
-    for seed, test in enumerate((1.0, 2.0, 3.0)):
-        store_record(seed=seed, test=test)
-        store_record(encoder="glove", seed=seed, test=test - 1)
-    assert report.main(["--ledger", str(tmp_path / "runs"), "--json", "--out", str(tmp_path / "no")]) == 0
+def test_json(tmp_path, capsys):
+    runs = tmp_path / "runs"
+    for seed in (0, 1, 2):
+        add(runs, "snli", "glove", seed)
+        add(runs, "snli", "elmo", seed)
+    assert report.main(["--ledger", str(runs), "--json", "--out", str(tmp_path / "no")]) == 0
     elmo, glove = json.loads(capsys.readouterr().out)
-    assert elmo["test"] == {"n": 3, "mean": 2.0, "sd": 1.0}
-    assert elmo["against"] == {"label": "glove", "n": 3, "mean": 1.0, "sd": 0.0, "verdict": "within the spread"}
+    assert (elmo["encoder"], elmo["test"]["n"], elmo["seeds"]) == ("elmo", 3, [0, 1, 2])
+    against = elmo["against"]
+    assert against["mean"] == pytest.approx(elmo["test"]["mean"] - glove["test"]["mean"])
+    assert against["interval"][0] < against["mean"] < against["interval"][1]
+    assert (against["label"], against["items"], against["test"]) == ("glove", 3000, "approximate randomisation")
+    assert (against["verdict"], against["p"], against["untested"]) == ("ahead", against["p_holm"], None)
     assert glove["against"] is None
     assert not (tmp_path / "no").exists()
+
+
+def test_json_says_why_a_gain_was_not_tested(tmp_path, capsys):
+    runs = tmp_path / "runs"
+    paths = [RunPaths.of(runs, add(runs, "snli", encoder, 0)) for encoder in ("glove", "elmo")]
+    paths[1].outcomes.unlink()
+    assert report.main(["--ledger", str(runs), "--json"]) == 0
+    against = next(row["against"] for row in json.loads(capsys.readouterr().out) if row["encoder"] == "elmo")
+    assert (against["p"], against["verdict"]) == (None, None)
+    assert "seed0.npz" in against["untested"]
 
 
 def test_a_damaged_record_ends_in_one_line_and_leaves_the_page_alone(run, store_record, tmp_path):

@@ -25,21 +25,20 @@ def test_one_figure_has_no_deviation():
     ("ours", "theirs", "verdict"),
     [
         ({0: 11, 1: 12, 2: 13}, {0: 9, 1: 10, 2: 11}, "ahead"),  # 2 > max(1, 1)
-        ({0: 11, 1: 12, 2: 13}, {0: 10, 1: 11, 2: 12}, "within the spread"),  # 1 is not larger than 1
-        ({0: 12, 1: 12, 2: 12}, {0: 8, 1: 10, 2: 12}, "within the spread"),  # 2 is not larger than max(0, 2)
+        ({0: 11, 1: 12, 2: 13}, {0: 10, 1: 11, 2: 12}, "neither"),  # 1 is not larger than 1
+        ({0: 12, 1: 12, 2: 12}, {0: 8, 1: 10, 2: 12}, "neither"),  # 2 is not larger than max(0, 2)
         ({0: 9, 1: 10, 2: 11}, {0: 11, 1: 12, 2: 13}, "behind"),
-        ({0: 5}, {0: 1}, "one seed"),
-        ({0: 5, 1: 99}, {0: 1, 2: 0}, "one seed"),  # only seed 0 is common
+        ({0: 5}, {0: 1}, "neither"),
+        ({0: 5, 1: 99}, {0: 1, 2: 0}, "neither"),  # only seed 0 is common
         ({0: 10, 1: 12, 7: -90}, {0: 8, 1: 8, 8: 100}, "ahead"),  # over seeds 0 and 1: 3 > sqrt 2
     ],
 )
 def test_ahead_by_more_than_the_spread(ours, theirs, verdict):
-    assert difference(ours, theirs).verdict == verdict
     assert ahead(ours, theirs) is (verdict == "ahead")
     assert ahead(theirs, ours) is (verdict == "behind")
 
 
 def test_the_difference_is_paired():
-    found = difference({0: 10, 1: 20, 2: 30}, {0: 9, 1: 18, 2: 27, 3: 1000}).summary  # 1, 2, 3
+    found = difference({0: 10, 1: 20, 2: 30}, {0: 9, 1: 18, 2: 27, 3: 1000})  # 1, 2, 3
     assert (found.n, found.mean, found.sd) == (3, 2.0, 1.0)
     assert difference({0: 1}, {1: 1}) is None
