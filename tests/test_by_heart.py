@@ -22,6 +22,7 @@ def test_it_learns_real_examples_by_heart(task, encoder):
     count, wanted = DOCUMENTS.get(task, (EXAMPLES, SCORE))
     given = [f"encoder={encoder}", "suite=open", f"data.root={DATA}", f"data.max_train={count}"]
     config, train, head, index = build(task, *given)
+    assert len(train) == count
     metric = hydra.utils.instantiate(config.task.metric)
     optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
     size = config.task.training.batch

@@ -12,11 +12,11 @@ def aggregated(selection: Selection, gain: Gains) -> list[dict[str, Any]]:
 
     p is adjusted over the rows of a suite and task, as the table of all runs does on the page.
     """
-    found = []
+    plain = []
     for rows in selection.tables().values():
-        gains = {found.ours.anchor: found for found in holm_over(over_baseline(rows, gain))}
-        found += [_plain(row, gains.get(row.anchor)) for row in rows]
-    return found
+        gains = {one.ours.anchor: one for one in holm_over(over_baseline(rows, gain))}
+        plain += [_plain(row, gains.get(row.anchor)) for row in rows]
+    return plain
 
 
 def _plain(row: Row, gain: Gain | None) -> dict[str, Any]:
