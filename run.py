@@ -16,7 +16,7 @@ from omegaconf import DictConfig
 
 from elmo_bench.config import check
 from elmo_bench.errors import UserError
-from elmo_bench.ledger import HeldElsewhere, RunPaths, read_ledger
+from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_ledger
 from elmo_bench.reporting.overview import overviews
 from elmo_bench.reporting.tables import task_table
 from elmo_bench.runner.plan import Planned
@@ -44,7 +44,7 @@ def job(config: DictConfig) -> None:
         main = record["metric"]
         dev, test = (record["scores"][split]["overall"][main] for split in ("dev", "test"))  # type: ignore[literal-required]
         where = RunPaths.of(Path(config.ledger), record).record
-        state = "already in the ledger (overwrite=true runs it again)" if skipped else "done"
+        state = f"already in the ledger{_without(config, record)} (overwrite=true runs it again)" if skipped else "done"
         print(f"{title}{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {where}", flush=True)
         found = {"ledger": config.ledger, "task": record["task"], "hash": record["hash"]}
     except HeldElsewhere as error:
@@ -56,6 +56,12 @@ def job(config: DictConfig) -> None:
         traceback.print_exc()
         found = {"failed": f"{title}{type(error).__name__}: {error}", "code": 1}
     outcome.write_text(json.dumps(found), encoding="utf-8")
+
+
+def _without(config: DictConfig, record: Record) -> str:
+    """What was asked for and is not there: the run that made the record kept no predictions."""
+    there = any(RunPaths.of(Path(config.ledger), record).work.glob("test.predictions*"))
+    return "" if there or not config.predictions else ", without predictions"
 
 
 def share_cores() -> None:

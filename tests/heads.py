@@ -1,11 +1,19 @@
 """A head as a run builds it, for tests that look into it."""
 
+from functools import cache
+
 import hydra
 import pytorch_lightning as pl
 
 from elmo_bench.config import compose
 from elmo_bench.encoders.features import LayerStore
 from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
+
+
+@cache
+def has_layers(task):
+    """Whether the task's head has layers at all, and is no mere softmax."""
+    return "hidden" in compose("config", [f"task={task}"]).task.sizes.cpu
 
 
 def build(task, *overrides, train=None):

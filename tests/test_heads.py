@@ -10,7 +10,9 @@ from safetensors.torch import load, save
 
 from elmo_bench.config import choices, compose
 from elmo_bench.encoders.features import LayerStore
+from elmo_bench.reporting.formulas import score_of
 from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
+from tests.heads import has_layers
 from tests.runs import small
 
 STEPS = 400
@@ -20,11 +22,6 @@ def options(task, encoder):
     """Four examples and narrow layers, where the head has any."""
     given = small(f"task={task}", "data.max_train=4", encoder=encoder)
     return given if has_layers(task) else [said for said in given if not said.startswith("task.sizes.cpu.hidden=")]
-
-
-@cache
-def has_layers(task):
-    return "hidden" in compose("config", [f"task={task}"]).task.sizes.cpu
 
 
 @cache
@@ -122,6 +119,21 @@ def test_predictions_do_not_depend_on_batch_mates(bench):
         backwards = bench.head.predict(bench.collate(bench.others[::-1]))[::-1]
         alone = [bench.head.predict(bench.collate([example]))[0] for example in bench.others]
     assert together == backwards == alone
+
+
+def test_metric_and_files_keep_the_contract(bench, tmp_path):
+    metric, path = hydra.utils.instantiate(bench.config.task.metric), tmp_path / f"found{bench.adapter.ending}"
+    gold = [example.gold for example in bench.others]
+    with torch.no_grad():
+        found = bench.head.eval().predict(bench.collate(bench.others))
+    scores = metric.score(gold, found)
+    assert 0 <= scores["overall"][metric.main] <= 100
+    assert score_of(metric.outcomes(gold, found)) == pytest.approx(scores["overall"][metric.main], abs=1e-3)
+    assert metric.table(scores)
+    bench.adapter.write(path, bench.others, found)
+    if len(metric.files) == 1:  # else the gold is a file of its own, which mini has not
+        assert metric.score_files(path)["overall"] == scores["overall"]
+    assert callable(bench.adapter.read_file)
 
 
 def test_features_do_not_depend_on_batch_mates(bench):

@@ -32,12 +32,16 @@ def main(arguments: list[str]) -> int:
     root = options.root or (Path(folder) if (folder := os.environ.get("ELMO_BENCH_DATA")) else None)
     if root is None:
         raise UserError("no data folder: give --root FOLDER, or set $ELMO_BENCH_DATA")
+    suites = {task: suites_of(task) for task in options.task or tasks()}
+    if not any(options.suite in own for own in suites.values()):
+        known = ", ".join(sorted(set().union(*suites.values())))
+        raise UserError(f"--suite {options.suite}: unknown suite; choose one of: {known}")
     failed = 0
-    for task in options.task or tasks():
-        suites = {name: node for name, node in task_yaml(task)["data"].items() if isinstance(node, dict)}
-        if options.suite not in suites:
-            raise UserError(f"--suite {options.suite}: unknown suite; choose one of: {', '.join(suites)}")
-        suite = suites[options.suite]
+    for task, own in suites.items():
+        if options.suite not in own:
+            print(f"{task}: has no suite {options.suite}")
+            continue
+        suite = own[options.suite]
         wanted = suite.get("fetch", "nothing is fetched for this suite")
         if isinstance(wanted, str):
             print(f"{task}: {wanted}; see tasks/{task}/README.md")
@@ -49,6 +53,11 @@ def main(arguments: list[str]) -> int:
                 failed += 1
                 print(f"elmo_bench fetch: {task}: {error}", file=sys.stderr)
     return 2 if failed else 0
+
+
+def suites_of(task: str) -> dict[str, dict[str, Any]]:
+    """The suites in `conf/task/<task>.yaml`, by name. Raises UserError for an unknown task."""
+    return {name: node for name, node in task_yaml(task)["data"].items() if isinstance(node, dict)}
 
 
 def bring(file: Mapping[str, Any], path: Path, task: str) -> str:

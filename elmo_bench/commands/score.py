@@ -14,13 +14,13 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m elmo_bench score", description="Official figures of predictions.")
     parser.add_argument("task", help="the name of a task, for instance one of conf/task/*.yaml")
     parser.add_argument(
-        "files", type=Path, nargs="+", metavar="FILE", help="gold and predictions, in the formats of the task's card"
+        "files", type=Path, nargs="*", metavar="FILE", help="gold and predictions, in the formats of the task's card"
     )
     parser.add_argument("--json", action="store_true", help="print every figure, unrounded, as one line of JSON")
     options = parser.parse_args(arguments)
     metric = metric_of(options.task)
     if len(options.files) != len(metric.files):
-        raise UserError(f"score {options.task}: give {len(metric.files)} file(s): {' '.join(metric.files)}")
+        raise UserError(f"{options.task}: give {len(metric.files)} file(s): {' '.join(metric.files)}")
     scores = metric.score_files(*options.files)
     print(json.dumps(scores) if options.json else metric.table(scores))
     return 0

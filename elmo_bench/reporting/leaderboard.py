@@ -15,7 +15,7 @@ from elmo_bench.reporting.gains import Gains, gains_from
 from elmo_bench.reporting.layers import layer_tables
 from elmo_bench.reporting.like import Group, groups
 from elmo_bench.reporting.paper import in_paper_order
-from elmo_bench.reporting.scores import gain_table, glance, plain_gains, runs_table
+from elmo_bench.reporting.scores import gain_table, glance, plain_gains, plain_rows, runs_table
 from elmo_bench.reporting.select import Selection
 from elmo_bench.reporting.table import Table
 
@@ -33,7 +33,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Suite:
-    """Everything of one suite; the first section is the glance."""
+    """Everything of one suite; the first section is the glance, where a run compares encoders and nothing else."""
 
     name: str
     groups: list[Group]
@@ -80,10 +80,12 @@ def leaderboard(
 
 def _sections(suite: str, own: list[Group], gain: Gains) -> list[Section]:
     whole = [group for group in own if group.whole]
-    gains = plain_gains(whole, gain)
-    drawn = gains_figure(suite, whole, gains)
-    tables = [glance(suite, whole, gains), *([gain_table(suite, whole, gains)] if gains else [])]
-    sections = [Section("glance", "At a glance", "", tables if whole else [], [drawn] if drawn else [])]
+    sections = []
+    if any(plain_rows(group) for group in whole):
+        gains = plain_gains(whole, gain)
+        drawn = gains_figure(suite, whole, gains)
+        tables = [glance(suite, whole, gains), *([gain_table(suite, whole, gains)] if gains else [])]
+        sections.append(Section("glance", "At a glance", "", tables, [drawn] if drawn else []))
     for experiment in EXPERIMENTS:
         if tables := experiment.tables(suite, whole, gain):
             drawn_by_task = experiment.name == "regularisation"
@@ -95,8 +97,7 @@ def _sections(suite: str, own: list[Group], gain: Gains) -> list[Section]:
         sections.append(Section("figure1", "Less training data", FRACTIONS, tables, figures))
     if tables := layer_tables(whole):
         sections.append(Section("figure2", "What the layers weigh", LAYERS, tables, layer_figures(suite, whole)))
-    runs = [runs_table(group, gain) for group in whole]
-    return [*sections, *([Section("runs", "All runs", RUNS, runs)] if runs else [])]
+    return [*sections, Section("runs", "All runs", RUNS, [runs_table(group, gain) for group in own])]
 
 
 FRACTIONS = (
@@ -108,4 +109,7 @@ LAYERS = (
     "The paper's figure 2: softmax weights at the best epoch, means over seeds. Hatched: below an even share (1/3 of "
     "three layers); speckled: above two of them (2/3)."
 )
-RUNS = "Every run on the whole of its data. Runs on part of it stand under “Less training data” and nowhere else."
+RUNS = (
+    "Every run on the whole of its data. Runs on part of it stand under “Less training data”; a task that has no "
+    "others has them here, in a table that says so."
+)

@@ -90,9 +90,9 @@ def gain_table(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Ta
 
 
 def runs_table(group: Group, gain: Gains) -> Table:
-    """Every run of a task on all of its data, best test score first."""
-    rows = group.whole
-    paper = column(group.task, group.suite, "table1")
+    """Every run of a task on all of its data, best test score first; those on part of it where there is none."""
+    rows = group.whole or list(group.rows)
+    paper = column(group.task, group.suite, "table1") if group.whole else None
     gains = holm_over(over_baseline(rows, gain))
     by_run = {g.ours.anchor: g for g in gains}
     metric = "/".join(sorted({row.newest["metric"] for row in rows}))
@@ -112,7 +112,10 @@ def runs_table(group: Group, gain: Gains) -> Table:
             number(row.cost("seconds") / 60, ".1f", run=row.anchor),
             *([printed(paper.variants.get(name))] if paper else []),
         ])  # fmt: skip
-    title = f"{heading(group)}, suite {group.suite}: all runs on the whole of the data"
+    told = (
+        "all runs on the whole of the data" if group.whole else "on part of the data, as no run on the whole is there"
+    )
+    title = f"{heading(group)}, suite {group.suite}: {told}"
     return Table(
         f"{group.stem}-runs", title, *without_empty(columns, body), [group.task] * len(body), notes=untested(gains)
     )

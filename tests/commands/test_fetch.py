@@ -95,6 +95,8 @@ def test_one_task_another_suite_another_folder(site, tmp_path, capsys):
     assert main(["fetch", "--task", "two", "--root", str(tmp_path / "mine")]) == 0
     assert main(["fetch", "--task", "one", "--suite", "paper", "--root", str(tmp_path / "mine")]) == 0
     assert "one: nothing is fetched for this suite" in capsys.readouterr().out
+    assert main(["fetch", "--suite", "paper", "--root", str(tmp_path / "mine")]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["two: has no suite paper"]
     assert site.paths == []
     assert not (tmp_path / "mine").exists()
 

@@ -33,6 +33,18 @@ def test_an_empty_ledger_gives_pages_that_say_so(run, tmp_path):
     assert "holds no finished runs of these suites yet" in (tmp_path / "results/index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("changed", ["mix.penalty=0.5", "data.max_train=100"])
+def test_a_first_run_that_changed_something_is_shown(run, store_record, tmp_path, changed):
+    store_record(overrides=[changed])
+    text = run("--suite", "open", "mini")
+    assert "### All runs" in text
+    assert ("on part of the data, as no run on the whole is there" in text) == changed.startswith("data")
+    assert f"| elmo, {changed} |" in text
+    assert "At a glance" not in text
+    assert "No mark: not tested" not in text.partition("## How to read this")[0]
+    assert "legend" not in (tmp_path / "results/index.html").read_text(encoding="utf-8").partition("<main")[2]
+
+
 def test_the_page(run, store_record, make_record, tmp_path):
     for seed in (0, 1, 2):
         store_record(seed=seed, test=50.0 + seed)

@@ -160,6 +160,8 @@ def test_the_second_start_skips_and_says_so(main_job, tmp_path, capsys):
     assert str(record) in again.out
     assert again.out.partition("\n\n")[2] == first.out.partition("\n\n")[2]  # the table
     assert again.err == ""
+    assert main_job(*small("predictions=true", encoder="none")) == 0
+    assert "already in the ledger, without predictions (overwrite=true runs it again)" in capsys.readouterr().out
     assert record.stat().st_mtime_ns == before
 
 

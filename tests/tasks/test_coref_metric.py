@@ -150,5 +150,5 @@ def test_score_command_prints_a_table_and_wants_two_files(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["recall", "muc", "bcub", "ceafe", "mentions", "average"]
     assert lines[-1].endswith("ceafe: 100.00")
-    with pytest.raises(UserError, match=r"^score coref: give 2 file\(s\): KEY RESPONSE$"):
+    with pytest.raises(UserError, match=r"^coref: give 2 file\(s\): KEY RESPONSE$"):
         command.main(["coref", str(key)])

@@ -190,5 +190,5 @@ def test_score_command(tmp_path, capsys):
         .splitlines()[0]
         .startswith("1 propositions, 0.00 %")
     )
-    with pytest.raises(UserError, match=r"score srl: give 2 file\(s\): GOLD.props PREDICTED.props"):
+    with pytest.raises(UserError, match=r"srl: give 2 file\(s\): GOLD.props PREDICTED.props"):
         command.main(["srl", str(gold)])

@@ -38,9 +38,10 @@ def _suite(suite: Suite, discussion: str) -> list[str]:
     parts = [f"## Suite {suite.name}", " ".join(filter(None, [SUITES.get(suite.name, ""), ENCODERS]))]
     for section in suite.sections:
         parts += _section(section)
-        if section.name == "glance" and discussion:
+        if section is suite.sections[0] and discussion:
             parts += ["### What the figures show", discussion.strip()]
-    return [*parts, _list([line for group in suite.groups if group.whole for line in data_of(group)])]
+    data = [line for group in suite.groups if group.whole for line in data_of(group)]
+    return [*parts, *([_list(data)] if data else [])]
 
 
 def _section(section: Section) -> list[str]:
