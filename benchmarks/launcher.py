@@ -16,6 +16,7 @@ from elmo_bench.ledger import read_ledger
 
 ROOT = Path(__file__).resolve().parents[1]
 SERIAL, AT_ONCE, REFERENCE = "serial, 2 threads", "2 jobs, 1 thread each", "serial, 1 thread"
+SEEDS = range(6)
 WAYS = {
     SERIAL: ["trainer.threads=2"],
     AT_ONCE: ["trainer.threads=1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2"],
@@ -38,13 +39,16 @@ def main() -> None:
     parser.add_argument("--encoder", default="glove")
     given = parser.parse_args()
     options = [f"task={given.task}", f"encoder={given.encoder}", f"task.training.epochs={given.epochs}"]
-    options.append("seed=0,1,2,3,4,5")
+    options.append(f"seed={','.join(map(str, SEEDS))}")
     seconds, scores = {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        for way, more in WAYS.items():
-            seconds[way] = sweep(Path(folder) / way, options + more)
-            scores[way] = [record["scores"] for record in read_ledger(Path(folder) / way)]
+        for number, (way, more) in enumerate(WAYS.items()):
+            ledger = Path(folder) / str(number)
+            seconds[way] = sweep(ledger, options + more)
+            scores[way] = [record["scores"] for record in read_ledger(ledger)]
             print(f"{way:<22} {seconds[way]:7.1f} s  {len(scores[way])} runs", flush=True)
+            if len(scores[way]) != len(SEEDS):
+                sys.exit(f"{way}: {len(SEEDS)} runs were to be made")
     print(f"at once / serial: {seconds[AT_ONCE] / seconds[SERIAL]:.2f}")
     print(f"scores equal to those of {REFERENCE}: {scores[AT_ONCE] == scores[REFERENCE]}")
 
