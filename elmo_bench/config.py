@@ -2,9 +2,11 @@
 
 import difflib
 import importlib.util
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, Override
 from hydra.errors import HydraException, InstantiationException, OverrideParseException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from elmo_bench.errors import UserError
@@ -27,6 +29,16 @@ LAUNCHERS = {
     "ray": "hydra-ray-launcher",
     "ray_aws": "hydra-ray-launcher",
 }
+
+# What a value of each kind may be replaced by, besides null; a number is no switch. A word may be replaced by anything,
+# as a name or a path may look like a number.
+KINDS: dict[str, tuple[type, ...]] = {
+    "true or false": (bool,),
+    "a number": (int, float),
+    "a list": (ListConfig,),
+    "values for its parts": (DictConfig,),
+}
+EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epoch
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
@@ -54,7 +66,34 @@ def compose(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) ->
         raise UserError(f"{name}: {key} has no value; give {key}=…") from None
     except OmegaConfBaseException as error:
         raise UserError(f"{name}: {_first_line(error)}") from None
+    groups = tuple(str(override.input_line) for override in parsed if _is_group(override, folder))
+    values = [o for o in parsed if not _is_group(o, folder) and not o.is_add() and not o.is_delete()]
+    for override in [o for o in values if not o.key_or_group.startswith("hydra.")]:
+        _check_kind(override, _plain(name, groups, folder), config)
     return config
+
+
+@cache
+def _plain(name: str, groups: tuple[str, ...], folder: Path) -> DictConfig:
+    """The config of these choices, with no value changed."""
+    with _own_hydra(), hydra.initialize_config_dir(str(folder), version_base="1.3"):
+        return hydra.compose(name, list(groups))
+
+
+def _check_kind(override: Override, plain: DictConfig, config: DictConfig) -> None:
+    """Raises UserError where a number, a switch, a list or a part is replaced by something else."""
+    key = override.key_or_group
+    if key in EITHER:
+        return
+    before, now = (OmegaConf.select(of, key, throw_on_missing=False) for of in (plain, config))
+    kind = next((name for name, types in KINDS.items() if isinstance(before, types)), None)
+    if kind and now is not None and not isinstance(now, KINDS[kind]):
+        if isinstance(before, DictConfig):
+            parts = {str(part): value for part, value in before.items()}
+            part = next((part for part in parts if not part.startswith("_")), "_target_")
+            key, before = f"{key}.{part}", parts.get(part)
+        example = json.dumps(before, default=list).replace(" ", "")
+        raise UserError(f"{override.input_line}: give {kind}, such as {key}={example}")
 
 
 def sweep(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]]:

@@ -3,6 +3,7 @@
 import itertools
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -233,3 +234,28 @@ def test_help_names_the_groups_of_the_main_job_alone(capsys, main_job):
     assert "experiment" in shown
     assert "recipe" not in shown
     assert "shape" not in shown
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("task.sizes.cpu.hidden=50", "a list, such as task.sizes.cpu.hidden=[100,50]"),
+        ("task.training.epochs=many", "a number, such as task.training.epochs=30"),
+        ("task.training.clip=[5]", "a number, such as task.training.clip=5.0"),
+        ("mix.gamma=1", "true or false, such as mix.gamma=true"),
+        ("task.training.optimizer=adam", "values for its parts, such as task.training.optimizer.lr=0.001"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_and_a_good_one_shown(given, wanted):
+    with pytest.raises(UserError, match=f"^{re.escape(f'{given}: give {wanted}')}$"):
+        compose("config", ["task=ner", given])
+
+
+@pytest.mark.parametrize("given", ["task.training.clip=null", "task.training.clip=1", "+data.x=1", "ledger=5"])
+def test_null_another_number_and_what_is_added_are_no_other_kind(given):
+    compose("config", ["task=ner", given])
+
+
+def test_a_schedule_goes_by_steps_or_epochs():
+    compose("config", ["task=coref", "task.training.schedule.every=epoch"])
+    compose("config", ["task=snli", "task.training.schedule.every=10"])

@@ -73,6 +73,9 @@ class BiLMOptions:
                 raise ValueError(f"{key} is {found}, this encoder needs {wanted}{hint}")
         if cnn["activation"] not in ("relu", "tanh"):
             raise ValueError(f"char_cnn.activation is {cnn['activation']!r}, choose relu or tanh")
+        for key in ("dim", "projection_dim", "n_layers"):
+            if int(lstm[key]) < 1:
+                raise ValueError(f"lstm.{key} is {lstm[key]}, give a whole number from 1")
         return cls(
             filters=tuple((int(width), int(number)) for width, number in cnn["filters"]),
             character_dim=int(cnn["embedding"]["dim"]),

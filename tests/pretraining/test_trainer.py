@@ -171,7 +171,7 @@ def test_a_full_disk_is_one_line_and_the_checkpoint_before_is_whole(corpus, monk
     ("more", "message"),
     [
         (["accelerator=gpu"], "no CUDA device here"),
-        (["shape.lstm.n_layers=many"], "shape: "),
+        (["shape.lstm.n_layers=-1"], "shape: "),
         (["tokenizer=words"], "tokenizer=words: unknown"),
         (["recipe.optimizer._target_=torch.optim.Best"], r"torch\.optim\.Best cannot be made"),
         (["corpus=nowhere/*.txt"], "no file matches"),
