@@ -8,7 +8,7 @@ from typing import Any
 
 from elmo_bench.ledger import Record, canonical
 
-PART = ("data.train_fraction", "data.max_train")  # what makes a run one on part of the data
+PART = ("data.train_fraction", "data.max_train", "data.least_steps")  # what makes a run one on part of the data
 _SPELLED = {"mix.kind": "mix"}  # as on the command line
 
 
@@ -52,7 +52,8 @@ def text(value: Any) -> str:
 def _defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     """The plain run's settings by dotted key, as far as a record's config tells them."""
     task, suite = config.get("task") or {}, config.get("suite") or {}
-    plain: dict[str, Any] = {"data.train_fraction": 1.0, "data.max_train": None, "store.dtype": "float32"}
+    plain: dict[str, Any] = {"data.train_fraction": 1.0, "data.max_train": None, "data.least_steps": None}
+    plain |= {"store.dtype": "float32"}
     plain |= {"mix.kind": "scalar", "mix.gamma": True, "mix.scalars": None, "mix.layer": None}
     plain |= _flat({"mix": task.get("mix", {}), "vectors": {"trainable": (task.get("vectors") or {}).get("trainable")}})
     plain |= {"place": task["place"]} if "place" in task else {}

@@ -63,6 +63,7 @@ def overrides_of(config: DictConfig, given: Sequence[str]) -> list[str]:
             or (group in _ELSEWHERE_GROUPS and key != "store.dtype")
             or (group in ("mix", "place", "store") and not config.encoder.contextual)
             or (key == "mix.penalty" and config.mix.kind != "scalar")
+            or (key == "data.least_steps" and config.data.train_fraction == 1)
         ):
             continue
         if key == "experiment":

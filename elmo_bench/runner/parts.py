@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,19 @@ def _part(train: list[Any], fraction: float, limit: int | None) -> list[Any]:
             break
         chosen += group
     return [train[number] for number in sorted(chosen[:limit])]
+
+
+def readings(config: DictConfig, part: Sequence[Any]) -> int:
+    """How often an epoch reads a fraction of the training split, for it to have data.least_steps steps.
+
+    It has no more of them than an epoch on the whole, and the whole itself is read once.
+    """
+    least = config.data.least_steps
+    if least is None:
+        return 1
+    if not isinstance(least, int) or least < 1:
+        raise UserError(f"data.least_steps={least}: give a whole number from 1, or null")
+    return min(ceil(least * config.task.training.batch / len(part)), max(1, round(1 / config.data.train_fraction)))
 
 
 def words_of(examples: Sequence[Any]) -> list[str]:

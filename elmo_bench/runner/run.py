@@ -29,7 +29,16 @@ from elmo_bench.progress import console
 from elmo_bench.quiet import quiet
 from elmo_bench.runner.gpus import claim_gpu
 from elmo_bench.runner.identity import identity, overrides_of
-from elmo_bench.runner.parts import Frozen, Lexicon, build_indexer, embedder_for, load_frozen, read_data, shared_store
+from elmo_bench.runner.parts import (
+    Frozen,
+    Lexicon,
+    build_indexer,
+    embedder_for,
+    load_frozen,
+    read_data,
+    readings,
+    shared_store,
+)
 from elmo_bench.runner.settings import encoder_name, portable, settings_of
 from elmo_bench.training.callbacks import History, RandomState, ShowProgress
 from elmo_bench.training.data import Splits
@@ -138,6 +147,7 @@ class _Run:
             batch=training.batch,
             tokens=training.tokens,
             seed=config.seed,
+            readings=readings(config, splits["train"]),
         )
         self.history = History(self.started)
         self.title = f"{config.task.name} {self.paths.encoder} seed {config.seed}"

@@ -33,7 +33,7 @@ def settings_of(plain: dict[str, Any]) -> dict[str, Any]:
         "encoder": encoder,
         "size": plain["size"]["name"],
         "precision": plain["trainer"]["precision"],
-        "data": plain["data"],
+        "data": _data(plain["data"]),
     }
     if encoder["contextual"]:
         encoder["contextual"] = dict(encoder["contextual"])
@@ -48,6 +48,13 @@ def settings_of(plain: dict[str, Any]) -> dict[str, Any]:
     if encoder["words"] == "learned":
         encoder.pop("vectors")
     return settings
+
+
+def _data(given: dict[str, Any]) -> dict[str, Any]:
+    data = dict(given)
+    if data.get("least_steps") is None or data["train_fraction"] == 1:  # the whole is read once
+        data.pop("least_steps", None)
+    return data
 
 
 def _mix(given: dict[str, Any]) -> dict[str, Any]:

@@ -59,7 +59,10 @@ class Examples(Dataset):
 
 
 class Splits(pl.LightningDataModule):
-    """Loaders of the training and development splits; the test split has its own, asked for at the very end."""
+    """Loaders of the training and development splits; the test split has its own, asked for at the very end.
+
+    readings: how often an epoch reads the training split.
+    """
 
     def __init__(
         self,
@@ -69,19 +72,21 @@ class Splits(pl.LightningDataModule):
         batch: int,
         tokens: int,
         seed: int,
+        readings: int = 1,
     ):
         super().__init__()
         self.splits, self.collate, self.batch, self.tokens, self.seed = splits, collate, batch, tokens, seed
+        self.readings = readings
 
-    def loader(self, split: str, *, seed: int | None = None) -> DataLoader:
+    def loader(self, split: str, *, seed: int | None = None, readings: int = 1) -> DataLoader:
         """Batches of a split, in random order with a seed."""
-        examples = self.splits[split]
+        examples = list(self.splits[split]) * readings
         lengths = [sum(map(len, example.texts)) for example in examples]
         batcher = Batcher(lengths, size=self.batch, tokens=self.tokens, seed=seed)
         return DataLoader(Examples(examples, self.collate), sampler=batcher, batch_size=None)
 
     def train_dataloader(self) -> DataLoader:
-        loader = self.loader("train", seed=self.seed)
+        loader = self.loader("train", seed=self.seed, readings=self.readings)
         if self.trainer is not None:  # a resumed run draws its first batches before Lightning sets the epoch
             assert isinstance(loader.sampler, Batcher)
             done: Any = self.trainer.fit_loop.epoch_progress.current  # its type hides `processed`

@@ -46,6 +46,11 @@ def record_of(make_record):
         ({"place": "both"}, ("experiment=table3",), {"place": "both"}),
         ({"data": {"train_fraction": 0.01, "max_train": None}}, (), {"data.train_fraction": "0.01"}),
         ({"data": {"train_fraction": 1.0, "max_train": 100}}, (), {"data.max_train": "100"}),
+        (
+            {"data": {"train_fraction": 0.1, "max_train": None, "least_steps": 100}},
+            ("experiment=figure1",),
+            {"data.least_steps": "100", "data.train_fraction": "0.1"},
+        ),
         ({"encoder": {"weights": "small", "vectors": "glove-mini"}}, (), {"encoder.weights": "small"}),
         ({"encoder": {"weights": "a" * 64}}, ("encoder.weights=mine",), {"encoder.weights": "mine"}),
         ({"vectors": {"trainable": False}}, (), {"vectors.trainable": "false"}),

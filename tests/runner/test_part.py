@@ -8,7 +8,8 @@ import hydra
 import pytest
 
 from elmo_bench.config import compose
-from elmo_bench.runner.parts import read_data
+from elmo_bench.errors import UserError
+from elmo_bench.runner.parts import read_data, readings
 
 FRACTIONS = (0.01, 0.03, 0.1, 0.3, 1.0)
 # What stays together, told from the examples without their own word for it.
@@ -77,3 +78,28 @@ def test_a_limit_is_exact_and_cuts_anywhere():
     assert len(found) == 4
     assert sorted(sum(item.group == group for item in found) for group in {item.group for item in found}) == [1, 3]
     assert len(train(Adapter(), max_train=4, train_fraction=0.1)) == 3
+
+
+@pytest.mark.parametrize(
+    ("least", "fraction", "part", "expected"),
+    [
+        (None, 0.01, 34, 1),
+        (100, 0.01, 34, 95),  # 100 steps of 32
+        (100, 0.1, 339, 10),  # 9.4 would do: a reading is whole
+        (100, 0.3, 1018, 3),  # the whole has 107 steps, three readings 96
+        (100, 0.5, 5000, 1),
+        (100, 1.0, 60, 1),
+    ],
+)
+def test_a_small_part_is_read_again_until_an_epoch_has_its_steps(least, fraction, part, expected):
+    config = compose("config", ["task=ner", f"data.train_fraction={fraction}"])
+    config.data.least_steps = least
+    assert readings(config, range(part)) == expected
+
+
+@pytest.mark.parametrize("least", [0, 2.5, "many"])
+def test_steps_that_are_no_number_are_one_line(least):
+    config = compose("config")
+    config.data.least_steps = least
+    with pytest.raises(UserError, match=f"data.least_steps={least}: give a whole number from 1, or null"):
+        readings(config, range(9))

@@ -48,6 +48,7 @@ def test_experiments_share_runs():
     assert len(first & set(runs("table2"))) == 3 + 2
     assert set(runs("figure2")) < first
     assert len(first & set(runs("figure1"))) == 2 * 2
+    assert {json.loads(run.settings)["data"].get("least_steps") for run in runs("figure1").values()} == {None, 100}
     assert len(first & set(runs("regularisation"))) == 2
     assert len(first & set(runs("table3"))) == 3
     assert len(first & set(runs("ablation_inputs"))) == 3 * 2
