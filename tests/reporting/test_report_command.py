@@ -58,7 +58,7 @@ def test_the_page(run, store_record, make_record, tmp_path):
     text = run()
     for part in (
         "Rendered from the ledger by `python -m elmo_bench report`;",
-        "A processor, 2 threads, float32, torch 2.13.0, commit cccccccccc: 6 runs",
+        "A processor, 2 threads, float32, torch 2.13.0, commit cccccccccc: 6 runs, 0.1 hours",
         "open is not the paper's data",
         "| tagging | 41.00 ± 1.00 | 51.00 ± 1.00 | f1    | 3,394 examples |",
         "+10.00 ± 0.00",

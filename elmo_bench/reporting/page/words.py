@@ -31,9 +31,11 @@ HOW = [
 
 
 def machines(records: Iterable[Record]) -> list[str]:
-    """How many runs came from which hardware and code."""
+    """How many runs came from which hardware and code, and the hours they took."""
     hardware: Counter[str] = Counter()
-    for environment in (record["environment"] for record in records):
+    seconds: Counter[str] = Counter()
+    for record in records:
+        environment = record["environment"]
         device = (
             environment["cpu"] if environment["device"] == "cpu" else f"{environment['device']} ({environment['cpu']})"
         )
@@ -41,8 +43,16 @@ def machines(records: Iterable[Record]) -> list[str]:
         code = f"commit {environment['commit'][:10]}" if environment["commit"] else "no git commit"
         code += " with uncommitted changes" if environment["dirty"] else ""
         threads = f"{environment['threads']} thread{'s' if environment['threads'] != 1 else ''}"
-        hardware[f"{device}, {threads}, {environment['precision']}{torch}, {code}"] += 1
-    return [f"{text}: {count} run{'s' if count != 1 else ''}" for text, count in sorted(hardware.items())]
+        text = f"{device}, {threads}, {environment['precision']}{torch}, {code}"
+        hardware[text] += 1
+        seconds[text] += round(record["cost"]["seconds"])
+    told = [f"{text}: {_runs(count)}, {seconds[text] / 3600:.1f} hours" for text, count in sorted(hardware.items())]
+    total = f"All together: {_runs(hardware.total())}, {seconds.total() / 3600:.1f} hours one after the other"
+    return [*told, total] if len(told) > 1 else told
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'s' if count != 1 else ''}"
 
 
 def data_of(group: Group) -> list[str]:
