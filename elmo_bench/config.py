@@ -16,7 +16,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, Override
 from hydra.errors import HydraException, InstantiationException, OverrideParseException
 from omegaconf import DictConfig, ListConfig, OmegaConf
-from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue, OmegaConfBaseException
 
 from elmo_bench.errors import UserError
 
@@ -85,7 +85,10 @@ def _check_kind(override: Override, plain: DictConfig, config: DictConfig) -> No
     key = override.key_or_group
     if key in EITHER:
         return
-    before, now = (OmegaConf.select(of, key, throw_on_missing=False) for of in (plain, config))
+    try:
+        before, now = (OmegaConf.select(of, key, throw_on_missing=False) for of in (plain, config))
+    except InterpolationToMissingValueError:  # it was to be another value, which has no default
+        return
     kind = next((name for name, types in KINDS.items() if isinstance(before, types)), None)
     if kind and now is not None and not isinstance(now, KINDS[kind]):
         if isinstance(before, DictConfig):

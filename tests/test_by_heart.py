@@ -13,8 +13,8 @@ from tests.runs import DATA
 # A softmax of single words cannot tell words without vectors apart.
 TASKS = [task for task in choices("task") if has_layers(task) and "open" in task_yaml(task)["data"]]
 CASES = [(task, encoder) for task in TASKS for encoder in ("glove", "elmo")]
-# Not coreference with static vectors: a gold mention that pruning drops has no gradient (Lee et al. 2017, section 5);
-# those that words alone do not tell apart are never kept again: F1 stays at 87 from the 330th pass on.
+# Not coreference with static vectors: a gold mention that pruning drops has no gradient (Lee et al. 2017, section 5),
+# and those that words alone do not tell apart are never kept again: F1 stays at 87 from the 330th pass on.
 CASES.remove(("coref", "glove"))
 EXAMPLES, SCORE = 32, 98.0
 DOCUMENTS, DOCUMENTS_SCORE = 4, 93.0  # coreference

@@ -256,6 +256,10 @@ def test_null_another_number_and_what_is_added_are_no_other_kind(given):
     compose("config", ["task=ner", given])
 
 
+def test_a_value_that_stood_for_one_without_a_default_has_no_kind():
+    compose("config", ["encoder=hf", "encoder.name=one", "encoder.contextual.weights=another"])
+
+
 def test_a_schedule_goes_by_steps_or_epochs():
     compose("config", ["task=coref", "task.training.schedule.every=epoch"])
     compose("config", ["task=snli", "task.training.schedule.every=10"])
