@@ -4,6 +4,7 @@ from elmo_bench.ledger.environment import environment
 from elmo_bench.ledger.identity import Identity, canonical, run_hash
 from elmo_bench.ledger.lease import Lease, read_lease
 from elmo_bench.ledger.lock import HeldElsewhere, is_held, run_lock
+from elmo_bench.ledger.options import dotted, spelled
 from elmo_bench.ledger.paths import RunPaths, runs_in
 from elmo_bench.ledger.record import SCHEMA, Record, check_record, now
 from elmo_bench.ledger.store import (
@@ -26,6 +27,7 @@ __all__ = [
     "RunPaths",
     "canonical",
     "check_record",
+    "dotted",
     "environment",
     "is_held",
     "now",
@@ -37,6 +39,7 @@ __all__ = [
     "run_hash",
     "run_lock",
     "runs_in",
+    "spelled",
     "write_failure",
     "write_record",
 ]

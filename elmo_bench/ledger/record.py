@@ -113,7 +113,7 @@ class Record(TypedDict):
     seed: int  # of everything random in the run
     hash: str  # run_hash(identity)
     identity: Identity  # everything that can change a score
-    overrides: list[str]  # the user's key=value that touch settings, without suite, task, encoder and seed
+    overrides: list[str]  # key=value that set it apart from the plain run of its suite, task, encoder and size
     config: dict[str, Any]  # the config, fully resolved
     metric: str  # name of the main score in scores.*.overall
     selected_on: Literal["dev"]  # the split that chose the epoch

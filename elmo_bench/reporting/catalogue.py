@@ -110,8 +110,8 @@ EXPERIMENTS = (
         title="Is γ needed",
         about="The paper's appendix A.2: the factor before the sum of the layers, learned or left at 1.",
         variant=_gamma,
-        reference=None,
-        over="the plain run",
+        reference={"scalar without": "scalar", "last without": "last"},
+        over="the same with γ",
         needs=lambda found: any("without" in name for name in found),
         spelled={
             "scalar": "all layers, with γ",
@@ -136,6 +136,7 @@ EXPERIMENTS = (
         title="One layer at a time",
         about="The paper's table 6: each frozen layer by itself; layer 0 is the lowest.",
         variant=_single,
+        encoder="elmo_only",
         reference="layer=0",
         over="layer 0",
         needs=lambda found: len(found) > 1,

@@ -25,8 +25,9 @@ COVERS = """\
   seed and an item is right or wrong). It says nothing about other seeds.
 - The interval (95 %, Student's t) says where the mean gain would lie over other seeds, on these very test items, from
   the differences seed by seed; one seed has none. It says nothing about other items.
-- p is adjusted for the number of tests in the table (Holm). Above 0.05 the two are a tie: no difference was shown,
-  which does not show that there is none."""
+- p is adjusted (Holm) for the tests that it stands among: those of one experiment over all tasks, in “All runs” those
+  of one task; so a pair has another p where it stands among others. Above 0.05 the two are a tie: no difference was
+  shown, which does not show that there is none."""
 
 
 class Scored(NamedTuple):

@@ -6,7 +6,7 @@ So rows are told apart by what they did, whatever the experiment or command that
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from elmo_bench.ledger import Record, canonical
+from elmo_bench.ledger import Record, canonical, dotted, spelled
 
 PART = ("data.train_fraction", "data.max_train", "data.least_steps")  # what makes a run one on part of the data
 _SPELLED = {"mix.kind": "mix"}  # as on the command line
@@ -18,9 +18,9 @@ def changes(record: Record) -> dict[str, str]:
 
     Overrides that the record names and that its settings do not show (an option of a head, say) are there too.
     """
-    settings, plain = _flat(record["identity"]["settings"]), _defaults(record["config"])
+    settings, plain = dotted(record["identity"]["settings"]), _defaults(record["config"])
     found = {
-        _SPELLED.get(key, key): text(settings[key])
+        _SPELLED.get(key, key): spelled(settings[key])
         for key, usual in plain.items()
         if key in settings and canonical(settings[key]) != canonical(usual) and _told(key, settings[key])
     }
@@ -35,18 +35,10 @@ def changes(record: Record) -> dict[str, str]:
 
 def settings_apart(records: Sequence[Record]) -> list[dict[str, str]]:
     """For each record the settings, by dotted key, in which these records are not all the same."""
-    flat = [_flat(record["identity"]["settings"]) for record in records]
+    flat = [dotted(record["identity"]["settings"]) for record in records]
     keys = sorted({key for one in flat for key in one})
     apart = [key for key in keys if len({canonical(one.get(key)) for one in flat}) > 1]
-    return [{key: text(one.get(key)) for key in apart} for one in flat]
-
-
-def text(value: Any) -> str:
-    """A setting as the command line spells it."""
-    words = {True: "true", False: "false", None: "null"}
-    if isinstance(value, bool) or value is None:
-        return words[value]
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return [{key: spelled(one.get(key)) for key in apart} for one in flat]
 
 
 def _defaults(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,7 +47,8 @@ def _defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = {"data.train_fraction": 1.0, "data.max_train": None, "data.least_steps": None}
     plain |= {"store.dtype": "float32"}
     plain |= {"mix.kind": "scalar", "mix.gamma": True, "mix.scalars": None, "mix.layer": None}
-    plain |= _flat({"mix": task.get("mix", {}), "vectors": {"trainable": (task.get("vectors") or {}).get("trainable")}})
+    plain |= {f"mix.{key}": value for key, value in task.get("mix", {}).items()}
+    plain |= {"vectors.trainable": (task.get("vectors") or {}).get("trainable")}
     plain |= {"place": task["place"]} if "place" in task else {}
     return plain | {f"encoder.{key}": suite[key] for key in ("weights", "vectors") if key in suite}
 
@@ -63,13 +56,3 @@ def _defaults(config: Mapping[str, Any]) -> dict[str, Any]:
 def _told(key: str, value: Any) -> bool:
     """Weights that have no name stand as their checksum in the settings; the override has the name of the file."""
     return not (key.startswith("encoder.") and (value is None or len(str(value)) >= 64))
-
-
-def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, item in value.items():
-        if isinstance(item, Mapping):
-            flat |= _flat(item, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = item
-    return flat

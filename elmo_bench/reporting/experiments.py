@@ -3,7 +3,7 @@
 An experiment sorts rows into variants by what they changed; whichever command made them, they are found.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from elmo_bench.reporting.gains import Gain, Gains, holm_over
@@ -22,12 +22,14 @@ class Experiment:
     title: str
     about: str  # one sentence
     variant: Callable[[Row], str | None]  # of a row; None where it has no place here
-    reference: str | None  # the variant that the others are held against; None: the encoder's plain run
+    # The variant that the others are held against, or for each its own; None: the encoder's plain run.
+    reference: str | Mapping[str, str] | None
     over: str  # what to call that
     needs: Callable[[set[str]], bool]  # whether these variants of a task make a table
     spelled: dict[str, str]  # variants in the order of the table; others come behind, as they are
     across: bool = False  # whether its variants are encoders
     heading: str = "variant"
+    encoder: str = "elmo"  # the paper's; another is named beside the variant
 
     def tables(self, suite: str, groups: Sequence[Group], gain: Gains) -> list[Table]:
         """A table a task that has enough variants, p adjusted over all of them."""
@@ -51,23 +53,22 @@ class Experiment:
         return sorted(found, key=lambda pair: (rank[pair[0]], pair[1].encoder)) if kept else []
 
     def _gains(self, rows: Sequence[tuple[str, Row]], gain: Gains) -> list[Gain]:
-        pairs = [(row, self._against(row, rows)) for _, row in rows]
-        return [found for row, against in pairs if against and against is not row and (found := gain(row, against))]
+        pairs = [(row, self._against(variant, row, rows)) for variant, row in rows]
+        return [found for row, against in pairs if against and (found := gain(row, against))]
 
-    def _against(self, row: Row, rows: Sequence[tuple[str, Row]]) -> Row | None:
-        """The reference; but for the baseline, of the same encoder."""
-        found = [
-            other
-            for variant, other in rows
-            if (not other.variation if self.reference is None else variant == self.reference)
-            and (variant == BASELINE or other.encoder == row.encoder)
-        ]
-        return min(found, key=row.unlike, default=None)
+    def _against(self, variant: str, row: Row, rows: Sequence[tuple[str, Row]]) -> Row | None:
+        """The reference, like the row; but for the baseline, of the same encoder. None for the reference itself."""
+        wanted = self.reference.get(variant, "") if isinstance(self.reference, Mapping) else self.reference
+        for name, other in rows:
+            fits = not other.variation if wanted is None else name == wanted
+            if fits and other is not row and row.like(other) and (name == BASELINE or other.encoder == row.encoder):
+                return other
+        return None
 
     def _table(
         self, suite: str, group: Group, rows: Sequence[tuple[str, Row]], gains: dict[tuple[str, str], Gain]
     ) -> Table:
-        paper, several = column(group.task, suite, self.name), len({row.encoder for _, row in rows} - {BASELINE}) > 1
+        paper = column(group.task, suite, self.name)
         metric = rows[0][1].newest["metric"]
         columns = [Column(self.heading, words=True), Column(f"dev {metric}", SPREAD), Column(f"test {metric}", SPREAD)]
         columns += [Column("seeds"), *gain_columns(self.over)]
@@ -75,12 +76,12 @@ class Experiment:
         body: list[list[Cell]] = []
         mine = []
         for variant, row in rows:
-            against = self._against(row, rows)
+            against = self._against(variant, row, rows)
             found = gains.get((row.anchor, against.anchor)) if against else None
             mine += [found] if found else []
-            name = self.spelled.get(variant, variant)
-            name = f"{row.encoder}: {name}" if several and not self.across and variant != BASELINE else name
-            own = self.across or row.newest["encoder"].startswith("elmo") or variant == BASELINE
+            own = self.across or variant == BASELINE or row.encoder == self.encoder
+            name = self.spelled.get(variant, variant) if own else f"{row.encoder}: {self.spelled.get(variant, variant)}"
+            name = ", ".join([name, *([row.apart] if row.apart else [])])
             body.append([
                 words(name, run=row.anchor),
                 *(spread(row.summary(split), run=row.anchor) for split in ("dev", "test")),

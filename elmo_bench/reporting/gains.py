@@ -13,8 +13,8 @@ from elmo_bench.reporting.statistics import Summary, difference, summarise
 
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
 LEGEND = (
-    f"▲ ahead, ▼ behind: the paired test finds a difference, p ≤ {ALPHA} after Holm's adjustment for the tests of the "
-    "table. = tie: it does not. No mark: not tested."
+    f"▲ ahead, ▼ behind: the paired test finds a difference, p ≤ {ALPHA} after Holm's adjustment for the tests that it "
+    "stands among. = tie: it does not. No mark: not tested."
 )
 
 
@@ -29,6 +29,11 @@ class Gain:
     untested: str = ""  # why there is no comparison
 
     @property
+    def seeds(self) -> list[int]:
+        """Those that both have."""
+        return sorted(self.ours.scores("test").keys() & self.theirs.scores("test").keys())
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """95 %, over seeds; None for one seed."""
         return interval(self.summary)
@@ -36,9 +41,8 @@ class Gain:
     @property
     def reduction(self) -> float | None:
         """Relative error reduction in percent, over the seeds that both have."""
-        seeds = self.ours.scores("test").keys() & self.theirs.scores("test").keys()
         return relative_reduction(
-            *(summarise(row.scores("test")[k] for k in seeds).mean for row in (self.ours, self.theirs))
+            *(summarise(row.scores("test")[k] for k in self.seeds).mean for row in (self.ours, self.theirs))
         )
 
     @property

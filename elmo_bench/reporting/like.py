@@ -125,4 +125,7 @@ def _apart(parted: Mapping[Like, Sequence[Row]]) -> dict[Like, str]:
 
 
 def _labelled(row: Row, apart: str) -> Row:
-    return replace(row, label=row.label if apart in row.label else f"{row.label}, {apart}")
+    said = row.label.split(", ")
+    return replace(
+        row, label=", ".join([*said, *(part for part in apart.split(", ") if part not in said)]), apart=apart
+    )

@@ -27,8 +27,7 @@ INTERVAL = Column("95 % over seeds", ("low", "high"))
 
 def plain_rows(group: Group) -> dict[str, Row]:
     """The runs that compare encoders, on all of the data and with nothing else changed, by encoder."""
-    label = (lambda row: row.label) if len(group.likes) > 1 else (lambda row: row.encoder)
-    rows = {label(row): row for row in reversed(group.whole) if _compares(row)}
+    rows = {row.label: row for row in group.whole if _compares(row)}
     return {name: rows[name] for name in sorted(rows, key=_encoder_order)}
 
 
@@ -80,10 +79,14 @@ def gain_table(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Ta
             tasks.append(group.task)
             paper = column(group.task, suite, "table1") if names[gain.ours.anchor] == "elmo" else None
             theirs = f"+{paper.gain}, {paper.on}" + (f" ({paper.mark})" if paper.mark else "") if paper else ""
-            rows.append(
-                [words(heading(group)), words(names[gain.ours.anchor]), *gain_cells(gain, test=True), words(theirs)]
-            )
-    columns = [Column("task", words=True), Column("encoder", words=True), *gain_columns(test=True)]
+            rows.append([
+                words(heading(group)),
+                words(names[gain.ours.anchor]),
+                which(gain.seeds, run=gain.ours.anchor),
+                *gain_cells(gain, test=True),
+                words(theirs),
+            ])  # fmt: skip
+    columns = [Column("task", words=True), Column("encoder", words=True), Column("seeds"), *gain_columns(test=True)]
     columns += [Column("the paper's gain", words=True)]
     title = f"Gains over {BASELINE} on test, suite {suite}"
     return Table(f"{suite}-gains", title, *without_empty(columns, rows), tasks, notes=untested(gains))
@@ -153,8 +156,13 @@ def gain_cells(gain: Gain | None, *, test: bool = False) -> list[Cell]:
 
 
 def seeds(row: Row) -> Cell:
-    """How many, and which."""
-    return Cell(f"{len(row.seeds)} ({', '.join(map(str, row.seeds))})", (len(row.seeds),), row.anchor, tuple(row.seeds))
+    """Of a row: how many, and which."""
+    return which(row.seeds, run=row.anchor)
+
+
+def which(found: Sequence[int], *, run: str) -> Cell:
+    """How many seeds, and which."""
+    return Cell(f"{len(found)} ({', '.join(map(str, found))})", (len(found),), run, tuple(found))
 
 
 def trained_on(group: Group) -> str:

@@ -10,6 +10,8 @@ from elmo_bench.reporting.differences import PART, changes, settings_apart
 from elmo_bench.reporting.statistics import Summary, summarise
 
 BASELINE = "glove"  # static vectors: what an encoder has to beat
+# What the baseline has not: changes in it are the encoder's alone.
+CONTEXTUAL = ("mix", "place", "store", "encoder.weights", "encoder.precision", "encoder.contextual")
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class Row:
 
     label: str
     records: tuple[Record, ...]
+    apart: str = ""  # what sets it apart from others of its column, where unlike rows were asked for
 
     @cached_property
     def newest(self) -> Record:
@@ -63,14 +66,14 @@ class Row:
         """The main score by seed; split is dev or test."""
         return {r["seed"]: r["scores"][split]["overall"][r["metric"]] for r in self.records}  # type: ignore[literal-required]
 
-    def unlike(self, other: "Row") -> int:
-        """In how many of size, version of the task, and data the two differ: the closest is compared with."""
+    def like(self, other: "Row") -> bool:
+        """Whether the two were made at one size, by one version of the task, on the same data."""
         ours, theirs = (
             (identity["settings"].get("size"), identity["contents"].get("task_version"), record["data"]["fingerprint"])
             for record in (self.newest, other.newest)
             for identity in [record["identity"]]
         )
-        return sum(one != two for one, two in zip(ours, theirs, strict=True))
+        return ours == theirs
 
     def summary(self, split: str) -> Summary:
         """The main score over seeds."""
@@ -97,11 +100,13 @@ class Selection:
 
 
 def select(records: Iterable[Record], *, prefer: str | None = None) -> Selection:
-    """Group by suite, task, encoder and settings; where contents differ the newest (or `prefer`red) hash is current."""
+    """Group by suite, task, encoder, settings and the data that were chosen; where contents differ all the same, the
+    newest (or `prefer`red) hash is current."""
     groups: dict[tuple[str, ...], dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         settings = canonical(record["identity"]["settings"])
-        groups[record["suite"], record["task"], record["encoder"], settings][record["hash"]].append(record)
+        data = [override for override in record["overrides"] if override.startswith("task.data.")]
+        groups[record["suite"], record["task"], record["encoder"], settings, *data][record["hash"]].append(record)
     rows, stale = [], []
     for group in groups.values():
         by_age = sorted((_row(group[name]) for name in group), key=lambda row: _age(row, prefer))
@@ -113,23 +118,13 @@ def select(records: Iterable[Record], *, prefer: str | None = None) -> Selection
 
 
 def baseline_of(row: Row, rows: Sequence[Row]) -> Row | None:
-    """The baseline's row with the same changes, as far as they concern it, else the one without any; None for itself.
-
-    A row on part of the data is held against the baseline on the same part, and against no other.
-    """
+    """The baseline's row on the same data, of the same version and size, with the same changes as far as they concern
+    it; None for itself, and where there is no such row: with and without differ in the encoder alone."""
     if row.newest["encoder"] == BASELINE:
         return None
-    common = {
-        key: value for key, value in row.changes.items() if not key.startswith(("mix", "place", "encoder.weights"))
-    }
-    part = {key: value for key, value in common.items() if key in PART}
-    candidates = [other for other in rows if other.newest["encoder"] == BASELINE and other.place == row.place]
-    candidates.sort(key=row.unlike)
-    for wanted in (row.changes, common, part):
-        for other in candidates:
-            if other.changes == wanted:
-                return other
-    return None
+    wanted = {key: value for key, value in row.changes.items() if not key.startswith(CONTEXTUAL)}
+    found = [other for other in rows if other.newest["encoder"] == BASELINE and other.place == row.place]
+    return next((other for other in found if other.changes == wanted and row.like(other)), None)
 
 
 def _row(records: list[Record]) -> Row:

@@ -2,25 +2,18 @@
 
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.config import compose
 from elmo_bench.encoders.pretrained import PUBLISHED
 from elmo_bench.encoders.static import KNOWN
-from elmo_bench.ledger import Identity
+from elmo_bench.ledger import Identity, dotted, spelled
 from elmo_bench.runner.parts import Frozen, Splits
 from elmo_bench.runner.settings import portable, settings_of
 
 _NAMES = {"mini", "glove-mini", *PUBLISHED, *KNOWN}
-# What cannot change a score, or is told elsewhere in the record.
-_ELSEWHERE = (
-    "seed", "task", "encoder", "encoder.name", "suite", "data.root", "ledger", "overwrite", "predictions",
-    "trainer.threads",
-)  # fmt: skip
-_ELSEWHERE_GROUPS = ("store", "logger", "hydra", "hydra/launcher")
+_CHOSEN = ("encoder=", "encoder.name=", "trainer=")  # what the plain run is of, besides task, suite and size
 
 
 def fingerprint(splits: Splits) -> str:
@@ -49,33 +42,32 @@ def identity(config: DictConfig, frozen: Frozen, splits: Splits) -> Identity:
 
 
 def overrides_of(config: DictConfig, given: Sequence[str]) -> list[str]:
-    """The user's overrides that make this run another than the plain one of its task, encoder and suite."""
+    """key=value that set this run apart from the plain one of its task, encoder, suite, size and trainer.
+
+    Told by what they do: whether an option was given by itself, by an experiment's yaml or through another option
+    (`suite.weights=`), and not at all where it does nothing to this run.
+    """
     # An encoder's yaml may leave its name to the user; then it is not the name of the yaml.
-    encoder = [override for override in given if override.startswith(("encoder=", "encoder.name="))]
-    groups = [f"task={config.task.name}", f"suite={config.suite.name}", *encoder]
-    plain = compose("config", groups)
-    found = []
-    for override in given:
-        key, _, value = override.lstrip("+~").partition("=")
-        group = key.split(".")[0]
-        if (
-            key in _ELSEWHERE
-            or (group in _ELSEWHERE_GROUPS and key != "store.dtype")
-            or (group in ("mix", "place", "store") and not config.encoder.contextual)
-            or (key == "mix.penalty" and config.mix.kind != "scalar")
-            or (key == "data.least_steps" and config.data.train_fraction == 1)
-        ):
-            continue
-        if key == "experiment":
-            differs = compose("config", [*groups, override]) != plain
-        else:
-            differs = _choice(OmegaConf.select(config, key)) != _choice(OmegaConf.select(plain, key))
-        if differs:
-            found.append(f"{key}={Path(value).name if key.endswith(('weights', 'vectors')) else value}")
-    return sorted(found)
+    chosen = [override for override in given if override.startswith(_CHOSEN)]
+    same = [f"task={config.task.name}", f"suite={config.suite.name}", f"size={config.size.name}"]
+    plain = compose("config", [*same, *chosen])
+    ours, theirs = _told(config), _told(plain)
+    return sorted(f"{key}={value}" for key, value in ours.items() if theirs.get(key) != value)
 
 
-def _choice(value: Any) -> Any:
-    """A group by the name of what was chosen: what else changed in it has an override of its own."""
-    names = [value[key] for key in ("name", "kind", "mode") if key in value] if isinstance(value, DictConfig) else []
-    return names[0] if names else value
+def _told(config: DictConfig) -> dict[str, str]:
+    """By option what of a config makes the run: its settings, where the size sets them by the size's own option, the
+    choice of its data, and what the checksums of weights and vectors stand for."""
+    plain, raw = portable(config), dotted(OmegaConf.to_container(config))  # type: ignore[arg-type]
+    settings, task = settings_of(plain), plain["task"]
+    suite, size = plain["suite"]["name"], plain["size"]["name"]
+    encoder, contextual = dict(settings["encoder"]), settings["encoder"]["contextual"] or {}
+    if contextual:
+        encoder["precision"] = plain["encoder"].get("precision")
+        encoder["contextual"] = {key: value for key, value in contextual.items() if encoder.get(key) != value}
+    tree = settings | {"encoder": encoder, "trainer": {"precision": settings["precision"]}}
+    own = {"data": {suite: task["data"].get(suite)}, "sizes": {size: task["sizes"].get(size)}}
+    tree["task"] = settings["task"] | own
+    options = {key: value for key, value in dotted(tree).items() if "{task.sizes." not in str(raw.get(key))}
+    del options["size"], options["precision"]
+    return {"mix" if key == "mix.kind" else key: spelled(value) for key, value in options.items()}

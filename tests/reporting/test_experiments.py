@@ -29,30 +29,41 @@ def first_column(table):
 
 
 @pytest.mark.parametrize(
-    ("name", "rows", "reference"),
+    ("name", "rows", "references"),
     [
         (
             "table2",
             ["baseline: static vectors", "last layer only", "all layers, λ = 1", "all layers, λ = 0.001"],
-            "baseline: static vectors",
+            ["baseline: static vectors"],
         ),
-        ("table3", ["input only", "input and output", "output only"], "input and output"),  # its yaml's place
+        ("table3", ["input only", "input and output", "output only"], ["input and output"]),  # its yaml's place
         (
             "ablation_inputs",
             ["static vectors only", "character layer only", "ELMo only", "static vectors and ELMo"],
-            "static vectors only",
+            ["static vectors only"],
         ),
-        ("gamma", ["all layers, with γ", "all layers, without γ", "last layer, with γ"], "all layers, with γ"),
-        ("regularisation", ["0.0001", "0.001", "0.01", "0.1", "1", "10"], "0.001"),
+        (
+            "gamma",
+            ["all layers, with γ", "all layers, without γ", "last layer, with γ", "last layer, without γ"],
+            ["all layers, with γ", "last layer, with γ"],  # each "without" against its own "with"
+        ),
+        ("regularisation", ["0.0001", "0.001", "0.01", "0.1", "1", "10"], ["0.001"]),
     ],
 )
-def test_variants_in_order_each_held_against_the_reference(ledger, name, rows, reference):
+def test_variants_in_order_each_held_against_the_reference(ledger, name, rows, references):
     [table] = tables(name, ledger)
     assert table.stem == f"open-snli-{name}"
     assert first_column(table) == rows
     names = [column.name for column in table.columns]
     verdicts = {row[0].text: row[names.index("verdict")].text for row in table.rows}
-    assert [name for name, verdict in verdicts.items() if not verdict] == [reference]
+    assert [name for name, verdict in verdicts.items() if not verdict] == references
+
+
+def test_the_last_layer_without_gamma_is_held_against_the_last_layer_with_it(ledger):
+    [table] = tables("gamma", ledger)
+    gain = [column.name for column in table.columns].index("gain over the same with γ")
+    with_, without = (row for row in table.rows if row[0].text.startswith("last layer"))
+    assert without[gain].figures[0] == pytest.approx(without[2].figures[0] - with_[2].figures[0])
 
 
 def test_the_papers_figures_stand_in_a_column_headed_with_their_data(ledger):
@@ -70,10 +81,38 @@ def test_own_encoders_enter_and_have_no_figures_of_the_paper(ledger, tmp_path):
     [table] = tables("table2", tmp_path)
     assert {row[0].text: row[-1].text for row in table.rows} == {
         "baseline: static vectors": "88.1",
-        "elmo: last layer only": "89.1",
+        "last layer only": "89.1",
         "mybert: last layer only": "",
-        "elmo: all layers, λ = 0.001": "89.5",
+        "all layers, λ = 0.001": "89.5",
         "mybert: all layers, λ = 0.001": "",
+    }
+
+
+def test_another_encoder_is_named_where_it_stands_alone(tmp_path):
+    for kind in ({}, {"kind": "last"}):
+        add(tmp_path, "snli", "elmo_only", 0, **kind)
+    add(tmp_path, "snli", "glove", 0)
+    [table] = tables("table2", tmp_path)
+    assert {row[0].text: row[-1].text for row in table.rows} == {
+        "baseline: static vectors": "88.1",
+        "elmo_only: last layer only": "",
+        "elmo_only: all layers, λ = 0.001": "",
+    }
+
+
+def test_unlike_runs_are_labelled_and_none_is_held_against_another(tmp_path):
+    for options in ({}, {"size": "paper"}):
+        add(tmp_path, "snli", "elmo", 0, **options)
+    add(tmp_path, "snli", "elmo", 0, gamma=False)
+    add(tmp_path, "snli", "elmo", 0, kind="last", gamma=False, size="paper")
+    found = groups(select(read_ledger(tmp_path)).rows, unlike=True)
+    [table] = BY_NAME["gamma"].tables("open", found, gains_from(tmp_path))
+    gain = [column.name for column in table.columns].index("gain over the same with γ")
+    assert {row[0].text: bool(row[gain].text) for row in table.rows} == {
+        "all layers, with γ, size=cpu": False,
+        "all layers, with γ, size=paper": False,
+        "all layers, without γ, size=cpu": True,
+        "last layer, without γ, size=paper": False,
     }
 
 

@@ -136,7 +136,7 @@ def test_rows_on_other_data_are_kept_apart_unless_asked_and_then_labelled(run, s
     assert (
         "not the same for all rows: 10 train, 2 dev, 3 test (fingerprint 000000000000; cut): glove, 10 examples" in text
     )
-    assert "Not tested:" in text
+    assert "+10.00" not in text  # nothing is held against what is unlike it
 
 
 def test_json(tmp_path, capsys):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elmo_bench.ledger import RunPaths, read_ledger, write_record
+from elmo_bench.ledger import RunPaths, read_ledger, run_hash, write_record
 from elmo_bench.reporting.gains import gains_from, holm_over
 from elmo_bench.reporting.like import groups
 from elmo_bench.reporting.scores import gain_table, glance, plain_gains, runs_table
@@ -12,10 +12,13 @@ from tests.ledger.records import make_record
 from tests.reporting.ledgers import add
 
 
-def right_on(ledger, encoder, items, seed=0, task="tagging"):
+def right_on(ledger, encoder, items, *, seed=0, task="tagging", settings=None):
     """A run that has these of 10 items right."""
     correct = np.isin(np.arange(10), items)
     record = make_record(encoder=encoder, seed=seed, task=task, metric="accuracy", weights=encoder)
+    if settings:
+        record["identity"]["settings"] |= settings
+        record["hash"] = run_hash(record["identity"])
     score = {"overall": {"accuracy": 10.0 * int(correct.sum())}}
     record["scores"] = {"dev": score, "test": score}
     write_record(RunPaths.of(ledger, record), record, {"correct": correct})
@@ -40,12 +43,34 @@ def test_a_gain_by_hand(tmp_path, found):
     assert gains[1].reduction == pytest.approx(100 * 70 / 90)
     table = gain_table("open", own, gains)
     assert [cell.text for cell in table.rows[1]] == [
-        "tagging", "elmo", "+70.00", "77.8 %", "0.031", "▲ ahead", "0.016", "10", "McNemar"
+        "tagging", "elmo", "1 (0)", "+70.00", "77.8 %", "0.031", "▲ ahead", "0.016", "10", "McNemar"
     ]  # fmt: skip
     [row] = glance("open", own, gains).rows
     assert [cell.text for cell in row] == [
         "tagging", "20.00 =", "10.00", "80.00 ▲", "accuracy", "3,394 examples"
     ]  # fmt: skip
+
+
+def test_of_two_runs_that_nothing_tells_apart_both_are_shown_never_the_better_one(tmp_path, found):
+    right_on(tmp_path, "glove", [0])
+    for name, items in (("weak", range(3)), ("strong", range(8))):
+        right_on(tmp_path, "elmo", items, settings={"hidden": name})
+    own, gain = found()
+    table = glance("open", own, plain_gains(own, gain))
+    shown = dict(zip([column.name for column in table.columns], [cell.text for cell in table.rows[0]], strict=True))
+    assert {name: shown[name].split()[0] for name in shown if "elmo" in name} == {
+        "elmo, hidden=weak": "30.00",
+        "elmo, hidden=strong": "80.00",
+    }
+
+
+def test_the_gain_is_over_the_seeds_that_both_have(tmp_path, found):
+    for seed in (0, 1, 2):
+        right_on(tmp_path, "glove", [0], seed=seed)
+    right_on(tmp_path, "elmo", range(8), seed=1)
+    own, gain = found()
+    table = gain_table("open", own, plain_gains(own, gain))
+    assert table.rows[0][[column.name for column in table.columns].index("seeds")].text == "1 (1)"
 
 
 def test_holm_goes_over_the_tasks_of_the_table(tmp_path, found):

@@ -24,6 +24,15 @@ def test_best_test_mean_first_and_labels_say_what_was_changed(make_record):
     assert list(tables) == [("open", "another"), ("open", "tagging")]
 
 
+def test_data_that_were_chosen_supersede_no_others(make_record):
+    plain = make_record(created="2026-01-01T00:00:00+00:00")
+    other = make_record(created="2026-01-02T00:00:00+00:00", overrides=["task.data.open.seed=1"])
+    other["identity"]["settings"] = plain["identity"]["settings"]  # data are no setting: their fingerprint tells them
+    selection = select([plain, other])
+    assert {row.label for row in selection.rows} == {"elmo", "elmo, task.data.open.seed=1"}
+    assert not selection.stale
+
+
 def test_the_newest_contents_are_current(make_record):
     old = [make_record(seed=seed, weights="w1", created=f"2026-01-0{seed + 1}T00:00:00+00:00") for seed in (0, 1)]
     new = [make_record(weights="w2", created="2026-01-03T00:00:00+00:00")]
@@ -53,12 +62,11 @@ def test_rows_that_differ_in_much_get_their_hash(make_record):
     assert {row.label for row in select(records).rows} == {f"elmo #{record['hash'][:6]}" for record in records}
 
 
-def test_baseline_has_the_same_overrides_where_there_is_one(make_record):
-    few = ("data.train_fraction=0.1",)
-    records = [
-        make_record(encoder=encoder, overrides=overrides)
-        for encoder, overrides in [("glove", ()), ("glove", few), ("elmo", ()), ("elmo", few), ("elmo", ("mix=last",))]
-    ] + [make_record(task="another")]
+def test_the_baseline_has_the_same_overrides_as_far_as_it_can(make_record):
+    few, last, long = ("data.train_fraction=0.1",), ("mix=last",), ("task.training.epochs=50",)
+    runs = [("glove", ()), ("glove", few), *(("elmo", overrides) for overrides in ((), few, last, long))]
+    records = [make_record(encoder=encoder, overrides=overrides) for encoder, overrides in runs]
+    records.append(make_record(task="another"))
     rows = select(records).rows
     against = {(row.place[1], row.label): getattr(baseline_of(row, rows), "label", None) for row in rows}
     assert against == {
@@ -66,6 +74,7 @@ def test_baseline_has_the_same_overrides_where_there_is_one(make_record):
         ("tagging", "elmo"): "glove",
         ("tagging", "elmo, data.train_fraction=0.1"): "glove, data.train_fraction=0.1",
         ("tagging", "elmo, mix=last"): "glove",
+        ("tagging", "elmo, task.training.epochs=50"): None,  # glove was not trained so long
         ("tagging", "glove"): None,
         ("tagging", "glove, data.train_fraction=0.1"): None,
     }
