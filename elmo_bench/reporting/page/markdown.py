@@ -9,7 +9,7 @@ from elmo_bench.reporting.page.words import ENCODERS, HOW, SUITES, data_of, fail
 
 
 def page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
-    """The whole page, with what people wrote of a suite; the same ledger, discussions and command give the same text."""
+    """The whole page; the same ledger, discussions (by suite) and command give the same text."""
     parts = [f"# Results\n\nRendered from the ledger by `{board.command}`; edits made here are lost."]
     if board.suites:
         parts += [
