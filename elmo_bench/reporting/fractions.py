@@ -80,7 +80,7 @@ def fraction_tables(groups: Sequence[Group], gain: Gains) -> list[Table]:
     for group, by_encoder in with_curves:
         columns = [Column("share"), Column("examples"), Column("encoder", words=True)]
         columns += [Column(f"test {group.rows[0].newest['metric']}", SPREAD), Column("seeds"), *gain_columns()]
-        columns += [Column(f"{BASELINE} needs", ("bound", "share"))]
+        columns += [Column(f"{BASELINE} needs", ("share", "bound"))]
         body = []
         for point in sorted((p for curve in by_encoder.values() for p in curve), key=lambda p: (p.share, p.row.label)):
             row, own = point.row, gains.get(point.row.anchor)
@@ -92,7 +92,7 @@ def fraction_tables(groups: Sequence[Group], gain: Gains) -> list[Table]:
                 spread(row.summary("test"), run=row.anchor),
                 seeds(row),
                 *gain_cells(own),
-                Cell(str(need), (need.bound, need.share)) if need else Cell(""),
+                Cell(str(need), (need.share, need.bound), row.anchor) if need else Cell(""),
             ])  # fmt: skip
         title = f"Less training data: {heading(group)}, suite {group.suite}"
         mine = [gains[p.row.anchor] for curve in by_encoder.values() for p in curve if p.row.anchor in gains]

@@ -47,6 +47,7 @@ class Table:
 
 
 SPREAD = ("mean", "sd", "n")
+JUDGED = (*SPREAD, "verdict")
 
 
 def words(text: str, *, run: str = "", hint: str = "") -> Cell:
@@ -59,16 +60,17 @@ def number(value: float | None, form: str = ".2f", *, run: str = "", suffix: str
 
 
 def spread(summary: Summary, *, run: str = "", mark: str = "", hint: str = "", sign: bool = False) -> Cell:
-    """Mean ± sd, for a column with parts SPREAD; `sign`: + before a gain."""
+    """Mean ± sd, for a column with parts SPREAD, or JUDGED by its hint; `sign`: + before a gain."""
     shown = ("+" if sign and summary.mean >= 0 else "") + str(summary) + (f" {mark}" if mark else "")
-    return Cell(shown.replace("-", "−"), (summary.mean, summary.sd, summary.n), run, hint=hint)
+    judged = (hint,) if hint else ()
+    return Cell(shown.replace("-", "−"), (summary.mean, summary.sd, summary.n, *judged), run, hint=hint)
 
 
-def between(bounds: tuple[float, float] | None) -> Cell:
+def between(bounds: tuple[float, float] | None, *, run: str = "") -> Cell:
     """An interval, for a column with parts low and high."""
     if bounds is None:
         return Cell("")
-    return Cell(" … ".join(f"{bound:+.2f}".replace("-", "−") for bound in bounds), bounds)
+    return Cell(" … ".join(f"{bound:+.2f}".replace("-", "−") for bound in bounds), bounds, run)
 
 
 def printed(figure: Printed | None) -> Cell:
@@ -76,9 +78,9 @@ def printed(figure: Printed | None) -> Cell:
     return Cell(str(figure), (figure.mean, figure.sd)) if figure else Cell("")
 
 
-def p_value(p: float | None) -> Cell:
+def p_value(p: float | None, *, run: str = "") -> Cell:
     """Three decimals; below that, that it is below."""
-    return Cell("" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}", (p,))
+    return Cell("" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}", (p,), run)
 
 
 def without_empty(columns: Sequence[Column], rows: Iterable[Sequence[Cell]]) -> tuple[list[Column], list[list[Cell]]]:

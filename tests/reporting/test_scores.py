@@ -1,9 +1,13 @@
 """The glance and the tables behind it."""
 
+import csv
+import io
+
 import numpy as np
 import pytest
 
 from elmo_bench.ledger import RunPaths, read_ledger, write_record
+from elmo_bench.reporting.formats import to_csv
 from elmo_bench.reporting.gains import gains_from, holm_over
 from elmo_bench.reporting.like import groups
 from elmo_bench.reporting.scores import gain_table, glance, plain_gains, runs_table
@@ -46,6 +50,23 @@ def test_a_gain_by_hand(tmp_path, found):
     assert [cell.text for cell in row] == [
         "tagging", "20.00 =", "10.00", "80.00 ▲", "accuracy", "3,394 examples"
     ]  # fmt: skip
+
+
+def test_programs_read_verdicts_and_seeds_in_words(tmp_path, found):
+    for seed in (0, 2):
+        right_on(tmp_path, "glove", [0], seed)
+        right_on(tmp_path, "elmo", range(8), seed)
+    right_on(tmp_path, "none", [1])
+    next(tmp_path.rglob("none/*/seed0.npz")).unlink()
+    own, gain = found()
+    gains = plain_gains(own, gain)
+    tables = (glance("open", own, gains), gain_table("open", own, gains), runs_table(own[0], gain))
+    [one], by_encoder, runs = (list(csv.DictReader(io.StringIO(to_csv(table)))) for table in tables)
+    assert [one[f"{name} verdict"] for name in ("none", "glove", "elmo")] == ["not tested", "", "ahead"]
+    assert [row["verdict"] for row in by_encoder] == ["not tested", "ahead"]
+    assert {row["run"]: (row["seeds"], row["verdict"]) for row in runs} == {
+        "elmo": ("0, 2", "ahead"), "glove": ("0, 2", ""), "none": ("0", "not tested"),
+    }  # fmt: skip
 
 
 def test_holm_goes_over_the_tasks_of_the_table(tmp_path, found):

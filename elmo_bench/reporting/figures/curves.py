@@ -65,7 +65,7 @@ def efficiency_figure(suite: str, groups: Sequence[Group]) -> Figure | None:
                 if need.bound:
                     arrow, up = (r"$\uparrow$", 9) if need.bound == ">" else (r"$\downarrow$", -9)
                     for sign, y, face in ((marker, 0, "none"), (arrow, up, colour)):
-                        there = offset_copy(axes.transData, axes.get_figure(), x=aside, y=y, units="points")
+                        there = offset_copy(axes.transData, axes.get_figure(root=True), x=aside, y=y, units="points")
                         axes.plot(point.share, need.share, color=colour, marker=sign, mfc=face, transform=there)
         axes.plot((), (), color=FAINT, marker=r"$\uparrow$", linestyle="", label=f"arrow: beyond {BASELINE}'s runs")
         axes.margins(0.1)

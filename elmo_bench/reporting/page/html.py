@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
@@ -110,7 +111,7 @@ def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
 def _seed(row: Row, seed: int, home: Path) -> dict[str, Any]:
     record = next(record for record in row.records if record["seed"] == seed)
     scores = {split: str(summarise([row.scores(split)[seed]])) for split in ("dev", "test")}
-    return {"seed": seed, "href": RunPaths.of(home, record).record.as_posix(), **scores}
+    return {"seed": seed, "href": quote(RunPaths.of(home, record).record.as_posix()), **scores}
 
 
 def _each(texts: Sequence[str]) -> str:
