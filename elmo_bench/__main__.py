@@ -12,7 +12,7 @@ COMMANDS = {
     "score": ("elmo_bench.commands.score", "official figures of a file of predictions:  score TASK FILE [--json]"),
     "fetch": ("elmo_bench.commands.fetch", "public data files, held against their checksums:  fetch --suite open"),
     "predict": ("elmo_bench.commands.predict", "a trained head on new text:  predict RECORD FILE OUT"),
-    "report": ("elmo_bench.commands.report", "render results/README.md from the ledger"),
+    "report": ("elmo_bench.commands.report", "render results/README.md and index.html from the ledger"),
     "status": (
         "elmo_bench.commands.status",
         "which runs of a sweep are done, failed or missing:  status --experiment table1",

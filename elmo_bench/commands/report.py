@@ -5,12 +5,16 @@ import json
 import sys
 from pathlib import Path
 
+from elmo_bench.errors import UserError
 from elmo_bench.ledger import read_failures, read_ledger
 from elmo_bench.reporting.select import select
 
 
 def main(arguments: list[str]) -> int:
-    """Write the leaderboard, or print its rows as JSON; raises UserError for a damaged record."""
+    """Write the leaderboard, or print its rows as JSON.
+
+    Raises UserError for a damaged record, and where there is no such ledger or nothing in it of a suite that was named.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m elmo_bench report",
         description="Render the leaderboard: README.md, index.html, and the folders tables and figures.",
@@ -32,7 +36,14 @@ def main(arguments: list[str]) -> int:
     def shown(suite: str) -> bool:
         return suite in options.suite if options.suite else suite != "mini"
 
-    selection = select(record for record in read_ledger(options.ledger) if shown(record["suite"]))
+    if not options.ledger.is_dir():
+        raise UserError(f"--ledger {options.ledger}: no such folder; give the folder of the records")
+    records, failures = read_ledger(options.ledger), read_failures(options.ledger)
+    held = {record["suite"] for record in records} | {run.suite for run, _ in failures}
+    if unknown := [suite for suite in options.suite or () if suite not in held]:
+        has = ", ".join(sorted(held)) or "no runs at all"
+        raise UserError(f"--suite {' '.join(unknown)}: no run in {options.ledger}, which has {has}")
+    selection = select(record for record in records if shown(record["suite"]))
     if options.json:
         from elmo_bench.reporting.gains import gains_from  # scipy and matplotlib take their time
         from elmo_bench.reporting.plain import aggregated
@@ -42,7 +53,11 @@ def main(arguments: list[str]) -> int:
     from elmo_bench.reporting.leaderboard import leaderboard
     from elmo_bench.reporting.page.files import write
 
-    failures = [(run, failure) for run, failure in read_failures(options.ledger) if shown(run.suite)]
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {options.out}: cannot be a folder ({error.strerror})") from None
+    failures = [(run, failure) for run, failure in failures if shown(run.suite)]
     # Without the folders, which may be of this machine alone.
     flags = [*(["--suite", *options.suite] if options.suite else []), *(["--unlike"] if options.unlike else [])]
     command = " ".join(["python -m elmo_bench report", *flags])

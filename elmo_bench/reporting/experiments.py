@@ -11,7 +11,7 @@ from elmo_bench.reporting.like import Group
 from elmo_bench.reporting.paper import column
 from elmo_bench.reporting.scores import gain_cells, gain_columns, heading, seeds, untested
 from elmo_bench.reporting.select import BASELINE, Row
-from elmo_bench.reporting.table import SPREAD, Cell, Column, Table, printed, spread, without_empty, words
+from elmo_bench.reporting.table import SCORE, Cell, Column, Table, printed, score, without_empty, words
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Experiment:
     ) -> Table:
         paper = column(group.task, suite, self.name)
         metric = rows[0][1].newest["metric"]
-        columns = [Column(self.heading, words=True), Column(f"dev {metric}", SPREAD), Column(f"test {metric}", SPREAD)]
+        columns = [Column(self.heading, words=True), Column(f"dev {metric}", SCORE), Column(f"test {metric}", SCORE)]
         columns += [Column("seeds"), *gain_columns(self.over)]
         columns += [Column(paper.heading, ("mean", "sd"))] if paper else []
         body: list[list[Cell]] = []
@@ -84,7 +84,7 @@ class Experiment:
             name = ", ".join([name, *([row.apart] if row.apart else [])])
             body.append([
                 words(name, run=row.anchor),
-                *(spread(row.summary(split), run=row.anchor) for split in ("dev", "test")),
+                *(score(row.summary(split), run=row.anchor) for split in ("dev", "test")),
                 seeds(row),
                 *gain_cells(found),
                 *([printed(paper.variants.get(variant) if own else None)] if paper else []),

@@ -25,7 +25,8 @@ def to_markdown(table: Table) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """A line a row, unrounded; a column for each part of ours. UTF-8, comma, a line feed at each end of line."""
+    """A line a row, unrounded, without notes; a column for each part of ours. UTF-8, comma, a line feed at each end of
+    line."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([" ".join(filter(None, (c.name, part))) for c in table.columns for part in c.parts])
@@ -37,14 +38,15 @@ def to_csv(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A table environment that needs booktabs and amssymb."""
+    """A table environment that needs booktabs and amssymb; notes stand below."""
     lines = [" & ".join(_tex(cell.text) for cell in row) + r" \\" for row in table.rows]
     head = " & ".join(_tex(column.name) for column in table.columns) + r" \\"
+    notes = [rf"\par\smallskip\footnotesize {_tex(note)}" for note in table.notes]
     form = "".join("l" if column.words else "r" for column in table.columns)
     return "\n".join([
         r"% \usepackage{booktabs,amssymb}", r"\begin{table}", r"\centering", rf"\caption{{{_tex(table.title)}}}",
         rf"\label{{tab:{table.stem}}}", rf"\begin{{tabular}}{{{form}}}", r"\toprule", head, r"\midrule", *lines,
-        r"\bottomrule", r"\end{tabular}", r"\end{table}", "",
+        r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}", "",
     ])  # fmt: skip
 
 

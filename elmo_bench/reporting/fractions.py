@@ -9,7 +9,7 @@ from elmo_bench.reporting.gains import Gains, holm_over
 from elmo_bench.reporting.like import Group
 from elmo_bench.reporting.scores import gain_cells, gain_columns, heading, seeds, untested
 from elmo_bench.reporting.select import BASELINE, Row, baseline_of
-from elmo_bench.reporting.table import SPREAD, Cell, Column, Table, number, spread, without_empty, words
+from elmo_bench.reporting.table import SCORE, Cell, Column, Table, number, score, without_empty, words
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def fraction_tables(groups: Sequence[Group], gain: Gains) -> list[Table]:
     tables = []
     for group, by_encoder in with_curves:
         columns = [Column("share"), Column("examples"), Column("encoder", words=True)]
-        columns += [Column(f"test {group.rows[0].newest['metric']}", SPREAD), Column("seeds"), *gain_columns()]
-        columns += [Column(f"{BASELINE} needs", ("bound", "share"))]
+        columns += [Column(f"test {group.rows[0].newest['metric']}", SCORE), Column("seeds"), *gain_columns()]
+        columns += [Column(f"{BASELINE} needs", ("share", "bound"))]
         body = []
         for point in sorted((p for curve in by_encoder.values() for p in curve), key=lambda p: (p.share, p.row.label)):
             row, own = point.row, gains.get(point.row.anchor)
@@ -89,10 +89,10 @@ def fraction_tables(groups: Sequence[Group], gain: Gains) -> list[Table]:
                 Cell(percent(point.share), (point.share,), row.anchor),
                 number(row.newest["data"]["counts"]["train"], ",", run=row.anchor),
                 words(row.encoder, run=row.anchor),
-                spread(row.summary("test"), run=row.anchor),
+                score(row.summary("test"), run=row.anchor),
                 seeds(row),
                 *gain_cells(own),
-                Cell(str(need), (need.bound, need.share)) if need else Cell(""),
+                Cell(str(need), (need.share, need.bound), row.anchor) if need else Cell(""),
             ])  # fmt: skip
         title = f"Less training data: {heading(group)}, suite {group.suite}"
         mine = [gains[p.row.anchor] for curve in by_encoder.values() for p in curve if p.row.anchor in gains]

@@ -3,6 +3,7 @@
 from typing import Any
 
 from elmo_bench.reporting.gains import Gain, Gains, holm_over, over_baseline
+from elmo_bench.reporting.interval import interval
 from elmo_bench.reporting.select import Row, Selection
 from elmo_bench.reporting.statistics import Summary
 
@@ -43,7 +44,6 @@ def _against(gain: Gain) -> dict[str, Any]:
     return {
         "label": gain.theirs.label,
         **_numbers(gain.summary),
-        "interval": gain.interval,
         "reduction": gain.reduction,
         "test": tested and tested.test,
         "items": tested and tested.items,
@@ -55,4 +55,4 @@ def _against(gain: Gain) -> dict[str, Any]:
 
 
 def _numbers(summary: Summary) -> dict[str, Any]:
-    return {"n": summary.n, "mean": summary.mean, "sd": summary.sd}
+    return {"n": summary.n, "mean": summary.mean, "sd": summary.sd, "interval": interval(summary)}

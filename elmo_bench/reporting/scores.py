@@ -7,6 +7,8 @@ from elmo_bench.reporting.like import Group
 from elmo_bench.reporting.paper import about, column
 from elmo_bench.reporting.select import BASELINE, Row
 from elmo_bench.reporting.table import (
+    JUDGED,
+    SCORE,
     SPREAD,
     Cell,
     Column,
@@ -15,6 +17,7 @@ from elmo_bench.reporting.table import (
     number,
     p_value,
     printed,
+    score,
     spread,
     without_empty,
     words,
@@ -47,7 +50,7 @@ def glance(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Table:
                     row.summary("test"),
                     run=row.anchor,
                     mark=gain.mark if gain else "",
-                    hint=gain.verdict if gain else "",
+                    hint=gain.verdict or "not tested" if gain else "",
                 )
                 if row
                 else Cell("")
@@ -56,7 +59,7 @@ def glance(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Table:
         theirs = f"{paper.on}: {printed_}" + (f" ({paper.mark})" if paper.mark else "") if paper else ""
         metric = "/".join(sorted({row.newest["metric"] for row in by_encoder.values()}))
         rows.append([words(heading(group)), *cells, words(metric), words(trained_on(group)), words(theirs)])
-    columns = [Column("task", words=True), *(Column(name, SPREAD) for name in encoders), Column("score", words=True)]
+    columns = [Column("task", words=True), *(Column(name, JUDGED) for name in encoders), Column("score", words=True)]
     columns += [Column("trained on", words=True), Column(f"the paper, {BASELINE} → elmo", words=True)]
     tasks = [group.task for group, _ in plain]
     return Table(f"{suite}-glance", f"Test scores, suite {suite}", *without_empty(columns, rows), tasks)
@@ -99,7 +102,7 @@ def runs_table(group: Group, gain: Gains) -> Table:
     gains = holm_over(over_baseline(rows, gain))
     by_run = {g.ours.anchor: g for g in gains}
     metric = "/".join(sorted({row.newest["metric"] for row in rows}))
-    columns = [Column("run", words=True), Column(f"dev {metric}", SPREAD), Column(f"test {metric}", SPREAD)]
+    columns = [Column("run", words=True), Column(f"dev {metric}", SCORE), Column(f"test {metric}", SCORE)]
     columns += [Column("seeds"), *gain_columns(), Column("trainable"), Column("tokens/s"), Column("minutes a run")]
     columns += [Column(paper.heading, ("mean", "sd"))] if paper else []
     body = []
@@ -107,7 +110,7 @@ def runs_table(group: Group, gain: Gains) -> Table:
         name = row.newest["encoder"] if not row.changes else ""
         body.append([
             words(row.label, run=row.anchor),
-            *(spread(row.summary(split), run=row.anchor) for split in ("dev", "test")),
+            *(score(row.summary(split), run=row.anchor) for split in ("dev", "test")),
             seeds(row),
             *gain_cells(by_run.get(row.anchor)),
             number(row.newest["parameters"]["trainable"], ",", run=row.anchor),
@@ -140,19 +143,20 @@ def gain_cells(gain: Gain | None, *, test: bool = False) -> list[Cell]:
     """Gain, interval, relative error reduction, adjusted p, verdict; then p before it was adjusted, and the test."""
     if gain is None:
         return [Cell("")] * len(gain_columns(test=test))
-    found, run = gain.comparison, gain.ours.anchor
+    found, run, verdict = gain.comparison, gain.ours.anchor, gain.verdict or "not tested"
     cells = [
         spread(gain.summary, run=run, sign=True),
-        between(gain.interval),
-        number(gain.reduction, ".1f", suffix=" %"),
+        between(gain.interval, run=run),
+        number(gain.reduction, ".1f", run=run, suffix=" %"),
+        p_value(found.p_holm if found else None, run=run),
+        Cell(f"{gain.mark} {verdict}".strip(), (verdict,), run),
     ]
-    verdict = f"{gain.mark} {gain.verdict}".strip()
-    cells += [p_value(found.p_holm if found else None), words(verdict)]
     if not test:
         return cells
     if not found:
         return [*cells, Cell(""), Cell(""), words("none")]
-    return [*cells, p_value(found.p), number(found.items, ","), words(found.test.removeprefix("approximate "))]
+    told = words(found.test.removeprefix("approximate "))
+    return [*cells, p_value(found.p, run=run), number(found.items, ",", run=run), told]
 
 
 def seeds(row: Row) -> Cell:
@@ -161,8 +165,9 @@ def seeds(row: Row) -> Cell:
 
 
 def which(found: Sequence[int], *, run: str) -> Cell:
-    """How many seeds, and which."""
-    return Cell(f"{len(found)} ({', '.join(map(str, found))})", (len(found),), run, tuple(found))
+    """How many seeds, and which; a program reads which, and how many beside the mean."""
+    named = ", ".join(map(str, found))
+    return Cell(f"{len(found)} ({named})", (named,), run, tuple(found))
 
 
 def trained_on(group: Group) -> str:

@@ -1,8 +1,9 @@
 """A table before it is markdown, CSV, LaTeX or HTML: cells that know their figures and the run that they are of."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from elmo_bench.reporting.interval import interval
 from elmo_bench.reporting.paper import Printed
 from elmo_bench.reporting.statistics import Summary
 
@@ -17,7 +18,7 @@ class Cell:
     figures: tuple[Figure, ...] = ()  # one for each of the column's parts
     run: str = ""  # `anchor` of the row that the figure is of
     seeds: tuple[int, ...] = ()  # of the records of `run`, where each is to be linked by itself
-    hint: str = ""  # said in words where `text` is a sign
+    hint: str = ""  # what a sign in `text` says, or more of a figure
 
     @property
     def order(self) -> Figure:
@@ -47,6 +48,8 @@ class Table:
 
 
 SPREAD = ("mean", "sd", "n")
+SCORE = (*SPREAD, "low", "high")
+JUDGED = (*SPREAD, "verdict")
 
 
 def words(text: str, *, run: str = "", hint: str = "") -> Cell:
@@ -59,16 +62,24 @@ def number(value: float | None, form: str = ".2f", *, run: str = "", suffix: str
 
 
 def spread(summary: Summary, *, run: str = "", mark: str = "", hint: str = "", sign: bool = False) -> Cell:
-    """Mean ± sd, for a column with parts SPREAD; `sign`: + before a gain."""
+    """Mean ± sd, for a column with parts SPREAD, or JUDGED by its hint; `sign`: + before a gain."""
     shown = ("+" if sign and summary.mean >= 0 else "") + str(summary) + (f" {mark}" if mark else "")
-    return Cell(shown.replace("-", "−"), (summary.mean, summary.sd, summary.n), run, hint=hint)
+    judged = (hint,) if hint else ()
+    return Cell(shown.replace("-", "−"), (summary.mean, summary.sd, summary.n, *judged), run, hint=hint)
 
 
-def between(bounds: tuple[float, float] | None) -> Cell:
+def score(summary: Summary, *, run: str) -> Cell:
+    """Mean ± sd, for a column with parts SCORE: the 95 % interval over seeds is for programs, and a hint."""
+    shown, bounds = spread(summary, run=run), interval(summary)
+    hint = f"95 % over seeds: {bounds[0]:.2f} … {bounds[1]:.2f}" if bounds else ""
+    return replace(shown, figures=(*shown.figures, *(bounds or (None, None))), hint=hint)
+
+
+def between(bounds: tuple[float, float] | None, *, run: str = "") -> Cell:
     """An interval, for a column with parts low and high."""
     if bounds is None:
         return Cell("")
-    return Cell(" … ".join(f"{bound:+.2f}".replace("-", "−") for bound in bounds), bounds)
+    return Cell(" … ".join(f"{bound:+.2f}".replace("-", "−") for bound in bounds), bounds, run)
 
 
 def printed(figure: Printed | None) -> Cell:
@@ -76,9 +87,9 @@ def printed(figure: Printed | None) -> Cell:
     return Cell(str(figure), (figure.mean, figure.sd)) if figure else Cell("")
 
 
-def p_value(p: float | None) -> Cell:
+def p_value(p: float | None, *, run: str = "") -> Cell:
     """Three decimals; below that, that it is below."""
-    return Cell("" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}", (p,))
+    return Cell("" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}", (p,), run)
 
 
 def without_empty(columns: Sequence[Column], rows: Iterable[Sequence[Cell]]) -> tuple[list[Column], list[list[Cell]]]:

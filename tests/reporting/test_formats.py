@@ -5,6 +5,7 @@ import pytest
 from elmo_bench.reporting.formats import to_csv, to_latex, to_markdown
 from elmo_bench.reporting.statistics import summarise
 from elmo_bench.reporting.table import (
+    JUDGED,
     SPREAD,
     Cell,
     Column,
@@ -44,6 +45,12 @@ def test_csv_is_unrounded_and_has_the_same_columns_in_every_line(table):
     )
 
 
+def test_csv_says_in_words_what_a_sign_says():
+    cells = [spread(summarise([2.0]), mark="▲", hint="ahead"), spread(summarise([1.0]))]
+    table = Table("stem", "A title", [Column("elmo", JUDGED)], [[cell] for cell in cells], ["t", "t"])
+    assert to_csv(table) == "elmo mean,elmo sd,elmo n,elmo verdict\n2.0,,1,ahead\n1.0,,1,\n"
+
+
 def test_latex_is_booktabs_and_escaped(table):
     text = to_latex(table)
     assert r"\begin{tabular}{lrrr}" in text
@@ -51,6 +58,7 @@ def test_latex_is_booktabs_and_escaped(table):
     assert [line for line in text.splitlines() if line.endswith("rule")] == [r"\toprule", r"\midrule", r"\bottomrule"]
     assert r"\caption{A title}" in text
     assert r"\label{tab:stem}" in text
+    assert text.index(r"\end{tabular}") < text.index("A note.") < text.index(r"\end{table}")
 
 
 def test_columns_that_say_nothing_go():

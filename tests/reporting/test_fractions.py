@@ -56,3 +56,6 @@ def test_the_table_holds_every_part_and_says_which(tmp_path):
     gained = [row[names.index("gain over glove")].text for row in table.rows]
     assert [bool(text) for text in gained] == [True, False] * 3
     assert [row[names.index("p (Holm)")].text != "" for row in table.rows] == [True, False] * 3
+    needs = [row[names.index("glove needs")] for row in table.rows[::2]]
+    assert [cell.text.startswith(">") for cell in needs] == [False, True, True]
+    assert 0.01 < needs[0].order < needs[1].order == needs[2].order == 1  # sorted by the share, with and without bound

@@ -2,10 +2,12 @@
 test_browser.py."""
 
 import re
+import urllib.parse
 import xml.etree.ElementTree as ET
 from collections import Counter
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +100,24 @@ def test_every_score_is_linked(page):
     ours = [text.strip() for text in scores if not text.strip().startswith(("92.22", "54.7"))]  # the paper's
     assert len(ours) > 50
     assert not [text for text in ours if not linked[text]]
+
+
+def test_so_is_what_was_found_of_a_gain(site):
+    """Interval, p, errors and verdict too."""
+    text = (site / "index.html").read_text(encoding="utf-8")
+    gains = text.partition('<table id="open-gains">')[2].partition("</table>")[0]
+    rows = [re.findall(r"<td class=.*?</td>", row, flags=re.DOTALL) for row in gains.split("<tr ")[1:]]
+    assert len(rows) > 3
+    for row in rows:  # not the encoder, the name of the test, the figure of the paper
+        assert [" href=" in cell for cell in row] == [False, *[True] * 8, False, False]
+
+
+def test_links_lead_to_a_ledger_of_any_name(tmp_path):
+    add(tmp_path / "my runs#1", "ner", "glove", 0)
+    assert report.main(["--ledger", str(tmp_path / "my runs#1"), "--out", str(tmp_path / "out")]) == 0
+    links = re.findall(r'href="(\.\./[^"]*)"', (tmp_path / "out/index.html").read_text(encoding="utf-8"))
+    [record] = {urllib.parse.urljoin((tmp_path / "out/index.html").as_uri(), link) for link in links}
+    assert Path(urllib.parse.unquote(urllib.parse.urlsplit(record).path)).is_file()
 
 
 def test_headings_go_down_one_at_a_time_and_figures_are_said(page):

@@ -29,6 +29,7 @@ def run(tmp_path):
 
 
 def test_an_empty_ledger_gives_pages_that_say_so(run, tmp_path):
+    (tmp_path / "runs").mkdir()
     assert "holds no finished runs of these suites yet" in run()
     assert "holds no finished runs of these suites yet" in (tmp_path / "results/index.html").read_text(encoding="utf-8")
 
@@ -36,7 +37,7 @@ def test_an_empty_ledger_gives_pages_that_say_so(run, tmp_path):
 @pytest.mark.parametrize("changed", ["mix.penalty=0.5", "data.max_train=100"])
 def test_a_first_run_that_changed_something_is_shown(run, store_record, tmp_path, changed):
     store_record(overrides=[changed])
-    text = run("--suite", "open", "mini")
+    text = run("--suite", "open")
     assert "### All runs" in text
     assert ("on part of the data, as no run on the whole is there" in text) == changed.startswith("data")
     assert f"| elmo, {changed} |" in text
@@ -54,7 +55,7 @@ def test_the_page(run, store_record, make_record, tmp_path):
     failing = make_record(encoder="none", seed=4)
     write_failure(RunPaths.of(tmp_path / "runs", failing), {}, "Traceback\nValueError: `no`\n")
     (tmp_path / "results").mkdir()
-    (tmp_path / "results/DISCUSSION.md").write_text("It *shows* <b>much</b>.\n", encoding="utf-8")
+    (tmp_path / "results/DISCUSSION-open.md").write_text("It *shows* <b>much</b>.\n", encoding="utf-8")
     text = run()
     for part in (
         "Rendered from the ledger by `python -m elmo_bench report`;",
@@ -88,11 +89,46 @@ def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(r
     assert {path.suffix for path in first} == {".md", ".html", ".csv", ".tex", ".svg", ".png"}
     run()
     assert {path: path.read_bytes() for path in (tmp_path / "results").rglob("*.*")} == first
-    kept = tmp_path / "results/figures/notes.txt"
-    kept.write_text("a person's")
-    shutil.rmtree(tmp_path / "runs")
+    own = {tmp_path / "results" / name for name in ("figures/mine.png", "tables/mine.csv", "tables/linked.csv")}
+    for path in own:
+        path.write_text("a person's")
+    (tmp_path / "results/DISCUSSION-open.md").write_text("See [mine](tables/linked.csv).")
     run()
-    assert [path.name for path in (tmp_path / "results").rglob("*.*")] == ["README.md", "index.html", "notes.txt"]
+    shutil.rmtree(tmp_path / "runs/open")
+    run()
+    left = {path.name for path in (tmp_path / "results").rglob("*.*")}
+    assert left == {"README.md", "index.html", "DISCUSSION-open.md"} | {path.name for path in own}
+
+
+def test_a_slip_of_the_pen_ends_in_one_line_and_leaves_the_page_alone(run, store_record, tmp_path):
+    store_record()
+    before = run()
+    (tmp_path / "file").touch()
+    for flags, said in (
+        (["--ledger", str(tmp_path / "run")], "run: no such folder"),
+        (["--ledger", str(tmp_path / "file")], "file: no such folder"),
+        (["--suite", "open", "opne"], "--suite opne: no run in .*, which has open$"),
+        (["--out", str(tmp_path / "file")], "file: cannot be a folder"),
+        (["--out", str(tmp_path / "file" / "below")], "below: cannot be a folder"),
+    ):
+        with pytest.raises(UserError, match=said):
+            run(*flags)
+    (tmp_path / "results/DISCUSSION-open.md").write_bytes("naïve".encode("latin-1"))
+    with pytest.raises(UserError, match=r"DISCUSSION-open.md:1: not UTF-8"):
+        run()
+    assert (tmp_path / "results/README.md").read_text(encoding="utf-8") == before
+
+
+def test_a_discussion_stands_under_its_suite_and_no_other(run, store_record, tmp_path):
+    for suite in ("mini", "open"):
+        store_record(suite=suite)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/DISCUSSION-open.md").write_text("Of open.\n", encoding="utf-8")
+    page = tmp_path / "results/index.html"
+    for flags, shown in ((["mini"], False), (["mini", "open"], True)):
+        for text in (run("--suite", *flags), page.read_text(encoding="utf-8")):
+            assert ("Of open." in text) == ("What the figures show" in text) == shown
+            assert not shown or text.index("Suite mini") < text.index("Suite open") < text.index("Of open.")
 
 
 @pytest.mark.slow
@@ -149,7 +185,8 @@ def test_json(tmp_path, capsys):
     assert (elmo["encoder"], elmo["test"]["n"], elmo["seeds"]) == ("elmo", 3, [0, 1, 2])
     against = elmo["against"]
     assert against["mean"] == pytest.approx(elmo["test"]["mean"] - glove["test"]["mean"])
-    assert against["interval"][0] < against["mean"] < against["interval"][1]
+    for summary in (against, elmo["test"], glove["dev"]):
+        assert summary["interval"][0] < summary["mean"] < summary["interval"][1]
     assert (against["label"], against["items"], against["test"]) == ("glove", 3000, "approximate randomisation")
     assert (against["verdict"], against["p"], against["untested"]) == ("ahead", against["p_holm"], None)
     assert glove["against"] is None

@@ -1,9 +1,13 @@
 """The glance and the tables behind it."""
 
+import csv
+import io
+
 import numpy as np
 import pytest
 
 from elmo_bench.ledger import RunPaths, read_ledger, run_hash, write_record
+from elmo_bench.reporting.formats import to_csv
 from elmo_bench.reporting.gains import gains_from, holm_over
 from elmo_bench.reporting.like import groups
 from elmo_bench.reporting.scores import gain_table, glance, plain_gains, runs_table
@@ -71,6 +75,26 @@ def test_the_gain_is_over_the_seeds_that_both_have(tmp_path, found):
     own, gain = found()
     table = gain_table("open", own, plain_gains(own, gain))
     assert table.rows[0][[column.name for column in table.columns].index("seeds")].text == "1 (1)"
+
+
+def test_programs_read_verdicts_and_seeds_in_words(tmp_path, found):
+    for seed in (0, 2):
+        right_on(tmp_path, "glove", [0], seed=seed)
+        right_on(tmp_path, "elmo", range(8), seed=seed)
+    right_on(tmp_path, "none", [1])
+    next(tmp_path.rglob("none/*/seed0.npz")).unlink()
+    own, gain = found()
+    gains = plain_gains(own, gain)
+    tables = (glance("open", own, gains), gain_table("open", own, gains), runs_table(own[0], gain))
+    [one], by_encoder, runs = (list(csv.DictReader(io.StringIO(to_csv(table)))) for table in tables)
+    assert [one[f"{name} verdict"] for name in ("none", "glove", "elmo")] == ["not tested", "", "ahead"]
+    assert [row["verdict"] for row in by_encoder] == ["not tested", "ahead"]
+    assert {row["run"]: (row["seeds"], row["verdict"]) for row in runs} == {
+        "elmo": ("0, 2", "ahead"), "glove": ("0, 2", ""), "none": ("0", "not tested"),
+    }  # fmt: skip
+    assert {row["run"]: (row["test accuracy low"], row["test accuracy high"]) for row in runs} == {
+        "elmo": ("80.0", "80.0"), "glove": ("10.0", "10.0"), "none": ("", ""),
+    }  # fmt: skip
 
 
 def test_holm_goes_over_the_tasks_of_the_table(tmp_path, found):

@@ -11,6 +11,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Canvas
 
+from elmo_bench.reporting.like import Group
+from elmo_bench.reporting.paper import about
 from elmo_bench.reporting.select import BASELINE
 
 SURFACE, INK, FAINT, GRID = "#ffffff", "#1c2128", "#646c76", "#dde1e6"
@@ -78,6 +80,16 @@ def draw(
         canvas.set_dpi(160)
         FigureCanvasAgg(canvas).print_png(png, metadata={"Software": None, "Title": title})
     return Figure(stem, title, alt, svg.getvalue(), png.getvalue(), size[0] * 72, task)
+
+
+def label(group: Group, between: str = "\n") -> str:
+    """The task in words, and what sets the group apart."""
+    return between.join(filter(None, [about(group.task, group.suite).title, group.apart]))
+
+
+def inches(*texts: str) -> float:
+    """How long the longest line of these is in the house's font, about."""
+    return 0.075 * max(len(line) for text in texts for line in text.splitlines())
 
 
 def look(encoders: list[str]) -> dict[str, tuple[str, str]]:

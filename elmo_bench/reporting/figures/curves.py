@@ -4,15 +4,13 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.transforms import offset_copy
 
-from elmo_bench.reporting.figures.canvas import FAINT, Figure, draw, look
+from elmo_bench.reporting.figures.canvas import FAINT, Figure, draw, inches, label, look
 from elmo_bench.reporting.fractions import Point, curves, needed, percent
 from elmo_bench.reporting.like import Group
-from elmo_bench.reporting.paper import about
 from elmo_bench.reporting.scores import heading
 from elmo_bench.reporting.select import BASELINE, Row
-
-SMALL = (3.7, 2.7)  # inches: one of several side by side, and readable on a phone
 
 
 def learning_curves(groups: Sequence[Group]) -> list[Figure]:
@@ -28,7 +26,7 @@ def _learning(group: Group, by_encoder: dict[str, list[Point]]) -> Figure:
         for name, points in by_encoder.items():
             _line(axes, [p.share for p in points], [p.row for p in points], looks[name], name)
         _shares(axes)
-        axes.set(title=heading(group), ylabel=f"test {metric}")
+        axes.set(title=label(group), ylabel=f"test {metric}")
         axes.legend(loc="lower right")
 
     said = "; ".join(
@@ -36,9 +34,8 @@ def _learning(group: Group, by_encoder: dict[str, list[Point]]) -> Figure:
         for name, points in by_encoder.items()
     )
     title = f"Less training data: {heading(group)}, suite {group.suite}"
-    return draw(
-        f"{group.stem}-figure1", title, f"Test {metric} by share of the training data. {said}.", paint, size=SMALL
-    )
+    alt = f"Test {metric} by share of the training data. {said}."
+    return draw(f"{group.stem}-figure1", title, alt, paint, size=_small(group), task=group.task)
 
 
 def efficiency_figure(suite: str, groups: Sequence[Group]) -> Figure | None:
@@ -48,30 +45,36 @@ def efficiency_figure(suite: str, groups: Sequence[Group]) -> Figure | None:
         found = curves(group)
         for encoder, points in found.items():
             if encoder != BASELINE and BASELINE in found:
-                lines.append((f"{about(group.task, suite).title}, {encoder}", points, found[BASELINE]))
+                lines.append((f"{label(group, ', ')}, {encoder}", points, found[BASELINE]))
     if not lines:
         return None
     looks = look([name for name, _, _ in lines])
+    long = inches(*looks)
+    beside = 2 if long < 2.1 else 1  # columns of the legend
 
     def paint(axes: Axes) -> None:
         low = min(point.share for _, points, _ in lines for point in points)
         axes.plot((low, 1), (low, 1), color=FAINT, linewidth=1, linestyle=(0, (4, 3)), label="as much")
-        for name, points, baseline in lines:
+        for rank, (name, points, baseline) in enumerate(lines):
             needs = [needed(point.score, baseline) for point in points]
             colour, marker = looks[name]
             inside = [(p.share, n.share) for p, n in zip(points, needs, strict=True) if not n.bound]
             axes.plot(*zip(*inside, strict=True) if inside else ((), ()), color=colour, marker=marker, label=name)
+            aside = 8 * (rank - (len(lines) - 1) / 2)  # points of the page: bounds of several tasks are at one place
             for point, need in zip(points, needs, strict=True):
                 if need.bound:
-                    axes.plot(
-                        point.share, need.share, "^" if need.bound == ">" else "v", color=colour, markerfacecolor="none"
-                    )
+                    arrow, up = (r"$\uparrow$", 9) if need.bound == ">" else (r"$\downarrow$", -9)
+                    for sign, y, face in ((marker, 0, "none"), (arrow, up, colour)):
+                        there = offset_copy(axes.transData, axes.get_figure(root=True), x=aside, y=y, units="points")
+                        axes.plot(point.share, need.share, color=colour, marker=sign, mfc=face, transform=there)
+        axes.plot((), (), color=FAINT, marker=r"$\uparrow$", linestyle="", label=f"arrow: beyond {BASELINE}'s runs")
+        axes.margins(0.1)
         _shares(axes)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: percent(share)))
         axes.yaxis.set_minor_locator(NullLocator())
         axes.set(xlabel="share of the training data that it has", ylabel=f"share that {BASELINE} needs")
-        axes.figure.legend(loc="outside upper left", ncols=2)
+        axes.figure.legend(loc="outside upper left", ncols=beside)
 
     said = "; ".join(
         f"{name} with {percent(point.share)}: {needed(point.score, baseline)}"
@@ -79,8 +82,9 @@ def efficiency_figure(suite: str, groups: Sequence[Group]) -> Figure | None:
         for point in points
     )
     alt = f"Share of the training data with which {BASELINE} scores as high. {said}. "
-    alt += "Hollow arrows: more, or less, than its runs show."
-    return draw(f"{suite}-efficiency", f"Sample efficiency, suite {suite}", alt, paint, size=(4.7, 3.8))
+    alt += "With an arrow: more, or less, than its runs show."
+    size = (max(4.7, 0.6 + long), 3.3 + 0.17 * (len(lines) + 2) / beside)
+    return draw(f"{suite}-efficiency", f"Sample efficiency, suite {suite}", alt, paint, size=size)
 
 
 def penalty_figure(group: Group, rows: Sequence[tuple[str, Row]]) -> Figure:
@@ -109,14 +113,19 @@ def penalty_figure(group: Group, rows: Sequence[tuple[str, Row]]) -> Figure:
         else:
             axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.set(title=heading(group), xlabel="λ", ylabel=metric)
+        axes.set(title=label(group), xlabel="λ", ylabel=metric)
         axes.figure.legend(loc="outside lower left", ncols=2)
 
     said = "; ".join(f"{row.encoder} λ = {value}: {row.summary('test').mean:.2f}" for value, row in rows)
     title = f"λ: {heading(group)}, suite {group.suite}"
-    return draw(
-        f"{group.stem}-regularisation", title, f"Test {metric} by λ. {said}.", paint, size=SMALL, task=group.task
-    )
+    alt = f"Test {metric} by λ. {said}."
+    return draw(f"{group.stem}-regularisation", title, alt, paint, size=_small(group), task=group.task)
+
+
+def _small(group: Group) -> tuple[float, float]:
+    """Inches: one of several side by side, and readable on a phone; wider and higher where its title is."""
+    title = label(group)
+    return max(3.7, 0.7 + 1.25 * inches(title)), 2.7 + 0.17 * title.count("\n")
 
 
 def _line(axes: Axes, xs: Sequence[float], rows: Sequence[Row], style: tuple[str, str], label: str) -> None:

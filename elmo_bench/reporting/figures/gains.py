@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from elmo_bench.reporting.figures.canvas import FAINT, INK, SURFACE, Figure, draw, look
+from elmo_bench.reporting.figures.canvas import FAINT, INK, SURFACE, Figure, draw, inches, label, look
 from elmo_bench.reporting.gains import Gain
 from elmo_bench.reporting.like import Group
-from elmo_bench.reporting.paper import about, column
+from elmo_bench.reporting.paper import column
 from elmo_bench.reporting.scores import plain_rows
 from elmo_bench.reporting.select import BASELINE
 
@@ -26,6 +26,7 @@ def gains_figure(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> 
     encoders = list(dict.fromkeys(name for _, own in lines for name in own))
     looks, count = look(encoders), len(encoders)
     printed = [column(group.task, suite, "table1") for group, _ in lines]
+    labels = [label(group) for group, _ in lines]
     shows_paper = any(paper and paper.gain is not None for paper in printed)
     tied = any(gain.verdict == "tie" for _, own in lines for gain in own.values())
 
@@ -41,11 +42,11 @@ def gains_figure(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> 
                 axes.plot(gain.summary.mean, y, marker, color=colour, markerfacecolor=face, markeredgewidth=1.4)
             if paper and paper.gain is not None:
                 axes.plot(paper.gain, at, "|", color=INK, markersize=17, markeredgewidth=1.4)
-        axes.set_yticks(range(len(lines)), [_label(group) for group, _ in lines])
+        axes.set_yticks(range(len(lines)), labels)
         axes.set_ylim(len(lines) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(f"points over {BASELINE} on test; bars: 95 % of seeds")
+        axes.set_xlabel(f"points over {BASELINE} on test\nbars: 95 % interval of the mean over seeds")
         keys = [Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n) for n in encoders]
         if tied:
             keys.append(
@@ -68,15 +69,10 @@ def gains_figure(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> 
         axes.figure.legend(handles=keys, loc="outside upper left", ncols=2 if len(keys) > 2 else len(keys))
 
     alt = "; ".join(
-        f"{about(group.task, suite).title}: "
+        f"{label(group, ', ')}: "
         + ", ".join(f"{name} {gain.summary.mean:+.2f} ({gain.verdict or 'not tested'})" for name, gain in own.items())
         for group, own in lines
     )
-    height = 1.2 + len(lines) * max(0.34, 0.15 * count)
+    width, height = 3.35 + max(1.35, inches(*labels)), 1.35 + len(lines) * max(0.34, 0.15 * count)
     title = f"Gains over {BASELINE} on test, suite {suite}"
-    return draw(f"{suite}-gains", title, f"Points gained over {BASELINE}. {alt}.", paint, size=(4.7, height))
-
-
-def _label(group: Group) -> str:
-    title = about(group.task, group.suite).title
-    return f"{title}\n{group.apart}" if group.apart else title
+    return draw(f"{suite}-gains", title, f"Points gained over {BASELINE}. {alt}.", paint, size=(width, height))

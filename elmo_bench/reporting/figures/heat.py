@@ -8,10 +8,9 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from elmo_bench.reporting.figures.canvas import Figure, draw
+from elmo_bench.reporting.figures.canvas import Figure, draw, inches, label
 from elmo_bench.reporting.layers import Mix, learned
 from elmo_bench.reporting.like import Group
-from elmo_bench.reporting.paper import about
 
 SMALL, LARGE = "////", ".."  # below 1/3 hatched, above 2/3 speckled (with three layers, as the paper)
 DARK, LIGHT, BLUE, PALE = "#10151c", "#fdfdfd", "#7d93ad", "#dfe9f5"  # on the cells, light or dark as the page may be
@@ -52,7 +51,7 @@ def _heat(suite: str, encoder: str, mixes: list[tuple[Group, Mix]]) -> Figure:
                     style: dict[str, Any] = {"ha": "center", "va": "center", "color": ink, "fontsize": 8.5}
                     plain = {"facecolor": fill, "edgecolor": "none", "pad": 1.2}  # no hatch behind the figure
                     axes.text(at + 0.48, layer + 0.47, f"{weight.mean:.2f}", bbox=plain, **style)
-                ticks.append((at + 0.48, " ".join([about(group.task, suite).title, group.apart]).strip()))
+                ticks.append((at + 0.48, label(group)))
                 at += 1
             at += 0.4
         axes.set_xlim(0, at - 0.4)
@@ -67,12 +66,13 @@ def _heat(suite: str, encoder: str, mixes: list[tuple[Group, Mix]]) -> Figure:
             axes.spines[side].set_visible(False)
 
     said = "; ".join(
-        f"{about(group.task, suite).title} {PLACES[mix.place]}: " + ", ".join(f"{w.mean:.2f}" for w in mix.weights)
+        f"{label(group, ', ')} {PLACES[mix.place]}: " + ", ".join(f"{w.mean:.2f}" for w in mix.weights)
         for group, mix in mixes
     )
     alt = f"Softmax weights of the layers of {encoder}, lowest first. {said}. "
     alt += "Hatched: below an even share; speckled: above two."
     count = sum(map(len, blocks.values())) + 0.4 * (len(blocks) - 1)
-    size = (1.3 + 0.56 * count, 1.45 + 0.36 * depth)
+    long = max(1.35, inches(*(label(group) for group, _ in mixes)))  # and aslant: 0.82 to the side and 0.57 down
+    size = (0.2 + 0.82 * long + 0.56 * count, 0.8 + 0.57 * long + 0.36 * depth)
     stem = "-".join([suite, "figure2", *re.findall(r"[\w.]+", encoder)])
     return draw(stem, f"Layer weights of {encoder}, suite {suite}", alt, paint, size=size)

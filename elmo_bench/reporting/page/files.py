@@ -1,24 +1,27 @@
 """Writing a leaderboard into a folder: README.md, index.html, tables/ and figures/."""
 
+import re
 from pathlib import Path
 
-from elmo_bench.files import atomic_write
+from elmo_bench.files import atomic_write, read_lines
 from elmo_bench.reporting.formats import to_csv, to_latex
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.page.html import html
 from elmo_bench.reporting.page.markdown import page
 
-DISCUSSION = "DISCUSSION.md"  # written by people; the pages take it in
-OWNED = {
-    "tables": (".csv", ".tex"),
-    "figures": (".svg", ".png"),
-}  # what lies here of these kinds is rendered, all of it
+# A page names every table and figure written with it; a discussion's own links say something else.
+_LINK = re.compile(rb'href="((?:tables|figures)/[^"/]+)">(?:CSV|LaTeX|SVG|PNG)</a>')
 
 
 def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
-    """Write every file, and remove tables and figures that are none any more; returns all."""
-    notes = out / DISCUSSION
-    discussion = notes.read_text(encoding="utf-8") if notes.exists() else ""
+    """Write every file, and remove what the page that lies there names and this one does not; returns all.
+
+    Takes in `DISCUSSION-<suite>.md`, which people write; raises UserError where that is not UTF-8.
+    """
+    notes = {suite.name: out / f"DISCUSSION-{suite.name}.md" for suite in board.suites}
+    discussions = {
+        suite: "\n".join(line for _, line in read_lines(path)) for suite, path in notes.items() if path.exists()
+    }
     files: dict[Path, bytes] = {}
     for table in board.tables:
         files[out / "tables" / f"{table.stem}.csv"] = to_csv(table).encode()
@@ -26,13 +29,13 @@ def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
     for figure in board.figures:
         files[out / "figures" / f"{figure.stem}.svg"] = figure.svg.encode()
         files[out / "figures" / f"{figure.stem}.png"] = figure.png
-    files[out / "README.md"] = page(board, discussion=discussion).encode()
-    files[out / "index.html"] = html(board, ledger=ledger, out=out, discussion=discussion).encode()
+    files[out / "README.md"] = page(board, discussions=discussions).encode()
+    index = out / "index.html"
+    earlier = {out / name.decode() for name in _LINK.findall(index.read_bytes())} if index.exists() else set()
+    files[index] = html(board, ledger=ledger, out=out, discussions=discussions).encode()
+    for path in earlier - files.keys():
+        path.unlink(missing_ok=True)
     for path, content in files.items():
         with atomic_write(path) as handle:
             handle.write(content)
-    for folder, endings in OWNED.items():
-        for path in (out / folder).glob("*"):
-            if path.suffix in endings and path not in files:
-                path.unlink()
     return list(files)

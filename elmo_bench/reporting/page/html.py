@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
@@ -24,10 +25,10 @@ from elmo_bench.reporting.table import Cell
 FOLDER = Path(__file__).parent
 
 
-def html(board: Leaderboard, *, ledger: Path, out: Path, discussion: str = "") -> str:
+def html(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[str, str]) -> str:
     """The page; `ledger` and `out`, the folder that it will lie in, give the links to the records.
 
-    The same ledger, discussion and command give the same text.
+    The same ledger, discussions (by suite) and command give the same text.
     """
     environment = Environment(
         loader=FileSystemLoader(FOLDER),
@@ -51,7 +52,10 @@ def html(board: Leaderboard, *, ledger: Path, out: Path, discussion: str = "") -
         encoders=ENCODERS,
         how=HOW,
         data_of=data_of,
-        discussion=Markup(MarkdownIt("js-default").render(discussion)),  # noqa: S704: it lets no HTML through
+        discussions={
+            suite: Markup(MarkdownIt("js-default").render(text))  # noqa: S704: it lets no HTML through
+            for suite, text in discussions.items()
+        },
         machines=machines(record for row in board.selection.rows for record in row.records),
         superseded=[superseded(*pair) for pair in board.selection.stale],
         failed=[failed(*pair) for pair in board.failures],
@@ -107,7 +111,7 @@ def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
 def _seed(row: Row, seed: int, home: Path) -> dict[str, Any]:
     record = next(record for record in row.records if record["seed"] == seed)
     scores = {split: str(summarise([row.scores(split)[seed]])) for split in ("dev", "test")}
-    return {"seed": seed, "href": RunPaths.of(home, record).record.as_posix(), **scores}
+    return {"seed": seed, "href": quote(RunPaths.of(home, record).record.as_posix()), **scores}
 
 
 def _each(texts: Sequence[str]) -> str:

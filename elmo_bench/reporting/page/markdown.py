@@ -1,13 +1,15 @@
 """The leaderboard as markdown: what a visitor of the repository sees first."""
 
+from collections.abc import Mapping
+
 from elmo_bench.reporting.formats import to_markdown
 from elmo_bench.reporting.gains import LEGEND
 from elmo_bench.reporting.leaderboard import Leaderboard, Section, Suite
 from elmo_bench.reporting.page.words import ENCODERS, HOW, SUITES, data_of, failed, machines, superseded
 
 
-def page(board: Leaderboard, *, discussion: str = "") -> str:
-    """The whole page; the same ledger, discussion and command give the same text."""
+def page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
+    """The whole page; the same ledger, discussions (by suite) and command give the same text."""
     parts = [f"# Results\n\nRendered from the ledger by `{board.command}`; edits made here are lost."]
     if board.suites:
         parts += [
@@ -17,7 +19,7 @@ def page(board: Leaderboard, *, discussion: str = "") -> str:
     else:
         parts.append("The ledger holds no finished runs of these suites yet.")
     for suite in board.suites:
-        parts += _suite(suite, discussion if suite is board.suites[0] else "")
+        parts += _suite(suite, discussions.get(suite.name, ""))
     if board.suites:
         parts += ["## How to read this", _list(HOW)]
         records = [record for row in board.selection.rows for record in row.records]

@@ -1,0 +1,58 @@
+"""What is drawn: all of it inside, nothing over anything else, said as it is."""
+
+import io
+import re
+from collections import Counter
+from itertools import pairwise
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+from elmo_bench.ledger import read_ledger
+from elmo_bench.reporting.leaderboard import leaderboard
+from elmo_bench.reporting.select import select
+from tests.reporting.ledgers import add
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory):
+    """By stem; of two tasks with less data, one of them on two data sets, in two versions and sizes."""
+    ledger = tmp_path_factory.mktemp("runs")
+    for task, options in (("squad", {}), ("ner", {}), ("ner", {"version": 2, "size": "paper", "data": "other"})):
+        for encoder in ("glove", "elmo"):
+            for fraction in (1.0, 0.1):
+                for seed in (0, 1):
+                    add(ledger, task, encoder, seed, train_fraction=fraction, **options)
+    board = leaderboard(select(read_ledger(ledger)), [], ledger=ledger, command="")
+    return {figure.stem: figure for figure in board.figures}
+
+
+def test_long_names_are_whole(figures):
+    """Nothing touches the edge, where what is cut off would end."""
+    assert len(figures) == 6
+    for stem, figure in figures.items():
+        image = matplotlib.image.imread(io.BytesIO(figure.png))[..., :3]
+        edges = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
+        assert (edges == 1).all(), stem
+    for stem in ("open-gains", "open-figure2-elmo", "open-efficiency"):
+        for apart in ("version=1, size=cpu, data=", "version=2, size=paper, data="):
+            assert apart in figures[stem].svg
+            assert apart in figures[stem].alt
+
+
+def test_a_figure_of_one_task_says_which(figures):
+    tasks = {stem: figure.task for stem, figure in figures.items()}
+    assert {stem for stem, task in tasks.items() if not task} == {"open-gains", "open-efficiency", "open-figure2-elmo"}
+    assert Counter(filter(None, tasks.values())) == {"squad": 1, "ner": 2}
+
+
+def test_bounds_of_several_tasks_at_one_place_are_told_apart(figures):
+    hollow = re.compile(r'<use xlink:href="#\w+" x="([\d.]+)" y="[\d.]+" style="fill-opacity: 0;')
+    at = sorted(map(float, hollow.findall(figures["open-efficiency"].svg)))
+    assert len(at) >= 3  # with all of the data, each is beyond the baseline's runs
+    assert min(after - before for before, after in pairwise(at)) > 5
+
+
+def test_bars_are_said_to_be_what_they_are(figures):
+    assert "bars: 95 % interval of the mean over seeds" in figures["open-gains"].svg
