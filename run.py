@@ -14,12 +14,12 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from elmo_bench.config import check
 from elmo_bench.errors import UserError
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_ledger
 from elmo_bench.reporting.overview import overviews
 from elmo_bench.reporting.tables import task_table
 from elmo_bench.runner.plan import Planned
+from elmo_bench.runner.values import check_sweep
 
 OUTCOMES = (
     "ELMO_BENCH_OUTCOMES"  # the folder in which the jobs of a sweep, in whatever process, leave what became of them
@@ -49,7 +49,7 @@ def job(config: DictConfig) -> None:
         found = {"ledger": config.ledger, "task": record["task"], "hash": record["hash"]}
     except HeldElsewhere as error:
         print(f"{title}{error}", flush=True)
-        return
+        found = {"left": str(error)}
     except UserError as error:
         found = {"failed": f"{title}{error}", "code": 2}
     except Exception as error:
@@ -86,11 +86,14 @@ def show(finished: list[dict[str, Any]]) -> None:
 
 
 def main() -> int:
-    """Check every option before the first run; then one run or a sweep. Exit code 2: bad input; 1: a run failed."""
+    """Check every option before the first run; then one run or a sweep. Exit code 2: bad input; 1: a run failed.
+
+    What is left to another process has not failed (0): that process does it, or a later start of the same sweep.
+    """
     failures: list[tuple[str, int]] = []  # (what failed, exit code): 2 bad input, 1 anything else
     try:
         given = get_args_parser().parse_args()
-        check("config", given.overrides, multirun=given.multirun)
+        check_sweep(given.overrides, multirun=given.multirun)
         shared = Path("results/sweeps") if given.multirun else None  # by the machines of a cluster; hydra.sweep.dir
         if shared:
             shared.mkdir(parents=True, exist_ok=True)
@@ -100,7 +103,17 @@ def main() -> int:
             files = sorted(Path(folder).glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
             outcomes = [json.loads(path.read_text(encoding="utf-8")) for path in files]
         failures += [(found["failed"], found["code"]) for found in outcomes if "failed" in found]
-        show([found for found in outcomes if "failed" not in found])
+        try:
+            show([found for found in outcomes if "hash" in found])
+        except UserError as error:  # a record of another run is damaged; these are done
+            print(f"run.py: no table: {error}", file=sys.stderr)
+        if given.multirun and (left := sum("left" in found for found in outcomes)):
+            runs = "1 run was" if left == 1 else f"{left} runs were"
+            print(
+                f"\n{runs} left to other processes; `python -m elmo_bench status` with the same options says how they "
+                "stand, and starting this again does what they leave",
+                file=sys.stderr,
+            )
     except UserError as error:
         failures.append((str(error), 2))
     if len(failures) > 1:

@@ -137,17 +137,16 @@ def with_values(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     return changed
 
 
-def check(name: str, overrides: Sequence[str], *, multirun: bool = True) -> None:
-    """Compose every value of every swept override once, so that a misspelt one ends before the first run starts."""
+def check(name: str, overrides: Sequence[str], *, multirun: bool = True) -> list[DictConfig]:
+    """Every value of every swept override, composed once, so that a misspelt one ends before the first run starts."""
     swept = sweep(name, overrides)
     if not multirun and (several := [values for values in swept if len(values) > 1]):
         key = several[0][0].partition("=")[0]
         raise UserError(f"{key} has {len(several[0])} values: add -m (python run.py -m …), which makes a run of each")
     first = [values[0] for values in swept]
-    compose(name, first)
-    for place, values in enumerate(swept):
-        for value in values[1:]:
-            compose(name, [*first[:place], value, *first[place + 1 :]])
+    others = [(place, value) for place, values in enumerate(swept) for value in values[1:]]
+    each = [first, *([*first[:place], value, *first[place + 1 :]] for place, value in others)]
+    return [compose(name, values) for values in each]
 
 
 def build(node: Any) -> Any:

@@ -207,6 +207,9 @@ def test_unknown_vectors(ends_in_one_line):
     [
         ("store=disc", "auto"), ("store.mode=disc", "auto"), ("store.dtype=half", "float16"),
         ("place=middle", "input"), ("mix.layer_norm=words", "token"), ("seed=-1", "seed"),
+        ("seed=1.5", "seed=1.5: give a whole number"), ("encoder.name=3", "encoder.name=3: give a name"),
+        ("mix.penalty=-1", "mix.penalty=-1: give a number from 0"), ("mix.penalty=null", "give a number from 0"),
+        ("data.root=3", "data.root=3: give a folder"), ("encoder.contextual.stateful=true", "store=off"),
         ("seed=x", "seed"), ("data.train_fraction=2", "train_fraction"), ("mix=fixed", "mix.scalars"),
         ("encoder.words=some", "learned"),
     ],
@@ -259,7 +262,7 @@ def test_a_corrupted_record(main_job, tmp_path, capsys):
     """The skip check and the report; overwriting mends it."""
     assert main_job(*small(encoder="none")) == 0
     [record] = (tmp_path / "runs").rglob("seed0.json")
-    for content in (b"", b'{"schema": 1, "sui', b"[]", b'{"schema": 99}'):
+    for content in (b"", b'{"schema": 1, "sui', b"[]"):
         record.write_bytes(content)
         capsys.readouterr()
         assert main_job(*small(encoder="none")) == 2
@@ -276,12 +279,23 @@ def test_a_corrupted_record(main_job, tmp_path, capsys):
     assert read_failures(tmp_path / "runs") == []
 
 
-def test_a_corrupted_record_of_another_run_is_named_after_this_one(main_job, tmp_path, capsys):
-    assert main_job(*small(encoder="none")) == 0
-    [damaged] = (tmp_path / "runs").rglob("seed0.json")
-    damaged.write_bytes(b"")
-    assert main_job(*small("seed=1", encoder="none")) == 2
-    assert str(damaged) in capsys.readouterr().err
+def test_a_ledger_that_is_a_file_is_one_line(main_job, tmp_path, capsys):
+    (tmp_path / "runs").touch()
+    assert main_job(*small(encoder="none")) == 2
+    assert (
+        capsys.readouterr().err == f"run.py: ledger={tmp_path / 'runs'}: {tmp_path / 'runs'} is a file; give a folder\n"
+    )
+
+
+@pytest.mark.parametrize("damage", [(b"", "damaged"), (b'{"schema": 2}', "update elmo-bench")], ids=lambda d: d[1])
+def test_a_damaged_record_of_another_run_is_named_after_this_one(store_record, main_job, tmp_path, capsys, damage):
+    content, said = damage
+    other = store_record().record
+    other.write_bytes(content)
+    assert main_job(*small("seed=1", "task.training.epochs=1", encoder="none")) == 0
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith(f"run.py: no table: {other}: ")
+    assert said in line
     assert list((tmp_path / "runs").rglob("seed1.json"))
 
 

@@ -7,12 +7,13 @@ from elmo_bench.errors import UserError
 from elmo_bench.reporting.tables import markdown
 from elmo_bench.runner.plan import planned
 from elmo_bench.runner.standing import STATES, Standing, seconds_left, standings
+from elmo_bench.runner.values import check_sweep
 
 
 def main(arguments: list[str]) -> int:
     """Print the counts, what runs and what failed; or, with --missing or --failed, those runs alone.
 
-    Raises UserError for an unknown experiment or option and for a damaged ledger.
+    Raises UserError for an unknown experiment, for options that run.py refuses and for a damaged ledger.
     """
     parser = argparse.ArgumentParser(
         prog="python -m elmo_bench status", description="Which runs of a sweep are done, running, failed or missing."
@@ -25,6 +26,9 @@ def main(arguments: list[str]) -> int:
     overrides = [*([f"experiment={options.experiment}"] if options.experiment else []), *options.overrides]
     if not overrides:
         raise UserError("give --experiment NAME, or the options of a sweep (encoder=none,glove,elmo seed=0,1)")
+    if options.experiment and any(given.lstrip("+").startswith("experiment=") for given in options.overrides):
+        raise UserError(f"--experiment {options.experiment} and experiment=… are two; give one of them")
+    check_sweep(overrides)
     found = standings(planned(overrides))
     if options.missing or options.failed:
         wanted = {*(["missing", "stale", "failed"] if options.missing else []), *(["failed"] if options.failed else [])}

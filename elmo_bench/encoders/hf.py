@@ -140,10 +140,25 @@ def _load(folder: Path) -> tuple[Any, Any]:
     given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
         tokeniser = AutoTokenizer.from_pretrained(folder, add_prefix_space=True, **given)
-        model = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32, **given)
+        model, about = AutoModel.from_pretrained(
+            folder,
+            use_safetensors=True,
+            dtype=torch.float32,
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+            **given,
+        )
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         why = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise UserError(f"encoder.name={folder}: transformers cannot load it: {why}") from None
     if not tokeniser.is_fast:
         raise UserError(f"encoder.name={folder}: its tokeniser does not tell words apart; a fast one is needed")
+    # What does not fit was drawn at random; a pooler, and a decoder behind an encoder, are not read.
+    drawn = about["missing_keys"] | {key for key, *_ in about["mismatched_keys"]}
+    unread = {"pooler", "decoder"} if model.config.is_encoder_decoder else {"pooler"}
+    if lacking := sorted(key for key in drawn if not unread & set(key.split("."))):
+        raise UserError(
+            f"encoder.name={folder}: its safetensors lack {len(lacking)} of the weights that config.json asks for, or "
+            f"have them in another size, such as {lacking[0]}; save the model again with save_pretrained"
+        )
     return (model.get_encoder() if model.config.is_encoder_decoder else model), tokeniser

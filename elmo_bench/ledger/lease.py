@@ -15,6 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypedDict
 
+from elmo_bench.errors import UserError
+from elmo_bench.ledger.schema import check
+
 BEAT = 60.0
 STALE = 600.0
 
@@ -40,11 +43,13 @@ MACHINE = f"{platform.node()} {_boot()}"  # two machines may have one name
 
 
 def read_lease(path: Path) -> Lease | None:
-    """None where there is none, or where it is being written just now."""
+    """None where there is none, where it is being written just now, and where the file holds something else."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        lease = json.loads(path.read_text(encoding="utf-8"))
+        check(lease, Lease, "lease")
+    except (OSError, ValueError, UserError):
         return None
+    return lease
 
 
 def is_alive(path: Path, *, now: float | None = None) -> bool:
@@ -53,8 +58,11 @@ def is_alive(path: Path, *, now: float | None = None) -> bool:
     now: by the clock of the machine that holds the folder, which stamps the files; default: by this machine's.
     """
     lease = read_lease(path)
-    if lease is not None and lease["machine"] == MACHINE:
-        return False
+    return (lease is None or lease["machine"] != MACHINE) and beats(path, now=now)
+
+
+def beats(path: Path, *, now: float | None = None) -> bool:
+    """Whether there is a lease, of whatever machine, that was touched lately."""
     try:
         return (time.time() if now is None else now) - path.stat().st_mtime < STALE
     except OSError:

@@ -8,8 +8,10 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from elmo_bench.errors import UserError
-from elmo_bench.ledger.lease import hold_lease, is_alive, read_lease
+from elmo_bench.ledger.lease import beats, hold_lease, is_alive, read_lease
 from elmo_bench.ledger.paths import RunPaths
+
+PATIENCE = 0.2  # seconds: who asks whether a run is held has its lock for a moment
 
 
 class HeldElsewhere(UserError):
@@ -18,7 +20,7 @@ class HeldElsewhere(UserError):
 
 @contextmanager
 def run_lock(paths: RunPaths, config: Mapping[str, Any] | None = None) -> Iterator[None]:
-    """Hold the run while the block runs; raises HeldElsewhere at once where another process (or block) holds it.
+    """Hold the run while the block runs; raises HeldElsewhere where another process (or block) holds it.
 
     On one machine the lock is the operating system's: it ends with the process, however that ends. Machines that share
     the folder tell each other by a lease (see `lease.py`), which says who works on the run and with which `config`.
@@ -26,8 +28,8 @@ def run_lock(paths: RunPaths, config: Mapping[str, Any] | None = None) -> Iterat
     """
     try:
         paths.folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(paths.lock, timeout=0)
-        lock.acquire()
+        lock = FileLock(paths.lock, timeout=PATIENCE)
+        lock.acquire(poll_interval=0.01)
     except Timeout:
         raise HeldElsewhere(f"{paths.work}: another process is working on this run: left to it") from None
     except OSError as error:
@@ -48,11 +50,13 @@ def run_lock(paths: RunPaths, config: Mapping[str, Any] | None = None) -> Iterat
 
 
 def is_held(paths: RunPaths) -> bool:
-    """Whether some process works on this run now; changes nothing."""
+    """Whether some process works on this run now; changes nothing, but has the lock for a moment."""
     if paths.lock.exists():
         try:
             with FileLock(paths.lock, timeout=0):
                 pass
         except Timeout:
             return True
+        except OSError:  # somebody else's ledger, or one that can only be read: the heartbeat tells
+            return beats(paths.lease)
     return is_alive(paths.lease)

@@ -2,7 +2,6 @@
 
 import io
 import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
@@ -44,16 +43,16 @@ def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndar
 
 
 def read_record(path: Path) -> Record:
-    """The record in this file; raises UserError where it is damaged or of another schema."""
+    """The record in this file; raises UserError where it is damaged or of a newer version."""
     return _read(path, check_record)
 
 
 def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
     """The per-example outcomes beside a record; raises UserError where they are missing or damaged."""
     try:
-        with np.load(paths.outcomes, allow_pickle=False) as arrays:
+        with paths.outcomes.open("rb") as handle, np.load(handle, allow_pickle=False) as arrays:
             return dict(arrays)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # of damaged bytes zipfile, zlib and numpy make a dozen kinds
         raise UserError(f"{paths.outcomes}: cannot be read ({error}); run again with overwrite=true") from None
 
 
@@ -94,15 +93,15 @@ def _json(content: Any) -> bytes:
 def _read(path: Path, check_content: Any) -> Any:
     try:
         content = json.loads(path.read_bytes())
-        check_content(content)
-        return content
+        schema = content.get("schema") if isinstance(content, dict) else None
+        if type(schema) is not int or schema <= SCHEMA:
+            check_content(content)
+            return content
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except UserError as error:
-        damage = str(error)
-    except ValueError as error:  # not UTF-8, or not JSON
-        damage = str(error)
-    raise UserError(f"{path}: damaged ({damage}); remove it or run again with overwrite=true")
+    except (UserError, ValueError) as error:  # ValueError: not UTF-8, or not JSON
+        raise UserError(f"{path}: damaged ({error}); remove it or run again with overwrite=true") from None
+    raise UserError(f"{path}: of a newer version (schema {schema}, this one reads {SCHEMA}); update elmo-bench")
 
 
 def _pack(path: Path, outcomes: Mapping[str, np.ndarray]) -> bytes:

@@ -29,12 +29,7 @@ def read_data(config: DictConfig, data: Data) -> Splits:
     """The suite's splits, the training split cut to data.train_fraction and data.max_train."""
     splits = data.read(config.suite.name, Path(config.data.root).expanduser() if config.data.root else None)
     train = splits["train"]
-    if not 0 < config.data.train_fraction <= 1:
-        raise UserError(f"data.train_fraction={config.data.train_fraction}: give a number above 0, up to 1")
-    limit = config.data.max_train
-    if limit is not None and (not isinstance(limit, int) or limit < 1):
-        raise UserError(f"data.max_train={limit}: give a whole number from 1, or null for no limit")
-    splits["train"] = _part(train, config.data.train_fraction, limit)
+    splits["train"] = _part(train, config.data.train_fraction, config.data.max_train)
     return splits
 
 
@@ -65,8 +60,6 @@ def readings(config: DictConfig, part: Sequence[Any]) -> int:
     least = config.data.least_steps
     if least is None:
         return 1
-    if not isinstance(least, int) or least < 1:
-        raise UserError(f"data.least_steps={least}: give a whole number from 1, or null")
     return min(ceil(least * config.task.training.batch / len(part)), max(1, round(1 / config.data.train_fraction)))
 
 
@@ -116,12 +109,6 @@ def load_frozen(config: DictConfig, splits: Splits) -> Frozen:
 def load_frozen_for(config: DictConfig, text: Iterable[str]) -> Frozen:
     """The same, for these words."""
     kind, name = config.encoder.words, config.encoder.vectors
-    if kind not in ("learned", "static", None):
-        raise UserError(f"encoder.words={kind}: choose one of: learned, static, null")
-    if kind and not name:
-        raise UserError(f"encoder.vectors=null: encoder.words={kind} needs a static table, if only for its width")
-    if getattr(config.encoder.contextual, "stateful", False) and config.store.mode != "off":
-        raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")
     encoder = build(config.encoder.contextual)
     if not kind:
         return Frozen(encoder, None, 0)
@@ -146,8 +133,6 @@ def embedder_for(config: DictConfig, frozen: Frozen, lexicon: Lexicon) -> Embedd
         alphabet = Vocabulary(lexicon.characters)
         characters = CharacterCnn(alphabet, dim=config.task.characters.dim, filters=config.task.characters.filters)
     mixes = {}
-    if config.place not in (*PLACES, "both"):
-        raise UserError(f"place={config.place}: choose one of: {', '.join(PLACES)}, both")
     if frozen.encoder is not None:
         for place in PLACES if config.place == "both" else (config.place,):
             mixes[place] = ScalarMix(frozen.encoder.layers, **config.mix)

@@ -40,6 +40,7 @@ from elmo_bench.runner.parts import (
     shared_store,
 )
 from elmo_bench.runner.settings import encoder_name, portable, settings_of
+from elmo_bench.runner.values import check_values
 from elmo_bench.training.callbacks import History, RandomState, ShowProgress
 from elmo_bench.training.data import Splits
 from elmo_bench.training.ema import Ema
@@ -58,6 +59,7 @@ def run(config: DictConfig, overrides: Sequence[str] = (), *, in_sweep: bool = F
     failure leaves a failure file beside the place of the record. One from before that place is known, which needs data
     and weights, leaves it `in_sweep` alone, at the hash of the settings, until the run comes further.
     """
+    check_values(config, overrides)
     early = _early(config)
     try:
         with noted() as notes:
@@ -95,8 +97,6 @@ def _prepare(config: DictConfig, overrides: Sequence[str]) -> tuple[Any, Any, Fr
         claim_gpu()
         if not torch.cuda.is_available():
             raise UserError("trainer=gpu: no CUDA device here; use trainer=cpu")
-    if config.encoder.contextual is None and any(override.startswith("encoder.name=") for override in overrides):
-        raise UserError("encoder.name=… is for encoder=hf; beside other encoders give it a yaml (conf/encoder/hf.yaml)")
     data = build(config.task.data)
     splits = read_data(config, data)
     frozen = load_frozen(config, splits)

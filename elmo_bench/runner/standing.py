@@ -71,7 +71,7 @@ def _place_of(config: dict[str, Any]) -> Place | None:
     """None for the config of another version of this project: no run of today has its settings."""
     try:
         return place_of(config)
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, AttributeError):
         return None
 
 

@@ -91,11 +91,26 @@ def test_a_seed_on_older_weights_is_stale(status, ledger):
     assert "2 runs: 1 done, 1 stale" in said
 
 
+@pytest.mark.parametrize("content", ["{}", "[]", "3"])
+def test_a_lease_that_says_nothing_hinders_nothing(status, ledger, content):
+    put(ledger, "encoder=none").lease.write_text(content)
+    assert "1 done" in status(sweep=("encoder=none",))[1]
+
+
 def test_other_settings_are_other_runs(status, ledger):
     put(ledger, "encoder=none", "task.training.epochs=2")
     put(ledger, "encoder=none", "suite=open")
     assert "1 missing" in status(sweep=("encoder=none",))[1]
     assert "1 done" in status(sweep=("encoder=none", "task.training.epochs=2"))[1]
+
+
+def test_other_data_and_another_precision_are_other_runs(status, ledger):
+    put(ledger, "encoder=elmo")
+    for other in ("task.data.mini.seed=1", "encoder.precision=int8"):
+        assert "1 missing" in status(sweep=("encoder=elmo", other))[1]
+        put(ledger, "encoder=elmo", other, weights=other)
+    for done in ("seed=0", "task.data.mini.seed=1", "encoder.precision=int8"):
+        assert "1 runs: 1 done" in status(sweep=("encoder=elmo", done))[1]
 
 
 def test_what_run_py_did_is_done(main_job, status, tmp_path):
@@ -128,6 +143,14 @@ def test_an_error_before_anything_was_read_is_known_until_the_run_comes_further(
         ([], "give --experiment NAME"),
         (["--experiment", "table9"], "unknown experiment"),
         (["--experiment", "table1", "tsk=ner"], "unknown option 'tsk'"),
+        (["--experiment", "table1", "experiment=table2"], "--experiment table1 and experiment=… are two"),
+        (["seed=0,-1"], "seed=-1: give a whole number from 0"),
+        (["seed=0,1.5"], "seed=1.5: give a whole number from 0"),
+        (["mix.penalty=0.1,-1"], "mix.penalty=-1: give a number from 0"),
+        (["mix.penalty=0.1,high"], "mix.penalty=high: give a number"),
+        (["encoder.name=3"], "encoder.name=3: give a name"),
+        (["encoder=glove", "encoder.name=mine"], "is for encoder=hf"),
+        ([f"ledger={__file__}"], "is a file; give a folder"),
     ],
 )
 def test_a_mistake_is_one_line(options, said, capsys):

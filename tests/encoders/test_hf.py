@@ -91,6 +91,43 @@ def test_pickled_weights_and_other_folders_are_refused(folder, tmp_path):
         assert "\n" not in str(error.value)
 
 
+QUERY = "encoder.layer.1.attention.self.query.weight"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tensors: {f"module.{key}": value for key, value in tensors.items()},
+        lambda tensors: {key: value for key, value in tensors.items() if key != QUERY},
+        lambda tensors: tensors | {QUERY: torch.zeros(3, 3)},
+        lambda tensors: {},
+    ],
+    ids=["of DistributedDataParallel", "one missing", "another size", "none"],
+)
+def test_weights_that_the_file_lacks_are_not_drawn_at_random(folder, tmp_path, change):
+    with pytest.raises(UserError, match=r"lack \d+ of the weights") as error:
+        HfEncoder(weights=str(with_tensors(folder, tmp_path / "other", change)))
+    assert "\n" not in str(error.value)
+    assert any(part in str(error.value) for part in (QUERY, "embeddings"))
+
+
+def test_a_file_without_a_pooler_is_whole(folder, tmp_path, encoder):
+    own = with_tensors(folder, tmp_path / "own", lambda found: {k: v for k, v in found.items() if "pooler" not in k})
+    torch.testing.assert_close(HfEncoder(weights=str(own)).encode(TEXTS), encoder.encode(TEXTS))
+
+
+def with_tensors(folder, other, change):
+    """A copy of the folder whose tensors were changed."""
+    import shutil
+
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(folder, other)
+    tensors = change(load_file(other / "model.safetensors"))
+    save_file(tensors, other / "model.safetensors", metadata={"format": "pt"})
+    return other
+
+
 def test_code_of_the_folder_never_runs(folder, tmp_path):
     import json
     import shutil

@@ -74,6 +74,16 @@ def test_a_lease_that_is_being_written_is_a_lease(paths):
         pass
 
 
+@pytest.mark.parametrize("content", ["{}", "[]", "3", '{"machine": "other boot"}'])
+def test_a_lease_that_holds_something_else_says_nothing_of_who_works(paths, content):
+    paths.folder.mkdir(parents=True)
+    paths.lease.write_text(content)
+    assert read_lease(paths.lease) is None
+    assert is_held(paths)
+    with pytest.raises(HeldElsewhere, match="another machine"), run_lock(paths):
+        pass
+
+
 def test_the_heart_beats(paths, monkeypatch):
     monkeypatch.setattr(lease, "BEAT", 0.02)
     with run_lock(paths):

@@ -1,10 +1,13 @@
 """One process per run, whatever becomes of the process."""
 
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from elmo_bench.errors import UserError
 from elmo_bench.ledger import HeldElsewhere, RunPaths, is_held, run_lock
@@ -46,6 +49,27 @@ def test_second_process_is_told_and_a_kill_frees_the_run(paths, holder):
     assert not is_held(paths)
     with run_lock(paths):
         assert is_held(paths)
+
+
+def test_who_has_the_lock_for_a_moment_does_not_take_the_run(paths):
+    """As `is_held` has it, which asks by taking it."""
+    paths.folder.mkdir(parents=True)
+    asks = FileLock(paths.lock, thread_local=False)
+    asks.acquire()
+    threading.Timer(0.05, asks.release).start()
+    with run_lock(paths):
+        assert is_held(paths)
+
+
+def test_of_a_ledger_that_can_only_be_read_the_heartbeat_tells(paths, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    with run_lock(paths), monkeypatch.context() as patch:
+        patch.setattr(FileLock, "acquire", refuse)
+        assert is_held(paths)
+        os.utime(paths.lease, (0, 0))
+        assert not is_held(paths)
 
 
 def test_the_file_goes_with_the_lock(paths):

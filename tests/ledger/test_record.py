@@ -100,7 +100,7 @@ def test_what_is_wrong_is_named_and_nothing_is_written(make_record, tmp_path, ch
     assert files(tmp_path) == []
 
 
-@pytest.mark.parametrize("content", [b"", b'{"schema": 1, "sui', b"\xff\xfe", b"[]", b"{}", b'{"schema": 99}', b"null"])
+@pytest.mark.parametrize("content", [b"", b'{"schema": 1, "sui', b"\xff\xfe", b"[]", b"{}", b'{"schema": 0}', b"null"])
 def test_a_damaged_record_is_one_line_with_file_and_remedy(store_record, tmp_path, content):
     paths = store_record()
     paths.record.write_bytes(content)
@@ -110,6 +110,16 @@ def test_a_damaged_record_is_one_line_with_file_and_remedy(store_record, tmp_pat
         assert str(paths.record) in str(error.value)
         assert "remove it or run again with overwrite=true" in str(error.value)
         assert "\n" not in str(error.value)
+
+
+def test_a_record_of_a_newer_version_is_not_damaged(store_record):
+    paths = store_record()
+    paths.record.write_text('{"schema": 2, "more": 1}', encoding="utf-8")
+    with pytest.raises(
+        UserError, match=r"of a newer version \(schema 2, this one reads 1\); update elmo-bench$"
+    ) as error:
+        read_record(paths.record)
+    assert str(paths.record) in str(error.value)
 
 
 def test_a_record_in_the_wrong_place_is_refused(store_record, tmp_path):
@@ -174,6 +184,21 @@ def test_missing_outcomes_are_one_line(store_record):
     paths.outcomes.unlink()
     with pytest.raises(UserError, match="overwrite=true"):
         read_outcomes(paths)
+
+
+def test_damaged_outcomes_are_one_line_wherever_the_damage_is(store_record):
+    """Every byte of the file, in its headers and in the packed data, with its lowest bit changed."""
+    paths = store_record()
+    whole = paths.outcomes.read_bytes()
+    refused = 0
+    for place, byte in enumerate(whole):
+        paths.outcomes.write_bytes(whole[:place] + bytes([byte ^ 1]) + whole[place + 1 :])
+        try:
+            read_outcomes(paths)
+        except UserError as error:
+            refused += 1
+            assert "run again with overwrite=true" in str(error)
+    assert refused > len(whole) / 3
 
 
 def test_a_failure_holds_config_and_traceback_until_a_success(make_record, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from elmo_bench.config import compose
 from elmo_bench.errors import UserError
 from elmo_bench.runner.parts import read_data, readings
+from elmo_bench.runner.values import check_values
 
 FRACTIONS = (0.01, 0.03, 0.1, 0.3, 1.0)
 # What stays together, told from the examples without their own word for it.
@@ -102,4 +103,4 @@ def test_steps_that_are_no_number_are_one_line(least):
     config = compose("config")
     config.data.least_steps = least
     with pytest.raises(UserError, match=f"data.least_steps={least}: give a whole number from 1, or null"):
-        readings(config, range(9))
+        check_values(config)

@@ -11,7 +11,7 @@ from elmo_bench.config import check, choices, compose, sweep
 from elmo_bench.errors import UserError
 from elmo_bench.ledger import canonical, run_hash
 from elmo_bench.runner.plan import Planned, place_of, planned
-from elmo_bench.runner.settings import settings_of
+from elmo_bench.runner.settings import portable, settings_of
 from tests.runs import ROOT
 
 # (tasks, columns): a run for each task, column and three seeds
@@ -73,6 +73,29 @@ def test_other_settings_suites_seeds_and_ledgers_are_other_runs_and_the_rest_is_
         assert planned([other])[0].key != plain.key
     for same in ("trainer.threads=1", "store=off", "task.training.epochs=30", "mix.gamma=true"):
         assert planned([same])[0].key == plain.key
+
+
+@pytest.mark.parametrize(
+    "swept",
+    [
+        "task.data.mini.seed=0,1", "data.root=a,b", "task.version=1,2", "encoder.precision=float32,bfloat16",
+        "encoder.weights=a/model,b/model", "encoder.vectors=a/v.txt,b/v.txt",
+    ],
+)  # fmt: skip
+def test_other_data_weights_and_vectors_are_other_runs_of_a_sweep(swept):
+    """Paths of one last name too; learned words are as wide as the vectors."""
+    assert len(planned([swept])) == 2
+    if swept.startswith("encoder.vectors"):
+        assert len(planned(["encoder=none", swept])) == 2
+
+
+def test_a_key_that_a_tasks_data_get_later_makes_no_other_run():
+    config = portable(compose("config", ["suite=open"]))
+    before = place_of(config)
+    del config["task"]["data"]["open"]["columns"], config["task"]["data"]["open"]["fetch"]
+    assert place_of(config) == before
+    config["task"]["data"]["open"]["columns"] = 3
+    assert place_of(config) != before
 
 
 def test_a_sweep_that_is_started_as_a_run_is_one_line(main_job, capsys):

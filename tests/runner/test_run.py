@@ -15,6 +15,7 @@ from elmo_bench.errors import UserError
 from elmo_bench.ledger import Record, RunPaths, check_record, read_ledger, read_outcomes
 from elmo_bench.runner.parts import read_data
 from elmo_bench.runner.run import run
+from elmo_bench.runner.values import check_values
 from tests.runs import GOLDEN, files, result, run_small, small
 
 
@@ -307,13 +308,13 @@ def test_a_smaller_part_of_the_training_data_is_contained_in_every_larger_one():
 @pytest.mark.parametrize("fraction", ["0", "-0.5", "1.5"])
 def test_a_fraction_outside_its_range_is_refused(fraction):
     with pytest.raises(UserError, match="train_fraction"):
-        splits(f"data.train_fraction={fraction}")
+        check_values(compose("config", [f"data.train_fraction={fraction}"]))
 
 
 @pytest.mark.parametrize("number", ["0", "-5"])
 def test_a_number_of_examples_below_one_is_refused(number):
     with pytest.raises(UserError, match="max_train"):
-        splits(f"data.max_train={number}")
+        check_values(compose("config", [f"data.max_train={number}"]))
 
 
 @pytest.mark.parametrize(("place", "places"), [("output", ["output"]), ("both", ["input", "output"])])

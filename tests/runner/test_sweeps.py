@@ -36,6 +36,30 @@ def check(folder):
     assert not [path for path in (folder / "runs").rglob("*") if path.suffix in (".lock", ".lease", ".ckpt")]
 
 
+def test_a_sweep_over_files_of_one_name_leaves_no_run_out(main_job, tmp_path):
+    for folder, numbers in (("a", "0.1 0.2"), ("b", "0.3 0.4")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "vectors.txt").write_text(f"the {numbers}\nof {numbers}\n", encoding="utf-8")
+    files = f"encoder.vectors={tmp_path}/a/vectors.txt,{tmp_path}/b/vectors.txt"
+    options = small("-m", files, "data.max_train=10", "task.training.epochs=1", encoder="glove")
+    assert main_job(*options) == 0
+    assert len({record["checksums"]["vectors"] for record in read_ledger(tmp_path / "runs")}) == 2
+
+
+def test_what_is_left_to_others_is_counted_at_the_end(main_job, tmp_path, capsys):
+    """One run of two is another machine's, as its lease says; that has not failed."""
+    options = small("seed=0,1", "data.max_train=10", "task.training.epochs=1", encoder="none")
+    assert main_job("-m", *options) == 0
+    assert "left to" not in capsys.readouterr().err
+    [record] = (tmp_path / "runs").rglob("seed1.json")
+    record.with_suffix(".lease").touch()
+    record.unlink()
+    assert main_job("-m", *options) == 0
+    said = capsys.readouterr()
+    assert "another machine is working on this run: left to it" in said.out
+    assert said.err.strip().startswith("1 run was left to other processes; `python -m elmo_bench status`")
+
+
 @pytest.mark.slow
 def test_a_sweep_that_is_killed_five_times_does_every_run_once(tmp_path):
     rng, records = random.Random(0), tmp_path / "runs"
