@@ -4,6 +4,7 @@ import difflib
 import importlib.util
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -154,6 +155,8 @@ def build(node: Any) -> Any:
 
     Raises UserError where there is no such target or its arguments do not fit; an error inside it comes as it is.
     """
+    if (clone := str(CONF.parent)) not in sys.path:
+        sys.path.append(clone)  # tasks/ is not part of the wheel, and a launcher's process may be in another folder
     try:
         return hydra.utils.instantiate(node)
     except InstantiationException as error:

@@ -263,3 +263,11 @@ def test_a_value_that_stood_for_one_without_a_default_has_no_kind():
 def test_a_schedule_goes_by_steps_or_epochs():
     compose("config", ["task=coref", "task.training.schedule.every=epoch"])
     compose("config", ["task=snli", "task.training.schedule.every=10"])
+
+
+def test_tasks_are_found_from_any_folder(tmp_path):
+    """As in a launcher's process, which starts where it pleases."""
+    code = "from elmo_bench.config import build, compose; build(compose('config', ['task=ner']).task.data)"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
