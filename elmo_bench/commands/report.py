@@ -13,7 +13,8 @@ from elmo_bench.reporting.select import select
 def main(arguments: list[str]) -> int:
     """Write the leaderboard, or print its rows as JSON.
 
-    Raises UserError for a damaged record, and where there is no such ledger or nothing in it of a suite that was named.
+    Raises UserError for a damaged record, and where there is no such ledger, no run in it, or none of a suite that was
+    named.
     """
     parser = argparse.ArgumentParser(
         prog="python -m elmo_bench report",
@@ -40,9 +41,10 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"--ledger {options.ledger}: no such folder; give the folder of the records")
     records, failures = read_ledger(options.ledger), read_failures(options.ledger)
     held = {record["suite"] for record in records} | {run.suite for run, _ in failures}
+    if not held:
+        raise UserError(f"--ledger {options.ledger}: no run in it; give the folder of the records")
     if unknown := [suite for suite in options.suite or () if suite not in held]:
-        has = ", ".join(sorted(held)) or "no runs at all"
-        raise UserError(f"--suite {' '.join(unknown)}: no run in {options.ledger}, which has {has}")
+        raise UserError(f"--suite {' '.join(unknown)}: no run in {options.ledger}, which has {', '.join(sorted(held))}")
     selection = select(record for record in records if shown(record["suite"]))
     if options.json:
         from elmo_bench.reporting.gains import gains_from  # scipy and matplotlib take their time

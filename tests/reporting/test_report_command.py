@@ -28,8 +28,8 @@ def run(tmp_path):
     return run
 
 
-def test_an_empty_ledger_gives_pages_that_say_so(run, tmp_path):
-    (tmp_path / "runs").mkdir()
+def test_where_only_the_demo_was_run_the_pages_say_so(run, store_record, tmp_path):
+    store_record(suite="mini")
     assert "holds no finished runs of these suites yet" in run()
     assert "holds no finished runs of these suites yet" in (tmp_path / "results/index.html").read_text(encoding="utf-8")
 
@@ -94,6 +94,7 @@ def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(r
         path.write_text("a person's")
     (tmp_path / "results/DISCUSSION-open.md").write_text("See [mine](tables/linked.csv).")
     run()
+    add(tmp_path / "runs", "ner", "elmo", 0, suite="mini")
     shutil.rmtree(tmp_path / "runs/open")
     run()
     left = {path.name for path in (tmp_path / "results").rglob("*.*")}
@@ -107,6 +108,7 @@ def test_a_slip_of_the_pen_ends_in_one_line_and_leaves_the_page_alone(run, store
     for flags, said in (
         (["--ledger", str(tmp_path / "run")], "run: no such folder"),
         (["--ledger", str(tmp_path / "file")], "file: no such folder"),
+        (["--ledger", str(tmp_path)], "no run in it; give the folder of the records"),
         (["--suite", "open", "opne"], "--suite opne: no run in .*, which has open$"),
         (["--out", str(tmp_path / "file")], "file: cannot be a folder"),
         (["--out", str(tmp_path / "file" / "below")], "below: cannot be a folder"),
