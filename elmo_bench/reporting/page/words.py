@@ -22,8 +22,8 @@ HOW = [
     *(" ".join(item.split()) for item in COVERS.removeprefix("- ").split("\n- ")),
     "fewer errors: the share of the baseline's errors that are gone, 100 · gain / (100 − baseline), as the paper "
     "counts relative increases.",
-    f"A gain is over the run of {BASELINE} with the same changes, on the same data, over the seeds that both have; "
-    "where there is no such run, or no such seed, there is no gain.",
+    f"A gain over {BASELINE} is over its run with the same changes, other gains over what the column says; always on "
+    "the same data, over the seeds that both have. Where there is no such run, or no such seed, there is no gain.",
     "A column holds runs on the same data, of one version of the task and one size; others have rows and tables of "
     "their own (report --unlike puts them together, and labels them). A run on part of the training data has no place "
     "among those on all of it.",
