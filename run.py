@@ -46,7 +46,7 @@ def job(config: DictConfig) -> None:
         where = RunPaths.of(Path(config.ledger), record).record
         state = f"already in the ledger{_without(config, record)} (overwrite=true runs it again)" if skipped else "done"
         print(f"{title}{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {where}", flush=True)
-        found = {"ledger": config.ledger, "task": record["task"], "hash": record["hash"]}
+        found = {"ledger": config.ledger, "suite": record["suite"], "task": record["task"], "hash": record["hash"]}
     except HeldElsewhere as error:
         print(f"{title}{error}", flush=True)
         found = {"left": str(error)}
@@ -72,13 +72,11 @@ def share_cores() -> None:
 
 
 def show(finished: list[dict[str, Any]]) -> None:
-    """The tables of each task that was run, one a suite, an arrow at its newest run; then all tasks together."""
-    for ledger, task in dict.fromkeys((found["ledger"], found["task"]) for found in finished):
-        new = next(found["hash"] for found in reversed(finished) if (found["ledger"], found["task"]) == (ledger, task))
-        records = [record for record in read_ledger(Path(ledger)) if record["task"] == task]
-        for suite in sorted({record["suite"] for record in records}):
-            print(f"\n{task} on suite {suite}:\n")
-            print(task_table(records, suite=suite, task=task, highlight=new))
+    """A table for each suite and task that was run, an arrow at its newest run; then all tasks together."""
+    newest = {(found["ledger"], found["suite"], found["task"]): found["hash"] for found in finished}
+    for (ledger, suite, task), new in newest.items():
+        print(f"\n{task} on suite {suite}:\n")
+        print(task_table(read_ledger(Path(ledger)), suite=suite, task=task, highlight=new))
     for ledger in dict.fromkeys(found["ledger"] for found in finished):
         hashes = [found["hash"] for found in finished if found["ledger"] == ledger]
         for table in overviews(read_ledger(Path(ledger)), hashes):

@@ -4,6 +4,7 @@ from functools import cache
 
 import hydra
 import pytorch_lightning as pl
+import torch
 
 from elmo_bench.config import compose
 from elmo_bench.encoders.features import LayerStore
@@ -27,3 +28,8 @@ def build(task, *overrides, train=None):
     head = hydra.utils.instantiate(config.task.head)(embedder, **data.vocabulary(splits["train"]))
     store = LayerStore(frozen.encoder, mode="ram") if frozen.encoder else None
     return config, splits["train"], head, build_indexer(embedder, store)
+
+
+def both_ways(x, layer):
+    """A bidirectional layer over one text, without padding: [T, D] -> [T, 2H]."""
+    return torch.cat([layer.onward(x)[0], layer.returning(x.flip(0))[0].flip(0)], dim=1)

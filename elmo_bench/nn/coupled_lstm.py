@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_bench.nn.recurrent import turned
+
 
 class CoupledBiLstm(nn.Module):
     """One layer in both directions: [B, T, D] -> [B, T, 2H].
@@ -24,16 +26,11 @@ class CoupledBiLstm(nn.Module):
             nn.init.xavier_uniform_(layer.weight)  # type: ignore[arg-type]
             nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
 
-    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """lengths [B]: padded positions are never read, and come out as zeros."""
-        batch, longest, _ = x.shape
-        steps = torch.arange(longest, device=x.device)
-        lengths = lengths.to(x.device)[:, None]
-        mask = (steps < lengths)[:, :, None]  # BT1
-        back = torch.where(steps < lengths, lengths - 1 - steps, steps)[:, :, None]  # BT1: its own inverse
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """mask bool [B, T], its padding last: padded positions are never read, and come out as zeros."""
         forwards, backwards = (layer(x) for layer in self.inputs)  # BT(3H)
-        gates = torch.stack([forwards, backwards.gather(1, back.expand_as(backwards))])  # 2BT(3H)
-        h, c = self.first[:, :, None].expand(-1, -1, batch, -1).to(gates.dtype)  # 2BH
+        gates = torch.stack([forwards, turned(backwards, mask)])  # 2BT(3H)
+        h, c = self.first[:, :, None].expand(-1, -1, len(x), -1).to(gates.dtype)  # 2BH
         kept = functional.dropout(torch.ones_like(h), self.dropout, self.training)  # 2BH
         outputs = []
         for step in gates.unbind(2):  # 2B(3H)
@@ -42,5 +39,4 @@ class CoupledBiLstm(nn.Module):
             h = torch.sigmoid(o) * torch.tanh(c)
             outputs.append(h)
         y = torch.stack(outputs, dim=2)  # 2BTH
-        y = torch.cat([y[0], y[1].gather(1, back.expand_as(y[1]))], dim=2)  # BT(2H)
-        return y * mask
+        return torch.cat([y[0], turned(y[1], mask)], dim=2) * mask[:, :, None]  # BT(2H)

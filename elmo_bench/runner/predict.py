@@ -40,7 +40,13 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     _check(frozen, record, record_file)
     embedder = embedder_for(config, frozen, lexicon)
     head = build(config.task.head)(embedder, **about["vocabulary"])
-    head.load_state_dict(load_file(head_file))
+    try:
+        head.load_state_dict(load_file(head_file))
+    except RuntimeError:
+        raise UserError(
+            f"{head_file}: kept by another version of this program, whose {record['task']} head has other parts; "
+            "run it again with overwrite=true"
+        ) from None
     head.eval()
     index = build_indexer(embedder, LayerStore(frozen.encoder, mode="off") if frozen.encoder else None)
     lengths = [max(map(len, example.texts), default=1) for example in examples]

@@ -227,7 +227,10 @@ class _Run:
         if not last.exists():
             return None
         try:
-            return read_checkpoint(last)["callbacks"]
+            kept = read_checkpoint(last)
+            if kept["state_dict"].keys() != self.module.state_dict().keys():
+                raise UserError(f"{last}: kept by another version of this program")
+            return kept["callbacks"]
         except UserError as error:
             console.print(f"{self.title}: starts anew ({error})", highlight=False)
             return None

@@ -116,7 +116,7 @@ class SpanRanking(nn.Module):
             x = self.lexical_dropout(self.embedder(text))  # BT(dim)
             words.append(x[:, :, : self.lexical])
             for layer, lstm in enumerate(self.lstms):
-                x = self.dropout(lstm(x, text.lengths))  # BT(2H)
+                x = self.dropout(lstm(x, text.mask))  # BT(2H)
                 if layer == 0:
                     x = torch.cat([x, self.embedder.output(text)], dim=2)  # place=output, place=both
             contexts.append(x)

@@ -44,7 +44,7 @@ class BiLstmCrf(nn.Module):
         text = batch["text"]
         x = self.embedder(text)  # BT(dim)
         for layer, lstm in enumerate(self.lstms):
-            x = lstm(self.dropout(x), text.lengths)  # BT(2H)
+            x = lstm(self.dropout(x), text.mask)  # BT(2H)
             if layer == 0:
                 x = torch.cat([x, self.embedder.output(text)], dim=2)  # place=output, place=both
         return self.scores(x)

@@ -64,12 +64,12 @@ class Esim(nn.Module):
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """Label scores [B, K]; both sentences are read at once, so S = 2B: the premises, then the hypotheses."""
         text = batch["text"]
-        mask, lengths, pairs = text.mask, text.lengths, len(text.mask) // 2  # ST, S, B
-        x = self.encode(self.recurrent_dropout(self.embedder(text)), lengths)  # ST(2H)
+        mask, pairs = text.mask, len(text.mask) // 2  # ST, B
+        x = self.encode(self.recurrent_dropout(self.embedder(text)), mask)  # ST(2H)
         x = torch.cat([x, self.embedder.output(text)], dim=2)  # STD: place=output, place=both
         found = align(x, x.roll(pairs, dims=0), mask.roll(pairs, dims=0))  # STD
         x = self.aligned_dropout(torch.cat([x, found, x - found, x * found], dim=2))  # ST(4D)
-        x = self.infer(self.recurrent_dropout(self.reduce(x)), lengths)  # ST(2H)
+        x = self.infer(self.recurrent_dropout(self.reduce(x)), mask)  # ST(2H)
         pooled = torch.cat([mean_pool(x, mask), max_pool(x, mask)], dim=1)  # S(4H)
         pooled = torch.cat([pooled[:pairs], pooled[pairs:]], dim=1)  # B(8H)
         return self.scores(self.classify(self.pooled_dropout(pooled)))  # BK

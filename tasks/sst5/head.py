@@ -55,12 +55,12 @@ class BiattentiveClassifier(nn.Module):
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """Label scores [B, K]."""
         text = batch["text"]
-        mask, lengths = text.mask, text.lengths  # BT, B
+        mask = text.mask  # BT
         x = self.reduce(self.input_dropout(self.embedder(text)))  # BT(reduced)
-        x = self.encode(x, lengths)  # BT(2H)
+        x = self.encode(x, mask)  # BT(2H)
         # Biattention of a sequence with itself: softmax(X Xᵀ) X, over the tokens that are there.
         context = functional.scaled_dot_product_attention(x, x, x, attn_mask=mask[:, None], scale=1.0)  # BT(2H)
-        x = self.integrate(torch.cat([x, x - context, x * context], dim=2), lengths)  # BT(2H)
+        x = self.integrate(torch.cat([x, x - context, x * context], dim=2), mask)  # BT(2H)
         x = torch.cat([x, self.embedder.output(text)], dim=2)  # BT(dim): place=output, place=both
         pooled = [max_pool(x, mask), min_pool(x, mask), mean_pool(x, mask), self.attentive_pool(x, mask)]
         return self.scores(self.classify(self.pooled_dropout(torch.cat(pooled, dim=1))))  # BK

@@ -9,7 +9,6 @@ import torch
 from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.nn.crf import ConstrainedCrf
 from elmo_bench.nn.dropout import VariationalDropout
-from elmo_bench.nn.recurrent import BiLstm
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
 
@@ -54,19 +53,6 @@ def test_variational_dropout_does_nothing_in_evaluation():
     x = torch.randn(2, 3, 4)
     assert VariationalDropout(0.5).eval()(x) is x
     assert VariationalDropout(0.0)(x) is x
-
-
-def test_a_bilstm_never_reads_padding():
-    torch.manual_seed(0)
-    lstm = BiLstm(3, 5)
-    x = torch.randn(2, 6, 3)
-    lengths = torch.tensor([6, 2])
-    y = lstm(x, lengths)
-    assert y.shape == (2, 6, lstm.dim) == (2, 6, 10)
-    x[1, 2:] = 100.0
-    torch.testing.assert_close(lstm(x, lengths), y)
-    torch.testing.assert_close(lstm(x[1:, :2], lengths[1:])[0], y[1, :2], atol=1e-6, rtol=0)
-    assert not y[1, 2:].any()
 
 
 @pytest.fixture

@@ -27,8 +27,9 @@ def module(dropout=0.0):
 
 def test_equals_a_plain_loop_and_never_reads_padding():
     lstm, lengths = module(), torch.tensor([3, 7, 1, 6])
+    mask = torch.arange(7)[None] < lengths[:, None]
     x = torch.randn(4, 7, 5, dtype=torch.float64)
-    y = lstm(x, lengths)
+    y = lstm(x, mask)
     assert y.shape == (4, 7, lstm.dim)
     for row, length in enumerate(lengths.tolist()):
         sentence = x[row, :length]
@@ -36,19 +37,19 @@ def test_equals_a_plain_loop_and_never_reads_padding():
         torch.testing.assert_close(y[row, :length], plain)
         assert not y[row, length:].any()
         x[row, length:] = torch.nan
-    torch.testing.assert_close(lstm(x.nan_to_num(1e6), lengths), y)
+    torch.testing.assert_close(lstm(x.nan_to_num(1e6), mask), y)
 
 
 def test_dropout_is_of_the_recurrence_alone_and_only_while_training():
     lstm, x = module(0.5), torch.randn(3, 6, 5, dtype=torch.float64)
-    lengths = torch.tensor([6, 6, 6])
-    still = lstm.eval()(x, lengths)
+    mask = torch.ones(3, 6, dtype=torch.bool)
+    still = lstm.eval()(x, mask)
     lstm.train()
-    first, again = lstm(x, lengths), lstm(x, lengths)
+    first, again = lstm(x, mask), lstm(x, mask)
     assert not torch.equal(first, again)
     with torch.no_grad():
         lstm.first[0] = 0  # now the first step of either direction reads no dropped unit
-    still, first = lstm.eval()(x, lengths), lstm.train()(x, lengths)
+    still, first = lstm.eval()(x, mask), lstm.train()(x, mask)
     torch.testing.assert_close(first[:, 0, :4], still[:, 0, :4])
     torch.testing.assert_close(first[:, -1, 4:], still[:, -1, 4:])
     assert (first[:, 1:, :4] != still[:, 1:, :4]).any(dim=2).all()
@@ -65,7 +66,7 @@ def test_one_mask_serves_all_steps_of_a_sentence():
         lstm.recurrent.zero_()
         lstm.recurrent[:, :, 8:16] = 5 * torch.eye(8, dtype=torch.float64)
         lstm.first[0] = 1
-    y = lstm(torch.zeros(3, 9, 2, dtype=torch.float64), torch.tensor([9, 9, 9]))
+    y = lstm(torch.zeros(3, 9, 2, dtype=torch.float64), torch.ones(3, 9, dtype=torch.bool))
     kept = y.abs() > 0.5  # 3 9 16
     assert torch.equal(kept[:, :, :8], kept[:, :1, :8].expand(-1, 9, -1))
     assert torch.equal(kept[:, :, 8:], kept[:, :1, 8:].expand(-1, 9, -1))

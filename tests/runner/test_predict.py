@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from elmo_bench.__main__ import main
 from elmo_bench.config import compose
@@ -58,6 +60,11 @@ def test_mistakes_are_one_line(tmp_path, text, capsys):
         said = capsys.readouterr().err
         assert message in said
         assert said.count("\n") == 1
-    (paths.work / "head.safetensors").unlink()
+    kept = paths.work / "head.safetensors"
+    with safe_open(kept, framework="pt") as file:
+        save_file({f"once.{name}": file.get_tensor(name) for name in file.keys()}, kept, file.metadata())  # noqa: SIM118
+    assert main(["predict", str(paths.record), str(text), str(tmp_path / "out"), "--weights", str(GOLDEN)]) == 2
+    assert "kept by another version of this program, whose ner head has other parts" in capsys.readouterr().err
+    kept.unlink()
     assert main(["predict", str(paths.record), str(text), str(tmp_path / "out")]) == 2
     assert "the head of this run is not here; run it again with overwrite=true" in capsys.readouterr().err

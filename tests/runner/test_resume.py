@@ -10,6 +10,7 @@ import time
 import pytest
 import torch
 
+from elmo_bench.checkpoints import read_checkpoint
 from elmo_bench.ledger import read_failures, read_ledger
 from tests.runs import ROOT, result, run_small, small
 
@@ -121,6 +122,17 @@ def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch):
     again = run_small(tmp_path, "overwrite=true")
     assert result(again) == result(whole)
     assert read_ledger(tmp_path) == [again]
+
+
+def test_a_checkpoint_of_a_head_with_other_parts_is_no_dead_end(tmp_path, monkeypatch, whole, capsys):
+    """Another version of the program may have kept it."""
+    stopped_at(monkeypatch, "_score", tmp_path)
+    [last] = tmp_path.rglob("last.ckpt")
+    kept = read_checkpoint(last)
+    kept["state_dict"] = {f"once.{name}": tensor for name, tensor in kept["state_dict"].items()}
+    torch.save(kept, last)
+    assert result(run_small(tmp_path)) == result(whole)
+    assert "kept by another version of this program" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("kept", [0, 100, 10_000])

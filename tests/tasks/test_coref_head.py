@@ -57,7 +57,7 @@ def test_scores_equal_a_plain_computation_of_each_span_and_each_pair(place):
                 [text] = text["documents"].items[0].pools
                 x = head.embedder(text)
                 lexical.append(x[0, :, : head.lexical])
-                lstm = head.lstms[0](x, torch.tensor([len(sentence)]))
+                lstm = head.lstms[0](x, text.mask)
                 context.append(torch.cat([lstm, head.embedder.output(text)], dim=2)[0])
             context, lexical = torch.cat(context), torch.cat(lexical)
             assert lexical.shape[1] == 64 + 2

@@ -34,13 +34,13 @@ def plainly(head, pair, index):
     sides = []
     for tokens in pair.texts:
         text = index([tokens])
-        x = head.encode.lstm(head.embedder(text))[0][0]
+        x = heads.both_ways(head.embedder(text)[0], head.encode)
         sides.append(torch.cat([x, head.embedder.output(text)[0]], dim=1))
     pooled = []
     for own, other in (sides, sides[::-1]):
         found = aligned(own, other)
         x = linear(torch.cat([own, found, own - found, own * found], dim=1), head.reduce[0]).clamp(min=0)
-        y = head.infer.lstm(x[None])[0][0]
+        y = heads.both_ways(x, head.infer)
         pooled += [y.sum(dim=0) / len(y), y.max(dim=0).values]
     return linear(linear(torch.cat(pooled), head.classify[0]).clamp(min=0), head.scores)
 
@@ -55,7 +55,7 @@ def test_scores_equal_a_plain_computation_of_each_pair(place):
     assert head.scores.weight.shape == (3, 6)
     assert (head.embedder.output_dim > 0) == (place != "input")
     head.eval()
-    for matrix in (p for name, p in head.named_parameters() if "lstm" in name):
+    for matrix in (p for layer in (head.encode, head.infer) for p in layer.parameters()):
         matrix.data *= 3  # so that the alignment is far from the mean of all tokens
     assert len({len(text) for pair in train for text in pair.texts}) > 5
     with torch.no_grad():
@@ -103,9 +103,9 @@ def test_the_papers_size_has_the_papers_shapes():
     _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
     elmo = head.embedder.output_dim
     assert head.embedder.dim == 64 + elmo
-    assert (head.encode.lstm.input_size, head.encode.lstm.hidden_size) == (64 + elmo, 300)
+    assert (head.encode.onward.input_size, head.encode.onward.hidden_size) == (64 + elmo, 300)
     assert head.reduce[0].weight.shape == (300, 4 * (600 + elmo))
-    assert (head.infer.lstm.input_size, head.infer.lstm.hidden_size) == (300, 300)
+    assert (head.infer.onward.input_size, head.infer.onward.hidden_size) == (300, 300)
     assert head.classify[0].weight.shape == (300, 2400)
     assert head.scores.weight.shape == (3, 300)
     rates = (head.recurrent_dropout.dropout.p, head.aligned_dropout.p, head.pooled_dropout.p, head.classify[2].p)

@@ -30,12 +30,6 @@ def build(*overrides, train=None):
     return heads.build("squad", *overrides, train=train or mini()["train"][2:14:3])
 
 
-def gru(x, module):
-    """[T, D] -> [T, 2H], without padding."""
-    back = module.returning(x.flip(0)[None])[0][0].flip(0)
-    return torch.cat([module.onward(x[None])[0][0], back], dim=1)
-
-
 def relu(x, layer):
     return (x @ layer.weight.T + layer.bias).clamp(min=0)
 
@@ -52,7 +46,7 @@ def weighted(scores, tokens, nothing=0.0):
 def plainly(head, example, index):
     """The scores of one question's first and last tokens, token by token."""
     question, x = (
-        torch.cat([gru(head.embedder(text)[0], head.encode), head.embedder.output(text)[0]], dim=1)
+        torch.cat([heads.both_ways(head.embedder(text)[0], head.encode), head.embedder.output(text)[0]], dim=1)
         for text in (index([tokens]) for tokens in example.texts)
     )
     scores = [[similarity(head.attend.similarity, token, word) for word in question] for token in x]
@@ -60,15 +54,15 @@ def plainly(head, example, index):
     said = [weighted(line, question) for line in scores]
     x = torch.stack([torch.cat([t, s, t * s, t * summary]) for t, s in zip(x, said, strict=True)])
     x = relu(x, head.merge)
-    y, attended = gru(x, head.reread), []
+    y, attended = heads.both_ways(x, head.reread), []
     for place, token in enumerate(y):
         others = torch.cat([y[:place], y[place + 1 :]])
         scores = [similarity(head.self_attend.similarity, token, other) for other in others]
         attended.append(weighted(scores, others, nothing=math.exp(head.self_attend.nothing.item())))
     attended = torch.stack(attended)
     x = x + relu(torch.cat([attended, y, attended * y], dim=1), head.self_merge)
-    first = gru(x, head.first)
-    last = gru(torch.cat([x, first], dim=1), head.last)
+    first = heads.both_ways(x, head.first)
+    last = heads.both_ways(torch.cat([x, first], dim=1), head.last)
     return first @ head.first_scores.weight[0], last @ head.last_scores.weight[0]
 
 

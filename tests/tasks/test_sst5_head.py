@@ -21,13 +21,13 @@ def plainly(head, tokens, index):
     """The scores of one sentence, token by token."""
     text = index([tokens])
     x = linear(head.embedder(text)[0], head.reduce[0]).clamp(min=0)
-    x = head.encode.lstm(x[None])[0][0]
+    x = heads.both_ways(x, head.encode)
     context = []
     for token in x:
         weights = torch.stack([token.dot(other) for other in x]).exp()
         context.append(sum(weight * other for weight, other in zip(weights / weights.sum(), x, strict=True)))
     context = torch.stack(context)
-    x = head.integrate.lstm(torch.cat([x, x - context, x * context], dim=1)[None])[0][0]
+    x = heads.both_ways(torch.cat([x, x - context, x * context], dim=1), head.integrate)
     x = torch.cat([x, head.embedder.output(text)[0]], dim=1)
     weights = torch.stack([token.dot(head.attentive_pool.score.weight[0]) for token in x]).exp()
     attended = sum(weight * token for weight, token in zip(weights / weights.sum(), x, strict=True))
@@ -59,7 +59,7 @@ def test_the_papers_size_has_the_papers_shapes():
     elmo = head.embedder.output_dim
     assert head.embedder.dim == 64 + elmo
     assert head.reduce[0].weight.shape == (300, 64 + elmo)
-    assert (head.encode.lstm.input_size, head.encode.lstm.hidden_size) == (300, 300)
-    assert (head.integrate.lstm.input_size, head.integrate.lstm.hidden_size) == (1800, 300)
+    assert (head.encode.onward.input_size, head.encode.onward.hidden_size) == (300, 300)
+    assert (head.integrate.onward.input_size, head.integrate.onward.hidden_size) == (1800, 300)
     assert head.attentive_pool.score.in_features == 600 + elmo
     assert head.classify[0].in_features == 4 * (600 + elmo)

@@ -1,0 +1,42 @@
+"""The bidirectional layers against torch's own on packed texts."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from elmo_bench.nn.recurrent import BiGru, BiLstm, turned
+
+LENGTHS = torch.tensor([7, 1, 4, 7])
+MASK = torch.arange(7)[None] < LENGTHS[:, None]
+
+
+def test_each_text_is_turned_by_itself_and_its_padding_stays():
+    x = torch.tensor([[1, 2, 3, 4], [5, 6, 8, 9]])[:, :, None]
+    mask = torch.tensor([[True] * 4, [True, True, False, False]])
+    assert turned(x, mask)[:, :, 0].tolist() == [[4, 3, 2, 1], [6, 5, 8, 9]]
+    assert torch.equal(turned(turned(x, mask), mask), x)
+
+
+@pytest.mark.parametrize(("kind", "torchs"), [(BiGru, nn.GRU), (BiLstm, nn.LSTM)])
+def test_it_equals_a_packed_one_and_never_reads_padding(kind, torchs):
+    """From the same seed: the first weights, outputs, and the gradients of the input and of every parameter."""
+    torch.manual_seed(0)
+    ours = kind(5, 3)
+    torch.manual_seed(0)
+    theirs = torchs(5, 3, batch_first=True, bidirectional=True)
+    assert ours.dim == 6
+    pairs = list(zip(ours.parameters(), theirs.parameters(), strict=True))  # onward first, as torch has them
+    for own, other in pairs:
+        assert torch.equal(own, other)
+    x = torch.randn(4, 7, 5)
+    x[~MASK] = 1e3
+    first, second = x.clone().requires_grad_(), x.clone().requires_grad_()
+    packed = pack_padded_sequence(second, LENGTHS, batch_first=True, enforce_sorted=False)
+    expected, found = pad_packed_sequence(theirs(packed)[0], batch_first=True)[0], ours(first, MASK)
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+    weights = torch.randn_like(expected)
+    (found * weights).sum().backward()
+    (expected * weights).sum().backward()
+    for own, other in [(first, second), *pairs]:
+        torch.testing.assert_close(own.grad, other.grad, atol=1e-5, rtol=1e-5)
