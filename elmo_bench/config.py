@@ -1,5 +1,6 @@
 """Composing a configuration, with errors that name the good choices in one line."""
 
+import copy
 import difflib
 import importlib.util
 import json
@@ -14,10 +15,16 @@ from typing import Any
 import hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Glob, Override
+from hydra.core.override_parser.types import Glob, Override, OverrideType
 from hydra.errors import HydraException, InstantiationException, OverrideParseException
 from omegaconf import DictConfig, ListConfig, OmegaConf
-from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue, OmegaConfBaseException
+from omegaconf.errors import (
+    ConfigAttributeError,
+    ConfigKeyError,
+    InterpolationToMissingValueError,
+    MissingMandatoryValue,
+    OmegaConfBaseException,
+)
 
 from elmo_bench.errors import UserError
 
@@ -52,14 +59,12 @@ def compose(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) ->
     if not (folder / f"{name}.yaml").is_file():
         raise UserError(f"{folder}: no {name}.yaml here; this runs from a clone of the project (pip install -e .)")
     parsed = _parse(overrides)
-    with _own_hydra(), hydra.initialize_config_dir(str(folder), version_base="1.3"):
-        for override in parsed:
-            _check_choice(override, folder)
-        try:
-            config = hydra.compose(name, list(overrides))
-        except (HydraException, OmegaConfBaseException) as error:
-            chosen = [str(override.input_line) for override in parsed if _is_group(override, folder)]
-            raise UserError(_explain(name, error, hydra.compose(name, chosen))) from None
+    for override in parsed:
+        _check_choice(override, folder)
+    values = [override for override in parsed if _is_value(override, folder)]
+    chosen = tuple(str(override.input_line) for override in parsed if not _is_value(override, folder))
+    plain = _composed(name, chosen, folder)
+    config = _with_values(name, plain, values)
     try:
         OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
@@ -67,18 +72,35 @@ def compose(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) ->
         raise UserError(f"{name}: {key} has no value; give {key}=…") from None
     except OmegaConfBaseException as error:
         raise UserError(f"{name}: {_first_line(error)}") from None
-    groups = tuple(str(override.input_line) for override in parsed if _is_group(override, folder))
-    values = [o for o in parsed if not _is_group(o, folder) and not o.is_add() and not o.is_delete()]
-    for override in [o for o in values if not o.key_or_group.startswith("hydra.")]:
-        _check_kind(override, _plain(name, groups, folder), config)
+    for override in values:
+        _check_kind(override, plain, config)
     return config
 
 
 @cache
-def _plain(name: str, groups: tuple[str, ...], folder: Path) -> DictConfig:
-    """The config of these choices, with no value changed."""
+def _composed(name: str, chosen: tuple[str, ...], folder: Path) -> DictConfig:
+    """What Hydra makes of these choices, not to be changed: it takes long, and a sweep asks for the same again."""
     with _own_hydra(), hydra.initialize_config_dir(str(folder), version_base="1.3"):
-        return hydra.compose(name, list(groups))
+        try:
+            return hydra.compose(name, list(chosen))
+        except (HydraException, OmegaConfBaseException) as error:
+            groups = [str(override.input_line) for override in _parse(chosen) if _is_group(override, folder)]
+            found = re.search(r"Could not override '([\w.@/]+)'", str(error))
+            why = _unknown(found[1], hydra.compose(name, groups)) if found else f"{name}: {_first_line(error)}"
+            raise UserError(why) from None
+
+
+def _with_values(name: str, config: DictConfig, values: Iterable[Override]) -> DictConfig:
+    """The config with other plain values, as Hydra puts them in. Raises UserError for an unknown key."""
+    changed = copy.deepcopy(config)
+    for override in values:
+        try:
+            OmegaConf.update(changed, override.key_or_group, override.value())
+        except (ConfigAttributeError, ConfigKeyError):
+            raise UserError(_unknown(override.key_or_group, config)) from None
+        except OmegaConfBaseException as error:
+            raise UserError(f"{name}: {override.input_line}: {_first_line(error)}") from None
+    return changed
 
 
 def _check_kind(override: Override, plain: DictConfig, config: DictConfig) -> None:
@@ -122,20 +144,6 @@ def sweep(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) -> l
         # A key that comes again keeps its first place.
         values[override.get_key_element()] = list(_values(override))
     return list(values.values())
-
-
-def is_group(given: str, folder: Path = CONF) -> bool:
-    """Whether a `key=value` chooses one of a group's yaml files."""
-    return _is_group(_parse([given])[0], folder)
-
-
-def with_values(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
-    """The config with other plain values, as composing it with these overrides would make it; they must fit."""
-    changed = config.copy()
-    for override in _parse(overrides):
-        if not override.key_or_group.startswith(("hydra.", "hydra/")):
-            OmegaConf.update(changed, override.key_or_group, override.value(), force_add=override.is_add())
-    return changed
 
 
 def check(name: str, overrides: Sequence[str], *, multirun: bool = True) -> list[DictConfig]:
@@ -206,6 +214,15 @@ def _values(override: Override) -> Iterator[str]:
         yield f"{override.get_key_element()}={value}"
 
 
+def _is_value(override: Override, folder: Path) -> bool:
+    """Whether it puts another value for a key of the config; all else (groups, +, ~, hydra.*) is left to Hydra."""
+    return (
+        override.type == OverrideType.CHANGE
+        and not override.key_or_group.startswith(("hydra.", "hydra/"))
+        and not _is_group(override, folder)
+    )
+
+
 def _is_group(override: Override, folder: Path) -> bool:
     return (folder / override.key_or_group).is_dir()
 
@@ -231,12 +248,8 @@ def _check_choice(override: Override, folder: Path) -> None:
         raise UserError(f"{group}={value}: unknown {group}; choose one of: {', '.join(known)}{_guess(value, known)}")
 
 
-def _explain(name: str, error: Exception, config: DictConfig) -> str:
+def _unknown(key: str, config: DictConfig) -> str:
     """One line for an unknown key: the keys that stand at that place in the config without it."""
-    found = re.search(r"Could not override '([\w.@/]+)'", str(error))
-    if not found:
-        return f"{name}: {_first_line(error)}"
-    key = found.group(1)
     *parents, last = key.split(".")
     node: Any = config
     path: list[str] = []

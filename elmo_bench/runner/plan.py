@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from omegaconf import DictConfig, OmegaConf
 
-from elmo_bench.config import CONF, compose, is_group, sweep, with_values
+from elmo_bench.config import CONF, compose, sweep
 from elmo_bench.ledger import canonical
 from elmo_bench.runner.settings import portable, settings_of
 
@@ -70,14 +70,8 @@ def _data_of(task: str) -> dict[str, Any]:
 
 def planned(overrides: Sequence[str], name: str = "config") -> list[Planned]:
     """The runs of `run.py -m` with these overrides in its order, none twice. Raises UserError for a bad override."""
-    swept = sweep(name, overrides)
-    # Composing takes long: it is done for each choice of groups; plain values are put into what was composed.
-    parts = [values if is_group(values[0]) else values[:1] for values in swept]
-    composed = {values: compose(name, values) for values in itertools.product(*parts)}
     runs: dict[str, Planned] = {}
-    for values in itertools.product(*swept):
-        fixed = tuple(v if is_group(v) else part[0] for v, part in zip(values, parts, strict=True))
-        config = with_values(composed[fixed], [value for value in values if not is_group(value)])
-        run = Planned.of(config, values)
+    for values in itertools.product(*sweep(name, overrides)):
+        run = Planned.of(compose(name, values), values)
         runs.setdefault(run.key, run)
     return list(runs.values())
