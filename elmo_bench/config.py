@@ -215,9 +215,10 @@ def _values(override: Override) -> Iterator[str]:
 
 
 def _is_value(override: Override, folder: Path) -> bool:
-    """Whether it puts another value for a key of the config; all else (groups, +, ~, hydra.*) is left to Hydra."""
+    """Whether it puts one other value for a key of the config; groups, +, ~ and hydra.* are left to Hydra."""
     return (
         override.type == OverrideType.CHANGE
+        and not override.is_sweep_override()
         and not override.key_or_group.startswith(("hydra.", "hydra/"))
         and not _is_group(override, folder)
     )
