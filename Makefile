@@ -29,12 +29,13 @@ report: .venv/.installed ## render the leaderboard in results/ from the ledger
 clean: .venv/.installed ## remove checkpoints and locks that finished and killed runs left in the ledger
 	$(BIN)/python -m elmo_bench clean
 
+# --use-pep517: the older pip of Debian's Python builds seqeval with setup.py, whose build requirements then miss their own.
 .venv/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 (this is $$($(PYTHON) --version 2>&1))"; exit 1; }
 	@echo "installing into .venv, a minute or more (torch is the largest part)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --use-pep517 --editable '.[dev]'
 	@touch $@
 
 peer: benchmarks/.peer/.installed ## AllenNLP in an environment of its own, for benchmarks/encode.py
