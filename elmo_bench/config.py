@@ -61,8 +61,9 @@ def compose(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) ->
     parsed = _parse(overrides)
     for override in parsed:
         _check_choice(override, folder)
-    values = [override for override in parsed if _is_value(override, folder)]
-    chosen = tuple(str(override.input_line) for override in parsed if not _is_value(override, folder))
+    moved = {override.key_or_group for override in parsed if override.type != OverrideType.CHANGE}  # + and ~: in order
+    values = [override for override in parsed if _is_value(override, folder) and override.key_or_group not in moved]
+    chosen = tuple(str(override.input_line) for override in parsed if override not in values)
     plain = _composed(name, chosen, folder)
     config = _with_values(name, plain, values)
     try:

@@ -102,6 +102,11 @@ def test_the_papers_suite_brings_its_weights_vectors_and_sizes():
     assert compose("config", ["suite=paper", "size=cpu"]).task.training.epochs == config.task.sizes.cpu.epochs
 
 
+def test_a_key_that_is_taken_away_and_added_again_has_its_last_value():
+    assert compose("config", ["seed=5", "~seed", "+seed=7"]).seed == 7
+    assert compose("config", ["~seed", "+seed=7", "seed=5"]).seed == 5
+
+
 def test_the_folder_of_the_data_comes_from_the_environment(monkeypatch):
     monkeypatch.setenv("ELMO_BENCH_DATA", "somewhere")
     assert compose("config").data.root == "somewhere"
