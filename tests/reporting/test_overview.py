@@ -38,10 +38,12 @@ def test_one_task_needs_none(ledger):
     assert list(overviews(ledger, [record["hash"] for record in ledger[2:5]])) == []
 
 
-def test_a_sweep_over_tasks_ends_with_it(main_job, capsys):
+def test_a_sweep_over_tasks_ends_with_it_and_shows_no_other_suite(main_job, store_record, capsys):
+    store_record(suite="open", task="ner")
     options = ("data.max_train=20", "task.training.epochs=1", "task.sizes.cpu.hidden=[4,4]", "logger=none")
     assert main_job("-m", "task=sst5,ner", "encoder=none,glove", *options) == 0
-    *_, title, _, head, _, first, second = capsys.readouterr().out.splitlines()
+    *before, title, _, head, _, first, second = capsys.readouterr().out.splitlines()
+    assert [line for line in before if " on suite " in line] == ["sst5 on suite mini:", "ner on suite mini:"]
     assert (
         title == "test scores on suite mini (data.max_train=20, task.sizes.cpu.hidden=[4,4], task.training.epochs=1):"
     )
