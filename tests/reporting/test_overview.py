@@ -38,6 +38,7 @@ def test_one_task_needs_none(ledger):
     assert list(overviews(ledger, [record["hash"] for record in ledger[2:5]])) == []
 
 
+@pytest.mark.slow
 def test_a_sweep_over_tasks_ends_with_it_and_shows_no_other_suite(main_job, store_record, capsys):
     store_record(suite="open", task="ner")
     options = ("data.max_train=20", "task.training.epochs=1", "task.sizes.cpu.hidden=[4,4]", "logger=none")

@@ -44,6 +44,7 @@ def epochs_said(text):
     return [int(number) for number in re.findall(rf"epoch +(\d+)/{EPOCHS}", text)]
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_path):
     whole = run_small(tmp_path / "whole", *LONG)
     runs = tmp_path / "runs"

@@ -323,6 +323,7 @@ def test_every_place_is_obeyed(tmp_path, place, places):
     assert sorted(record["layer_weights"][0]) == places
 
 
+@pytest.mark.slow
 def test_no_run_pays_for_the_encoder_twice(tmp_path, encoded, monkeypatch):
     """Seeds, mixes, heads, learning rates and parts of the data share the layers, and so do processes."""
     folder = f"store.folder={tmp_path / 'layers'}"
