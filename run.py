@@ -14,7 +14,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_ledger
 from elmo_bench.reporting.overview import overviews
 from elmo_bench.reporting.tables import task_table

@@ -22,7 +22,7 @@ import torch
 from ours import Ours, Sentences, stages, worst_and_rms
 from peer_process import PYTHON, PeerProcess
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger.environment import environment
 
 LIMIT = 2e-5  # largest difference of a float32 layer from the peer's

@@ -18,11 +18,11 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
 
-from elmo_bench.config import build, compose
-from elmo_bench.quiet import quiet
 from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data, shared_store
+from elmo_bench.spec.config import build, compose
 from elmo_bench.training.data import Splits
 from elmo_bench.training.module import HeadTraining
+from elmo_bench.training.quiet import quiet
 
 ROUNDS = 7
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # tasks/ is not part of the wheel

@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from peer_process import PYTHON, PeerProcess
 
-from elmo_bench.encoders.elmo import ElmoEncoder
-from elmo_bench.encoders.export import DTYPES, export
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.export import DTYPES, export
 
 LIMIT = 2e-5
 SENTENCES = [

@@ -11,9 +11,9 @@ import numpy as np
 import random_weights
 from safetensors.numpy import load_file
 
-from elmo_bench.encoders.pretrained import MINI
-from elmo_bench.errors import UserError
-from elmo_bench.files import read_lines
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import read_lines
+from elmo_bench.elmo.pretrained import MINI
 
 SHAPES = ["mini", *random_weights.SHAPES]
 

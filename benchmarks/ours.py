@@ -11,7 +11,7 @@ from unittest import mock
 import gemm
 from torch import Tensor
 
-from elmo_bench.encoders.elmo import ElmoEncoder
+from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.text import chars
 
 Sentences = Sequence[Sequence[str]]
@@ -24,7 +24,7 @@ STAGES = [
     ("LSTM, the rest", "bilm.contextual"),
 ]
 # The same, of the LSTM: functions of modules, and products that packed layers hold.
-LOOPS = [("recurrent loop", "elmo_bench.encoders.recurrence", "run")]
+LOOPS = [("recurrent loop", "elmo_bench.elmo.recurrence", "run")]
 PRODUCTS = {
     "both": "step products",
     "recurrent": "step products",

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 
 HERE = Path(__file__).resolve().parent
 PYTHON = HERE / ".peer" / "bin" / "python"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import torch
 
-from elmo_bench.encoders.elmo import ElmoEncoder
-from elmo_bench.encoders.inference import PRECISIONS
-from elmo_bench.files import read_lines
+from elmo_bench.base.files import read_lines
+from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.inference import PRECISIONS
 
 
 def main() -> None:

@@ -25,8 +25,8 @@ from omegaconf import OmegaConf
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_bench.encoders.bilm import zero_states
-from elmo_bench.encoders.options import BiLMOptions
+from elmo_bench.elmo.bilm import zero_states
+from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.nn.fused import fuse
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.corpus import Corpus, count_words

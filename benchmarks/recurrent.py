@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_bench.nn.recurrent import BiLstm
-from elmo_bench.quiet import quiet
+from elmo_bench.training.quiet import quiet
 
 ROUNDS, STEPS = 7, 40
 

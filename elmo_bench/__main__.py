@@ -5,40 +5,40 @@ import os
 import sys
 from pathlib import Path
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 
 # Each command is a module with `main(arguments) -> exit code`; it is imported only when it is called.
 COMMANDS = {
-    "score": ("elmo_bench.commands.score", "official figures of a file of predictions:  score TASK FILE [--json]"),
-    "fetch": ("elmo_bench.commands.fetch", "public data files, held against their checksums:  fetch --suite open"),
-    "predict": ("elmo_bench.commands.predict", "a trained head on new text:  predict RECORD FILE OUT"),
-    "report": ("elmo_bench.commands.report", "render results/README.md and index.html from the ledger"),
+    "score": ("elmo_bench.cli.score", "official figures of a file of predictions:  score TASK FILE [--json]"),
+    "fetch": ("elmo_bench.cli.fetch", "public data files, held against their checksums:  fetch --suite open"),
+    "predict": ("elmo_bench.cli.predict", "a trained head on new text:  predict RECORD FILE OUT"),
+    "report": ("elmo_bench.cli.report", "render results/README.md and index.html from the ledger"),
     "status": (
-        "elmo_bench.commands.status",
+        "elmo_bench.cli.status",
         "which runs of a sweep are done, failed or missing:  status --experiment table1",
     ),
-    "clean": ("elmo_bench.commands.clean", "remove what finished and failed runs leave behind"),
+    "clean": ("elmo_bench.cli.clean", "remove what finished and failed runs leave behind"),
     "embed": (
-        "elmo_bench.commands.embed",
+        "elmo_bench.cli.embed",
         "vectors of a file, one tokenised sentence a line:  embed sentences.txt out.h5",
     ),
     "pretrain": (
-        "elmo_bench.commands.pretrain",
+        "elmo_bench.cli.pretrain",
         "train a biLM on your own text:  pretrain corpus='shards/*.xz' out=my-elmo",
     ),
     "finetune": (
-        "elmo_bench.commands.finetune",
+        "elmo_bench.cli.finetune",
         "go on from weights on other text:  finetune weights=mini corpus=text.txt out=my-elmo",
     ),
     "evaluate": (
-        "elmo_bench.commands.evaluate",
+        "elmo_bench.cli.evaluate",
         "perplexity of a biLM on held-out text:  evaluate weights=my-elmo corpus=heldout.txt",
     ),
     "export": (
-        "elmo_bench.commands.export",
+        "elmo_bench.cli.export",
         "a biLM in the published layout, as AllenNLP loads it:  export mini folder",
     ),
-    "pretrain-static": ("elmo_bench.commands.pretrain_static", "train GloVe vectors on your own text"),
+    "pretrain-static": ("elmo_bench.cli.pretrain_static", "train GloVe vectors on your own text"),
 }
 
 

@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from elmo_bench.config import compose
 from elmo_bench.ledger import Record
 from elmo_bench.runner.run import run
+from elmo_bench.spec.config import compose
 
 ROOT = Path(__file__).parents[1]
 # The open suite's data, where somebody has them: tests that read them are skipped elsewhere.

@@ -7,10 +7,10 @@ import hydra
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.config import choices, compose
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
 from elmo_bench.ledger import read_ledger
-from elmo_bench.notes import noted
+from elmo_bench.spec.config import choices, compose
 from tests.runs import small
 
 NER = "Ada\tB-person\nvisited\tO\nParis\tB-location\n.\tO\n\n"

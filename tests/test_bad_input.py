@@ -10,10 +10,10 @@ import sys
 import h5py
 import pytest
 
-from elmo_bench.commands import report
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.sources import data_file
+from elmo_bench.cli import report
 from elmo_bench.ledger import read_failures, read_ledger
-from elmo_bench.sources import data_file
 from tests.runs import GOLDEN, ROOT, files, small
 
 TRAIN = "Ada\tB-person\nvisited\tO\nParis\tB-location\n.\tO\n\n" * 20

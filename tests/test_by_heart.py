@@ -4,9 +4,9 @@ import hydra
 import pytest
 import torch
 
-from elmo_bench.commands.clone import task_yaml
-from elmo_bench.config import choices
-from tasks.coref.data import read_file
+from elmo_bench.cli.clone import task_yaml
+from elmo_bench.spec.config import choices
+from elmo_bench.tasks.coref.data import read_file
 from tests.heads import build, has_layers
 from tests.runs import DATA
 

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from elmo_bench.config import check, compose
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import read_failures, read_ledger
+from elmo_bench.spec.config import check, compose
 from tests.runs import ROOT, result, small
 
 PLUGINS = {"joblib": "hydra_joblib_launcher", "submitit_local": "hydra_submitit_launcher"}

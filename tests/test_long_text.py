@@ -9,7 +9,7 @@ from tests.runs import ROOT
 
 PREDICT = """
 import resource, sys, hydra, torch
-from elmo_bench.config import compose
+from elmo_bench.spec.config import compose
 from elmo_bench.encoders.features import LayerStore
 from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen
 from tests.runs import GOLDEN

@@ -6,8 +6,8 @@ import random
 import numpy as np
 import torch
 
+from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.encoders import features
-from elmo_bench.encoders.elmo import ElmoEncoder
 from elmo_bench.encoders.features import LayerStore
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import console, progress
 from elmo_bench.encoders.static import cache_folder
 from elmo_bench.encoders.store_folder import StoreFolder
 from elmo_bench.encoders.store_shard import KEY_BYTES, Entry, remove_damaged
-from elmo_bench.errors import UserError
-from elmo_bench.progress import console, progress
 from elmo_bench.text.pools import pools
 
 Sentence = tuple[str, ...]

@@ -17,7 +17,7 @@ from typing import IO
 
 import numpy as np
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 
 PARSED_AT_ONCE = 2048  # lines whose numbers are parsed by one call
 DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error)

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elmo_bench.encoders.hub import is_repository, repository
-from elmo_bench.encoders.inference import frozen
-from elmo_bench.errors import UserError
-from elmo_bench.files import sha256_of
-from elmo_bench.progress import console
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import sha256_of
+from elmo_bench.base.progress import console
+from elmo_bench.elmo.hub import is_repository, repository
+from elmo_bench.elmo.inference import frozen
 from elmo_bench.text.pools import by_length, pools
 
 FILES = ("*.json", "*.safetensors", "*.txt", "*.model")  # configuration, weights, tokeniser

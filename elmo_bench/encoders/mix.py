@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 
 KINDS = ("scalar", "mean", "last", "first", "layer", "fixed")
 NORMS = ("none", "token", "batch")

@@ -20,14 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
-from elmo_bench.downloads import cache_folder, record, verify
+from elmo_bench.base.downloads import cache_folder, record, verify
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, sha256_of
+from elmo_bench.elmo.published import VECTORS, vector_archive
 from elmo_bench.encoders.glove_text import read_text
-from elmo_bench.encoders.published import VECTORS, vector_archive
 from elmo_bench.encoders.vector_files import read_compact, write_compact
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write, sha256_of
 
-MINI = Path(__file__).parent / "mini" / "glove-mini.safetensors"
+MINI = Path(__file__).parents[1] / "weights" / "glove-mini.safetensors"
 ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".zip", ".safetensors")
 KNOWN = tuple(VECTORS)
 HASH_AGAIN_BELOW = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fraction of a second

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.store_shard import KEY_BYTES, DamagedShard, Shard, remove_damaged, write_shard
-from elmo_bench.errors import UserError
 
 SPARE = 10**9  # bytes that are left free on the disk
 ENTRY_BYTES = KEY_BYTES + 16  # of an entry beside its layers

@@ -17,8 +17,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 from xxhash import xxh3_64_intdigest
 
-from elmo_bench.files import atomic_write
-from elmo_bench.progress import console
+from elmo_bench.base.files import atomic_write
+from elmo_bench.base.progress import console
 
 KEY_BYTES = 16
 NAMES = ("keys", "tokens", "checks", "layers")

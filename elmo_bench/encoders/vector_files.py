@@ -13,8 +13,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
 
 
 def write_compact(

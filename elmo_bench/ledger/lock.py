@@ -7,7 +7,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger.lease import beats, hold_lease, is_alive, read_lease
 from elmo_bench.ledger.paths import RunPaths
 

@@ -7,7 +7,7 @@ where they are shares. Keys marked NotRequired are left out where they do not ap
 from datetime import UTC, datetime
 from typing import Any, Literal, NotRequired, TypedDict
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger.identity import Identity, run_hash
 from elmo_bench.ledger.schema import check
 

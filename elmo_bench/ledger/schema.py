@@ -4,7 +4,7 @@ import math
 import types
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 
 _SCALARS = {str: "a text", int: "a whole number", float: "a finite number", bool: "true or false", type(None): "null"}
 

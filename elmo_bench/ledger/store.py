@@ -8,8 +8,8 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
 from elmo_bench.ledger.paths import RunPaths, runs_in
 from elmo_bench.ledger.record import SCHEMA, Record, check_record, now
 from elmo_bench.ledger.schema import check

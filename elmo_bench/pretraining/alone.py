@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from elmo_bench.encoders.bilm import BiLM, State, zero_states
-from elmo_bench.encoders.inference import frozen, frozen_network
-from elmo_bench.encoders.word_vectors import WordVectors
+from elmo_bench.elmo.bilm import BiLM, State, zero_states
+from elmo_bench.elmo.inference import frozen, frozen_network
+from elmo_bench.elmo.word_vectors import WordVectors
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
 from elmo_bench.text.pools import by_length, pools

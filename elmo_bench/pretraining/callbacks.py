@@ -9,8 +9,8 @@ import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 from pytorch_lightning.callbacks import Callback
 
-from elmo_bench.files import atomic_write
-from elmo_bench.progress import progress
+from elmo_bench.base.files import atomic_write
+from elmo_bench.base.progress import progress
 
 COLUMNS = ("step", "tokens", "forward", "backward", "rate")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from elmo_bench.encoders.model_card import ABOUT, model_card
+from elmo_bench.elmo.model_card import ABOUT, model_card
 
 FILES = """\
 | file | |

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import read_lines
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import read_lines
 from elmo_bench.pretraining.processes import in_order
 
 SHARD = 32 * 2**20  # bytes: a file up to this size is read by the process that counts it

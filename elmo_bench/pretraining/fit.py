@@ -7,14 +7,14 @@ from itertools import chain, islice
 import torch
 from torch import Tensor
 
-from elmo_bench.encoders.bilm import BiLM
+from elmo_bench.base.progress import console, progress
+from elmo_bench.elmo.bilm import BiLM
 from elmo_bench.pretraining.alone import Alone, pooled
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.load import SAMPLES, with_softmax
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.shuffle import BUFFER, Reader
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
-from elmo_bench.progress import console, progress
 from elmo_bench.text.tokenisers import tokeniser
 
 BATCH = 2048  # targets of each direction in a step

@@ -10,9 +10,9 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
-from elmo_bench.encoders.pretrained import checksum_of
-from elmo_bench.encoders.weights import save_safetensors
-from elmo_bench.files import atomic_write
+from elmo_bench.base.files import atomic_write
+from elmo_bench.elmo.pretrained import checksum_of
+from elmo_bench.elmo.weights import save_safetensors
 from elmo_bench.pretraining.card import card, hardware
 from elmo_bench.pretraining.trainer import Trained
 

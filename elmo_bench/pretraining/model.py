@@ -5,8 +5,8 @@ import math
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_bench.encoders.bilm import BiLM, State
-from elmo_bench.encoders.options import BiLMOptions
+from elmo_bench.elmo.bilm import BiLM, State
+from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.pretraining.softmax import SampledSoftmax
 
 

@@ -10,14 +10,14 @@ from omegaconf import DictConfig
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
-from elmo_bench.config import build
-from elmo_bench.encoders.bilm import State, zero_states
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.bilm import State, zero_states
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.stream import Stream
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.pretraining.windows import Batch, Position
+from elmo_bench.spec.config import build
 
 
 class Pretraining(pl.LightningModule):

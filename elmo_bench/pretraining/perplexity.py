@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_bench.encoders.inference import frozen
-from elmo_bench.encoders.side_by_side import side_by_side
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import progress
+from elmo_bench.elmo.inference import frozen
+from elmo_bench.elmo.side_by_side import side_by_side
 from elmo_bench.pretraining.alone import Alone, pooled
 from elmo_bench.pretraining.corpus import Corpus, Skipped
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.vocabulary import MARKERS, UNKNOWN, TargetVocabulary
-from elmo_bench.progress import progress
 
 ROWS, COLUMNS = 1024, 1024  # of the logits in memory at once: 4 MiB, which stay in the cache
 

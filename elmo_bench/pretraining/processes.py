@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.shuffle import BUFFER, Reader
 from elmo_bench.pretraining.vocabulary import TargetVocabulary

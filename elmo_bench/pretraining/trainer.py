@@ -10,17 +10,17 @@ import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from elmo_bench.checkpoints import read_checkpoint
-from elmo_bench.encoders.options import BiLMOptions
-from elmo_bench.errors import UserError
-from elmo_bench.loggers import finish, wandb
+from elmo_bench.base.checkpoints import read_checkpoint
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import console
+from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.nn.fused import fuse
 from elmo_bench.pretraining.callbacks import Checkpoints, Curve, Meter, WholeCheckpoints
 from elmo_bench.pretraining.corpus import Corpus, count_words, shard_files
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.module import Pretraining
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
-from elmo_bench.progress import console
+from elmo_bench.training.loggers import finish, wandb
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write, read_lines
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START
 from elmo_bench.text.columns import check_ended
 

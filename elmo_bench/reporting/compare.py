@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, RunPaths, read_outcomes
 from elmo_bench.reporting.formulas import Outcomes, formula_of, score_of
 from elmo_bench.reporting.holm import holm

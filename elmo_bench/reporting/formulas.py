@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 
 Outcomes = Mapping[str, np.ndarray]  # whole numbers [items] by name
 

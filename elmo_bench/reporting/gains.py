@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.reporting.compare import ALPHA, Comparison, adjusted, compare, with_outcomes
 from elmo_bench.reporting.interval import interval, relative_reduction
 from elmo_bench.reporting.select import Row, baseline_of

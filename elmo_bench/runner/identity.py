@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from omegaconf import DictConfig, OmegaConf
 
-from elmo_bench.config import compose
-from elmo_bench.encoders.pretrained import PUBLISHED
+from elmo_bench.elmo.pretrained import PUBLISHED
 from elmo_bench.encoders.static import KNOWN
 from elmo_bench.ledger import Identity, dotted, spelled
 from elmo_bench.runner.parts import Frozen, Splits
 from elmo_bench.runner.settings import portable, settings_of
+from elmo_bench.spec.config import compose
 
 _NAMES = {"mini", "glove-mini", *PUBLISHED, *KNOWN}
 _CHOSEN = ("encoder=", "encoder.name=", "trainer=")  # what the plain run is of, besides task, suite and size

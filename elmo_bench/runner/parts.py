@@ -10,14 +10,14 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from elmo_bench.config import build
+from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.embedder import PLACES, Embedder
 from elmo_bench.encoders.features import Encoder, LayerStore
 from elmo_bench.encoders.mix import ScalarMix
 from elmo_bench.encoders.static import StaticVectors, load_static
 from elmo_bench.encoders.words import LearnedWords, StaticWords
-from elmo_bench.errors import UserError
 from elmo_bench.nn.character_cnn import CharacterCnn
+from elmo_bench.spec.config import build
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
 from elmo_bench.training.contracts import Data

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from omegaconf import DictConfig, OmegaConf
 
-from elmo_bench.config import CONF, compose, sweep
 from elmo_bench.ledger import canonical
 from elmo_bench.runner.settings import portable, settings_of
+from elmo_bench.spec.config import CONF, compose, sweep
 
 
 @dataclass(frozen=True)

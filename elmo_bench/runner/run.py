@@ -18,15 +18,13 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 from safetensors.torch import save
 
-from elmo_bench import ledger, loggers
-from elmo_bench.checkpoints import read_checkpoint
-from elmo_bench.config import build
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write
+from elmo_bench import ledger
+from elmo_bench.base.checkpoints import read_checkpoint
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.base.notes import noted
+from elmo_bench.base.progress import console
 from elmo_bench.ledger import Record, RunPaths
-from elmo_bench.notes import noted
-from elmo_bench.progress import console
-from elmo_bench.quiet import quiet
 from elmo_bench.runner.gpus import claim_gpu
 from elmo_bench.runner.identity import identity, overrides_of
 from elmo_bench.runner.parts import (
@@ -41,10 +39,13 @@ from elmo_bench.runner.parts import (
 )
 from elmo_bench.runner.settings import encoder_name, portable, settings_of
 from elmo_bench.runner.values import check_values
+from elmo_bench.spec.config import build
+from elmo_bench.training import loggers
 from elmo_bench.training.callbacks import History, RandomState, ShowProgress
 from elmo_bench.training.data import Splits
 from elmo_bench.training.ema import Ema
 from elmo_bench.training.module import HeadTraining
+from elmo_bench.training.quiet import quiet
 
 PACKAGES = (
     "elmo-bench", "torch", "pytorch-lightning", "pytorch-crf", "datasets", "seqeval", "hydra-core", "wandb",

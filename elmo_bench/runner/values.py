@@ -7,8 +7,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from elmo_bench.config import check
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
+from elmo_bench.spec.config import check
 
 
 def _text(value: Any) -> bool:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import read_lines
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import read_lines
 
 Row = tuple[int, list[str]]  # line number from 1, cells
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 
 Tokeniser = Callable[[str], list[str]]
 

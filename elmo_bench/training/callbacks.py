@@ -9,7 +9,7 @@ import torch
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.trainer.states import TrainerFn
 
-from elmo_bench.progress import Meter, progress
+from elmo_bench.base.progress import Meter, progress
 
 
 class RandomState(Callback):

@@ -8,7 +8,7 @@ import torch
 from pytorch_lightning.trainer.states import TrainerFn
 from torch import Tensor
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.training.contracts import Head, Metric
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from elmo_bench.tasks.coref.document import Document
 from elmo_bench.text.batch import Indexer, TextBatch
 from elmo_bench.text.pools import by_length, pools
-from tasks.coref.document import Document
 
 TOKENS_AT_ONCE = 4096  # of sentences padded together; one sentence at least, however long
 

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from tasks.coref.document import Span
+from elmo_bench.tasks.coref.document import Span
 
 EMPTY = ("-", "_")
 _PART = re.compile(r"(\()?([^()|]+)(\))?")

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write, read_lines
-from tasks.coref.brackets import BracketError, format_column, parse_column
-from tasks.coref.document import Clusters, Document, Span
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.tasks.coref.brackets import BracketError, format_column, parse_column
+from elmo_bench.tasks.coref.document import Clusters, Document, Span
 
 ENDING = ".conll"
 _BEGIN = re.compile(r"#begin document \((?P<name>.*)\); *(?:part (?P<part>\d+))? *")

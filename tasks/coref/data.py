@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.errors import UserError
-from elmo_bench.notes import note
-from elmo_bench.sources import data_file, hub_table
-from tasks.coref import mini
-from tasks.coref.conll import ENDING, Part, read_parts, tidy, write_documents
-from tasks.coref.document import Document, Span, genre_of
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import note
+from elmo_bench.base.sources import data_file, hub_table
+from elmo_bench.tasks.coref import mini
+from elmo_bench.tasks.coref.conll import ENDING, Part, read_parts, tidy, write_documents
+from elmo_bench.tasks.coref.document import Document, Span, genre_of
 
 SPLITS = ("train", "dev", "test")
 COLUMNS = 12  # of a token in a file of documents, at least; the word is the fourth, the speaker the tenth

@@ -15,10 +15,10 @@ from elmo_bench.nn.coupled_lstm import CoupledBiLstm
 from elmo_bench.nn.pruning import keep_best_spans
 from elmo_bench.nn.span_vectors import SpanVectors
 from elmo_bench.nn.spans import enumerate_spans
+from elmo_bench.tasks.coref.antecedents import Antecedents, clusters_of, marginal_loss, scorer
+from elmo_bench.tasks.coref.batch import DocumentBatch, Documents, document_batch
+from elmo_bench.tasks.coref.document import Document
 from elmo_bench.text.batch import Indexer
-from tasks.coref.antecedents import Antecedents, clusters_of, marginal_loss, scorer
-from tasks.coref.batch import DocumentBatch, Documents, document_batch
-from tasks.coref.document import Document
 
 
 class SpanRanking(nn.Module):

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from elmo_bench.errors import UserError
-from elmo_bench.progress import console
-from tasks.coref.conll import Part, read_parts
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import console
+from elmo_bench.tasks.coref.conll import Part, read_parts
 
 Chains = Sequence[Sequence[Sequence[int]]]  # of one document: spans (first token, last token) by chain
 METRICS = ("muc", "bcub", "ceafe", "mentions")

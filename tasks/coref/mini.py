@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from elmo_bench import world
+from elmo_bench.tasks.coref.document import Document
+from elmo_bench.tasks.coref.teller import Cast, Teller
 from elmo_bench.world import names
 from elmo_bench.world.templates import read_templates
-from tasks.coref.document import Document
-from tasks.coref.teller import Cast, Teller
 
 Item = TypeVar("Item")
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from elmo_bench import world
-from tasks.coref.conll import tidy
-from tasks.coref.document import Document, Span
+from elmo_bench.tasks.coref.conll import tidy
+from elmo_bench.tasks.coref.document import Document, Span
 
 PRONOUNS = {"s": ("he", "she"), "o": ("him", "her"), "p": ("his", "her")}  # by gender: man, woman
 SPEECH = {"I": "I", "me": "me", "my": "my", "you": "you", "your": "your"}

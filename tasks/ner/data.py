@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write, read_lines
-from elmo_bench.sources import data_file, hub_table
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.base.sources import data_file, hub_table
+from elmo_bench.tasks.ner import mini
+from elmo_bench.tasks.ner.sentence import Sentence
 from elmo_bench.text.columns import check_ended, read_columns
 from elmo_bench.text.tags import split_tag, to_bio
-from tasks.ner import mini
-from tasks.ner.sentence import Sentence
 
 SPLITS = ("train", "dev", "test")
 

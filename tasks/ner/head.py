@@ -14,9 +14,9 @@ from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.crf import ConstrainedCrf
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiLstm
+from elmo_bench.tasks.ner.sentence import Sentence
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.tags import allowed_transitions, bio_to_bioul, bioul_to_bio
-from tasks.ner.sentence import Sentence
 
 
 class BiLstmCrf(nn.Module):

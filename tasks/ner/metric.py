@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.text.columns import read_columns
 from elmo_bench.text.tags import spans, split_tag
 

@@ -9,9 +9,9 @@ import re
 from functools import partial
 from pathlib import Path
 
+from elmo_bench.tasks.ner.sentence import Sentence
 from elmo_bench.world import names
 from elmo_bench.world.templates import read_templates
-from tasks.ner.sentence import Sentence
 
 SIZES = {"train": 1000, "dev": 250, "test": 250}
 TYPES = {"PER": "PER", "LAST": "PER", "MAN": "PER", "WOMAN": "PER", "LOC": "LOC", "ORG": "ORG", "CLUB": "ORG"}

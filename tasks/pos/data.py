@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write, read_lines
-from elmo_bench.sources import data_file
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.base.sources import data_file
+from elmo_bench.tasks.pos import mini
+from elmo_bench.tasks.pos.sentence import UNKNOWN, Sentence
 from elmo_bench.text.columns import check_ended, read_columns
-from tasks.pos import mini
-from tasks.pos.sentence import UNKNOWN, Sentence
 
 SPLITS = ("train", "dev", "test")
 CONLLU = 10  # columns; the word stands in the second, Penn's tag in the fifth

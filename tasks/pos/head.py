@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.tasks.pos.sentence import Sentence
 from elmo_bench.text.batch import Indexer
-from tasks.pos.sentence import Sentence
 
 IGNORED = -100  # what stands behind a sentence's end
 

@@ -7,8 +7,8 @@ of them never occurs in train.
 import random
 import re
 
+from elmo_bench.tasks.pos.sentence import Sentence
 from elmo_bench.world import names
-from tasks.pos.sentence import Sentence
 
 SIZES = {"train": 600, "dev": 200, "test": 200}
 BOTH = (

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write
-from elmo_bench.notes import note
-from elmo_bench.sources import data_file, hub_table
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.base.notes import note
+from elmo_bench.base.sources import data_file, hub_table
+from elmo_bench.tasks.snli import mini
+from elmo_bench.tasks.snli.jsonl import read_pairs
+from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
 from elmo_bench.text.tokenisers import tokeniser
-from tasks.snli import mini
-from tasks.snli.jsonl import read_pairs
-from tasks.snli.pair import LABELS, NO_GOLD, Pair
 
 SPLITS = ("train", "dev", "test")
 

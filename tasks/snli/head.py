@@ -17,8 +17,8 @@ from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.feed_forward import FeedForward
 from elmo_bench.nn.pooling import max_pool, mean_pool
 from elmo_bench.nn.recurrent import BiLstm
+from elmo_bench.tasks.snli.pair import NO_GOLD, Pair
 from elmo_bench.text.batch import Indexer
-from tasks.snli.pair import NO_GOLD, Pair
 
 
 class Esim(nn.Module):

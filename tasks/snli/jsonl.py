@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import read_lines
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import read_lines
+from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
 from elmo_bench.text.columns import check_ended
 from elmo_bench.text.tokenisers import Tokeniser, tokeniser
-from tasks.snli.pair import LABELS, NO_GOLD, Pair
 
 BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 

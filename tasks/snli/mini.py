@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from elmo_bench import world
+from elmo_bench.tasks.snli.logic import QUANTIFIERS, SUBJECTS, VALUES, Claim, Fact, Statement, independent, label
+from elmo_bench.tasks.snli.pair import LABELS, Pair
 from elmo_bench.world import names
 from elmo_bench.world.templates import read_templates
-from tasks.snli.logic import QUANTIFIERS, SUBJECTS, VALUES, Claim, Fact, Statement, independent, label
-from tasks.snli.pair import LABELS, Pair
 
 Item = TypeVar("Item")
 

@@ -4,11 +4,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from pathlib import Path
 
-from elmo_bench.errors import UserError
-from elmo_bench.notes import note
-from tasks.squad.question import Passage, Question
-from tasks.squad.squad_json import Entry, line_of
-from tasks.squad.tokens import Tokeniser
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import note
+from elmo_bench.tasks.squad.question import Passage, Question
+from elmo_bench.tasks.squad.squad_json import Entry, line_of
+from elmo_bench.tasks.squad.tokens import Tokeniser
 
 
 class Builder:

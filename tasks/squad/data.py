@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write
-from elmo_bench.notes import note
-from elmo_bench.sources import data_file, hub_table
-from tasks.squad import mini
-from tasks.squad.build import Builder
-from tasks.squad.question import Question
-from tasks.squad.squad_json import Entry, entries, read_json
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.base.notes import note
+from elmo_bench.base.sources import data_file, hub_table
+from elmo_bench.tasks.squad import mini
+from elmo_bench.tasks.squad.build import Builder
+from elmo_bench.tasks.squad.question import Question
+from elmo_bench.tasks.squad.squad_json import Entry, entries, read_json
 
 Files = list[tuple[Path | str, list[Entry]]]  # where the entries came from, and they
 

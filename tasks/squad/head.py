@@ -15,8 +15,8 @@ from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiGru
 from elmo_bench.nn.trilinear import BiAttention, SelfAttention
+from elmo_bench.tasks.squad.question import Question
 from elmo_bench.text.batch import Indexer, TextBatch
-from tasks.squad.question import Question
 
 
 class BidafSelfAttention(nn.Module):

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from elmo_bench.errors import UserError
-from tasks.squad.squad_json import entries, read_json
+from elmo_bench.base.errors import UserError
+from elmo_bench.tasks.squad.squad_json import entries, read_json
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)  # ASCII alone, as there

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from elmo_bench import world
+from elmo_bench.tasks.squad.squad_json import Entry
 from elmo_bench.world import names
 from elmo_bench.world.templates import read_templates
-from tasks.squad.squad_json import Entry
 
 SIZES = {"train": 400, "dev": 50, "test": 50}  # passages
 ASKED = 5  # questions a passage

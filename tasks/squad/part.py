@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write
-from tasks.squad.squad_json import read_json
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.tasks.squad.squad_json import read_json
 
 
 def first_articles(source: Path, path: Path, *, articles: int) -> None:

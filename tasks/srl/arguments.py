@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tasks.srl.brackets import Phrase
+from elmo_bench.tasks.srl.brackets import Phrase
 
 Span = tuple[int, int]  # first and last token
 

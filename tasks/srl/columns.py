@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import read_lines
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import read_lines
+from elmo_bench.tasks.srl.brackets import BracketError, read_tags
+from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from elmo_bench.text.columns import check_ended
-from tasks.srl.brackets import BracketError, read_tags
-from tasks.srl.proposition import Proposition, Sentence
 
 Row = tuple[int, list[str]]  # line number from 1, cells
 

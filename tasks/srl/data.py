@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.errors import UserError
-from elmo_bench.notes import note
-from elmo_bench.sources import data_file, hub_table
-from tasks.srl import mini
-from tasks.srl.columns import read_propositions
-from tasks.srl.proposition import Proposition, Sentence
-from tasks.srl.props import write_props
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import note
+from elmo_bench.base.sources import data_file, hub_table
+from elmo_bench.tasks.srl import mini
+from elmo_bench.tasks.srl.columns import read_propositions
+from elmo_bench.tasks.srl.proposition import Proposition, Sentence
+from elmo_bench.tasks.srl.props import write_props
 
 SPLITS = ("train", "dev", "test")
 

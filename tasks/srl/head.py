@@ -14,9 +14,9 @@ from torch.nn import functional
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.highway_lstm import AlternatingLstm
 from elmo_bench.nn.viterbi import best_paths
+from elmo_bench.tasks.srl.proposition import Proposition
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.tags import allowed_transitions
-from tasks.srl.proposition import Proposition
 
 UNTOLD = -100  # the tag of padding and of a role that training never saw: no loss is taken there
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from elmo_bench.errors import UserError
-from tasks.srl.arguments import arguments, compare
-from tasks.srl.brackets import tag_phrases
-from tasks.srl.props import read_props
+from elmo_bench.base.errors import UserError
+from elmo_bench.tasks.srl.arguments import arguments, compare
+from elmo_bench.tasks.srl.brackets import tag_phrases
+from elmo_bench.tasks.srl.props import read_props
 
 Tags = Sequence[Sequence[str]]  # BIO tags of each proposition
 Compared = tuple[list[str], list[str], list[str]]  # labels of correct, excess and missed arguments

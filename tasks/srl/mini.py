@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from elmo_bench import world
+from elmo_bench.tasks.srl.lexicon import ADJECTIVES, MANNERS, MODALS, OPENED, SCENES, THINGS, TIMES, VERBS
+from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from elmo_bench.world import names
 from elmo_bench.world.templates import read_templates
-from tasks.srl.lexicon import ADJECTIVES, MANNERS, MODALS, OPENED, SCENES, THINGS, TIMES, VERBS
-from tasks.srl.proposition import Proposition, Sentence
 
 Item = TypeVar("Item")
 

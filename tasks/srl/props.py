@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write
-from tasks.srl.brackets import BracketError, Phrase, read_phrases, write_column
-from tasks.srl.columns import check_count, read_blocks
-from tasks.srl.proposition import Proposition
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.tasks.srl.brackets import BracketError, Phrase, read_phrases, write_column
+from elmo_bench.tasks.srl.columns import check_count, read_blocks
+from elmo_bench.tasks.srl.proposition import Proposition
 
 
 class Prop(NamedTuple):

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write, read_lines
-from elmo_bench.sources import data_file
-from tasks.sst5 import mini
-from tasks.sst5.phrase import LABELS, Phrase
-from tasks.sst5.trees import Tree, read_trees
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.base.sources import data_file
+from elmo_bench.tasks.sst5 import mini
+from elmo_bench.tasks.sst5.phrase import LABELS, Phrase
+from elmo_bench.tasks.sst5.trees import Tree, read_trees
 
 SPLITS = ("train", "dev", "test")
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import read_lines
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import read_lines
+from elmo_bench.tasks.sst5.phrase import LABELS
 from elmo_bench.text.labels import label_table, score_labels
-from tasks.sst5.phrase import LABELS
 
 
 class Sst5Metric:

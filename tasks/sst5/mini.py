@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from elmo_bench import world
+from elmo_bench.tasks.sst5.lexicon import CLEAR, MIXED, SAME, STRONGER, SUBJECTS, WEAKER
+from elmo_bench.tasks.sst5.trees import Tree
 from elmo_bench.world.templates import read_templates
-from tasks.sst5.lexicon import CLEAR, MIXED, SAME, STRONGER, SUBJECTS, WEAKER
-from tasks.sst5.trees import Tree
 
 Item = TypeVar("Item")
 

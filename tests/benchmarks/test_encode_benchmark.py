@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_bench.encoders.elmo import ElmoEncoder
+from elmo_bench.elmo.encoder import ElmoEncoder
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 PEER = BENCHMARKS / ".peer" / "bin" / "python"

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from elmo_bench.config import compose
+from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.hf import HfEncoder
-from elmo_bench.errors import UserError
 from elmo_bench.ledger import check_record
 from elmo_bench.runner.run import run
+from elmo_bench.spec.config import compose
 from tests.tiny_bert import BLOCKS, WIDTH, make_tiny_bert
 
 pytest.importorskip("transformers")

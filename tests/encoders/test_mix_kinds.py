@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from elmo_bench import ScalarMix
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 
 LAYERS = torch.arange(3.0).view(1, 3, 1, 1).expand(1, 3, 2, 4) + 1  # layer j is j + 1 everywhere
 MASK = torch.ones(1, 2, dtype=torch.bool)

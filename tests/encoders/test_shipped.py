@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from elmo_bench.encoders.elmo import ElmoEncoder
-from elmo_bench.encoders.pretrained import MINI
+from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.pretrained import MINI
 from elmo_bench.encoders.static import load_static
 
 SENTENCES = [("The", "bank", "of", "the", "river", "."), ("She", "went", "to", "the", "bank", ".")]

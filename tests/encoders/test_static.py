@@ -7,11 +7,11 @@ import zipfile
 import numpy as np
 import pytest
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import static
 from elmo_bench.encoders.glove_text import read_text
 from elmo_bench.encoders.static import KNOWN, cache_folder, load_static
 from elmo_bench.encoders.vector_files import read_compact, write_compact, write_text
-from elmo_bench.errors import UserError
 
 WORDS = ["the", "Paris", "paris", ". . .", "naïve"]
 VECTORS = np.arange(20, dtype=np.float32).reshape(5, 4) / 8 - 1

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import features
 from elmo_bench.encoders.features import LayerStore
-from elmo_bench.errors import UserError
 from tests.word_encoder import WordEncoder, sentences
 
 TEXTS = sentences(200)

@@ -15,9 +15,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import features, store_folder
 from elmo_bench.encoders.features import LayerStore
-from elmo_bench.errors import UserError
 from tests.encoders.test_store import batch_of
 from tests.word_encoder import WordEncoder, sentences
 
@@ -245,7 +245,7 @@ def test_where_nothing_can_be_written_auto_keeps_layers_in_memory_and_disk_says_
                 raise OSError(errno.ENOSPC, "No space left on device")
             fsync(descriptor)
 
-        monkeypatch.setattr("elmo_bench.files.os.fsync", full)
+        monkeypatch.setattr("elmo_bench.base.files.os.fsync", full)
     store = LayerStore(encoder := WordEncoder(), mode="auto", folder=folder)
     store.fill(TEXTS)
     said = capsys.readouterr().err

@@ -9,7 +9,7 @@ import time
 import pytest
 import torch
 
-from elmo_bench.encoders.elmo import ElmoEncoder
+from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.encoders.features import LayerStore
 from tests.word_encoder import WordEncoder, fill, sentences
 

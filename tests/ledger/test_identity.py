@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Identity, canonical, run_hash
 
 

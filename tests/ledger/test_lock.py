@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import HeldElsewhere, RunPaths, is_held, run_lock
 
 HOLD = """

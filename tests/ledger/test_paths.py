@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, runs_in
 
 HASH = "0123456789ab"

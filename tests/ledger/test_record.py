@@ -10,7 +10,7 @@ import typing
 import numpy as np
 import pytest
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import (
     RunPaths,
     check_record,

@@ -2,10 +2,10 @@
 
 import random
 
-from elmo_bench.config import compose
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.trainer import pretrain
-from elmo_bench.quiet import quiet
+from elmo_bench.spec.config import compose
+from elmo_bench.training.quiet import quiet
 
 
 def made_up(count, seed=0):

@@ -6,7 +6,7 @@ import json
 import pytest
 from huggingface_hub import ModelCard
 
-from elmo_bench.encoders.options import BiLMOptions
+from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.pretraining.card import card, hardware
 from elmo_bench.pretraining.perplexity import Perplexity
 from tests.runs import GOLDEN

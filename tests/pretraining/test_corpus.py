@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import read_lines
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import read_lines
 from elmo_bench.pretraining.corpus import LONGEST, Corpus, Skipped, count_words, sentences, shard_files
 from elmo_bench.text.tokenisers import TOKENISERS, tokeniser
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from elmo_bench.encoders.pretrained import load_bilm
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.pretrained import load_bilm
 from elmo_bench.pretraining import fit
 from elmo_bench.pretraining.corpus import Corpus, count_words
 from elmo_bench.pretraining.perplexity import perplexity

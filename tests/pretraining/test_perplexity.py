@@ -12,9 +12,9 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
 from elmo_bench.__main__ import main
-from elmo_bench.encoders import beside, pretrained
-from elmo_bench.encoders.elmo import ElmoEncoder
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo import beside, pretrained
+from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.pretraining import alone, perplexity
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.load import load_language_model

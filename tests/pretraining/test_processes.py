@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.pretraining.processes import in_order
 
 SLEEPERS = """

@@ -6,7 +6,7 @@ from itertools import chain, islice, pairwise
 import numpy as np
 import pytest
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.shuffle import OPEN, TURN, Reader, interleaved, shuffled
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.commands import pretrain_static
+from elmo_bench.base.errors import UserError
+from elmo_bench.cli import pretrain_static
 from elmo_bench.encoders.static import load_static
 from elmo_bench.encoders.vector_files import read_compact
-from elmo_bench.errors import UserError
 from elmo_bench.pretraining.cooccurrence import cooccurrence, vocabulary
 from elmo_bench.pretraining.static import train_glove
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.pretraining import windows
 from elmo_bench.pretraining.corpus import Corpus, count_words
 from elmo_bench.pretraining.stream import Stream

@@ -17,8 +17,8 @@ import pytest
 import torch
 from pytorch_lightning.loggers import CSVLogger
 
-from elmo_bench.encoders.bilm import zero_states
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.bilm import zero_states
 from elmo_bench.nn.fused import fuse
 from elmo_bench.pretraining import module, trainer
 from elmo_bench.pretraining.corpus import Corpus

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from elmo_bench.commands import report
+from elmo_bench.cli import report
 from tests.reporting.ledgers import full
 
 pytestmark = pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import pytest
 
-from elmo_bench.commands import clean
+from elmo_bench.cli import clean
 from elmo_bench.ledger import RunPaths, read_ledger, run_lock, write_failure
 
 

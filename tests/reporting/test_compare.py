@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, write_record
 from elmo_bench.reporting.compare import MCNEMAR, RANDOMISATION, Comparison, Scored, adjusted, compare, with_outcomes
 from elmo_bench.reporting.statistics import summarise

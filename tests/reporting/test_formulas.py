@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import read_ledger
 from elmo_bench.reporting.compare import with_outcomes
 from elmo_bench.reporting.formulas import formula_of, score_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.commands import report
+from elmo_bench.cli import report
 from elmo_bench.ledger import read_ledger
 from tests.reporting.ledgers import add, full
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.commands import report
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
+from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths, write_failure
 from tests.reporting.ledgers import add
 

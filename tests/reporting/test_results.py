@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.commands import report
+from elmo_bench.cli import report
 
 RESULTS = Path(__file__).parents[2] / "results"
 

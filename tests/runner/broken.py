@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from elmo_bench.encoders.elmo import ElmoEncoder
+from elmo_bench.elmo.encoder import ElmoEncoder
 
 
 class FailsToEncode(ElmoEncoder):

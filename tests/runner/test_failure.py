@@ -84,7 +84,7 @@ def test_wandb_ends_its_run_whatever_happens(main_job, tmp_path, monkeypatch):
     """One offline run a run of the sweep, each closed; see test_wandb for the real thing."""
     closed = []
     monkeypatch.setattr(
-        "elmo_bench.loggers.finish", lambda logger, failed: closed.append((type(logger).__name__, failed))
+        "elmo_bench.training.loggers.finish", lambda logger, failed: closed.append((type(logger).__name__, failed))
     )
     assert (
         main_job(*small("task.training.optimizer.lr=1e30", "task.training.epochs=3", "logger=csv", encoder="none")) == 2

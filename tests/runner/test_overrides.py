@@ -2,8 +2,8 @@
 
 import pytest
 
-from elmo_bench.config import compose
 from elmo_bench.runner.identity import overrides_of
+from elmo_bench.spec.config import compose
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from elmo_bench.__main__ import main
-from elmo_bench.config import compose
 from elmo_bench.ledger import RunPaths
 from elmo_bench.runner.parts import read_data
-from tasks.ner.data import NerData
+from elmo_bench.spec.config import compose
+from elmo_bench.tasks.ner.data import NerData
 from tests.runs import GOLDEN, run_small
 
 

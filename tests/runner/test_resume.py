@@ -10,7 +10,7 @@ import time
 import pytest
 import torch
 
-from elmo_bench.checkpoints import read_checkpoint
+from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.ledger import read_failures, read_ledger
 from tests.runs import ROOT, result, run_small, small
 
@@ -139,7 +139,7 @@ def test_a_checkpoint_of_a_head_with_other_parts_is_no_dead_end(tmp_path, monkey
 @pytest.mark.parametrize("kept", [0, 100, 10_000])
 def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, kept):
     """A power cut can leave a checkpoint cut off; the run begins again, or says in one line what to remove."""
-    from elmo_bench.errors import UserError
+    from elmo_bench.base.errors import UserError
 
     stopped_at(monkeypatch, "_score", tmp_path)
     [last] = tmp_path.rglob("last.ckpt")

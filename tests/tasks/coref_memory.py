@@ -11,14 +11,14 @@ import time
 import hydra
 import torch
 
-from elmo_bench.config import compose
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.encoders.mix import ScalarMix
 from elmo_bench.encoders.words import LearnedWords
 from elmo_bench.nn.character_cnn import CharacterCnn
+from elmo_bench.spec.config import compose
+from elmo_bench.tasks.coref.document import Document
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
-from tasks.coref.document import Document
 
 TOKENS, LAYERS, DIM = 5000, 3, 1024  # of the document; of the published ELMo
 

@@ -12,12 +12,12 @@ import pytest
 import yaml
 from hydra.utils import instantiate
 
-from elmo_bench.config import compose
-from elmo_bench.errors import UserError
-from tasks.coref.brackets import format_column, parse_column
-from tasks.coref.conll import tidy
-from tasks.coref.data import CorefData
-from tasks.coref.document import Document, genre_of
+from elmo_bench.base.errors import UserError
+from elmo_bench.spec.config import compose
+from elmo_bench.tasks.coref.brackets import format_column, parse_column
+from elmo_bench.tasks.coref.conll import tidy
+from elmo_bench.tasks.coref.data import CorefData
+from elmo_bench.tasks.coref.document import Document, genre_of
 from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
@@ -236,7 +236,7 @@ def test_the_hubs_parquet_files_hold_the_same_documents(tmp_path):
     code = (
         "import json, sys, huggingface_hub; asked = []\n"
         "huggingface_hub.hf_hub_download = lambda *a, **k: asked.append([*a, k['revision']]) or sys.argv[2]\n"
-        "from tasks.coref.data import CorefData\n"
+        "from elmo_bench.tasks.coref.data import CorefData\n"
         "read = CorefData(width=10, window=50, paper=json.loads(sys.argv[1])).read('paper', None)\n"
         "print(json.dumps([asked, {split: repr(documents) for split, documents in read.items()}]))"
     )
@@ -255,6 +255,6 @@ def test_the_hubs_parquet_files_hold_the_same_documents(tmp_path):
 
 def test_hub_tables_of_another_shape(monkeypatch):
     found = type("Table", (dict,), {"column_names": property(list)})({"document_id": [NAME], "tokens": [[]]})
-    monkeypatch.setattr("tasks.coref.data.hub_table", lambda *_, **__: found)
+    monkeypatch.setattr("elmo_bench.tasks.coref.data.hub_table", lambda *_, **__: found)
     with pytest.raises(UserError, match=r"no columns document_id and sentences; check hub in conf/task/coref\.yaml"):
         CorefData(width=10, window=50, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)

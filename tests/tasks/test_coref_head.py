@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from tasks.coref import antecedents as module
-from tasks.coref.antecedents import Antecedents, clusters_of, marginal_loss
-from tasks.coref.batch import document_batch
-from tasks.coref.document import Document
-from tasks.coref.head import gold_clusters
+from elmo_bench.tasks.coref import antecedents as module
+from elmo_bench.tasks.coref.antecedents import Antecedents, clusters_of, marginal_loss
+from elmo_bench.tasks.coref.batch import document_batch
+from elmo_bench.tasks.coref.document import Document
+from elmo_bench.tasks.coref.head import gold_clusters
 from tests import heads
 from tests.runs import GOLDEN
 

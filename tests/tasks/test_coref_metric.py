@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.commands import score as command
-from elmo_bench.errors import UserError
-from tasks.coref.conll import write_documents
-from tasks.coref.document import Document
-from tasks.coref.metric import FINE, METRICS, SIDES, CorefMetric
+from elmo_bench.base.errors import UserError
+from elmo_bench.cli import score as command
+from elmo_bench.tasks.coref.conll import write_documents
+from elmo_bench.tasks.coref.document import Document
+from elmo_bench.tasks.coref.metric import FINE, METRICS, SIDES, CorefMetric
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/golden/coref.json").read_text(encoding="utf-8"))["cases"]

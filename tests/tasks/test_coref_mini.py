@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from elmo_bench import world
-from tasks.coref import mini
-from tasks.coref.metric import CorefMetric
-from tasks.coref.teller import SPEECH
+from elmo_bench.tasks.coref import mini
+from elmo_bench.tasks.coref.metric import CorefMetric
+from elmo_bench.tasks.coref.teller import SPEECH
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,9 +16,9 @@ import yaml
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
+from elmo_bench.tasks.ner.data import NerData, Sentence, read_file
 from elmo_bench.text.tags import spans
-from tasks.ner.data import NerData, Sentence, read_file
 from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
@@ -181,7 +181,8 @@ def hub():
 def read_from_hub(folder: Path, endpoint: str, more: dict[str, str] | None = None) -> dict | str:
     """The paper suite read in a process of its own, whose caches lie in `folder`; or the UserError's text."""
     code = (
-        "import json, sys; from tasks.ner.data import NerData; from elmo_bench.errors import UserError\n"
+        "import json, sys; from elmo_bench.tasks.ner.data import NerData\n"
+        "from elmo_bench.base.errors import UserError\n"
         "try: print(json.dumps({k: [[s.tokens, s.tags] for s in v] for k, v in "
         "NerData(paper=json.loads(sys.argv[1])).read('paper', None).items()}))\n"
         "except UserError as error: print(json.dumps(str(error)))"
@@ -236,7 +237,7 @@ def test_damaged_download_is_one_sentence(tmp_path, hub):
 )
 def test_hub_tables_of_another_shape(monkeypatch, table, message):
     found = type("Table", (dict,), {"column_names": property(list)})(table)
-    monkeypatch.setattr("tasks.ner.data.hub_table", lambda *_, **__: found)
+    monkeypatch.setattr("elmo_bench.tasks.ner.data.hub_table", lambda *_, **__: found)
     with pytest.raises(UserError, match=message):
         NerData(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
 

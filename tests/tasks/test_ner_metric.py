@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_bench.commands import score as command
-from elmo_bench.errors import UserError
-from tasks.ner.metric import NerMetric
+from elmo_bench.base.errors import UserError
+from elmo_bench.cli import score as command
+from elmo_bench.tasks.ner.metric import NerMetric
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/golden/conlleval.json").read_text(encoding="utf-8"))["cases"]

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from elmo_bench import world
+from elmo_bench.tasks.ner import mini
+from elmo_bench.tasks.ner.metric import NerMetric
 from elmo_bench.text.tags import spans, to_bio
 from elmo_bench.world import names
-from tasks.ner import mini
-from tasks.ner.metric import NerMetric
 
 ROOT = Path(__file__).parents[2]
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write
-from tasks.pos.data import PosData, read_file
-from tasks.pos.metric import PosMetric
-from tasks.pos.mini import BOTH, generate
-from tasks.pos.sentence import Sentence
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.tasks.pos.data import PosData, read_file
+from elmo_bench.tasks.pos.metric import PosMetric
+from elmo_bench.tasks.pos.mini import BOTH, generate
+from elmo_bench.tasks.pos.sentence import Sentence
 
 # From UD English EWT's guidelines' kind of lines: a range, a word that is only understood.
 CONLLU = """# text = I can't.

@@ -12,11 +12,11 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from elmo_bench.errors import UserError
-from tasks.snli.data import SnliData, cut_by_premise
-from tasks.snli.jsonl import leaves, read_pairs
-from tasks.snli.metric import SnliMetric
-from tasks.snli.pair import Pair
+from elmo_bench.base.errors import UserError
+from elmo_bench.tasks.snli.data import SnliData, cut_by_premise
+from elmo_bench.tasks.snli.jsonl import leaves, read_pairs
+from elmo_bench.tasks.snli.metric import SnliMetric
+from elmo_bench.tasks.snli.pair import Pair
 from tests.runs import DATA, small
 
 ROOT = Path(__file__).parents[2]
@@ -235,7 +235,8 @@ def hub_folder(folder: Path, labels: list[int]) -> None:
 def read_from_hub(folder: Path) -> tuple[str, str]:
     """What a process of its own, without a network, prints of the paper suite, and says on standard error."""
     code = (
-        "import json, sys; from tasks.snli.data import SnliData; from elmo_bench.errors import UserError\n"
+        "import json, sys; from elmo_bench.tasks.snli.data import SnliData\n"
+        "from elmo_bench.base.errors import UserError\n"
         "try: print(json.dumps({k: [[p.premise, p.hypothesis, p.label] for p in v] for k, v in "
         "SnliData(**json.loads(sys.argv[1])).read('paper', None).items()}))\n"
         "except UserError as error: print(error)"

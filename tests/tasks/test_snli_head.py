@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tasks.snli.pair import Pair
+from elmo_bench.tasks.snli.pair import Pair
 from tests import heads
 from tests.runs import GOLDEN
 
@@ -115,7 +115,7 @@ def test_the_papers_size_has_the_papers_shapes():
 LONG = """
 import resource, torch
 from tests.tasks.test_snli_head import build
-from tasks.snli.pair import Pair
+from elmo_bench.tasks.snli.pair import Pair
 _, train, head, index = build("encoder=none", "data.max_train=4", "size=paper")
 words = [word for pair in train for word in pair.premise]
 text = tuple(words[n % len(words)] for n in range(5000))

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from elmo_bench.commands import score as command
-from elmo_bench.errors import UserError
-from tasks.snli.metric import SnliMetric
+from elmo_bench.base.errors import UserError
+from elmo_bench.cli import score as command
+from elmo_bench.tasks.snli.metric import SnliMetric
 
 METRIC = SnliMetric()
 SHORT = {"e": "entailment", "n": "neutral", "c": "contradiction", "-": "-"}

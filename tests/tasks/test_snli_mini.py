@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from elmo_bench import world
-from tasks.snli import mini
-from tasks.snli.logic import QUANTIFIERS, Fact, Statement, label
-from tasks.snli.pair import LABELS
+from elmo_bench.tasks.snli import mini
+from elmo_bench.tasks.snli.logic import QUANTIFIERS, Fact, Statement, label
+from elmo_bench.tasks.snli.pair import LABELS
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,10 +7,10 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from elmo_bench.config import compose
-from elmo_bench.errors import UserError
-from tasks.squad.data import SquadData
-from tasks.squad.metric import SquadMetric
+from elmo_bench.base.errors import UserError
+from elmo_bench.spec.config import compose
+from elmo_bench.tasks.squad.data import SquadData
+from elmo_bench.tasks.squad.metric import SquadMetric
 from tests.runs import DATA, small
 
 ROOT = Path(__file__).parents[2]
@@ -259,7 +259,7 @@ def test_the_hubs_table_gives_the_same_questions(root, tmp_path, monkeypatch):
         return hub_file(tmp_path / f"{len(asked)}.parquet", rows)
 
     asked = []
-    monkeypatch.setattr("tasks.squad.data.hub_table", table)
+    monkeypatch.setattr("elmo_bench.tasks.squad.data.hub_table", table)
     found = SquadData(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
     assert found == SQUAD.read("paper", root)
     revision = "7b6d24c440a36b6815f21b70d25016731768db1f"
@@ -270,7 +270,9 @@ def test_the_hubs_table_gives_the_same_questions(root, tmp_path, monkeypatch):
 def test_a_hub_table_of_another_shape(monkeypatch, tmp_path):
     import datasets
 
-    monkeypatch.setattr("tasks.squad.data.hub_table", lambda *_, **__: datasets.Dataset.from_dict({"title": ["a"]}))
+    monkeypatch.setattr(
+        "elmo_bench.tasks.squad.data.hub_table", lambda *_, **__: datasets.Dataset.from_dict({"title": ["a"]})
+    )
     with pytest.raises(UserError, match=r"train-00000-of-00001.parquet: no column context; check hub in conf/task"):
         SquadData(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
 

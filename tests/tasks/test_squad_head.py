@@ -10,9 +10,9 @@ import hydra
 import pytest
 import torch
 
-from tasks.squad.data import SquadData
-from tasks.squad.head import best_spans
-from tasks.squad.question import Passage, Question
+from elmo_bench.tasks.squad.data import SquadData
+from elmo_bench.tasks.squad.head import best_spans
+from elmo_bench.tasks.squad.question import Passage, Question
 from tests import heads
 from tests.runs import GOLDEN
 

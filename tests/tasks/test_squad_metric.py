@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_bench.commands import score as command
-from elmo_bench.errors import UserError
-from tasks.squad.metric import SquadMetric
+from elmo_bench.base.errors import UserError
+from elmo_bench.cli import score as command
+from elmo_bench.tasks.squad.metric import SquadMetric
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = json.loads((ROOT / "tests/golden/squad.json").read_text(encoding="utf-8"))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from elmo_bench import world
-from tasks.squad import mini
-from tasks.squad.metric import SquadMetric
+from elmo_bench.tasks.squad import mini
+from elmo_bench.tasks.squad.metric import SquadMetric
 
 ROOT = Path(__file__).parents[2]
 HERE = world.build(seed=0)

@@ -7,11 +7,11 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from elmo_bench.errors import UserError
-from tasks.srl.brackets import BracketError, read_phrases, read_tags, write_column
-from tasks.srl.columns import read_propositions
-from tasks.srl.data import SrlData
-from tasks.srl.proposition import Proposition, Sentence
+from elmo_bench.base.errors import UserError
+from elmo_bench.tasks.srl.brackets import BracketError, read_phrases, read_tags, write_column
+from elmo_bench.tasks.srl.columns import read_propositions
+from elmo_bench.tasks.srl.data import SrlData
+from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from tests.runs import DATA, small
 
 ROOT = Path(__file__).parents[2]
@@ -242,7 +242,8 @@ def from_hub(monkeypatch, rows, column="sentences"):
     asked = []
     table = type("Table", (dict,), {"column_names": property(list)})({column: rows})
     monkeypatch.setattr(
-        "tasks.srl.data.hub_table", lambda repo, file, revision: asked.append((repo, file, revision)) or table
+        "elmo_bench.tasks.srl.data.hub_table",
+        lambda repo, file, revision: asked.append((repo, file, revision)) or table,
     )
     return SrlData(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None), asked
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from elmo_bench.text.tags import to_bio
-from tasks.srl.proposition import Proposition, Sentence
 from tests import heads
 from tests.nn.test_highway_lstm import plainly as layer_plainly
 from tests.runs import GOLDEN

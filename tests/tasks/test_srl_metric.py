@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.commands import score as command
-from elmo_bench.errors import UserError
-from tasks.srl.metric import SrlMetric
-from tasks.srl.props import read_props
+from elmo_bench.base.errors import UserError
+from elmo_bench.cli import score as command
+from elmo_bench.tasks.srl.metric import SrlMetric
+from elmo_bench.tasks.srl.props import read_props
 from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]

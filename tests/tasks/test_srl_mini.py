@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from elmo_bench.tasks.srl import mini
+from elmo_bench.tasks.srl.lexicon import VERBS
+from elmo_bench.tasks.srl.metric import SrlMetric
 from elmo_bench.text.tags import spans, to_bio
-from tasks.srl import mini
-from tasks.srl.lexicon import VERBS
-from tasks.srl.metric import SrlMetric
 
 ROOT = Path(__file__).parents[2]
 CLASS = {lemma: kind for kind, verbs in VERBS.items() for lemma, *_ in verbs}

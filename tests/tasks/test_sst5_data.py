@@ -7,10 +7,10 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from elmo_bench.errors import UserError
-from tasks.sst5.data import Sst5Data
-from tasks.sst5.phrase import Phrase
-from tasks.sst5.trees import parse, plain, read_trees
+from elmo_bench.base.errors import UserError
+from elmo_bench.tasks.sst5.data import Sst5Data
+from elmo_bench.tasks.sst5.phrase import Phrase
+from elmo_bench.tasks.sst5.trees import parse, plain, read_trees
 from tests.runs import DATA, small
 
 ROOT = Path(__file__).parents[2]

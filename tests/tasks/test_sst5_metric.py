@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from elmo_bench.commands import score as command
-from elmo_bench.errors import UserError
-from tasks.sst5.metric import Sst5Metric
+from elmo_bench.base.errors import UserError
+from elmo_bench.cli import score as command
+from elmo_bench.tasks.sst5.metric import Sst5Metric
 
 METRIC = Sst5Metric()
 GOLD, PREDICTED = [0, 1, 2, 3, 4, 4, 2, 2], [0, 2, 2, 4, 4, 3, 2, 1]  # right: the first, third, fifth and seventh

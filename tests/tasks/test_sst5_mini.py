@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from elmo_bench import world
-from tasks.sst5 import mini
-from tasks.sst5.lexicon import CLEAR, MIXED, STRONGER, WEAKER
-from tasks.sst5.trees import Tree
+from elmo_bench.tasks.sst5 import mini
+from elmo_bench.tasks.sst5.lexicon import CLEAR, MIXED, STRONGER, WEAKER
+from elmo_bench.tasks.sst5.trees import Tree
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,8 +5,8 @@ import random
 import pytest
 from torch.utils.data import DataLoader
 
+from elmo_bench.tasks.ner.sentence import Sentence
 from elmo_bench.training.data import Batcher, Splits
-from tasks.ner.sentence import Sentence
 
 LENGTHS = [random.Random(0).randint(1, 40) for _ in range(1000)]
 

@@ -6,10 +6,10 @@ import torch
 from safetensors.torch import load_file
 from torch.utils.data import DataLoader
 
-from elmo_bench.checkpoints import read_checkpoint
-from elmo_bench.quiet import quiet
+from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.training.ema import Ema
 from elmo_bench.training.module import HeadTraining
+from elmo_bench.training.quiet import quiet
 from tests.runs import result, run_small
 
 STEPS, EPOCHS = 5, 3

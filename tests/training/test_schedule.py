@@ -6,10 +6,10 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from elmo_bench.config import build, choices, compose
-from elmo_bench.errors import UserError
-from elmo_bench.quiet import quiet
+from elmo_bench.base.errors import UserError
+from elmo_bench.spec.config import build, choices, compose
 from elmo_bench.training.module import HeadTraining
+from elmo_bench.training.quiet import quiet
 
 STEPS = 7  # of an epoch; the schedule's steps fall between
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from elmo_bench.files import atomic_write, read_lines
+from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.reporting.formats import to_csv, to_latex
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.page.html import html

@@ -1,0 +1,136 @@
+"""Reading text that people wrote, and writing files that are either whole or absent."""
+
+import codecs
+import contextlib
+import errno
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import zstandard
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import note
+
+STANDARD_INPUT = Path("-")
+_BUFFER = 2**18  # bytes
+
+
+def read_lines(path: Path, *, longest: int | None = None) -> Iterator[tuple[int, str]]:
+    """(line number from 1, line without its end) of a UTF-8 text file: `.gz`, `.xz`, `.zst`, or plain; CRLF and a BOM
+    are read, and noted.
+
+    `-` is standard input. A line of more than `longest` characters may come cut, to something that is still longer: no
+    more than about four times `longest` bytes of it are ever in memory. Raises UserError, with file and line, where the
+    file is missing, cut off, or not UTF-8.
+    """
+    number = 0
+    size = -1 if longest is None else 4 * (longest + 3)  # bytes; 3 for a BOM and CRLF
+    try:
+        with _open(path) as handle:
+            told = False
+            for number, raw in enumerate(iter(partial(handle.readline, size), b""), start=1):
+                if number == 1 and raw.startswith(codecs.BOM_UTF8):
+                    note("begins with a byte order mark, which is left out", path)
+                if not told and raw.endswith(b"\r\n"):
+                    note(f"line {number} ends in CRLF, which is read as the end of a line", path)
+                    told = True
+                cut = len(raw) == size and not raw.endswith(b"\n")
+                while cut and (rest := handle.readline(size)) and not rest.endswith(b"\n"):
+                    pass
+                text = raw.decode("utf-8-sig" if number == 1 else "utf-8", "replace" if cut else "strict")
+                yield number, text.rstrip("\r\n")
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}:{number}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, zstandard.ZstdError) as error:
+        raise UserError(f"{path}: damaged or cut off after line {number} ({error})") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+class _Zstd(io.RawIOBase):
+    """A `.zst` file of any number of frames; EOFError where the last is cut: zstandard's own reader does not tell."""
+
+    def __init__(self, path: Path):
+        self.file = path.open("rb")
+        self.frames = zstandard.ZstdDecompressor(max_window_size=2**31)
+        self.frame, self.left, self.ready = self.frames.decompressobj(), b"", memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into) -> int:
+        while not self.ready:
+            # 2 KiB are at most 64 MiB of text (a block of 4 bytes may be 128 KiB), and 7 KiB of the usual kind.
+            packed = self.left or self.file.read(2048)
+            if not packed and self.frame.eof:
+                return 0
+            if not packed:
+                raise EOFError("the last frame has no end")
+            if self.frame.eof:
+                self.frame = self.frames.decompressobj()
+            self.ready = memoryview(self.frame.decompress(packed))
+            self.left = self.frame.unused_data if self.frame.eof else b""
+        size = min(len(into), len(self.ready))
+        into[:size], self.ready = self.ready[:size], self.ready[size:]
+        return size
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
+
+
+_OPENERS: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _Zstd}  # for reading, unless told
+
+
+def _open(path: Path) -> IO[bytes]:
+    if path == STANDARD_INPUT:
+        return open(0, "rb", closefd=False)
+    if opener := _OPENERS.get(path.suffix):
+        return io.BufferedReader(opener(path), _BUFFER)  # lines come faster
+    return path.open("rb")
+
+
+@contextlib.contextmanager
+def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
+    """A file handle whose contents appear at `path` whole, when the block ends, or not at all.
+
+    Raises UserError where the disk is full or the folder cannot be written.
+    """
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            mode, dir=path.parent, prefix=f".{path.name}.", delete=False, encoding=None if "b" in mode else "utf-8"
+        ) as handle:
+            temporary = Path(handle.name)
+            yield handle
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(f"{path}: the disk is full; nothing was written, free some space and start again") from None
+        if isinstance(error, PermissionError):
+            raise UserError(f"{path}: no permission to write here") from None
+        raise
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def sha256_of(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

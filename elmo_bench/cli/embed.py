@@ -1,0 +1,142 @@
+"""`python -m elmo_bench embed sentences.txt out.h5`: the vectors of a whole file, as AllenNLP's `elmo` wrote them."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from elmo_bench.base.errors import UserError
+
+EPILOG = """\
+out.h5 (or .hdf5) gets the float32 data sets "0", "1", …, one for each line of the input, of shape (3, T, D), and
+sentence_to_index. A folder (out/) gets the same arrays in shards 00000.npz, 00001.npz, … and an index.json.
+A run that was killed goes on when the same command is given again."""
+
+
+def main(arguments: list[str]) -> int:
+    """Embed a file and print what was done; 0, or 130 where it was stopped by Ctrl-C. Raises UserError."""
+    options = _parse(arguments)
+    try:
+        print(_run(options))
+    except KeyboardInterrupt:
+        print("elmo_bench embed: stopped; the same command goes on behind the last whole part", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _run(options: argparse.Namespace) -> str:
+    # Imported here, so that --help and mistakes in the options need not wait for torch.
+    from elmo_bench.elmo.embed.hdf5 import Hdf5Output
+    from elmo_bench.elmo.embed.lines import count
+    from elmo_bench.elmo.embed.modes import Mode
+    from elmo_bench.elmo.embed.npz import NpzOutput
+    from elmo_bench.elmo.embed.plan import STATEFUL_BATCH
+
+    if options.batch_size is not None and options.batch_size < 1:
+        raise UserError(f"--batch-size {options.batch_size}: must be 1 or more")
+    mode = Mode.mix(options.mix) if options.mix is not None else Mode(options.mode)
+    weights = _weights(options)
+    kind = _kind(options.out)
+    output = (Hdf5Output if kind == "hdf5" else NpzOutput)(Path(options.out))
+    output.check_free(overwrite=options.overwrite)
+    source = Path(options.sentences)
+    totals = count(source)
+
+    from elmo_bench.elmo.embed.job import Job
+    from elmo_bench.elmo.embed.output import parts_folder
+    from elmo_bench.elmo.embed.parts import open_parts
+    from elmo_bench.elmo.encoder import ElmoEncoder
+
+    encoder = ElmoEncoder(
+        **weights, stateful=options.stateful, device=_device(options.device), precision=options.precision
+    )
+    mode.check(encoder.layers)
+    batch = options.batch_size or (STATEFUL_BATCH if options.stateful else None)
+    settings = {
+        "output": output.name,
+        "mode": str(mode),
+        "weights": encoder.checksum,
+        "precision": options.precision,
+        "batch-size": batch,
+        "stateful": options.stateful,
+    }
+    with open_parts(parts_folder(output.path), settings, suffix=output.suffix, overwrite=options.overwrite) as parts:
+        return Job(source, output, encoder, mode, batch, totals).run(parts)
+
+
+def _weights(options: argparse.Namespace) -> dict[str, str]:
+    """The encoder's keywords that say which weights it loads."""
+    if (options.options_file is None) != (options.weight_file is None):
+        raise UserError("--options-file and --weight-file go together: give both, or --weights")
+    if options.weight_file is None:
+        return {"weights": options.weights or "mini"}
+    if options.weights is not None:
+        raise UserError("--weights and --weight-file both name weights: give one of them")
+    return {"weights": options.weight_file, "options": options.options_file}
+
+
+def _kind(out: str) -> str:
+    suffix = Path(out).suffix
+    if suffix in (".h5", ".hdf5") and not out.endswith("/"):
+        return "hdf5"
+    if out.endswith("/") or not suffix or Path(out).is_dir():
+        return "npz"
+    raise UserError(f"{out}: unknown extension '{suffix}'; name a file .h5 or .hdf5, or a folder for npz shards (out/)")
+
+
+def _device(name: str) -> str:
+    import torch
+
+    try:
+        kind = torch.device(name).type
+    except RuntimeError:
+        raise UserError(f"--device {name}: no such device; use cpu or cuda") from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise UserError(f"--device {name}: no CUDA device here; use --device cpu")
+    return name
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m elmo_bench embed",
+        description="Write the ELMo vectors of a text, one tokenised sentence a line, tokens parted by white space.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("sentences", help="UTF-8 text: .txt, .gz, .xz, .zst, or - for standard input")
+    parser.add_argument("out", help="out.h5, or a folder (out/) for npz shards")
+    what = parser.add_mutually_exclusive_group()
+    for mode, text in {
+        "all": "all layers, (3, T, D): the default",
+        "top": "the top layer, (T, D)",
+        "average": "the average of the layers, (T, D)",
+    }.items():
+        what.add_argument(f"--{mode}", dest="mode", action="store_const", const=mode, default="all", help=text)
+    what.add_argument(
+        "--mix",
+        metavar="W0,W1,W2,GAMMA",
+        help="a fixed mix, (T, D): gamma * the sum of softmax(w) * layers; the weights are those before the softmax",
+    )
+    parser.add_argument("--weights", metavar="NAME", help="mini (the default), small, medium, original, …, or a folder")
+    parser.add_argument("--options-file", metavar="FILE", help="options.json of the weights in --weight-file")
+    parser.add_argument("--weight-file", metavar="FILE", help="weights, .hdf5 or .safetensors")
+    parser.add_argument(
+        "--batch-size",
+        type=int,
+        metavar="N",
+        help="N sentences at once, in file order (default: pools of similar lengths and about 16,000 tokens)",
+    )
+    parser.add_argument(
+        "--stateful",
+        action="store_true",
+        help="sentence i of a batch goes on from sentence i of the batch before, as the original does; batches of 64",
+    )
+    parser.add_argument(
+        "--precision",
+        default="float32",
+        help="of the computation: float32 (the default), bfloat16, int8; what is written is float32",
+    )
+    parser.add_argument("--device", default="cpu", help="cpu (the default) or cuda")
+    parser.add_argument("--overwrite", action="store_true", help="replace an output, and parts of other options")
+    # A mix may begin with a minus sign, which argparse takes for the beginning of an option.
+    rest = iter(arguments)
+    return parser.parse_args([f"--mix={next(rest, '')}" if each == "--mix" else each for each in rest])

@@ -1,0 +1,44 @@
+"""`python -m elmo_bench evaluate weights=mini corpus=heldout.txt.xz`: held-out perplexity of a biLM.
+
+Options stand in elmo_bench/pretraining/conf/evaluate.yaml.
+"""
+
+import dataclasses
+import json
+from typing import Any
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.pretraining import CONF
+from elmo_bench.spec.config import compose
+
+TEXT = """\
+{weights} on {corpus}: {sentences:,} sentences, {targets:,} targets in each direction, softmax of {words:,} words
+            all targets   without <UNK>
+forward   {forward:13.2f}   {forward_without_unknown:13.2f}
+backward  {backward:13.2f}   {backward_without_unknown:13.2f}
+average   {average:13.2f}   {average_without_unknown:13.2f}
+<UNK> is {unknown_percent:.2f} % of the targets"""
+
+
+def main(arguments: list[str]) -> int:
+    """Compose the options, measure, and print a block of text or a line of JSON. Raises UserError."""
+    config = compose("evaluate", arguments, folder=CONF)
+    if config.format not in ("text", "json"):
+        raise UserError(f"format={config.format}: choose text or json")
+    import torch
+
+    from elmo_bench.pretraining.corpus import Corpus, shard_files
+    from elmo_bench.pretraining.load import load_language_model
+    from elmo_bench.pretraining.perplexity import perplexity
+
+    if config.device not in ("cpu", "cuda"):
+        raise UserError(f"device={config.device}: choose cpu or cuda")
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise UserError("device=cuda: no CUDA device here; use device=cpu")
+    torch.set_num_threads(config.threads or torch.get_num_threads())
+    corpus = Corpus(tuple(shard_files(config.corpus)), tokenizer=config.tokenizer)
+    model, vocabulary = load_language_model(str(config.weights))
+    found: dict[str, Any] = dataclasses.asdict(perplexity(model, vocabulary, corpus, device=config.device))
+    said = {"weights": config.weights, "corpus": ", ".join(map(str, corpus.files)), **found}
+    print(json.dumps(said) if config.format == "json" else TEXT.format_map(said))
+    return 0

@@ -1,0 +1,46 @@
+"""`python -m elmo_bench export WEIGHTS OUT`: a biLM under its published names, in HDF5 or safetensors."""
+
+import argparse
+from pathlib import Path
+
+EPILOG = """\
+OUT gets options.json, weights.hdf5 (or weights.safetensors) and README.md, a card; the softmax and the vocabulary are
+copied where they lie beside the weights. AllenNLP loads options.json and weights.hdf5 as they are."""
+
+
+def main(arguments: list[str]) -> int:
+    """Export weights to a folder and print what was written. Raises UserError."""
+    parser = argparse.ArgumentParser(
+        prog="python -m elmo_bench export",
+        description="Write the weights of a biLM to a folder, under their published names.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("weights", help="mini, small, medium, original, …, a folder, a weights file, or user/repo")
+    parser.add_argument("out", type=Path, help="the folder to write to")
+    parser.add_argument(
+        "--options-file", metavar="FILE", help="options.json of the weights, where it is not beside them"
+    )
+    parser.add_argument("--format", choices=["hdf5", "safetensors"], default="hdf5", help="of the weights (hdf5)")
+    parser.add_argument(
+        "--dtype",
+        choices=["float32", "float16"],
+        default="float32",
+        help="float32 (the default), as published, or float16: half the size, but AllenNLP then computes a little off",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace files that an export wrote there before")
+    options = parser.parse_args(arguments)
+
+    from elmo_bench.elmo.export import export  # imports torch; --help should not wait for it
+
+    files = export(
+        options.weights,
+        options.out,
+        options=options.options_file,
+        kind=options.format,
+        dtype=options.dtype,
+        overwrite=options.overwrite,
+    )
+    for file in files:
+        print(f"{file}  {file.stat().st_size:,} bytes")
+    return 0

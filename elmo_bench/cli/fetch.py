@@ -1,0 +1,93 @@
+"""`python -m elmo_bench fetch --suite open`: the data files that are public, into the data folder, without torch.
+
+A suite's `fetch` in `conf/task/<task>.yaml` is a list of files, or one line that says why there is none. Each has
+`file`, its name in the suite's folder, `url`, `sha256` of what comes from there (null where it is not known here), and
+for what is only part of it `member` (a file of a zip archive) or `make`: `by`, the name of a function of
+(what came, the file to write), and its options.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit
+
+from elmo_bench.base.downloads import cache_folder, fetch, mirrored, record, verify
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, sha256_of
+from elmo_bench.cli.clone import named, task_yaml, tasks
+
+
+def main(arguments: list[str]) -> int:
+    """Bring what can be brought and say what cannot; exit code 2 if a file that can be had did not come."""
+    parser = argparse.ArgumentParser(prog="python -m elmo_bench fetch", description="Public data files, checked.")
+    parser.add_argument("--suite", default="open", help="open (default) or paper")
+    parser.add_argument("--task", nargs="+", help="some tasks instead of all")
+    parser.add_argument("--root", type=Path, help="the data folder; $ELMO_BENCH_DATA by default")
+    options = parser.parse_args(arguments)
+    root = options.root or (Path(folder) if (folder := os.environ.get("ELMO_BENCH_DATA")) else None)
+    if root is None:
+        raise UserError("no data folder: give --root FOLDER, or set $ELMO_BENCH_DATA")
+    suites = {task: suites_of(task) for task in options.task or tasks()}
+    if not any(options.suite in own for own in suites.values()):
+        known = ", ".join(sorted(set().union(*suites.values())))
+        raise UserError(f"--suite {options.suite}: unknown suite; choose one of: {known}")
+    failed = 0
+    for task, own in suites.items():
+        if options.suite not in own:
+            print(f"{task}: has no suite {options.suite}")
+            continue
+        suite = own[options.suite]
+        wanted = suite.get("fetch", "nothing is fetched for this suite")
+        if isinstance(wanted, str):
+            print(f"{task}: {wanted}; see tasks/{task}/README.md")
+            continue
+        for file in wanted:
+            try:
+                print(f"{task}: {bring(file, root / suite['folder'] / file['file'], task)}", flush=True)
+            except UserError as error:
+                failed += 1
+                print(f"elmo_bench fetch: {task}: {error}", file=sys.stderr)
+    return 2 if failed else 0
+
+
+def suites_of(task: str) -> dict[str, dict[str, Any]]:
+    """The suites in `conf/task/<task>.yaml`, by name. Raises UserError for an unknown task."""
+    return {name: node for name, node in task_yaml(task)["data"].items() if isinstance(node, dict)}
+
+
+def bring(file: Mapping[str, Any], path: Path, task: str) -> str:
+    """Have a file at `path`, unless one is there; what was done, in a line. Raises UserError where it cannot be had."""
+    checksum, url = file.get("sha256"), mirrored(file["url"])
+    whole = not {"member", "make"} & file.keys()
+    if path.is_file():
+        changed = whole and checksum and sha256_of(path) != checksum
+        return f"{path}: there already" + (", but it is not the published file: kept as it is" if changed else "")
+    by_hand = f"put {'it' if whole else f'{path.name} of it'} at {path}"
+    if whole:
+        found = sha256_of(fetch(url, path, sha256=checksum, by_hand=by_hand))
+        return f"{path}: SHA-256 {found[:12]}…, " + ("as published" if checksum else "no published one to hold against")
+    source = cache_folder() / "data" / task / PurePosixPath(urlsplit(url).path).name
+    found = sha256_of(fetch(url, source, sha256=checksum, by_hand=by_hand))
+    record(source, found)
+    verify(source, found)
+    _take(file, source, path)
+    return f"{path}: from {source.name}, SHA-256 {found[:12]}…"
+
+
+def _take(file: Mapping[str, Any], source: Path, path: Path) -> None:
+    if "make" in file:
+        options = dict(file["make"])
+        named(options.pop("by"))(source, path, **options)
+        return
+    try:
+        with zipfile.ZipFile(source) as archive, archive.open(file["member"]) as member, atomic_write(path) as handle:
+            shutil.copyfileobj(member, handle)
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise UserError(
+            f"{source}: no zip archive with {file['member']} ({error}); delete it to fetch it anew"
+        ) from None

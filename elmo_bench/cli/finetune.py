@@ -1,0 +1,63 @@
+"""`python -m elmo_bench finetune weights=mini corpus='text/*.txt' out=my-elmo`: go on from weights on other text.
+
+Options stand in elmo_bench/pretraining/conf/finetune.yaml. With `task=…` the text is that of a task of the clone.
+"""
+
+import dataclasses
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.pretraining import CONF
+from elmo_bench.spec.config import build, compose
+from elmo_bench.training.quiet import quiet
+
+TEXT = """\
+                        forward  backward   average   <UNK> {unknown:.2f} % of {targets:,} targets in each direction
+perplexity before     {0.forward:9.2f} {0.backward:9.2f} {0.average:9.2f}
+perplexity after      {1.forward:9.2f} {1.backward:9.2f} {1.average:9.2f}"""
+
+
+def main(arguments: list[str]) -> int:
+    """Compose the options, train, print perplexity before and after, and the folder."""
+    of_task = [part for part in arguments if part.lstrip("+~").startswith(("task.", "data.", "suite="))]
+    config = compose("finetune", [part for part in arguments if part not in of_task], folder=CONF)
+    if bool(config.task) == bool(config.corpus):
+        raise UserError("finetune: give either corpus=… or task=…")
+    if of_task and not config.task:
+        raise UserError(f"finetune: {of_task[0]} is an option of a task's data; give task=… too")
+    if config.task:
+        take_text(config, [f"task={config.task}", *of_task])
+    from elmo_bench.pretraining.finetune import finetune
+    from elmo_bench.pretraining.folder import save_trained
+
+    with quiet():
+        trained, measured = finetune(config)
+    if trained.first:
+        said = [
+            {**dataclasses.asdict(figures), "corpus": f"{Path(config.heldout).name} {when}"}
+            for figures, when in zip(measured, ("before", "after"), strict=False)
+        ]
+        out = save_trained(trained, config, command="finetune", arguments=arguments, perplexity=said)
+        if measured:
+            print(TEXT.format(*measured, unknown=measured[0].unknown_percent, targets=measured[0].targets))
+        print(out)
+    return 0
+
+
+def take_text(config: DictConfig, options: list[str]) -> None:
+    """Write the sentences of a task's training split, and of its dev split to hold out, to files in `out`."""
+    run = compose("config", options)
+    from elmo_bench.runner.parts import read_data
+
+    splits = read_data(run, build(run.task.data))
+    for key, split in (("corpus", "train"), ("heldout", "dev")):
+        if config[key]:
+            continue
+        texts = dict.fromkeys(tuple(text) for example in splits[split] for text in example.texts)  # a question's
+        path = Path(config.out) / f"{split}.txt"  # passage stands here once, however many questions it has
+        with atomic_write(path, "w") as handle:
+            handle.writelines(" ".join(text) + "\n" for text in texts if text)
+        config[key] = str(path)

@@ -1,0 +1,32 @@
+"""`python -m elmo_bench score TASK FILE… [--json]`: the official figures of a file of predictions, without torch."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.cli.clone import named, task_yaml
+
+
+def main(arguments: list[str]) -> int:
+    """Print the scores of a file as a table, or as JSON. Raises UserError for an unknown task or a malformed file."""
+    parser = argparse.ArgumentParser(prog="python -m elmo_bench score", description="Official figures of predictions.")
+    parser.add_argument("task", help="the name of a task, for instance one of conf/task/*.yaml")
+    parser.add_argument(
+        "files", type=Path, nargs="*", metavar="FILE", help="gold and predictions, in the formats of the task's card"
+    )
+    parser.add_argument("--json", action="store_true", help="print every figure, unrounded, as one line of JSON")
+    options = parser.parse_args(arguments)
+    metric = metric_of(options.task)
+    if len(options.files) != len(metric.files):
+        raise UserError(f"{options.task}: give {len(metric.files)} file(s): {' '.join(metric.files)}")
+    scores = metric.score_files(*options.files)
+    print(json.dumps(scores) if options.json else metric.table(scores))
+    return 0
+
+
+def metric_of(task: str) -> Any:
+    """The metric of `conf/task/<task>.yaml`. Raises UserError for an unknown task."""
+    options = dict(task_yaml(task)["metric"])
+    return named(options.pop("_target_"))(**options)

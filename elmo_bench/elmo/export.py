@@ -1,0 +1,95 @@
+"""Any weights as a folder of files under their published names, which AllenNLP and bilm-tf's users load as they are."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+from huggingface_hub import metadata_load
+from yaml import YAMLError
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.beside import SOFTMAX, check_free, softmax_beside, vocabulary_name
+from elmo_bench.elmo.model_card import model_card
+from elmo_bench.elmo.pretrained import load_files, locate
+from elmo_bench.elmo.together import write_together
+from elmo_bench.elmo.weights import write_hdf5, write_safetensors
+
+# The names that bilm-tf gives them (`dump_weights`, its save folder); `locate` finds them in a folder.
+WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
+DTYPES = {"float32": torch.float32, "float16": torch.float16}
+CARD, ORIGIN = "README.md", "ORIGIN.md"
+
+
+def export(
+    weights: str,
+    out: Path,
+    *,
+    options: str | None = None,
+    kind: str = "hdf5",
+    dtype: str = "float32",
+    overwrite: bool = False,
+) -> list[Path]:
+    """Write weights (as of `pretrained.locate`) to a folder; the files, all of them there or none.
+
+    `options.json`, `weights.hdf5` or `weights.safetensors`, the softmax with its vocabulary where they lie beside the
+    weights, a card, and the card that the weights came with. Raises UserError where files of that name are there
+    (unless `overwrite`), or other weights.
+    """
+    options_file, weights_file = locate(weights, options)
+    copied: dict[str, Path] = {}
+    if (beside := softmax_beside(weights_file)) is not None:
+        copied |= {SOFTMAX: beside[0], vocabulary_name(beside[1]): beside[1]}
+    if (origin := _card_of(weights_file)) is not None:
+        copied[ORIGIN] = origin
+    names = ["options.json", WEIGHTS[kind], *copied, CARD]
+    check_free(out, names)
+    if not overwrite and (there := [name for name in names if (out / name).exists()]):
+        raise UserError(f"{out}: holds {there[0]} already; give another folder, or --overwrite")
+    bilm, checksum = load_files(options_file, weights_file)
+    contents = {name: path.read_bytes() for name, path in copied.items()}  # before one of them is written over
+    contents["options.json"] = json.dumps(bilm.options.to_json(), indent=1).encode()
+    card = model_card(
+        bilm.options,
+        checksum=checksum,
+        license=_licence(origin),
+        rows={"these files": f"{dtype}, exported from the weights with that checksum"},
+        description=f"What the weights were trained on, and their licence: [{ORIGIN}]({ORIGIN})." if origin else "",
+        files=_files(names),
+    )
+    contents[CARD] = f"{card}\n".encode()
+    with write_together(out, names) as handles:
+        for name, content in contents.items():
+            handles[name].write(content)
+        if kind == "hdf5":
+            write_hdf5(bilm, handles[WEIGHTS[kind]], dtype=DTYPES[dtype])
+        else:
+            write_safetensors(bilm, handles[WEIGHTS[kind]], about={"from": checksum}, dtype=DTYPES[dtype])
+    return [out / name for name in names]
+
+
+def _card_of(weights: Path) -> Path | None:
+    """`x.md` of `x-weights.safetensors`, as beside those that ship; else the README.md of the folder, if any."""
+    name = weights.stem.partition("weights")[0].rstrip("-_.") if "weights" in weights.stem else ""
+    beside = [weights.with_name(f"{name}.md")] if name else []
+    return next((path for path in [*beside, weights.with_name(CARD)] if path.is_file()), None)
+
+
+def _licence(card: Path | None) -> str:
+    """The Hub's code in the YAML of a card."""
+    with suppress(KeyError, ValueError, YAMLError):  # somebody's own README.md may hold anything
+        return str(((card and metadata_load(card)) or {})["license"])
+    return "unknown"
+
+
+def _files(names: list[str]) -> str:
+    what = {
+        "options.json": "the shape in the published schema, with 262 characters as AllenNLP expects",
+        "weights.hdf5": "the arrays under their published names; AllenNLP loads it as it is",
+        "weights.safetensors": "the arrays under their published names",
+        SOFTMAX: "the output layer of the language model: for perplexity and further training",
+        "vocabulary.txt": "the words of the softmax, `word<TAB>count` a line",
+        ORIGIN: "the card that the weights came with",
+    }
+    rows = [f"| `{name}` | {text} |" for name in names for start, text in what.items() if name.startswith(start)]
+    return "\n".join(["| file | |", "|---|---|", *rows])

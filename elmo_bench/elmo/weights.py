@@ -1,0 +1,127 @@
+"""Reading and writing biLM weights: the published HDF5 layout, and the same names in safetensors.
+
+Names and shapes: section 2.5 of the facts sheet (bilm-tf's dump, AllenNLP's loader). Both files hold the same arrays.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import h5py
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
+from torch import Tensor
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.elmo.bilm import BiLM
+from elmo_bench.elmo.options import BiLMOptions
+
+
+def places(bilm: BiLM) -> Iterator[tuple[str, Tensor]]:
+    """Every published data set with a writable view of the parameter it fills, in the file's shape."""
+    characters = bilm.characters
+    yield "char_embed", characters.embedding.data
+    for index, convolution in enumerate(characters.convolutions):
+        assert convolution.bias is not None
+        yield f"CNN/W_cnn_{index}", convolution.weight.data.permute(2, 1, 0)[None]  # (1, width, char dim, filters)
+        yield f"CNN/b_cnn_{index}", convolution.bias.data
+    for index, highway in enumerate(characters.highways):
+        for name, linear in (("carry", highway.carry), ("transform", highway.transform)):
+            yield f"CNN_high_{index}/W_{name}", linear.weight.data.T
+            yield f"CNN_high_{index}/b_{name}", linear.bias.data
+    yield "CNN_proj/W_proj", characters.projection.weight.data.T
+    yield "CNN_proj/b_proj", characters.projection.bias.data
+    for direction in (0, 1):
+        for layer, lstm in enumerate(bilm.lstms):
+            cell = f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
+            yield f"{cell}/W_0", lstm.weight.data[direction]
+            yield f"{cell}/B", lstm.bias.data[direction]
+            yield f"{cell}/W_P_0", lstm.projection.data[direction]
+
+
+def load(options: BiLMOptions, path: Path) -> BiLM:
+    """A biLM, in evaluation mode and without gradients, from an HDF5 or safetensors file.
+
+    Raises UserError where a data set is missing or its shape does not fit the options.
+    """
+    with torch.device("meta"):
+        bilm = BiLM(options)
+    bilm = bilm.to_empty(device="cpu")
+    arrays = _read(path)
+    for name, place in places(bilm):
+        if name not in arrays:
+            raise UserError(f"{path}: the data set '{name}' is missing; the options.json asks for it")
+        array = arrays[name]
+        if array.shape != tuple(place.shape):
+            raise UserError(
+                f"{path}: '{name}' has shape {array.shape}, the options.json asks for {tuple(place.shape)}; "
+                "do the two belong together?"
+            )
+        place.copy_(torch.from_numpy(array.astype(np.float32)))
+    return bilm.eval().requires_grad_(False)
+
+
+def save_safetensors(bilm: BiLM, path: Path, *, about: dict[str, Any], dtype: torch.dtype = torch.float16) -> None:
+    """Write the published data sets, in `dtype`, as one safetensors file; `about` is what its metadata say, as JSON.
+
+    One metadata key: safetensors writes several in random order, and equal weights should be equal files.
+    """
+    with atomic_write(path) as handle:
+        write_safetensors(bilm, handle, about=about, dtype=dtype)
+
+
+def write_safetensors(bilm: BiLM, file: IO[bytes], *, about: dict[str, Any], dtype: torch.dtype) -> None:
+    """As `save_safetensors`, to an open file."""
+    file.write(save(dict(_arrays(bilm, dtype)), {"about": json.dumps(about, sort_keys=True)}))
+
+
+def write_hdf5(bilm: BiLM, file: IO[bytes], *, dtype: torch.dtype) -> None:
+    """Write the published data sets, in `dtype`, as HDF5 to an open file that can be read too."""
+    with h5py.File(file, "w") as out:
+        for name, array in _arrays(bilm, dtype):
+            out[name] = array
+
+
+def _arrays(bilm: BiLM, dtype: torch.dtype) -> Iterator[tuple[str, np.ndarray]]:
+    for name, place in places(bilm):
+        array = place.to(dtype)
+        if not bool(torch.isfinite(array).all()):
+            raise UserError(f"'{name}' has values that {str(dtype).removeprefix('torch.')} cannot hold")
+        yield name, np.ascontiguousarray(array.cpu().numpy())
+
+
+def as_safetensors(path: Path, about: dict[str, Any]) -> bytes:
+    """A weights file as the bytes of a safetensors file, in its own precision; one that is such a file stays as it is.
+
+    `about` is what the metadata of a new file say.
+    """
+    if path.suffix == ".safetensors":
+        return path.read_bytes()
+    arrays = {
+        name: np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+        for name, array in _read(path).items()
+        if isinstance(array, np.ndarray) and array.dtype.kind == "f"
+    }
+    return save(arrays, {"about": json.dumps(about, sort_keys=True)})
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        arrays: dict[str, np.ndarray] = {}
+        with h5py.File(path, "r") as file:  # plain arrays only: nothing in the file is executed
+            file.visititems(
+                lambda name, node: arrays.update({name: node[()]}) if isinstance(node, h5py.Dataset) else None
+            )
+        return arrays
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (OSError, SafetensorError) as error:
+        raise UserError(
+            f"{path}: not a readable {'safetensors' if path.suffix == '.safetensors' else 'HDF5'} file ({error})"
+        ) from None

@@ -1,0 +1,304 @@
+"""Downloads by the real code from a server on this machine: resumed, whole or absent, checked, clear when they fail."""
+
+import errno
+import hashlib
+import io
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+from collections import namedtuple
+
+import pytest
+import requests
+
+from elmo_bench.base import downloads, transfer
+from elmo_bench.base.downloads import cache_folder, fetch, mirrored, record, verify
+from elmo_bench.base.errors import UserError
+from tests.loopback import loopback
+from tests.runs import ROOT
+
+CONTENT = random.Random(0).randbytes(400_000)
+OTHER = random.Random(1).randbytes(400_000)
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture(autouse=True)
+def user(tmp_path, monkeypatch):
+    monkeypatch.delenv("ELMO_BENCH_OFFLINE")
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(transfer, "PAUSES", (0.0,) * 4)
+
+
+@pytest.fixture
+def site():
+    with loopback() as site:
+        site.files["/folder/file"] = CONTENT
+        yield site
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "elmo" / "file"
+
+
+def fails(site, path, **keywords) -> str:
+    with pytest.raises(UserError) as raised:
+        fetch(f"{site if isinstance(site, str) else site.address}/folder/file", path, **keywords)
+    assert not path.exists()
+    assert "\n" not in str(raised.value)
+    assert str(path) in str(raised.value)
+    return str(raised.value)
+
+
+def test_a_file_comes_whole_and_once(site, path):
+    for _ in range(2):
+        assert fetch(f"{site.address}/folder/file", path) == path
+        assert path.read_bytes() == CONTENT
+    assert site.paths == ["/folder/file"]
+    assert [file.name for file in path.parent.iterdir()] == ["file"]
+
+
+def test_a_cut_connection_goes_on_where_it_was_cut(site, path):
+    site.cuts = [250_000, 100_000]
+    fetch(f"{site.address}/folder/file", path)
+    assert path.read_bytes() == CONTENT
+    first, second, third = site.wanted
+    assert first is None
+    starts = [int(wanted.removeprefix("bytes=").rstrip("-")) for wanted in (second, third)]
+    assert 250_000 - transfer.CHUNK < starts[0] <= 250_000 < starts[1] <= 350_000
+    assert [file.name for file in path.parent.iterdir()] == ["file"]
+
+
+def test_what_came_before_a_kill_is_not_fetched_again(site, path, monkeypatch):
+    monkeypatch.setattr(transfer, "PAUSES", ())
+    site.cuts = [250_000]
+    assert "cut, after 1 tries; what came is kept: start again to go on" in fails(site, path)
+    fetch(f"{site.address}/folder/file", path)
+    assert path.read_bytes() == CONTENT
+    assert site.wanted[1].startswith("bytes=1") or site.wanted[1].startswith("bytes=2")
+
+
+def test_all_had_come_before_the_kill(site, path):
+    path.parent.mkdir()
+    path.with_name("file.part").write_bytes(CONTENT)
+    path.with_name("file.part.tag").write_text(f'"{hash(CONTENT)}"')
+    fetch(f"{site.address}/folder/file", path)
+    assert path.read_bytes() == CONTENT
+    assert site.wanted == ["bytes=400000-"]
+
+
+@pytest.mark.parametrize("behaviour", [{}, {"if_range": False}, {"ranges": False}], ids=str)
+@pytest.mark.parametrize("came", [1, 150_000, 400_000, 500_000])
+def test_the_rest_of_another_file_is_never_glued_on(site, path, behaviour, came):
+    path.parent.mkdir()
+    path.with_name("file.part").write_bytes((OTHER + OTHER)[:came])
+    path.with_name("file.part.tag").write_text('"of another version"')
+    vars(site).update(behaviour)
+    fetch(f"{site.address}/folder/file", path)
+    assert path.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("behaviour", [{"ranges": False}, {"etags": False}], ids=str)
+def test_a_server_that_cannot_go_on_starts_over(site, path, behaviour):
+    vars(site).update(behaviour)
+    site.cuts = [250_000]
+    fetch(f"{site.address}/folder/file", path)
+    assert path.read_bytes() == CONTENT
+    assert len(site.asked) == 2
+    assert (site.wanted[1] is None) == (not site.etags)
+
+
+def test_a_date_serves_where_there_is_no_strong_etag(site, path):
+    site.headers = {"ETag": 'W/"weak"', "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"}
+    site.cuts = [250_000]
+    fetch(f"{site.address}/folder/file", path)
+    assert path.read_bytes() == CONTENT
+    assert site.asked[1][1]["If-Range"] == "Sun, 06 Nov 1994 08:49:37 GMT"
+
+
+def test_a_wrong_length_is_noticed(site, path):
+    site.headers = {"Content-Length": "400001"}
+    assert "after 5 tries" in fails(site, path)
+    assert len(site.asked) == 5
+
+
+def test_a_busy_server_is_asked_again(site, path):
+    site.statuses = [503, 429, 500]
+    fetch(f"{site.address}/folder/file", path)
+    assert path.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "said"),
+    [
+        ({"statuses": [404]}, "HTTP 404, not there; by hand: put that file at"),
+        ({"statuses": [403]}, "HTTP 403"),
+        ({"headers": {"Content-Type": "text/html; charset=utf-8"}}, "a web page came instead"),
+    ],
+)
+def test_what_will_not_change_is_asked_once(site, path, behaviour, said):
+    vars(site).update(behaviour)
+    assert said in fails(site, path)
+    assert len(site.asked) == 1
+
+
+def test_nobody_there(path, monkeypatch):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setattr(transfer.time, "sleep", None)  # said at once
+    assert "connection refused" in fails(f"http://127.0.0.1:{port}", path)
+
+    def unknown(*_, **__):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    assert "no such host, or no network" in fails("http://127.0.0.1:1", path)
+
+
+def test_a_server_that_falls_silent(site, path, monkeypatch):
+    monkeypatch.setattr(transfer, "READ", 0.05)
+    monkeypatch.setattr(transfer, "PAUSES", (0.0,))
+    site.delay = 0.5
+    assert "after 2 tries" in fails(site, path)
+
+
+def test_no_tls_where_tls_is_asked_for(site, path):
+    assert "no trusted TLS connection" in fails(site.address.replace("http:", "https:"), path)
+
+
+def test_no_redirect_leaves_tls(site, path, monkeypatch):
+    def redirect(adapter, request, **_):
+        response = requests.Response()
+        response.status_code, response.url, response.request = 302, request.url, request
+        response.headers["Location"] = f"{site.address}/folder/file"
+        response.raw = io.BytesIO()
+        return response
+
+    monkeypatch.setattr(requests.adapters.HTTPAdapter, "send", redirect)
+    assert "redirected away from https" in fails("https://127.0.0.1:1", path)
+    assert site.asked == []
+
+
+def test_too_small_a_disk_is_said_before_anything_is_written(site, path, monkeypatch):
+    usage = namedtuple("usage", "free")(399_999)
+    monkeypatch.setattr(transfer.shutil, "disk_usage", lambda folder: usage)
+    assert "0.4 MB to come, but" in fails(site, path)
+    assert path.with_name("file.part").stat().st_size == 0
+
+
+def test_a_disk_that_fills_up(site, path, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert "the disk is full" in fails(site, path)
+
+
+def test_a_cache_that_cannot_be_written(site, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert "cannot be written" in fails(site, tmp_path / "file" / "below" / "file")
+
+
+@pytest.mark.parametrize("switch", ["ELMO_BENCH_OFFLINE", "HF_HUB_OFFLINE"])
+def test_offline_nothing_is_asked(site, path, monkeypatch, switch):
+    monkeypatch.setenv(switch, "1")
+    assert "OFFLINE" in fails(site, path)
+    assert site.asked == []
+    path.parent.mkdir()
+    path.write_bytes(CONTENT)
+    assert fetch(f"{site.address}/folder/file", path) == path
+
+
+def test_a_password_in_the_address_is_not_shown(site, path):
+    site.statuses = [403]
+    with pytest.raises(UserError) as raised:
+        fetch(f"{site.address.replace('//', '//me:hunter2@')}/folder/file?key=hunter2", path)
+    assert "hunter2" not in str(raised.value)
+    assert f"{site.address}/folder/file: HTTP 403" in str(raised.value)
+
+
+def test_a_published_checksum_is_held_against_what_comes(site, path):
+    assert "does not have the SHA-256 published" in fails(site, path, sha256="0" * 64)
+    assert list(path.parent.iterdir()) == []
+    fetch(f"{site.address}/folder/file", path, sha256=SHA256)
+    assert path.with_name("file.sha256").read_text() == f"{SHA256}  file\n"
+
+
+def test_a_file_put_there_by_hand_has_the_published_checksum_too(site, path):
+    path.parent.mkdir()
+    path.write_bytes(OTHER)
+    fetch(f"{site.address}/folder/file", path, sha256=SHA256)
+    with pytest.raises(UserError, match="damaged or changed"):
+        verify(path, hashlib.sha256(OTHER).hexdigest())
+
+
+def test_the_first_use_is_recorded_and_every_other_held_against_it(site, path):
+    fetch(f"{site.address}/folder/file", path)
+    verify(path, SHA256)
+    record(path, SHA256)
+    record(path, "0" * 64)  # the first counts
+    verify(path, SHA256)
+    with pytest.raises(UserError, match=r"file: damaged or changed .*; delete it to have it fetched again, or delete"):
+        verify(path, "0" * 64)
+    path.unlink()
+    site.files["/folder/file"] = OTHER
+    assert f"recorded in {path}.sha256 (delete that if the change is meant)" in fails(site, path)
+    path.with_name("file.sha256").unlink()
+    assert fetch(f"{site.address}/folder/file", path).read_bytes() == OTHER
+
+
+def test_nothing_is_recorded_outside_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "mine").write_bytes(CONTENT)
+    record(tmp_path / "mine", SHA256)
+    assert [file.name for file in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_mirror_stands_in_for_scheme_and_host(monkeypatch):
+    assert mirrored("https://example.org/a/b") == "https://example.org/a/b"
+    monkeypatch.setenv("ELMO_BENCH_MIRROR", "http://inside:8080/copies/")
+    assert mirrored("https://example.org/a/b") == "http://inside:8080/copies/a/b"
+
+
+def test_threads_download_once(site, path):
+    site.delay = 0.2
+    threads = [threading.Thread(target=fetch, args=(f"{site.address}/folder/file", path)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert path.read_bytes() == CONTENT
+    assert len(site.asked) == 1
+
+
+def test_processes_download_once_and_a_killed_one_leaves_no_lock(site, path):
+    code = (
+        "import pathlib, sys; from elmo_bench.base import downloads\n"
+        "downloads.fetch(sys.argv[1], pathlib.Path(sys.argv[2]))"
+    )
+    command = [sys.executable, "-c", code, f"{site.address}/folder/file", str(path)]
+    site.delay = 60.0
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE) as killed:
+        while not site.asked:
+            assert killed.poll() is None
+        killed.kill()
+    assert path.with_name("file.lock").exists()
+    site.delay = 1.0
+    both = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    said = b"".join(process.communicate()[1] for process in both)
+    assert said.count(b"downloading") == 1
+    assert path.read_bytes() == CONTENT
+    assert len(site.asked) == 2
+
+
+def test_the_cache_folder_can_be_moved(monkeypatch):
+    monkeypatch.setenv("ELMO_BENCH_CACHE", "")
+    assert cache_folder().parts[-2:] == (".cache", "elmo-bench")
+    assert downloads.cache_folder is cache_folder

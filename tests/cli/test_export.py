@@ -1,0 +1,147 @@
+"""`python -m elmo_bench export`: the published layout, the same vectors, nothing lost and nothing written over."""
+
+import errno
+import json
+import os
+import shutil
+
+import h5py
+import numpy as np
+import pytest
+import torch
+from huggingface_hub import ModelCard
+from safetensors.numpy import load_file, save_file
+
+from elmo_bench.__main__ import main
+from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.pretrained import MINI
+from tests.runs import GOLDEN, files
+
+SENTENCES = [["The", "bank", "of", "the", "river", "."], ["naïve"], ["."] * 30]
+NAMES = ["README.md", "options.json", "weights.hdf5"]
+
+
+def same(first, second) -> bool:
+    left, right = (ElmoEncoder(weights=str(weights)).encode(SENTENCES) for weights in (first, second))
+    return all(map(torch.equal, left, right))
+
+
+def contents(file):
+    """Name, shape and type of every data set."""
+    found: dict = {}
+    with h5py.File(file) as opened:
+        opened.visititems(
+            lambda name, node: (
+                found.update({name: (node.shape, node.dtype)}) if isinstance(node, h5py.Dataset) else None
+            )
+        )
+    return found
+
+
+def test_an_hdf5_file_has_the_published_names_and_shapes_and_the_same_numbers(tmp_path, capsys):
+    assert main(["export", str(GOLDEN), str(tmp_path / "out")]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
+        str(tmp_path / "out" / name) for name in ("options.json", "weights.hdf5", "README.md")
+    ]
+    assert files(tmp_path / "out") == NAMES
+    assert contents(tmp_path / "out" / "weights.hdf5") == contents(GOLDEN / "weights.hdf5")
+    with h5py.File(GOLDEN / "weights.hdf5") as golden, h5py.File(tmp_path / "out" / "weights.hdf5") as ours:
+        for name in contents(GOLDEN / "weights.hdf5"):
+            np.testing.assert_array_equal(ours[name], golden[name])
+    options = json.loads((tmp_path / "out" / "options.json").read_bytes())
+    golden_options = json.loads((GOLDEN / "options.json").read_bytes())
+    assert options["char_cnn"].pop("n_characters") == 262
+    assert options["char_cnn"].items() <= golden_options["char_cnn"].items()
+    assert options["lstm"].items() <= golden_options["lstm"].items()
+    assert same(GOLDEN, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "file"),
+    [
+        ([], "weights.hdf5"),
+        (["--dtype", "float16"], "weights.hdf5"),
+        (["--format", "safetensors"], "weights.safetensors"),
+        (["--format", "safetensors", "--dtype", "float16"], "weights.safetensors"),
+    ],
+)
+def test_half_precision_weights_come_back_equal_from_every_format(tmp_path, arguments, file):
+    assert main(["export", "mini", str(tmp_path), *arguments]) == 0
+    assert same("mini", tmp_path)
+    wanted = np.dtype("float16" if "float16" in arguments else "float32")
+    if file.endswith("hdf5"):
+        assert {dtype for _, dtype in contents(tmp_path / file).values()} == {wanted}
+    else:
+        assert {array.dtype for array in load_file(tmp_path / file).values()} == {wanted}
+        assert load_file(tmp_path / file).keys() == load_file(MINI / "elmo-mini-weights.safetensors").keys()
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """A folder as training leaves it: with a softmax, its vocabulary and a card."""
+    folder = shutil.copytree(GOLDEN, tmp_path / "trained")
+    save_file({"weight": np.ones((3, 8), np.float16), "bias": np.ones(3, np.float16)}, folder / "softmax.safetensors")
+    (folder / "vocabulary.txt").write_text("<S>\t0\n</S>\t0\n<UNK>\t0\n")
+    (folder / "README.md").write_text("---\nlicense: cc-by-sa-3.0\n---\nTrained on a lake.\n")
+    return folder
+
+
+def test_softmax_vocabulary_and_card_are_carried_over(trained, tmp_path):
+    assert main(["export", str(trained), str(tmp_path / "out"), "--format", "safetensors"]) == 0
+    carried = {
+        "softmax.safetensors": "softmax.safetensors",
+        "vocabulary.txt": "vocabulary.txt",
+        "README.md": "ORIGIN.md",
+    }
+    for source, name in carried.items():
+        assert (tmp_path / "out" / name).read_bytes() == (trained / source).read_bytes()
+    card = ModelCard.load(tmp_path / "out" / "README.md")
+    assert card.data.license == "cc-by-sa-3.0"
+    assert ElmoEncoder(weights=str(trained)).checksum in card.text
+    for name in files(tmp_path / "out"):
+        assert f"`{name}`" in card.text or name == "README.md"
+    ElmoEncoder(weights=str(tmp_path / "out")).save_pretrained(tmp_path / "saved")
+    for name in ("softmax.safetensors", "vocabulary.txt"):
+        assert (tmp_path / "saved" / name).read_bytes() == (trained / name).read_bytes()
+
+
+def test_nothing_is_written_over_unless_asked_for(tmp_path, capsys):
+    assert main(["export", str(GOLDEN), str(tmp_path)]) == 0
+    before = {name: (tmp_path / name).read_bytes() for name in NAMES}
+    assert main(["export", "mini", str(tmp_path)]) == 2
+    assert f"{tmp_path}: holds options.json already; give another folder, or --overwrite\n" in capsys.readouterr().err
+    assert main(["export", "mini", str(tmp_path), "--overwrite", "--format", "safetensors"]) == 2
+    assert "holds weights.hdf5 already; save to a folder without weights" in capsys.readouterr().err
+    assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before
+    assert main(["export", "mini", str(tmp_path), "--overwrite"]) == 0
+    assert same("mini", tmp_path)
+
+
+def test_a_softmax_of_other_weights_is_never_left_beside(trained, tmp_path, capsys):
+    main(["export", str(trained), str(tmp_path / "out")])
+    assert main(["export", str(GOLDEN), str(tmp_path / "out"), "--overwrite"]) == 2
+    assert "holds softmax.safetensors already" in capsys.readouterr().err
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, capsys):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["export", str(GOLDEN), str(tmp_path / "out")]) == 2
+    assert "the disk is full" in capsys.readouterr().err
+    assert files(tmp_path / "out") == []
+
+
+def test_numbers_that_half_precision_cannot_hold_are_refused(tmp_path, capsys):
+    folder = shutil.copytree(GOLDEN, tmp_path / "large")
+    with h5py.File(folder / "weights.hdf5", "a") as file:
+        file["CNN_proj/b_proj"][0] = 1e5
+    assert main(["export", str(folder), str(tmp_path / "out"), "--dtype", "float16"]) == 2
+    assert "'CNN_proj/b_proj' has values that float16 cannot hold" in capsys.readouterr().err
+    assert files(tmp_path / "out") == []
+
+
+def test_unknown_weights_are_one_line(tmp_path, capsys):
+    assert main(["export", "nothing", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.startswith("elmo_bench export: weights 'nothing': no such folder or file")

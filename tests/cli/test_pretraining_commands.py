@@ -1,0 +1,113 @@
+"""`pretrain`, `finetune` and `evaluate` as a user calls them, on a tiny corpus."""
+
+import json
+
+import pytest
+import torch
+from huggingface_hub import ModelCard
+
+from elmo_bench.__main__ import main
+from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.pretrained import load_bilm
+from tests.pretraining.corpora import made_up, overrides, write
+from tests.runs import GOLDEN
+
+TINY = ("threads=1", "compile=false", "recipe.precision=32-true", "recipe.samples=10", "fit_steps=50")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with a corpus, held-out text, other text, and `out`, which `pretrain` made."""
+    folder = tmp_path_factory.mktemp("commands")
+    write(folder)
+    for name, seed in (("heldout", 5), ("other", 6), ("dev", 7)):
+        lines = (" ".join(sentence) for sentence in made_up(100, seed=seed))
+        if name != "heldout":
+            lines = (line.replace("the ", "some ").replace(".", "now .") for line in lines)
+        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    more = (f"heldout={folder}/heldout.txt", "licence=cc0-1.0", "recipe.steps=80")
+    assert main(["pretrain", *overrides(folder, folder / "out", *more)]) == 0
+    return folder
+
+
+def evaluated(capsys, weights, corpus):
+    capsys.readouterr()
+    assert main(["evaluate", f"weights={weights}", f"corpus={corpus}", "format=json", "threads=1"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_pretrain_leaves_weights_softmax_vocabulary_and_a_card_with_what_evaluate_finds(trained, capsys):
+    out = trained / "out"
+    names = {"options.json", "weights.safetensors", "softmax.safetensors", "vocabulary.txt", "README.md", "curve.csv"}
+    assert {path.name for path in out.iterdir()} == {*names, "checkpoints"}
+    found = evaluated(capsys, out, trained / "heldout.txt")
+    assert found["average"] < 4  # guessing: 14
+    card = ModelCard.load(out / "README.md")
+    assert card.data.license == "cc0-1.0"
+    assert "| text | part-0.txt, part-1.txt, " in card.text
+    assert "400 sentences |" in card.text
+    assert "optimizer AdamW, lr 0.01," in card.text
+    assert "80 steps, 3,200 tokens in each direction" in card.text
+    said = card.text.partition("average **")[2].partition("**")[0]
+    assert float(said) == pytest.approx(found["average"], rel=0.01)  # the card's is that of the unrounded weights
+    encoder = ElmoEncoder.from_pretrained(str(out))
+    assert encoder.encode([["the", "cats", "sleep", "."]])[0].shape == (3, 4, 16)
+
+
+def test_finetune_goes_on_from_the_weights_and_their_vocabulary(trained, tmp_path, capsys):
+    more = [f"corpus={trained}/other.txt", f"heldout={trained}/dev.txt", "recipe.rows=4", "recipe.window=5"]
+    before = evaluated(capsys, trained / "out", trained / "dev.txt")["average"]
+    assert main(["finetune", f"weights={trained}/out", f"out={tmp_path}/tuned", *more, *TINY]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[1].split()[:2] == ["perplexity", "before"]
+    assert float(said[1].split()[-1]) == pytest.approx(before, abs=0.01)
+    after = float(said[2].split()[-1])
+    assert after < before - 1
+    assert evaluated(capsys, tmp_path / "tuned", trained / "dev.txt")["average"] == pytest.approx(after, rel=0.01)
+    vocabularies = [(folder / "vocabulary.txt").read_text() for folder in (trained / "out", tmp_path / "tuned")]
+    assert vocabularies[0] == vocabularies[1]
+    old, new = (load_bilm(str(folder))[0] for folder in (trained / "out", tmp_path / "tuned"))
+    assert not torch.equal(old.characters.embedding, new.characters.embedding)  # nothing is frozen
+
+
+def test_weights_without_a_softmax_get_one_first_and_evaluate_refuses_them(trained, tmp_path, capsys):
+    more = [f"corpus={trained}/other.txt", f"heldout={trained}/dev.txt", "recipe.steps=2", "recipe.rows=4"]
+    assert main(["finetune", f"weights={GOLDEN}", f"out={tmp_path}/tuned", *more, *TINY]) == 0
+    captured = capsys.readouterr()
+    assert "these weights have no softmax: fitting one of 16 words" in captured.err.replace("\n", " ")
+    assert (tmp_path / "tuned" / "softmax.safetensors").is_file()
+    assert main(["evaluate", f"weights={GOLDEN}", f"corpus={trained}/dev.txt"]) == 2
+    assert "no softmax beside these weights" in capsys.readouterr().err
+
+
+def test_finetune_takes_the_text_of_a_task(trained, tmp_path, capsys):
+    more = ["task=ner", "suite=mini", "data.max_train=50", "recipe.steps=2", "recipe.rows=4"]
+    assert main(["finetune", f"weights={trained}/out", f"out={tmp_path}/tuned", *more, *TINY]) == 0
+    lines = {split: (tmp_path / "tuned" / f"{split}.txt").read_text().splitlines() for split in ("train", "dev")}
+    assert len(lines["train"]) == len(set(lines["train"])) == 50
+    assert len(lines["dev"]) > 100
+    assert "perplexity after" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["finetune", "weights=mini", "out=x"], "give either corpus=… or task=…"),
+        (["finetune", "weights=mini", "out=x", "corpus=a", "task=ner"], "give either corpus=… or task=…"),
+        (["finetune", "weights=mini", "out=x", "corpus=a", "suite=open"], "suite=open is an option of a task's data"),
+        (["finetune", "weights=mini", "out=x", "task=nothing"], "nothing"),
+        (["pretrain", "out=x"], "corpus has no value"),
+        (["pretrain", "corpus=a", "out=x", "recipe=slow"], "slow"),
+    ],
+)
+def test_mistakes(arguments, message, capsys):
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["pretrain", "finetune", "evaluate", "pretrain-static"])
+def test_help_shows_every_option(command, capsys):
+    assert main([command, "--help"]) == 0
+    assert f"# python -m elmo_bench {command} " in capsys.readouterr().out

@@ -1,0 +1,96 @@
+"""`batch_to_ids`, and mistakes in what the drop-in is given: one line each."""
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_bench import Elmo, ElmoEncoder, batch_to_ids
+from elmo_bench.base.errors import UserError
+from tests.runs import GOLDEN
+
+FILES = GOLDEN / "options.json", GOLDEN / "weights.hdf5"
+IDS = batch_to_ids([["A", "word"]])
+
+
+def test_ids_are_those_of_the_original():
+    ids = batch_to_ids([["a", "é"], ["b"]])
+    assert (ids.dtype, tuple(ids.shape)) == (torch.int64, (2, 2, 50))
+    # begin-word 259, a byte plus one, end-word 260, padding 261 (facts sheet 2.2)
+    assert ids[0, 0].tolist() == [259, 98, 260, *[261] * 47]
+    assert ids[0, 1, :5].tolist() == [259, 0xC3 + 1, 0xA9 + 1, 260, 261]
+    assert not ids[1, 1].any()
+    assert batch_to_ids([[""]])[0, 0, :3].tolist() == [259, 260, 261]
+    assert batch_to_ids([["<S>"]])[0, 0, :3].tolist() == [259, 257, 260]
+    recorded = np.load(GOLDEN / "expected_char_ids.npz")
+    assert recorded["s00"].shape[1] == 50
+
+
+def test_any_iterable_of_sentences_will_do():
+    wanted = batch_to_ids([["a", "b"], ["c"]])
+    assert torch.equal(batch_to_ids((("a", "b"), ("c",))), wanted)
+    assert torch.equal(batch_to_ids(sentence for sentence in (["a", "b"], ["c"])), wanted)
+    assert torch.equal(batch_to_ids(["ab", "c"]), wanted)  # as there: a string is a sequence of characters
+    assert torch.equal(batch_to_ids([["a\udc80b"]]), batch_to_ids([["ab"]]))
+
+
+@pytest.mark.parametrize(
+    ("token", "said"), [(None, "sentence 1, token 2 (from 0): None is no string"), (7, "7 is no string")]
+)
+def test_a_token_that_is_no_string(token, said):
+    one_line(said, batch_to_ids, [["a"], ["b", "c", token]])
+
+
+def one_line(said: str, function, *arguments, **named) -> None:
+    with pytest.raises(UserError) as error:
+        function(*arguments, **named)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        (IDS[0], "inputs have the shape [2, 50]; [B, T, 50] is needed"),
+        (IDS[..., :49], "inputs have the shape [1, 2, 49]"),
+        (IDS.float(), "inputs: ids are whole numbers (int64), not float32"),
+        (IDS > 0, "not bool"),
+        (IDS + 1, "to 262; they may be 0 to 261"),
+        (IDS - 67, "inputs have ids from -1 to"),
+        (IDS.tolist(), "inputs: a tensor is needed, not list; batch_to_ids(sentences) makes one"),
+        (None, "inputs: a tensor is needed, not NoneType"),
+    ],
+)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_inputs_that_do_not_fit(inputs, said, requires_grad):
+    one_line(said, Elmo(*FILES, 1, requires_grad=requires_grad), inputs)
+
+
+def test_word_inputs_that_do_not_fit():
+    module = Elmo(*FILES, 1, vocab_to_cache=["<pad>", "A"])
+    one_line("word_inputs have the shape [2]", module, IDS, torch.tensor([1, 1]))
+    one_line("word_inputs: ids are whole numbers", module, IDS, torch.ones(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "said"),
+    [
+        ((None, None, 1), {}, "weight_file: a file is needed"),
+        ((FILES[0], None, 1), {}, "weight_file: a file is needed"),
+        ((FILES[0], "nowhere.hdf5", 1), {}, "nowhere.hdf5: no such file"),
+        (("mini", "mini", 1), {}, "mini: no such file"),
+        ((None, "tiny", 1), {}, "not one of the known weights"),
+        ((*FILES, 0), {}, "num_output_representations=0: one at least"),
+        ((*FILES, 1), {"dropout": 1.5}, "dropout=1.5: a number from 0 to 1"),
+        ((*FILES, 1), {"scalar_mix_parameters": [1.0, 2.0]}, "scalar_mix_parameters=[1.0, 2.0]: this biLM needs 3"),
+        ((*FILES, 1), {"precision": "half"}, "precision=half: choose one of"),
+        ((*FILES, 1), {"precision": "int8", "requires_grad": True}, "precision=int8 is for a frozen biLM"),
+        ((None, None, 1), {"module": torch.nn.Linear(1, 1)}, "a BiLM or an ElmoEncoder is needed, not Linear"),
+        ((*FILES, 1), {"module": torch.nn.Linear(1, 1)}, "module takes the place of options_file and weight_file"),
+    ],
+)
+def test_arguments_that_do_not_fit(arguments, options, said):
+    one_line(said, Elmo, *arguments, **options)
+
+
+def test_a_string_is_no_list_of_sentences():
+    one_line("a list of sentences is needed, not a string", ElmoEncoder(weights=str(GOLDEN)).outputs, "A word")

@@ -1,0 +1,126 @@
+"""The frozen biLM against figures recorded from AllenNLP 2.10.1, in tests/golden/bilm and bilm2 with their weights."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.text.chars import batch_ids
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "bilm"
+CASES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
+SENTENCES = CASES["sentences"]
+TOLERANCE = 2e-5  # the recorded float32 is itself within 4.4e-6 of float64
+SETS = pytest.mark.parametrize("name", ["bilm", "bilm2"])  # shapes and contents: tests/golden/README.md
+
+
+def cases(name: str) -> tuple[Path, list[list[str]], list[list[int]]]:
+    """(folder, sentences, batches of the stateful run) of a set."""
+    folder = GOLDEN.parent / name
+    found = json.loads((folder / "sentences.json").read_text(encoding="utf-8"))
+    return folder, found["sentences"], found["batches"]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> ElmoEncoder:
+    return ElmoEncoder(weights=str(GOLDEN))
+
+
+def test_character_ids_are_the_recorded_ones():
+    recorded = np.load(GOLDEN / "expected_char_ids.npz")
+    for number, sentence in enumerate(SENTENCES):
+        np.testing.assert_array_equal(batch_ids([sentence])[0], recorded[f"s{number:02d}"])
+
+
+@SETS
+@pytest.mark.parametrize("together", [False, True])
+def test_stateless_layers_are_the_recorded_ones(name, together):
+    folder, sentences, _ = cases(name)
+    recorded = np.load(folder / "expected_stateless.npz")
+    encoder = ElmoEncoder(weights=str(folder))
+    calls = [sentences] if together else [[sentence] for sentence in sentences]
+    layers = [found for call in calls for found in encoder.encode(call, markers=True)]
+    for number, found in enumerate(layers):
+        key = f"s{number:02d}"
+        np.testing.assert_allclose(found[:, 1:-1], recorded[key], atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose(found[:, [0, -1]], recorded[f"{key}_markers"], atol=TOLERANCE, rtol=0)
+
+
+@SETS
+def test_stateful_layers_are_the_recorded_ones(name):
+    folder, sentences, batches = cases(name)
+    recorded = np.load(folder / "expected_stateful.npz")
+    encoder = ElmoEncoder(weights=str(folder), stateful=True)
+    for batch in batches:
+        layers = encoder.encode([sentences[n] for n in batch], markers=True)
+        for number, found in zip(batch, layers, strict=True):
+            key = f"s{number:02d}"
+            np.testing.assert_allclose(found[:, 1:-1], recorded[key], atol=TOLERANCE, rtol=0)
+            np.testing.assert_allclose(found[:, [0, -1]], recorded[f"{key}_markers"], atol=TOLERANCE, rtol=0)
+
+
+def test_stateful_rows_outlive_a_smaller_call():
+    encoder = ElmoEncoder(weights=str(GOLDEN), stateful=True)
+    encoder.encode(SENTENCES[:4])
+    encoder.encode(SENTENCES[:1])
+    continued = encoder.encode(SENTENCES[4:8])[3]
+    again = ElmoEncoder(weights=str(GOLDEN), stateful=True)
+    again.encode(SENTENCES[:4])
+    torch.testing.assert_close(continued, again.encode(SENTENCES[4:8])[3], atol=5e-6, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["plain", "layer_norm"])
+@pytest.mark.parametrize("run", ["alone", "batch"])
+@pytest.mark.parametrize("mix", CASES["mixes"], ids=lambda mix: mix["name"])
+def test_mixes_are_the_recorded_ones(run, kind, mix):
+    recorded = np.load(GOLDEN / "expected_mix.npz")
+    encoder = ElmoEncoder(weights=str(GOLDEN), stateful=run == "batch")
+    module = ScalarMix(3, kind="fixed", scalars=mix["scalars"], layer_norm="batch" if kind == "layer_norm" else "none")
+    with torch.no_grad():
+        module.gamma.fill_(mix["gamma"])
+    for batch in CASES["batches"] if run == "batch" else [[n] for n in range(len(SENTENCES))]:
+        layers = encoder.encode([SENTENCES[n] for n in batch], markers=True)
+        padded = torch.nn.utils.rnn.pad_sequence([x.transpose(0, 1) for x in layers], batch_first=True).transpose(1, 2)
+        mask = torch.tensor([[t < x.shape[1] for t in range(padded.shape[2])] for x in layers])
+        mixed = module(padded, mask).detach()
+        for row, number in enumerate(batch):
+            found = mixed[row, 1 : len(SENTENCES[number]) + 1]
+            np.testing.assert_allclose(
+                found, recorded[f"{run}.{mix['name']}.{kind}.s{number:02d}"], atol=TOLERANCE, rtol=0
+            )
+
+
+def test_a_sentences_vectors_depend_on_nothing_else_in_the_call(encoder):
+    alone = encoder.encode([SENTENCES[10]])[0]
+    others = [SENTENCES[n % len(SENTENCES)] for n in range(63)]
+    for call in ([SENTENCES[10], *others], [*others[::-1], SENTENCES[10]]):
+        found = encoder.encode(call)[call.index(SENTENCES[10])]
+        torch.testing.assert_close(found, alone, atol=5e-6, rtol=0)
+
+
+def test_a_long_sentences_halves_depend_on_their_side_alone(encoder):
+    """Layers are [forward; backward]: the forward half of a prefix and the backward half of a suffix, stay."""
+    words = [word for sentence in SENTENCES for word in sentence]
+    sentence = [words[n] for n in np.random.default_rng(0).integers(len(words), size=3000)]
+    whole = encoder.encode([sentence])[0]
+    assert whole.shape == (3, 3000, encoder.dim)
+    assert whole.isfinite().all()
+    half, part = encoder.dim // 2, 250
+    ahead = encoder.encode([sentence[:part]])[0]
+    behind = encoder.encode([sentence[-part:]])[0]
+    torch.testing.assert_close(whole[:, :part, :half], ahead[:, :, :half], atol=5e-6, rtol=0)
+    torch.testing.assert_close(whole[:, -part:, half:], behind[:, :, half:], atol=5e-6, rtol=0)
+    # and not on the other side: the layers above the words differ where the cut is
+    assert (whole[1:, part - 1, half:] - ahead[1:, -1, half:]).abs().max() > 0.01
+
+
+def test_positions_of_a_long_sentence_are_the_recorded_ones():
+    folder, sentences, _ = cases("bilm2")
+    recorded = np.load(folder / "expected_long.npz")
+    words = sorted({word for sentence in sentences for word in sentence})
+    found = ElmoEncoder(weights=str(folder)).encode([[words[n] for n in recorded["words"]]])[0]
+    np.testing.assert_allclose(found[:, recorded["positions"]], recorded["layers"], atol=TOLERANCE, rtol=0)

@@ -1,0 +1,214 @@
+"""A biLM by name, folder, file and address: downloaded once by the real code, and the same ever after."""
+
+import hashlib
+import pickle
+import random
+import shutil
+import zipfile
+from pathlib import Path
+
+import h5py
+import pytest
+
+from elmo_bench.base.downloads import cache_folder
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.pretrained import MINI, PUBLISHED, load_bilm, load_files, locate, resolve_file
+from elmo_bench.elmo.published import BILMS, TABLE, VECTORS
+from elmo_bench.encoders.static import KNOWN, load_static
+from tests.loopback import loopback
+from tests.runs import GOLDEN
+
+FILES = {"options": (GOLDEN / "options.json").read_bytes(), "weights": (GOLDEN / "weights.hdf5").read_bytes()}
+DIGESTS = {kind: hashlib.sha256(content).hexdigest() for kind, content in FILES.items()}
+CHECKSUM = f"{DIGESTS['weights']} options {DIGESTS['options'][:12]}"
+# The addresses as section 2.7 of the facts sheet has them: under either base, and by the same path on a mirror.
+SMALL = "models/elmo/2x1024_128_2048cnn_1xhighway/elmo_2x1024_128_2048cnn_1xhighway"
+BASES = ("https://allennlp.s3.amazonaws.com", "https://s3-us-west-2.amazonaws.com/allennlp")
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A mirror that has `small`, with the little biLM of the recorded figures in its place."""
+    monkeypatch.delenv("ELMO_BENCH_OFFLINE")
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with loopback() as site:
+        monkeypatch.setenv("ELMO_BENCH_MIRROR", f"{site.address}/copy")
+        site.files |= {
+            f"/copy/{SMALL}_options.json": FILES["options"],
+            f"/copy/{SMALL}_weights.hdf5": FILES["weights"],
+        }
+        yield site
+
+
+def fails(call, *arguments) -> str:
+    with pytest.raises(UserError) as raised:
+        call(*arguments)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_a_name_is_downloaded_at_first_use_and_its_checksums_recorded(site, monkeypatch):
+    for _ in range(2):
+        assert load_bilm("small")[1] == CHECKSUM
+    assert sorted(site.paths) == sorted(site.files)
+    folder = cache_folder() / "elmo" / "small"
+    name = Path(SMALL).name
+    assert {path.name: path.read_text().split()[0] for path in folder.glob("*.sha256")} == {
+        f"{name}_options.json.sha256": DIGESTS["options"],
+        f"{name}_weights.hdf5.sha256": DIGESTS["weights"],
+    }
+    monkeypatch.setenv("ELMO_BENCH_OFFLINE", "1")
+    assert ElmoEncoder.from_pretrained("small").checksum == ElmoEncoder(weights="small").checksum == CHECKSUM
+
+
+def test_where_nothing_can_be_downloaded_the_error_names_all_that_is_needed(site, monkeypatch):
+    monkeypatch.delenv("ELMO_BENCH_MIRROR")
+    monkeypatch.setenv("ELMO_BENCH_OFFLINE", "1")
+    message = fails(load_bilm, "small")
+    for kind in ("options.json", "weights.hdf5"):
+        assert f"{Path(SMALL).name}_{kind}" in message.partition("by hand")[2]
+    assert f"of {BASES[0]}/{Path(SMALL).parent}/ in {cache_folder() / 'elmo' / 'small'}" in message
+
+
+def test_a_file_that_changed_in_the_cache_is_named(site):
+    load_bilm("small")
+    path = cache_folder() / "elmo" / "small" / f"{Path(SMALL).name}_weights.hdf5"
+    path.write_bytes(FILES["weights"][:-1] + bytes([FILES["weights"][-1] ^ 1]))
+    assert fails(load_bilm, "small").startswith(f"{path}: damaged or changed")
+    path.unlink()
+    assert load_bilm("small")[1] == CHECKSUM
+
+
+def test_a_download_that_is_no_bilm_is_not_recorded(site):
+    path = f"/copy/{SMALL}_weights.hdf5"
+    site.files[path] = b"sorry, the server is full"
+    assert "not a readable HDF5 file" in fails(load_bilm, "small")
+    assert not list((cache_folder() / "elmo").rglob("*.sha256"))
+
+
+def test_files_put_there_by_hand_count(site):
+    folder = cache_folder() / "elmo" / "small"
+    folder.mkdir(parents=True)
+    shutil.copy(GOLDEN / "weights.hdf5", folder / "mine.hdf5")
+    assert load_bilm("small")[1] == CHECKSUM
+    assert site.paths == [f"/copy/{SMALL}_options.json"]  # the one that was missing
+    assert (folder / "mine.hdf5.sha256").read_text().split()[0] == DIGESTS["weights"]
+    shutil.copy(GOLDEN / "weights.hdf5", folder / "other.hdf5")
+    assert "2 files match" in fails(load_bilm, "small")
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_the_addresses_that_allennlp_took_are_the_named_files(site, base):
+    options, weights = (resolve_file(f"{base}/{SMALL}_{end}") for end in ("options.json", "weights.hdf5"))
+    assert (options, weights) == locate("small") == locate(f"{base}/{SMALL}_weights.hdf5")
+    assert load_files(options, weights)[1] == CHECKSUM
+    assert len(site.asked) == 2
+
+
+def test_any_other_address_is_downloaded_to_a_place_of_its_own(site):
+    site.files |= {f"/{n}/x_{end}": FILES[end[:7]] for n in (1, 2) for end in ("options.json", "weights.hdf5")}
+    one, two = (ElmoEncoder(weights=f"{site.address}/{n}/x_weights.hdf5") for n in (1, 2))
+    assert one.checksum == two.checksum == CHECKSUM
+    assert one.files != two.files
+    assert all(path.is_relative_to(cache_folder() / "elmo" / "urls") for path in one.files + two.files)
+    both = ElmoEncoder(weights=f"{site.address}/1/x_weights.hdf5", options=str(GOLDEN / "options.json"))
+    assert both.checksum == CHECKSUM
+    assert "give the address of its options.json" in fails(load_bilm, f"{site.address}/1/x.hdf5")
+    assert "not the address of a file" in fails(resolve_file, site.address)
+
+
+def test_a_weights_file_finds_its_options(tmp_path):
+    for stem in ("a_", "b_", ""):
+        shutil.copy(GOLDEN / "weights.hdf5", tmp_path / f"{stem}weights.hdf5")
+        shutil.copy(GOLDEN / "options.json", tmp_path / f"{stem}options.json")
+        assert locate(str(tmp_path / f"{stem}weights.hdf5"))[0] == tmp_path / f"{stem}options.json"
+    shutil.copy(GOLDEN / "weights.hdf5", tmp_path / "c.hdf5")
+    assert "3 files match *options.json" in fails(locate, str(tmp_path / "c.hdf5"))
+    options = str(tmp_path / "a_options.json")
+    assert load_bilm(str(tmp_path / "c.hdf5"), options)[1] == CHECKSUM
+    assert "c.hdf6: no such file" in fails(load_bilm, str(tmp_path / "c.hdf6"), options)
+    assert "d.json: no such file" in fails(load_bilm, str(tmp_path / "c.hdf5"), str(tmp_path / "d.json"))
+    (tmp_path / "sub").mkdir()
+    shutil.move(tmp_path / "c.hdf5", tmp_path / "sub")
+    shutil.copy(GOLDEN / "options.json", tmp_path / "sub" / "any-options.json")
+    assert load_bilm(str(tmp_path / "sub" / "c.hdf5"))[1] == CHECKSUM
+    assert not list(tmp_path.rglob("*.sha256"))  # a user's own folder is left as it is
+
+
+def test_what_does_not_exist_lists_what_does():
+    for name in ("orignal", "/nowhere/at/all", "a/b/c"):
+        message = fails(load_bilm, name)
+        assert message.startswith(f"weights '{name}': no such folder or file")
+        assert all(known in message for known in ("mini", "small", "medium", "original", "original_5.5B"))
+    assert fails(load_bilm, "runs/my-elmo").startswith(
+        "weights 'runs/my-elmo': no such folder or file; as a repository on"
+    )
+    missing = fails(load_files, GOLDEN / "options.json", GOLDEN / "missing.hdf5")
+    assert missing == f"{GOLDEN / 'missing.hdf5'}: no such file"
+
+
+def test_nothing_is_executed(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "sprung",))
+
+    shutil.copy(GOLDEN / "options.json", tmp_path)
+    for name in ("weights.hdf5", "weights.safetensors", "pytorch_model.bin"):
+        (tmp_path / name).write_bytes(pickle.dumps(Trap()))
+        assert "not a readable" in fails(load_bilm, str(tmp_path / name))
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_the_published_table_names_files_on_https_and_real_checksums():
+    assert PUBLISHED == ("small", "medium", "original", "original_5.5B")
+    addresses = [TABLE["bilm"]["base"], *TABLE["bilm"]["also"], *(a["url"] for a in TABLE["archives"].values())]
+    assert all(address.startswith("https://") for address in addresses)
+    known = [model[kind]["sha256"] for model in BILMS.values() for kind in FILES]
+    known += [archive["sha256"] for archive in TABLE["archives"].values()]
+    assert all(sha is None or (len(sha) == 64 and int(sha, 16)) for sha in known)
+    assert all(("archive" in entry) != ("by_hand" in entry) for entry in VECTORS.values())
+    assert MINI.is_dir()
+    assert {"glove.840B.300d", "senna"} < {*KNOWN}
+
+
+def archive(path: Path, names: list[str]) -> tuple[bytes, str]:
+    with zipfile.ZipFile(path, "w") as file:
+        for number, name in enumerate(names):
+            file.writestr(name, f"word {number} 0.5\nother 0.25 -1\n")
+    return path.read_bytes(), hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_vectors_by_name_come_from_their_archive(site, tmp_path, monkeypatch):
+    several, sha = archive(tmp_path / "a.zip", ["glove.6B.50d.txt", "glove.6B.100d.txt"])
+    single, other = archive(tmp_path / "b.zip", ["glove.840B.300d.txt"])
+    monkeypatch.setitem(TABLE["archives"]["glove.6B"], "sha256", sha)
+    monkeypatch.setitem(TABLE["archives"]["glove.840B.300d"], "sha256", other)
+    site.files |= {"/copy/data/glove.6B.zip": several, "/copy/data/glove.840B.300d.zip": single}
+    for _ in range(2):
+        assert [load_static(f"glove.6B.{n}d").vectors[0, 0] for n in (50, 100)] == [0, 1]
+        table = load_static("glove.840B.300d")
+    assert (table.words, table.checksum) == (["word", "other"], other)
+    assert site.paths == ["/copy/data/glove.6B.zip", "/copy/data/glove.840B.300d.zip"]
+    path = cache_folder() / "vectors" / "glove.6B.50d.txt"
+    path.write_text("word 0 0.75\nother 0.25 -1\n")
+    assert "damaged or changed" in fails(load_static, "glove.6B.50d")
+    assert "no glove.6B.300d.txt in it" in fails(load_static, "glove.6B.300d")
+    assert "join words.lst and embeddings.txt" in fails(load_static, "senna")
+
+
+def test_an_archive_with_another_checksum_is_refused(site):
+    site.files["/copy/data/glove.840B.300d.zip"] = random.Random(0).randbytes(1000)
+    assert "does not have the SHA-256 published" in fails(load_static, "glove.840B.300d")
+    assert list((cache_folder() / "vectors").iterdir()) == []
+
+
+def test_a_weights_file_with_more_than_weights_in_it_is_saved_without(tmp_path):
+    shutil.copytree(GOLDEN, tmp_path / "from")
+    with h5py.File(tmp_path / "from" / "weights.hdf5", "r+") as file:
+        file["note"] = "made by hand"
+    encoder = ElmoEncoder(weights=str(tmp_path / "from"))
+    encoder.save_pretrained(tmp_path / "to")
+    ElmoEncoder.from_pretrained(tmp_path / "to")

@@ -1,0 +1,199 @@
+"""Saved, loaded, pushed and pulled encoders give the same vectors, bit for bit; errors are one line."""
+
+import errno
+import json
+import os
+import shutil
+
+import huggingface_hub
+import pytest
+import torch
+from huggingface_hub import ModelCard, constants
+from safetensors.numpy import load_file
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.beside import locate_with_softmax
+from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.pretrained import MINI
+from tests.hub import COMMIT, hub_on_loopback
+from tests.runs import GOLDEN
+
+SENTENCES = [["The", "bank", "of", "the", "river", "."], ["naïve"], ["."] * 30]
+
+
+def same(first: ElmoEncoder, second: ElmoEncoder) -> bool:
+    return all(map(torch.equal, first.encode(SENTENCES), second.encode(SENTENCES)))
+
+
+@pytest.fixture
+def golden() -> ElmoEncoder:
+    return ElmoEncoder(weights=str(GOLDEN))
+
+
+def test_published_weights_are_saved_with_the_same_numbers(golden, tmp_path):
+    golden.save_pretrained(tmp_path / "saved")
+    assert sorted(path.name for path in (tmp_path / "saved").iterdir()) == [
+        "README.md",
+        "options.json",
+        "weights.safetensors",
+    ]
+    again = ElmoEncoder.from_pretrained(tmp_path / "saved")
+    assert same(golden, again)
+    assert again.checksum == ElmoEncoder(weights=str(tmp_path / "saved")).checksum
+    again.save_pretrained(tmp_path / "twice")
+    for name in ("options.json", "weights.safetensors"):
+        assert (tmp_path / "saved" / name).read_bytes() == (tmp_path / "twice" / name).read_bytes()
+
+
+def test_half_precision_stays_half_and_the_checksum_with_it(tmp_path):
+    mini = ElmoEncoder.from_pretrained("mini")
+    mini.save_pretrained(tmp_path)
+    again = ElmoEncoder.from_pretrained(str(tmp_path), stateful=True)
+    assert again.checksum == mini.checksum
+    assert again.stateful
+    assert {array.dtype.name for array in load_file(tmp_path / "weights.safetensors").values()} == {"float16"}
+
+
+def test_the_card_says_what_it_is(golden, tmp_path):
+    about = {"license": "cc-by-sa-3.0", "language": "en", "description": "Trained on a lake."}
+    golden.save_pretrained(tmp_path, model_card_kwargs=about)
+    card = ModelCard.load(tmp_path / "README.md")
+    assert card.data.library_name == "elmo-bench"
+    assert {"elmo", "bilm", "feature-extraction"} < set(card.data.tags)
+    assert (card.data.license, card.data.language) == ("cc-by-sa-3.0", "en")
+    lstm = json.loads((GOLDEN / "options.json").read_text())["lstm"]
+    for text in ("Trained on a lake.", f"{lstm['dim']} cells projected to {lstm['projection_dim']}", golden.checksum):
+        assert text in card.text
+    assert golden.generate_model_card().data.license == "unknown"
+    (tmp_path / "README.md").write_text("my own words")
+    golden.save_pretrained(tmp_path)
+    assert (tmp_path / "README.md").read_text() == "my own words"
+
+
+def test_a_config_json_is_neither_written_nor_read(golden, tmp_path):
+    golden.save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text('{"stateful": true, "device": "nowhere", "weights": "/etc"}')
+    assert not ElmoEncoder.from_pretrained(tmp_path).stateful
+
+
+def test_saving_to_a_folder_with_other_weights_is_refused(golden, tmp_path):
+    shutil.copy(GOLDEN / "weights.hdf5", tmp_path / "other.hdf5")
+    with pytest.raises(UserError, match=r"holds other\.hdf5 already; save to a folder without weights$"):
+        golden.save_pretrained(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["other.hdf5"]
+
+
+def test_saving_where_it_came_from_changes_nothing(golden, tmp_path):
+    golden.save_pretrained(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    ElmoEncoder.from_pretrained(tmp_path).save_pretrained(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_files_that_changed_or_went_are_not_saved(tmp_path):
+    folder = shutil.copytree(GOLDEN, tmp_path / "from")
+    encoder = ElmoEncoder(weights=str(folder))
+    shutil.copy(MINI / "elmo-mini-weights.safetensors", folder / "weights.hdf5")
+    with pytest.raises(UserError, match="changed since this encoder was made from it"):
+        encoder.save_pretrained(tmp_path / "to")
+    (folder / "weights.hdf5").unlink()
+    with pytest.raises(UserError, match=r"weights\.hdf5: no such file"):
+        encoder.save_pretrained(tmp_path / "to")
+    assert list((tmp_path / "to").iterdir()) == []
+
+
+def test_a_full_disk_leaves_what_was_there(golden, tmp_path, monkeypatch):
+    golden.save_pretrained(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UserError, match="the disk is full"):
+        ElmoEncoder().save_pretrained(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot be written"):
+        golden.save_pretrained(tmp_path / "file")
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    monkeypatch.delenv("ELMO_BENCH_OFFLINE")
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("HF_TOKEN", "hf_token")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # the stand-in speaks LFS
+    huggingface_hub.utils.disable_progress_bars()
+    with hub_on_loopback() as (address, stand):
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+        template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        yield stand
+    huggingface_hub.utils.enable_progress_bars()
+
+
+@pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub 2.4 of its own client
+def test_pushed_and_pulled_it_is_the_same(golden, hub, monkeypatch):
+    address = golden.push_to_hub("me/elmo", private=True, model_card_kwargs={"license": "mit"})
+    assert address.endswith(f"/me/elmo/commit/{COMMIT}")
+    files = hub.repositories["me/elmo"]
+    assert {*files} == {"README.md", "options.json", "weights.safetensors"}
+    card = files["README.md"].decode()
+    assert 'from_pretrained("me/elmo")' in card
+    assert "license: mit" in card
+    files |= {"code/weights.safetensors": b"junk", "pytorch_model.bin": b"junk", "config.json": b'{"stateful": true}'}
+    pulled = ElmoEncoder.from_pretrained("me/elmo")
+    assert same(golden, pulled)
+    assert not pulled.stateful
+    assert not [asked for asked in hub.asked if "code/" in asked or ".bin" in asked or "config.json" in asked]
+    for name in ("me/elmo", "me/elmo@main", f"me/elmo@{COMMIT}"):
+        assert ElmoEncoder(weights=name).checksum == pulled.checksum
+    hub.asked.clear()
+    monkeypatch.setenv("ELMO_BENCH_OFFLINE", "1")
+    assert ElmoEncoder.from_pretrained("me/elmo").checksum == pulled.checksum
+    with pytest.raises(UserError, match=r"^weights 'me/other': .* not in its cache"):
+        ElmoEncoder.from_pretrained("me/other")
+    with pytest.raises(UserError, match=r"^me/elmo: nothing is uploaded while \$ELMO_BENCH_OFFLINE"):
+        golden.push_to_hub("me/elmo")
+    assert hub.asked == []
+
+
+@pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub 2.4 of its own client
+def test_a_softmax_goes_to_the_hub_and_comes_back_where_it_is_asked_for(hub, tmp_path):
+    folder = shutil.copytree(GOLDEN, tmp_path / "trained")
+    beside = {"softmax.safetensors": b"softmax", "vocabulary.txt.xz": b"words"}
+    for name, content in beside.items():
+        (folder / name).write_bytes(content)
+    ElmoEncoder(weights=str(folder)).push_to_hub("me/trained")
+    assert beside.items() <= hub.repositories["me/trained"].items()
+    hub.asked.clear()
+    ElmoEncoder(weights="me/trained")
+    assert not [asked for asked in hub.asked if "softmax" in asked]
+    _, _, softmax, vocabulary = locate_with_softmax("me/trained")
+    assert (softmax.read_bytes(), vocabulary.read_bytes()) == (b"softmax", b"words")
+
+
+def test_what_the_hub_refuses_is_one_line(golden, hub, monkeypatch):
+    hub.repositories["me/empty"] = {"README.md": b""}
+    for name, said in {
+        "me/nothing": r"^weights 'me/nothing': no such folder or file; as a repository on .* Hub: there is none",
+        "me/empty@v2": r": it has no revision 'v2'$",
+        "me/empty": r"(no files match|no such folder)",
+    }.items():
+        with pytest.raises(UserError, match=said) as raised:
+            ElmoEncoder.from_pretrained(name)
+        assert "\n" not in str(raised.value)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+    with pytest.raises(UserError, match="not in its cache, and the Hub was not asked"):
+        ElmoEncoder.from_pretrained("me/unseen")
+    monkeypatch.setenv("HF_TOKEN", "hf_wrong")
+    for name in ("me/elmo", "a/b/c"):
+        with pytest.raises(UserError, match=f"^{name}: not uploaded to the Hub") as raised:
+            golden.push_to_hub(name)
+        assert "\n" not in str(raised.value)
+    assert hub.repositories == {"me/empty": {"README.md": b""}}

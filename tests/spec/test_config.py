@@ -1,0 +1,278 @@
+"""Every configuration composes and means what the design says; a mistake is one line that lists the good options."""
+
+import itertools
+import os
+import random
+import re
+import subprocess
+import sys
+
+import pytest
+from omegaconf import OmegaConf
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.pretraining import CONF as PRETRAINING
+from elmo_bench.spec.config import CONF, check, choices, compose
+from tests.runs import ROOT
+
+GROUPS = ("task", "encoder", "suite", "mix", "size", "trainer", "logger", "store")
+# What a choice needs besides.
+FIXED = {"fixed": ["mix.scalars=[0,1,0]"], "layer": ["mix.layer=1"], "hf": ["encoder.name=hf"]}
+
+
+def options(chosen):
+    """What to give for `{group: choice}`."""
+    needed = [option for choice in chosen.values() for option in FIXED.get(choice, [])]
+    return [f"{group}={choice}" for group, choice in chosen.items()] + needed
+
+
+def combinations():
+    """Every task with every encoder and suite; the choices of the other groups, by lot, with one of these each."""
+    lot = random.Random(0)
+    for chosen in itertools.product(*map(choices, GROUPS[:3])):
+        yield dict(zip(GROUPS, (*chosen, *(lot.choice(choices(group)) for group in GROUPS[3:])), strict=True))
+
+
+@pytest.mark.parametrize("chosen", list(combinations()), ids=lambda chosen: "-".join(chosen.values()))
+def test_every_task_encoder_and_suite_compose(chosen):
+    config = compose("config", options(chosen))
+    assert OmegaConf.missing_keys(config) == set()
+    for group, value in chosen.items():
+        named = config[group].get("name") or config[group].get("kind") or config[group].get("mode")
+        assert named in (value, None) or group == "trainer"
+
+
+def pairs():
+    for one, other in itertools.combinations(GROUPS, 2):
+        for chosen in itertools.product(choices(one), choices(other)):
+            yield dict(zip((one, other), chosen, strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chosen", list(pairs()), ids=lambda chosen: "-".join(chosen.values()))
+def test_every_pair_of_choices_composes(chosen):
+    compose("config", options(chosen))
+
+
+def test_every_yaml_of_every_group_is_reached():
+    assert {path.name for path in CONF.iterdir() if path.is_dir()} - {"hydra", "recipe", "shape", "experiment"} == set(
+        GROUPS
+    )
+    assert choices("task")
+    assert choices("suite") == ["mini", "open", "paper"]
+    assert set(choices("encoder")) >= {"none", "glove", "elmo", "elmo_only"}
+    assert set(choices("mix")) == {"scalar", "mean", "last", "first", "layer", "fixed"}
+
+
+@pytest.mark.parametrize(
+    ("name", "needs"),
+    [("pretrain", ["corpus", "out"]), ("pretrain-static", ["corpus", "out"]), ("evaluate", ["weights", "corpus"])],
+)
+def test_every_command_has_its_config_and_asks_for_what_it_needs(name, needs):
+    compose(name, [f"{key}=x" for key in needs], folder=PRETRAINING)
+    with pytest.raises(UserError, match="has no value; give"):
+        compose(name, [f"{needs[0]}=x"], folder=PRETRAINING)
+
+
+@pytest.mark.parametrize("experiment", choices("experiment") or [None])
+def test_every_experiment_composes(experiment):
+    compose("config", [f"experiment={experiment}"] if experiment else [])
+
+
+def test_the_defaults_are_those_of_the_design():
+    config = compose("config")
+    assert (config.task.name, config.encoder.name, config.suite.name, config.size.name) == (
+        "ner",
+        "elmo",
+        "mini",
+        "cpu",
+    )
+    assert (config.encoder.weights, config.encoder.vectors, config.mix.kind) == ("mini", "glove-mini", "scalar")
+    assert (config.seed, config.overwrite, config.predictions, config.ledger) == (0, False, False, "results/runs")
+    assert (config.store.mode, config.data.train_fraction, config.data.max_train) == ("auto", 1.0, None)
+    assert config.place == config.task.place
+    assert config.mix.penalty == config.task.mix.penalty
+
+
+def test_the_papers_suite_brings_its_weights_vectors_and_sizes():
+    config = compose("config", ["suite=paper"])
+    assert (config.encoder.weights, config.size.name) == ("original", "paper")
+    assert config.encoder.vectors == config.task.vectors.paper
+    assert config.task.training.epochs == config.task.sizes.paper.epochs
+    assert compose("config", ["suite=paper", "size=cpu"]).task.training.epochs == config.task.sizes.cpu.epochs
+
+
+def test_a_key_that_is_taken_away_and_added_again_has_its_last_value():
+    assert compose("config", ["seed=5", "~seed", "+seed=7"]).seed == 7
+    assert compose("config", ["~seed", "+seed=7", "seed=5"]).seed == 5
+
+
+def test_the_folder_of_the_data_comes_from_the_environment(monkeypatch):
+    monkeypatch.setenv("ELMO_BENCH_DATA", "somewhere")
+    assert compose("config").data.root == "somewhere"
+    assert compose("config", ["data.root=here"]).data.root == "here"
+    monkeypatch.delenv("ELMO_BENCH_DATA")
+    assert compose("config").data.root is None
+
+
+@pytest.mark.parametrize(
+    ("encoder", "words", "contextual"),
+    [("none", "learned", False), ("glove", "static", False), ("elmo", "static", True), ("elmo_only", None, True)],
+)
+def test_an_encoder_is_what_the_design_says_and_changes_nothing_else(encoder, words, contextual):
+    config = OmegaConf.to_container(compose("config", [f"encoder={encoder}"]), resolve=True)
+    base = OmegaConf.to_container(compose("config", ["encoder=elmo"]), resolve=True)
+    chosen, elmo = config.pop("encoder"), base.pop("encoder")
+    assert config == base
+    assert (chosen["name"], chosen["words"], bool(chosen["contextual"])) == (encoder, words, contextual)
+    assert chosen["contextual"] in (elmo["contextual"], None)
+    assert chosen["vectors"] == (None if encoder == "elmo_only" else elmo["vectors"])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("task=nre", "(did you mean 'ner'?)"),
+        (
+            "encoder=emlo",
+            "encoder=emlo: unknown encoder; choose one of: elmo, elmo_characters, elmo_only, glove, hf, none "
+            "(did you mean 'elmo'?)",
+        ),
+        ("suite=minni", "choose one of: mini, open, paper (did you mean 'mini'?)"),
+        ("mix=scaler", "choose one of: first, fixed, last, layer, mean, scalar (did you mean 'scalar'?)"),
+        ("trainer=tpu", "choose one of: cpu, gpu"),
+        ("logger=wandbb", "choose one of: csv, none, wandb (did you mean 'wandb'?)"),
+        ("size=big", "choose one of: cpu, paper"),
+        ("experiment=table9", "unknown experiment"),
+        ("sed=1", "unknown option 'sed' (did you mean 'seed'?); the options are:"),
+        ("encodr=elmo", "unknown option 'encodr' (did you mean 'encoder'?); the options are:"),
+        ("mix.penlty=1", "unknown option 'mix.penlty' (did you mean 'penalty'?); 'mix' has:"),
+        ("task.training.epoch=1", "'task.training.epoch' (did you mean 'epochs'?); 'task.training' has:"),
+        ("store=disc", "choose one of: auto, disk, off, ram (did you mean 'disk'?)"),
+        ("store.max=1", "'store' has: dtype, folder, max_gb, mode"),
+        ("task.trainin.epochs=1", "(did you mean 'training'?); 'task' has:"),
+        ("seed.x=1", "unknown option 'seed.x'"),
+        ("data.root", "'data.root' is not a valid option: write key=value"),
+        ("seed=[1", "is not a valid option: write key=value"),
+        ("=1", "is not a valid option: write key=value"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_that_lists_the_good_ones(given, said):
+    for bad in (compose, check):
+        with pytest.raises(UserError) as error:
+            bad("config", [given])
+        assert said in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+def test_a_mistake_within_a_chosen_group_lists_that_choice():
+    """`glove` has no weights; the list must be its own, not that of the default encoder."""
+    with pytest.raises(UserError) as error:
+        compose("config", ["encoder=glove", "encoder.weights=mini"])
+    assert str(error.value).endswith("'encoder' has: contextual, name, vectors, words")
+
+
+def test_a_needed_number_is_asked_for_by_name():
+    with pytest.raises(UserError, match=r"mix\.scalars|scalars") as error:
+        compose("config", ["mix=fixed"])
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["encoder=none,glvoe"], "encoder=glvoe: unknown encoder"),
+        (["encoder=glove,none", "mix=scalar,laast"], "mix=laast: unknown mix"),
+        (["encoder=none,glove", "seed=0,1", "tsk=1,2"], "unknown option 'tsk'"),
+        (["task=ner,xyz", "encoder=none,glove"], "task=xyz: unknown task"),
+    ],
+)
+def test_every_swept_value_is_checked(options, said):
+    with pytest.raises(UserError) as error:
+        check("config", options)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["seed=0,1,2"], ["seed=range(0,3)"], ["seed=choice(1,2)"], [], ["encoder=glob(e*)"]],
+)
+def test_good_sweeps_pass(options):
+    check("config", options)
+
+
+def test_a_misspelt_value_ends_a_sweep_before_its_first_run(main_job, tmp_path, capsys):
+    assert main_job("-m", "encoder=none,glvoe") == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("run.py: encoder=glvoe: unknown encoder; choose one of: ")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_help_fits_two_screens_and_names_every_group(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "run.py", "--help"], cwd=tmp_path, capture_output=True, text=True, check=True,
+        env=os.environ | {"COLUMNS": "120"},
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 120
+    for group in GROUPS:
+        assert f"\n{group}: {', '.join(choices(group))}\n" in done.stdout
+    for option in (
+        "seed",
+        "encoder.weights",
+        "place",
+        "data.root",
+        "store.max_gb",
+        "ledger",
+        "overwrite",
+        "predictions",
+    ):
+        assert f"{option}=" in done.stdout
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_names_the_groups_of_the_main_job_alone(capsys, main_job):
+    main_job("--help")
+    shown = capsys.readouterr().out
+    assert "experiment" in shown
+    assert "recipe" not in shown
+    assert "shape" not in shown
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("task.sizes.cpu.hidden=50", "a list, such as task.sizes.cpu.hidden=[100,50]"),
+        ("task.training.epochs=many", "a number, such as task.training.epochs=30"),
+        ("task.training.clip=[5]", "a number, such as task.training.clip=5.0"),
+        ("mix.gamma=1", "true or false, such as mix.gamma=true"),
+        ("task.training.optimizer=adam", "values for its parts, such as task.training.optimizer.lr=0.001"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_and_a_good_one_shown(given, wanted):
+    with pytest.raises(UserError, match=f"^{re.escape(f'{given}: give {wanted}')}$"):
+        compose("config", ["task=ner", given])
+
+
+@pytest.mark.parametrize("given", ["task.training.clip=null", "task.training.clip=1", "+data.x=1", "ledger=5"])
+def test_null_another_number_and_what_is_added_are_no_other_kind(given):
+    compose("config", ["task=ner", given])
+
+
+def test_a_value_that_stood_for_one_without_a_default_has_no_kind():
+    compose("config", ["encoder=hf", "encoder.name=one", "encoder.contextual.weights=another"])
+
+
+def test_a_schedule_goes_by_steps_or_epochs():
+    compose("config", ["task=coref", "task.training.schedule.every=epoch"])
+    compose("config", ["task=snli", "task.training.schedule.every=10"])
+
+
+def test_tasks_are_found_from_any_folder(tmp_path):
+    """As in a launcher's process, which starts where it pleases."""
+    code = "from elmo_bench.spec.config import build, compose; build(compose('config', ['task=ner']).task.data)"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
