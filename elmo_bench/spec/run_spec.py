@@ -94,6 +94,18 @@ class RunSpec:
         """Whether both are equal apart from their contents."""
         return self.key == other.key
 
+    def part(self, option: str) -> dict[str, Any]:
+        """The settings below an option, nested: `part("task.head")` is {"name": "esim", "hidden": […], …}."""
+        tree: dict[str, Any] = {}
+        for key, value in self.settings.items():
+            if key.startswith(f"{option}."):
+                *parents, last = key.removeprefix(f"{option}.").split(".")
+                node = tree
+                for parent in parents:
+                    node = node.setdefault(parent, {})
+                node[last] = value
+        return tree
+
     def default(self) -> "RunSpec":
         """The default run of this suite, task, encoder and size. Raises UserError if there is none (any more)."""
         return self._base()[1]
