@@ -34,7 +34,7 @@ class Merged:
 def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
     """Add the runs of the ledger `source` to the ledger `into`: records, outcomes, kept heads and failures.
 
-    overwrite: a record of `source` replaces ours. A failure is added if we have no record of the run and no later failure.
+    overwrite: a record of `source` replaces ours. A failure is added if we have no record and no later failure.
     """
     merged = Merged()
     runs, merged.problems = list_runs(source)

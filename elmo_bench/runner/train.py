@@ -31,23 +31,23 @@ class Trained:
     """A head and what it was trained with. After `train`, its weights are those of the best epoch."""
 
     module: HeadTraining
-    trainer: pl.Trainer
     loaders: Splits
     store: LayerStore | None
     vocabulary: dict[str, Any]
     lexicon: Lexicon
     history: History
+    trainer: pl.Trainer | None = None
 
 
 def train(prepared: Prepared, work: Path, *, logger: Logger | None = None) -> Trained:
     """Train the run's head until patience or epochs end, with checkpoints in `work`.
 
-    A `last.ckpt` there is resumed. Raises UserError for an option that a part refuses and for a loss that is not finite.
+    A `last.ckpt` there is resumed. Raises UserError for an option that a part refuses, and if the loss is not finite.
     """
     started = time.monotonic()
     settings, training = prepared.spec.settings, prepared.spec.part("task.training")
     trained = _build(prepared, started)
-    _fill(trained, prepared, "train", "dev")
+    fill(trained, prepared, "train", "dev")
     main = f"dev_{trained.module.metric.main}"
     patience = EarlyStopping(main, mode="max", patience=training["patience"], check_on_train_epoch_end=True)
     every: dict[str, Any] = {"dirpath": work, "save_on_train_epoch_end": True, "enable_version_counter": False}
@@ -108,7 +108,9 @@ def _build(prepared: Prepared, started: float) -> Trained:
             schedule(training["schedule"]) if training["schedule"] else None,
         )
     except (TypeError, ValueError) as error:  # a part refuses its numbers
-        raise UserError(f"an option has a value that does not fit: {error}. See task.head and task.training.") from error
+        raise UserError(
+            f"an option has a value that does not fit: {error}. See task.head and task.training."
+        ) from error
     store = shared_store(config, prepared.frozen.encoder, (spec.contents or {})["data"])
     index = build_indexer(embedder, store)
     loaders = Splits(
@@ -119,4 +121,21 @@ def _build(prepared: Prepared, started: float) -> Trained:
         seed=config.seed,
         readings=readings(spec, splits["train"]),
     )
-    return Trained(module, pl.Trainer, loaders, store, vocabulary, lexicon, History(started))
+    return Trained(module, loaders, store, vocabulary, lexicon, History(started))
+
+
+def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
+    """The state of the callbacks in a killed run's last checkpoint; None if there is nothing to resume."""
+    if not last.exists():
+        return None
+    try:
+        kept = read_checkpoint(last)
+        if kept["state_dict"].keys() != trained.module.state_dict().keys():
+            raise UserError(f"{last}: written by another version of this program")
+        state = kept["callbacks"]
+        trained.history.load_state_dict(state[trained.history.state_key])
+    except UserError as error:
+        console.print(f"{title}: starts anew ({error})", highlight=False)
+        return None
+    console.print(f"{title}: resuming after epoch {len(trained.history.scores)}", highlight=False)
+    return state

@@ -1,7 +1,7 @@
 """From a name in a config to code: the classes of a task and the loader of an encoder.
 
-A name is a file or folder of `elmo_bench.tasks` or `elmo_bench.encoders`. Nothing else chooses code, so that a config or
-a record from elsewhere cannot.
+A name is a file or folder of `elmo_bench.tasks` or `elmo_bench.encoders`. Nothing else chooses code, so a config or a
+record from elsewhere cannot.
 """
 
 import importlib
@@ -32,4 +32,6 @@ def load_encoder(kind: str, **options: Any) -> Any:
         load = getattr(importlib.import_module(f"elmo_bench.encoders.{kind}"), "load", None)
         if load is not None:
             return load(**options)
-    raise UserError(f"encoder.contextual.kind={kind:.60}: unknown kind of encoder. It is a module of encoders/ with load.")
+    raise UserError(
+        f"encoder.contextual.kind={kind:.60}: unknown kind of encoder. It is a module of encoders/ with load."
+    )

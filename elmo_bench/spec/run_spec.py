@@ -106,6 +106,15 @@ class RunSpec:
                 node[last] = value
         return tree
 
+    def encoder_options(self) -> dict[str, Any]:
+        """The options of the contextual encoder: kind, version, weights and what else its yaml has; {} without one."""
+        if "encoder.contextual.kind" not in self.settings:
+            return {}
+        own = {
+            key: value for key, value in self.part("encoder").items() if key not in ("words", "vectors", "contextual")
+        }
+        return {**self.part("encoder.contextual"), **own}
+
     def default(self) -> "RunSpec":
         """The default run of this suite, task, encoder and size. Raises UserError if there is none (any more)."""
         return self._base()[1]
