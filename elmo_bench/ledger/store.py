@@ -4,6 +4,8 @@ import io
 import json
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +16,17 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.ledger.lease import read_lease
 from elmo_bench.ledger.paths import RunPaths, list_runs
-from elmo_bench.ledger.record import SCHEMA, Failure, Lease, Record, Spec, check_failure, check_record, now
+from elmo_bench.ledger.record import (
+    SCHEMA,
+    Failure,
+    Lease,
+    Record,
+    Spec,
+    check_failure,
+    check_record,
+    now,
+    settings_key,
+)
 
 MAX_OUTCOME_BYTES = 50_000
 MAX_RECORD_BYTES = 2**24
@@ -38,9 +50,9 @@ def read_all(root: Path, *, suite: str | None = None, task: str | None = None, e
     runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
     found = Ledger([], [], [], problems)
     for run, names in runs.items():
-        if run.record.name in names and (record := _try(problems, _record_at, run)):
+        if run.record.name in names and (record := _try(problems, read_record_at, run)):
             found.records.append(record)
-        if run.failure.name in names and (failure := _try(problems, _read, run.failure, check_failure)):
+        if run.failure.name in names and (failure := _try(problems, read_failure, run.failure)):
             found.failures.append((run, failure))
         if run.lease.name in names and (lease := read_lease(run.lease)):
             found.leases.append((run, lease))
@@ -75,8 +87,8 @@ def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
 def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndarray]) -> None:
     """Write outcomes (whole numbers from 0, or booleans; at most 50,000 bytes compressed), then the record.
 
-    Removes the failure of an earlier attempt. Raises UserError for a record that breaks the schema, for a link and for
-    a full disk; the earlier files are then unchanged.
+    Removes the failure of an earlier attempt, also of one that failed before it had read its data. Raises UserError for
+    a record that breaks the schema, for a link and for a full disk; the earlier files are then unchanged.
     """
     check_record(record)
     paths.refuse_links()
@@ -86,12 +98,19 @@ def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndar
         record_file.flush()  # a full disk shows before the outcomes are replaced
         with atomic_write(paths.outcomes) as outcomes_file:
             outcomes_file.write(packed)
+    remove_failure(paths)
+    remove_failure(replace(paths, hash=settings_key(record["spec"])))
+
+
+def remove_failure(paths: RunPaths) -> None:
+    """Remove the failure of an earlier attempt, and its folder if nothing else is in it."""
     paths.failure.unlink(missing_ok=True)
+    with suppress(OSError):
+        paths.folder.rmdir()
 
 
 def write_failure(paths: RunPaths, error: BaseException, *, attempt: str, spec: Spec) -> None:
     """Leave the error of a failed attempt where the record would have been. Raises UserError for a link."""
-    paths.refuse_links()
     text = (str(error).strip().splitlines() or [type(error).__name__])[0]
     user_error = isinstance(error, UserError)
     failure = Failure(
@@ -105,8 +124,20 @@ def write_failure(paths: RunPaths, error: BaseException, *, attempt: str, spec: 
         traceback="".join(traceback.format_exception(error)),
         created=now(),
     )
+    put_failure(paths, failure)
+
+
+def put_failure(paths: RunPaths, failure: Failure) -> None:
+    """Write a failure that is complete. Raises UserError, as `write_record` does."""
+    check_failure(failure)
+    paths.refuse_links()
     with atomic_write(paths.failure) as handle:
         handle.write(_json(failure))
+
+
+def read_failure(path: Path) -> Failure:
+    """The failure in this file. Raises UserError if it is damaged, of another version, or a link."""
+    return _read(path, check_failure)
 
 
 def read_failures(root: Path) -> tuple[list[tuple[RunPaths, Failure]], list[str]]:
@@ -115,7 +146,8 @@ def read_failures(root: Path) -> tuple[list[tuple[RunPaths, Failure]], list[str]
     return found.failures, found.problems
 
 
-def _record_at(run: RunPaths) -> Record:
+def read_record_at(run: RunPaths) -> Record:
+    """As `read_record`, and also raises UserError if the record belongs elsewhere."""
     record = read_record(run.record)
     if (right := RunPaths.of(run.ledger, record)) != run:
         raise UserError(f"{run.record}: belongs at {right.record}. Move it.")

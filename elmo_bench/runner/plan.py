@@ -1,0 +1,78 @@
+"""The runs of a sweep, known from its options alone: reads no data and no weights, imports no torch."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.json import canonical
+from elmo_bench.spec.checks import check_options
+from elmo_bench.spec.config import compose, sweep
+from elmo_bench.spec.run_spec import RunSpec
+
+ONCE = ("ledger", "overwrite", "launcher")  # options with one value for all runs of a sweep
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a sweep, before it starts."""
+
+    spec: RunSpec
+    seed: int
+    options: tuple[str, ...]  # that make it, as `run` takes them
+
+    @property
+    def title(self) -> str:
+        """The options, as one line."""
+        return " ".join(self.options)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs of a sweep and what they share."""
+
+    runs: list[PlannedRun]
+    ledger: Path
+    overwrite: bool  # make runs again that have a record
+    launcher: DictConfig  # a node of conf/launcher
+    device: str  # cpu or cuda
+
+
+def plan(options: Sequence[str]) -> Plan:
+    """Every combination of the options' values, in order, each run once.
+
+    Raises UserError for an option or value that is wrong in any of the runs.
+    """
+    lists = sweep(options)
+    for values in lists:
+        key = values[0].partition("=")[0] if values else ""
+        if len(values) > 1 and key.split(".")[0] in ONCE:
+            raise UserError(f"{key} has {len(values)} values, but all runs of a sweep share it. Give one value.")
+    runs: dict[str, PlannedRun] = {}
+    first = None
+    for options_ in itertools.product(*lists):
+        config = compose("config", options_)
+        check_options(config)
+        first = first or config
+        run = PlannedRun(
+            RunSpec.of(config), config.seed, tuple(option for option in options_ if not _is_launcher(option))
+        )
+        runs.setdefault(canonical([run.spec.key, run.seed, _sources(config)]), run)
+    if first is None:
+        raise UserError("no run: an option has no values")
+    ledger, device = Path(first.ledger), first.trainer.device
+    return Plan(list(runs.values()), ledger, bool(first.overwrite), first.launcher, device)
+
+
+def _is_launcher(option: str) -> bool:
+    return option.partition("=")[0].split(".")[0] == "launcher"
+
+
+def _sources(config: DictConfig) -> Any:
+    """Where data, weights and vectors are: a spec knows the last component of a path alone, until the run reads it."""
+    given: Any = OmegaConf.to_container(config, resolve=True)
+    return [given["task"]["data"].get(config.suite.name), given["data"]["root"], given["encoder"]]
