@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.spec.canonical import digest
+from elmo_bench.base.json import digest
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.training.contracts import Data

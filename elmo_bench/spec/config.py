@@ -25,7 +25,7 @@ from omegaconf.errors import (
 )
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.canonical import spelled
+from elmo_bench.spec.spelling import spelled
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 

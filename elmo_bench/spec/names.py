@@ -8,7 +8,6 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-import elmo_bench.encoders
 import elmo_bench.tasks
 from elmo_bench.base.errors import UserError
 
@@ -27,6 +26,8 @@ def task_class(task: str, part: str) -> Any:
 
 def load_encoder(kind: str, **options: Any) -> Any:
     """The encoder that the module `elmo_bench.encoders.<kind>` loads. Raises UserError for an unknown kind."""
+    import elmo_bench.encoders  # imports torch
+
     known = {path.stem for root in elmo_bench.encoders.__path__ for path in Path(root).glob("*.py")}
     if kind in known and kind.isidentifier():
         load = getattr(importlib.import_module(f"elmo_bench.encoders.{kind}"), "load", None)

@@ -10,7 +10,8 @@ from typing import Any, Self
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.canonical import canonical, digest, spelled
+from elmo_bench.base.json import canonical, digest
+from elmo_bench.spec.spelling import spelled
 from elmo_bench.spec.checks import check_settings
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.settings import VERSIONS, name_of, settings_of
