@@ -11,7 +11,6 @@ import h5py
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.sources import data_file
 from elmo_bench.cli import report
 from elmo_bench.ledger import read_failures, read_ledger
 from tests.runs import GOLDEN, ROOT, files, small
@@ -64,7 +63,7 @@ def test_no_data_root(ends_in_one_line, monkeypatch):
 
 def test_a_missing_data_root(ends_in_one_line, tmp_path):
     line = ends_in_one_line(*on(tmp_path / "nowhere"))
-    assert f"data.root={tmp_path / 'nowhere'} is not a folder" in line
+    assert f"data.root={tmp_path / 'nowhere'}: not a folder" in line
 
 
 def test_a_missing_file(ends_in_one_line, root):
@@ -120,11 +119,6 @@ def test_crlf_and_a_bom_are_read_as_the_same_data(main_job, root, tmp_path, caps
     capsys.readouterr()
     assert main_job(*small(*on(root), encoder="none")) == 0
     assert "already in the ledger" in capsys.readouterr().out
-
-
-def test_a_path_out_of_the_data_root_is_refused(root):
-    with pytest.raises(UserError, match="leads out"):
-        data_file(root, "..", "secret")
 
 
 @pytest.fixture

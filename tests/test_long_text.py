@@ -27,10 +27,10 @@ assert isinstance(found, int) or len(found) == 5000
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 EXAMPLES = {
-    "ner": "__import__('tasks.ner.sentence').ner.sentence.Sentence(words, ('O',) * 5000)",
+    "ner": "__import__('elmo_bench.tasks.ner.sentence').tasks.ner.sentence.Sentence(words, ('O',) * 5000)",
     "srl": "(lambda m: m.Proposition(m.Sentence(words, 0, (), ()), 2500, 'word', None))"
-    "(__import__('tasks.srl.proposition').srl.proposition)",
-    "sst5": "__import__('tasks.sst5.phrase').sst5.phrase.Phrase(words, None)",
+    "(__import__('elmo_bench.tasks.srl.proposition').tasks.srl.proposition)",
+    "sst5": "__import__('elmo_bench.tasks.sst5.phrase').tasks.sst5.phrase.Phrase(words, None)",
 }
 
 

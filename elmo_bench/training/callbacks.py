@@ -54,6 +54,9 @@ class History(Callback):
         self.before = 0.0  # seconds of the parts before
         self.encoding = 0.0  # seconds spent on frozen layers in this part
         self.scores: list[float] = []
+        self.losses: list[float] = []  # mean over the epoch
+        self.rates: list[float] = []  # learning rate of the epoch's last step
+        self.epochs: list[float] = []  # seconds of each epoch, with its scoring of dev
         self.mixes: list[dict[str, Any]] = []
         self.tokens, self.seconds = 0, 0.0  # read in training steps, and their time
 
@@ -63,12 +66,21 @@ class History(Callback):
         return self.before + time.monotonic() - self.started
 
     @property
+    def curves(self) -> dict[str, list[float]]:
+        """One number an epoch, as a record holds them."""
+        seconds = [round(value, 2) for value in self.epochs]
+        return {"dev": self.scores, "train_loss": self.losses, "lr": self.rates, "seconds": seconds}
+
+    @property
     def best_epoch(self) -> int:
         """From 1; the first of equals, as Lightning's ModelCheckpoint keeps it."""
         return self.scores.index(max(self.scores)) + 1
 
     def on_train_epoch_start(self, trainer: pl.Trainer, module: Any) -> None:
         self.epoch_started = time.monotonic()
+
+    def on_train_batch_start(self, trainer: pl.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
+        self.rate = float(trainer.optimizers[0].param_groups[0]["lr"])
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         self.tokens += count_tokens(batch)
@@ -79,12 +91,16 @@ class History(Callback):
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
         self.scores.append(float(module.scores["overall"][module.metric.main]))
+        self.losses.append(float(trainer.callback_metrics["loss"]))
+        self.rates.append(self.rate)
+        self.epochs.append(time.monotonic() - self.epoch_started)
         mixes = module.head.embedder.mixes
         if mixes:
             self.mixes.append({place: mix.report() for place, mix in mixes.items()})
 
     def state_dict(self) -> dict[str, Any]:
-        kept = {name: getattr(self, name) for name in ("scores", "mixes", "tokens", "seconds")}
+        names = ("scores", "losses", "rates", "epochs", "mixes", "tokens", "seconds")
+        kept = {name: getattr(self, name) for name in names}
         return {**kept, "before": self.elapsed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -1,11 +1,14 @@
-"""Loggers by name, built by Hydra from `conf/logger`."""
+"""Loggers by the names of `conf/logger`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
+
+from elmo_bench.base.errors import UserError
 
 
 def csv(*, work: Path, **_: Any) -> Logger:
@@ -40,6 +43,24 @@ def wandb(
 
 def none(**_: Any) -> None:
     """Nothing is logged."""
+
+
+LOGGERS = {"csv": csv, "none": none, "wandb": wandb}
+
+
+@contextmanager
+def logging(options: Mapping[str, Any], **about: Any) -> Iterator[Logger | None]:
+    """The logger of `{"name": …, <options>}`, closed when the block ends. `about`: work, title, config, group, tags."""
+    name = options["name"]
+    if name not in LOGGERS:
+        raise UserError(f"logger.name={name}: choose one of: {', '.join(LOGGERS)}")
+    logger = LOGGERS[name](**about, **{key: value for key, value in options.items() if key != "name"})
+    failed = True
+    try:
+        yield logger
+        failed = False
+    finally:
+        finish(logger, failed=failed)
 
 
 def finish(logger: Logger | None, *, failed: bool) -> None:

@@ -21,7 +21,7 @@ from elmo_bench.tasks.coref.document import Document
 from elmo_bench.text.batch import Indexer
 
 
-class SpanRanking(nn.Module):
+class Head(nn.Module):
     """hidden: units per direction of each biLSTM layer; scored: widths of both scorers' layers.
 
     width: tokens of a span, at most. kept: spans that survive the mention scores, as a part of the tokens. antecedents:
@@ -127,3 +127,6 @@ def gold_clusters(document: DocumentBatch, starts: Tensor, ends: Tensor) -> Tens
     """The gold cluster of each span, int64 [M], from 1; 0 for a span that is no gold mention."""
     same = (starts[:, None] == document.starts) & (ends[:, None] == document.ends)  # MG
     return (same * document.clusters).sum(dim=1)
+
+
+SpanRanking = Head  # conf/task/coref.yaml still says so

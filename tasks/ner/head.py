@@ -19,7 +19,7 @@ from elmo_bench.text.batch import Indexer
 from elmo_bench.text.tags import allowed_transitions, bio_to_bioul, bioul_to_bio
 
 
-class BiLstmCrf(nn.Module):
+class Head(nn.Module):
     """One biLSTM layer for each number in `hidden` (units per direction)."""
 
     def __init__(self, embedder: Embedder, *, labels: Sequence[str], hidden: Sequence[int], dropout: float):
@@ -57,3 +57,6 @@ class BiLstmCrf(nn.Module):
         """BIO tags of each sentence."""
         paths = self.crf.best_tags(self(batch), batch["text"].mask)
         return [bioul_to_bio([self.labels[place] for place in path]) for path in paths]
+
+
+BiLstmCrf = Head  # conf/task/ner.yaml still says so

@@ -19,7 +19,7 @@ from elmo_bench.tasks.squad.question import Question
 from elmo_bench.text.batch import Indexer, TextBatch
 
 
-class BidafSelfAttention(nn.Module):
+class Head(nn.Module):
     """hidden: units per direction of every biGRU, and the width of the linear layers.
 
     longest_word: the characters of a word that the character CNN reads. longest_answer: tokens, in predictions.
@@ -126,3 +126,6 @@ def _initialise(module: nn.Module) -> None:
         nn.init.xavier_uniform_(module.weight)
         if module.bias is not None:
             nn.init.zeros_(module.bias)
+
+
+BidafSelfAttention = Head  # conf/task/squad.yaml still says so

@@ -21,7 +21,7 @@ from elmo_bench.text.tags import allowed_transitions
 UNTOLD = -100  # the tag of padding and of a role that training never saw: no loss is taken there
 
 
-class DeepSrl(nn.Module):
+class Head(nn.Module):
     """One LSTM layer for each number in `hidden` (units); `indicator`: the width of the predicate's mark."""
 
     starts: Tensor
@@ -72,3 +72,6 @@ class DeepSrl(nn.Module):
         scores = self(batch).float()
         paths = best_paths(scores, batch["text"].mask, starts=self.starts, transitions=self.transitions)
         return [[self.labels[label] for label in path] for path in paths]
+
+
+DeepSrl = Head  # conf/task/srl.yaml still says so

@@ -10,7 +10,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths
 from elmo_bench.runner.parts import read_data
 from elmo_bench.spec.config import compose
-from elmo_bench.tasks.ner.data import NerData
+from elmo_bench.tasks.ner.data import Data
 from tests.runs import GOLDEN, run_small
 
 
@@ -20,7 +20,7 @@ def text(tmp_path_factory):
     config = compose("config", ["task=ner"])
     path = tmp_path_factory.mktemp("text") / "test.conll"
     with path.open("w", encoding="utf-8") as file:
-        for sentence in read_data(config, NerData(**config.task.data))["test"]:
+        for sentence in read_data(config, Data(**config.task.data))["test"]:
             file.writelines(f"{token} {tag}\n" for token, tag in zip(sentence.tokens, sentence.tags, strict=True))
             file.write("\n")
     return path

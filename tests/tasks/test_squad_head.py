@@ -10,7 +10,7 @@ import hydra
 import pytest
 import torch
 
-from elmo_bench.tasks.squad.data import SquadData
+from elmo_bench.tasks.squad.data import Data
 from elmo_bench.tasks.squad.head import best_spans
 from elmo_bench.tasks.squad.question import Passage, Question
 from tests import heads
@@ -22,7 +22,7 @@ LIMITS = {"longest_answer": 17, "longest_word": 14}
 
 @cache
 def mini():
-    return SquadData(**LIMITS, mini={"source": "generated", "seed": 0}).read("mini", None)
+    return Data(**LIMITS, mini={"source": "generated", "seed": 0}).read("mini", None)
 
 
 def build(*overrides, train=None):

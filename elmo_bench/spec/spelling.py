@@ -1,23 +1,13 @@
-"""Plain data as text: one JSON text for equal data, and values as the command line spells them."""
+"""Values and nested options as the command line spells them."""
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from elmo_bench.base.json import canonical
+
 _PLAIN = re.compile(r"[\w./@+:-]+")  # needs no quotes on the command line
 _NOT_TEXT = re.compile(r"(?i)true|false|null|none|nan|[+-]?(inf|[\d_.]+(e[+-]?\d+)?)")  # would be read as another type
-
-
-def canonical(value: Any) -> str:
-    """The one JSON text of plain data: keys sorted, no spaces, 1.0 as 1. Raises ValueError for NaN and infinities."""
-    return json.dumps(_whole(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
-def digest(value: Any) -> str:
-    """SHA-256 of the canonical JSON, as 64 hex digits."""
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 def dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -36,12 +26,3 @@ def spelled(value: Any) -> str:
         return value
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
-
-
-def _whole(value: Any) -> Any:
-    """`lr=1` on the command line and `lr: 1.0` in a yaml are the same number."""
-    if isinstance(value, Mapping):
-        return {key: _whole(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_whole(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
