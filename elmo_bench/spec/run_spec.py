@@ -11,10 +11,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical, digest
-from elmo_bench.spec.spelling import spelled
 from elmo_bench.spec.checks import check_settings
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.settings import VERSIONS, name_of, settings_of
+from elmo_bench.spec.spelling import spelled
 
 _NAME = re.compile(r"\w[\w.+=-]*")
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
@@ -43,7 +43,7 @@ class RunSpec:
         return cls(
             suite=given["suite"]["name"],
             task=given["task"]["name"],
-            encoder=name_of(str(given["encoder"]["name"])) or "",
+            encoder=name_of(given["encoder"]["name"]) or "",
             size=given["size"]["name"],
             settings=settings_of(given),
         )
@@ -181,10 +181,9 @@ def _composed(options: tuple[str, ...]) -> RunSpec:
 
 
 def _differs(option: str, value: Any, usual: Mapping[str, Any]) -> bool:
-    """Whether the default run has another value; null is no change of an option that the default run has no use for."""
     if option in usual:
         return canonical(usual[option]) != canonical(value)
-    return value is not None or any(key.startswith(f"{option}.") for key in usual)
+    return value is not None or option != "data.least_steps"  # of a fraction; the default run uses all of the data
 
 
 def _exists(config: DictConfig, option: str) -> bool:

@@ -6,11 +6,11 @@ import sys
 from functools import cache
 
 import pytest
+from elmo_bench.runner.settings import portable, settings_of
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import canonical, run_hash
 from elmo_bench.runner.plan import Planned, place_of, planned
-from elmo_bench.runner.settings import portable, settings_of
 from elmo_bench.spec.config import check, choices, compose, sweep
 from tests.runs import ROOT
 
