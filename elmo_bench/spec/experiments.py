@@ -8,11 +8,11 @@ The yaml holds everything about an experiment, key by key:
 | `sweep` | option: values; the runs are all combinations |
 | `caption` | heading of its tables and section; without one, reports do not show the experiment |
 | `order` | position of its section on the page; without one it follows the others, by name |
-| `layout` | `variants` (default): a table a task; `encoders`: one table of tasks and encoders; `fractions`; `weights` |
+| `layout` | `variants` (default): a table a task; `line`: with a line over the axis; `encoders`, `fractions`, `weights` |
 | `variants` | rows of the table, in order: the options of each, its encoder if that is fixed, and its `name` |
 | `axis` | instead of `variants`: an option, each value of which is a row, called `name` with `{}` for the value |
 | `heading` | of the first column |
-| `reference` | the variant that the others are compared with; a mapping: for each variant a different one; null: the default run |
+| `reference` | the variant that the others are compared with, or a mapping from each to its own; null: the default run |
 | `over` | what to call the reference; without it, the reference's encoder or variant |
 | `least` | how many variants of an encoder make a table (default 2) |
 | `without` | encoders that are kept out of the table |
@@ -22,7 +22,7 @@ A variant without an encoder belongs to the last encoder of the sweep and, in re
 ledger: they take its position.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -31,9 +31,13 @@ from typing import Any
 import yaml
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.config import CONF, choices
+from elmo_bench.spec.canonical import spelled
+from elmo_bench.spec.config import CONF, choices, compose
+from elmo_bench.spec.run_spec import RunSpec
 
-LAYOUTS = ("variants", "encoders", "fractions", "weights")
+MAIN = "table1"  # compares encoders; its tasks are in the paper's order
+FRACTION = ("data.train_fraction", "data.max_train", "data.least_steps")  # options that take a fraction of the data
+LAYOUTS = ("variants", "line", "encoders", "fractions", "weights")
 SWEPT = ("task", "encoder", "seed", "suite", "size")  # options that are not part of a variant
 
 
@@ -100,9 +104,63 @@ class Experiment:
         return str(self.sweep.get("encoder", ["elmo"])[-1])
 
     @property
-    def options(self) -> dict[str, list[Any]]:
-        """The part of the sweep that makes variants."""
-        return {key: values for key, values in self.sweep.items() if key not in SWEPT}
+    def fixed(self) -> dict[str, Any]:
+        """Options with a single value that every run of an axis has."""
+        single = {key: values[0] for key, values in self.sweep.items() if key not in SWEPT and len(values) == 1}
+        return {key: value for key, value in single.items() if key != self.axis}
+
+    def variant_of(self, spec: RunSpec) -> Variant | None:
+        """The variant that a run is, whatever its task, suite, size and, unless fixed, encoder; None: not of this one.
+
+        A run on a fraction of the data is a variant like the run on all of it, unless the experiment is about fractions.
+        """
+        if spec.encoder in self.without:
+            return None
+        changed = {option for option in spec.changes if option not in FRACTION or option in self.sweep}
+        variation = {option for option in changed if not option.startswith("encoder.")}
+        if self.axis:
+            return self._on_axis(spec.settings, variation)
+        fixed = {variant.encoder for variant in self.variants}
+        for variant in self.variants:
+            if variant.encoder is not None:
+                fits = variant.encoder == spec.encoder and changed <= variant.options.keys()
+            elif self.layout == "encoders":
+                fits = variation <= variant.options.keys()
+            else:  # another encoder takes the position only if it has layers too
+                has_layers = "encoder.contextual.kind" in spec.settings and spec.encoder not in fixed
+                fits = has_layers and variation <= variant.options.keys()
+            if fits and all(spec.settings.get(option) == value for option, value in variant.options.items()):
+                return variant
+        return None
+
+    def _on_axis(self, settings: Mapping[str, Any], variation: set[str]) -> Variant | None:
+        fixed = self.fixed
+        fits = all(settings.get(option, value) == value for option, value in fixed.items())
+        if self.axis not in settings or not fits or not variation <= {self.axis, *fixed}:
+            return None
+        return self._at(settings[self.axis])
+
+    def _at(self, value: Any) -> Variant:
+        return Variant(spelled(value), self.row.format(spelled(value)), {**self.fixed, self.axis: value})
+
+    def rank(self, variant: Variant) -> float:
+        """The position of a variant in the table."""
+        if self.axis:
+            return float(variant.options[self.axis])
+        return self.variants.index(variant)
+
+    def specs(
+        self, *, task: str, suite: str, size: str | None = None, encoder: str | None = None, data: Sequence[str] = ()
+    ) -> list[tuple[Variant, RunSpec]]:
+        """Each variant with the spec of its run; `encoder` takes the position of the experiment's, `data` are options."""
+        variants = [self._at(value) for value in self.sweep[self.axis]] if self.axis else self.variants
+        same = [f"task={task}", f"suite={suite}", *([f"size={size}"] if size else []), *data]
+        found = []
+        for variant in variants:
+            own = [f"{option}={spelled(value)}" for option, value in variant.options.items()]
+            options = [*same, f"encoder={variant.encoder or encoder or self.encoder}", *own]
+            found.append((variant, RunSpec.of(compose("config", options))))
+        return found
 
 
 def experiments(folder: Path = CONF) -> list[str]:
