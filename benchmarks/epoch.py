@@ -20,7 +20,7 @@ from pytorch_lightning.callbacks import Callback
 
 from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data, shared_store
 from elmo_bench.spec.config import build, compose
-from elmo_bench.training.data import Splits
+from elmo_bench.training.data import DataModule
 from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.quiet import quiet
 
@@ -66,7 +66,7 @@ class Training:
         self.filling = time.perf_counter() - before
         index = build_indexer(embedder, self.store)
         limits = {"batch": config.task.training.batch, "tokens": config.task.training.tokens}
-        self.data = Splits(splits, lambda examples: head.collate(examples, index), **limits, seed=config.seed)
+        self.data = DataModule(splits, lambda examples: head.collate(examples, index), **limits, seed=config.seed)
         self.tokens = sum(len(text) for example in splits["train"] for text in example.texts)
         self.size = f"head input {embedder.dim}, {sum(p.numel() for p in head.parameters()):,} parameters"
 

@@ -32,4 +32,4 @@ def build(task, *overrides, train=None):
 
 def both_ways(x, layer):
     """A bidirectional layer over one text, without padding: [T, D] -> [T, 2H]."""
-    return torch.cat([layer.onward(x)[0], layer.returning(x.flip(0))[0].flip(0)], dim=1)
+    return torch.cat([layer.forwards(x)[0], layer.backwards(x.flip(0))[0].flip(0)], dim=1)

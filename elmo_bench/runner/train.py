@@ -19,11 +19,9 @@ from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_i
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.spec.names import task_class
 from elmo_bench.training.callbacks import History, RandomState, ShowProgress
-from elmo_bench.training.data import Splits
+from elmo_bench.training.data import DataModule
 from elmo_bench.training.ema import Ema
 from elmo_bench.training.module import HeadTraining
-from elmo_bench.training.optimisers import optimiser
-from elmo_bench.training.schedules import schedule
 
 
 @dataclass
@@ -31,7 +29,7 @@ class Trained:
     """A head and what it was trained with. After `train`, its weights are those of the best epoch."""
 
     module: HeadTraining
-    loaders: Splits
+    loaders: DataModule
     store: LayerStore | None
     vocabulary: dict[str, Any]
     lexicon: Lexicon
@@ -103,17 +101,17 @@ def _build(prepared: Prepared, started: float) -> Trained:
         module = HeadTraining(
             head,
             task_class(spec.task, "metric")(),
-            optimiser(training["optimizer"]),
+            training["optimizer"],
             {split: [example.gold for example in examples] for split, examples in splits.items()},
-            schedule(training["schedule"]) if training["schedule"] else None,
+            training["schedule"],
         )
     except (TypeError, ValueError) as error:  # a part refuses its numbers
         raise UserError(
-            f"an option has a value that does not fit: {error}. See task.head and task.training."
+            f"an option has a value that does not fit: {error}. See task.head."
         ) from error
     store = shared_store(config, prepared.frozen.encoder, (spec.contents or {})["data"])
     index = build_indexer(embedder, store)
-    loaders = Splits(
+    loaders = DataModule(
         splits,
         lambda examples: head.collate(examples, index),
         batch=training["batch"],

@@ -2,7 +2,7 @@
 
 import torch
 
-from elmo_bench.nn.coupled_lstm import CoupledBiLstm
+from elmo_bench.tasks.coref.coupled_lstm import CoupledBiLstm
 
 
 def plainly(module, sentence, direction):

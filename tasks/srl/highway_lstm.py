@@ -1,10 +1,10 @@
-"""LSTM layers with highway connections whose directions alternate (He et al. 2017; facts sheet 4.3).
+"""LSTM layers with highway connections whose directions alternate (He et al. 2017).
 
     i, f, o, r = σ(W x + U h + b)    g = tanh(W x + U h + b)    c = f ∘ c' + i ∘ g
     h = r ∘ o ∘ tanh(c) + (1 - r) ∘ V x
 
-The backward pass is written out: autograd would form the gradient of U once a step, and here it is one product over all
-steps, as is all that the input takes part in.
+The backward pass is written by hand: autograd would compute the gradient of U at every step; here it is one product
+over all steps, and so are all products with the input.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-BLOCKS = 5  # of gates, in the order i, f, g, o, r; behind them, for the input alone, V
+BLOCKS = 5  # gates, in the order i, f, g, o, r; the input weights have V as a sixth block
 
 
 class HighwayLstm(nn.Module):
-    """One layer in one direction, which never reads padding: [T, B, D] -> [T, B, H].
+    """One layer in one direction that never reads padding: [T, B, D] -> [T, B, H].
 
-    Variational dropout falls on the new h, before the next step and the next layer read it (He et al. 2017).
+    Variational dropout applies to the new h, before the next step and the next layer read it (He et al. 2017).
     """
 
     def __init__(self, dim: int, hidden: int, *, backwards: bool, dropout: float):
@@ -44,7 +44,7 @@ class HighwayLstm(nn.Module):
 
 
 class AlternatingLstm(nn.Module):
-    """A layer for each width in `hidden`, forwards and backwards in turn: [B, T, D] -> [B, T, hidden[-1]]."""
+    """A layer for each size in `hidden`, alternately forward and backward: [B, T, D] -> [B, T, hidden[-1]]."""
 
     def __init__(self, dim: int, hidden: Sequence[int], *, dropout: float):
         super().__init__()
@@ -74,7 +74,7 @@ class _Recurrence(torch.autograd.Function):
         double = double.flatten()
         gates = functional.linear(x, input_weight[: BLOCKS * hidden] * double[:, None], bias * double)  # TB(5H)
         linear = functional.linear(x, input_weight[BLOCKS * hidden :])  # TBH
-        if not mask.all():  # i = f = 0 makes c = 0, and with V x = 0 that makes h = 0: a sentence starts from nothing
+        if not mask.all():  # i = f = 0 gives c = 0, and with V x = 0 also h = 0: a sentence starts from zeros
             gates[..., : 2 * hidden].masked_fill_(~mask[:, :, None], -torch.inf)
             linear.masked_fill_(~mask[:, :, None], 0)
         recurrent = (weight * double[:, None]).T.contiguous()  # H(5H)
@@ -95,7 +95,7 @@ class _Recurrence(torch.autograd.Function):
         x, mask, input_weight, weight, gates, linear, y, cells, tanh_cells = ctx.saved_tensors
         steps, rows, hidden = y.shape
         i, f, g, o, r = gates.unflatten(2, (BLOCKS, hidden)).unbind(dim=2)  # TBH each
-        # What the gradients of c (i, f, g) and of h (o, r) are multiplied with: all steps at once.
+        # The factors of the gradients of c (i, f, g) and of h (o, r), for all steps at once.
         slopes = gates * (1 - gates)  # TB(5H)
         for slope, factor in zip(
             slopes.unflatten(2, (BLOCKS, hidden)).unbind(dim=2),
@@ -129,6 +129,6 @@ def _order(steps: int, backwards: bool) -> range:
 
 
 def _before(states: Tensor, backwards: bool) -> Tensor:
-    """Each step's state as the step found it: TBH -> TBH."""
+    """The state before each step: TBH -> TBH."""
     start = torch.zeros_like(states[:1])
     return torch.cat([states[1:], start]) if backwards else torch.cat([start, states[:-1]])

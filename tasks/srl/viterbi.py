@@ -7,11 +7,11 @@ from torch import Tensor
 def best_paths(scores: Tensor, mask: Tensor, *, starts: Tensor, transitions: Tensor) -> list[list[int]]:
     """The path with the highest sum of scores [B, T, K] in each row of mask [B, T].
 
-    starts bool [K] and transitions bool [K, K] (row: label before, column: label) say what may begin and follow; some
-    label must be allowed everywhere. Padding is never read.
+    starts bool [K]: labels that may begin. transitions bool [K, K]: row, a label; column, a label that may follow it.
+    At least one label must be allowed everywhere. Padding is never read.
     """
     forbidden = torch.zeros_like(transitions, dtype=scores.dtype).masked_fill(~transitions, -torch.inf)  # KK
-    best = scores[:, 0].masked_fill(~starts, -torch.inf)  # BK: of the paths that end in each label
+    best = scores[:, 0].masked_fill(~starts, -torch.inf)  # BK: the best score of a path that ends in each label
     stay = torch.arange(scores.shape[2], device=scores.device).expand_as(best)  # BK
     pointers = []
     for t in range(1, scores.shape[1]):

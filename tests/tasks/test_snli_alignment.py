@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from elmo_bench.nn.alignment import align
+from elmo_bench.tasks.snli.head import align
 
 LENGTHS, OTHERS = (5, 1, 3), (2, 4, 1)
 

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from elmo_bench.nn import trilinear
-from elmo_bench.nn.trilinear import BiAttention, SelfAttention, Trilinear
+from elmo_bench.tasks.squad import attention
+from elmo_bench.tasks.squad.attention import BiAttention, SelfAttention, Trilinear
 
 DIM = 4
 
@@ -68,7 +68,7 @@ def test_self_attention(texts, monkeypatch, at_once):
     module = SelfAttention(DIM)
     assert module.nothing.item() == -1
     if at_once:
-        monkeypatch.setattr(trilinear, "SCORES_AT_ONCE", at_once)
+        monkeypatch.setattr(attention, "SCORES_AT_ONCE", at_once)
     with torch.set_grad_enabled(at_once is None):
         found = module(x, mask)
     for row in range(3):
@@ -111,7 +111,7 @@ def test_no_tensor_has_a_number_for_each_pair_and_dimension():
 
 
 def test_without_gradients_a_long_text_needs_no_square(monkeypatch):
-    monkeypatch.setattr(trilinear, "SCORES_AT_ONCE", 400 * 10)
+    monkeypatch.setattr(attention, "SCORES_AT_ONCE", 400 * 10)
     module, x, mask = SelfAttention(8), torch.randn(1, 400, 8), torch.ones(1, 400, dtype=torch.bool)
     with torch.no_grad():
         assert largest_tensor(lambda: module(x, mask)) <= 400 * 10

@@ -7,10 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from elmo_bench.nn.buckets import BUCKETS, distance_buckets
-from elmo_bench.nn.pruning import keep_best_spans
-from elmo_bench.nn.span_vectors import SpanVectors
-from elmo_bench.nn.spans import enumerate_spans
+from elmo_bench.tasks.coref.antecedents import BUCKETS, distance_buckets
+from elmo_bench.tasks.coref.spans import SpanVectors, enumerate_spans, keep_best_spans
 
 
 @pytest.mark.parametrize("lengths", [[1], [3, 1, 7], [12, 2, 2, 5]])

@@ -6,19 +6,19 @@ from torch import Tensor
 from torch.func import functional_call
 from torchcrf import CRF
 
-FORBIDDEN = -1e4  # far below any score, far above float32's limit even summed over a long sentence
+FORBIDDEN = -1e4  # far below any score, yet finite when summed over a long sentence in float32
 
 
 class ConstrainedCrf(CRF):
-    """Training sees all transitions, decoding only the allowed ones (as AllenNLP's CRF); always in float32."""
+    """Training uses all transitions, decoding only the allowed ones (as in AllenNLP's CRF); always in float32."""
 
     penalties: dict[str, Tensor]
 
     def __init__(self, starts: np.ndarray, transitions: np.ndarray, ends: np.ndarray):
         super().__init__(len(starts), batch_first=True)
         forbidden = {"start_transitions": ~starts, "transitions": ~transitions, "end_transitions": ~ends}
-        for name, places in forbidden.items():
-            self.register_buffer(f"{name}_penalty", torch.from_numpy(places) * FORBIDDEN, persistent=False)
+        for name, entries in forbidden.items():
+            self.register_buffer(f"{name}_penalty", torch.from_numpy(entries) * FORBIDDEN, persistent=False)
 
     def negative_log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         """Summed over the batch: emissions [B, T, K], tags [B, T], mask [B, T] -> scalar."""
@@ -31,5 +31,5 @@ class ConstrainedCrf(CRF):
         return functional_call(self, constrained, (emissions.float(), mask))
 
     def forward(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:  # type: ignore[override]
-        """Decode with the transitions as they stand; `best_tags` puts the constrained ones in their place."""
+        """Decode with the current transitions; `best_tags` substitutes the constrained ones."""
         return self.decode(emissions, mask)

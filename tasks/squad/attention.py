@@ -3,14 +3,14 @@
 import torch
 from torch import Tensor, nn
 
-SCORES_AT_ONCE = 2**24  # similarities in memory where no gradients are wanted: 64 MiB
-NEVER = -1e30  # the similarity of what must not be attended to; -inf would give a text of one token no gradient
+SCORES_AT_ONCE = 2**24  # similarities in memory without gradients: 64 MiB
+NEVER = -1e30  # the similarity of a masked token; with -inf a sequence of one token would have no gradient
 
 
 class Trilinear(nn.Module):
     """The similarity of each x to each y: x [B, P, D], y [B, Q, D] -> [B, P, Q].
 
-    No tensor of more than B·P·Q or B·P·D numbers is made. There is no bias: a softmax would not see it.
+    No tensor is larger than B·P·Q or B·P·D. There is no bias, as a softmax would cancel it.
     """
 
     def __init__(self, dim: int):
@@ -26,10 +26,10 @@ class Trilinear(nn.Module):
 
 
 class BiAttention(nn.Module):
-    """Each token of a passage beside what the question says of it: [x; x̂; x ∘ x̂; x ∘ q̂], [B, P, D] -> [B, P, 4D].
+    """Bidirectional attention: [x; x̂; x ∘ x̂; x ∘ q̂] for each token x of the passage, [B, P, D] -> [B, P, 4D].
 
-    x̂ is the question as that token attends to it; q̂, one for the whole passage, are the tokens of the passage weighted
-    by their highest similarity to any word of the question.
+    x̂ is the mean of the question's tokens, weighted by x's attention; q̂, one for the whole passage, is the mean of the
+    passage's tokens, weighted by their highest similarity to any token of the question.
     """
 
     def __init__(self, dim: int):
@@ -47,11 +47,10 @@ class BiAttention(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """What the other tokens of a text say of each: [B, P, D] -> [B, P, D], the attended vectors alone.
+    """Self-attention: for each token, the attended mean of the other tokens, [B, P, D] -> [B, P, D].
 
-    No token attends to itself. Each may attend to nothing, with the weight exp(nothing) beside those of the others
-    (`nothing` is learned, from -1).
-    Where no gradients are wanted, rows are computed block by block: memory then grows with P, not with P².
+    No token attends to itself. The softmax has one more term, exp(nothing), for attending to nothing (`nothing` is
+    learned and starts at -1). Without gradients, rows are computed in blocks: memory grows with P, not with P².
     """
 
     def __init__(self, dim: int):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from elmo_bench.nn.highway_lstm import AlternatingLstm, HighwayLstm
+from elmo_bench.tasks.srl.highway_lstm import AlternatingLstm, HighwayLstm
 
 LENGTHS = (5, 1, 3)
 MASK = torch.arange(max(LENGTHS))[None] < torch.tensor(LENGTHS)[:, None]  # BT
