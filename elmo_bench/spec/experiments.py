@@ -31,7 +31,7 @@ from typing import Any
 import yaml
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.canonical import spelled
+from elmo_bench.spec.spelling import spelled
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.run_spec import RunSpec
 
