@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from elmo_bench.spec.spelling import dotted
 from elmo_bench.spec.config import CONF
+from elmo_bench.spec.spelling import dotted
 
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
 
