@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
         print(HELP.format(groups=_groups()), end="")
         return 0
     if given.multirun:
-        from elmo_bench.runner.sweep import main as sweep
+        from elmo_bench.cli.sweep import main as sweep
 
         return sweep(given.options)
     config = compose("config", given.options)
