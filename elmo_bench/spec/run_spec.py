@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Self
 
 from omegaconf import DictConfig, OmegaConf
@@ -129,7 +129,7 @@ class RunSpec:
         versions = {key: today[key] for key in VERSIONS if key in self.settings and key in today}
         return replace(self, settings=self.settings | versions)
 
-    @property
+    @cached_property
     def changes(self) -> dict[str, str]:
         """{option: value} where this run differs from the default run, as on the command line, sorted by option."""
         try:
@@ -147,7 +147,7 @@ class RunSpec:
     def command(self, seed: int) -> str:
         """The command that makes this run. A path of weights or vectors appears as its last component."""
         options, _ = self._base()
-        config = compose("config", options)
+        config = _config(tuple(options))
         changes = [f"{'' if _exists(config, key) else '+'}{key}={value}" for key, value in self.changes.items()]
         return shlex.join(["python", "run.py", *options, *changes, f"seed={seed}"])
 
@@ -176,8 +176,13 @@ class RunSpec:
 
 
 @cache
+def _config(options: tuple[str, ...]) -> DictConfig:
+    return compose("config", options)
+
+
+@cache
 def _composed(options: tuple[str, ...]) -> RunSpec:
-    return RunSpec.of(compose("config", options))
+    return RunSpec.of(_config(options))
 
 
 def _differs(option: str, value: Any, usual: Mapping[str, Any]) -> bool:
