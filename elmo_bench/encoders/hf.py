@@ -162,3 +162,6 @@ def _load(folder: Path) -> tuple[Any, Any]:
             f"have them in another size, such as {lacking[0]}; save the model again with save_pretrained"
         )
     return (model.get_encoder() if model.config.is_encoder_decoder else model), tokeniser
+
+
+load = HfEncoder  # the kind `hf` of conf/encoder

@@ -25,7 +25,7 @@ from omegaconf.errors import (
 )
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.canonical import spelled
+from elmo_bench.spec.spelling import spelled
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 
@@ -46,8 +46,9 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     `experiment=NAME` stands for the options of `conf/experiment/NAME.yaml`. Raises UserError for an unknown key, group
     choice or experiment, a malformed option, a value of the wrong kind, and an option with several values.
     """
-    chosen = [_single(values) for values in sweep(options, folder=folder)]
-    parsed = _parse(chosen)
+    parsed = _parse([_single(values) for values in sweep(options, folder=folder)])
+    experiment = next((each for each in parsed if each.key_or_group == "experiment"), None)
+    parsed = [each for each in parsed if each is not experiment]
     for each in parsed:
         _check_choice(each, folder)
     values = [each for each in parsed if not _is_group(each, folder)]
@@ -55,6 +56,8 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
         values = []  # `+key=` and `~key` act in the order in which they are given: all of it is left to Hydra
     plain = _composed(name, tuple(str(each.input_line) for each in parsed if each not in values), folder)
     config = copy.deepcopy(plain)
+    if experiment is not None:
+        config.experiment = experiment.value()
     for each in values:
         try:
             OmegaConf.update(config, each.key_or_group, each.value())
@@ -76,25 +79,25 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
 def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]]:
     """The `key=value`s of every option that is given, in order; the runs of a sweep are their combinations.
 
-    `experiment=NAME` is replaced by the options of that experiment. An option that is given too replaces the
-    experiment's. Raises UserError for a malformed option, an unknown experiment or more than one.
+    `experiment=NAME` is followed by the options of that experiment, unless they are given too. Raises UserError for a
+    malformed option, an unknown experiment or more than one.
     """
     parsed = _parse(options)
     if (folder / "experiment").is_dir():
         asked = [each for each in parsed if each.key_or_group == "experiment"]
         if len(asked) > 1 or any(each.is_sweep_override() for each in asked):
-            raise UserError("experiment=…: give one experiment; start one sweep for each")
+            raise UserError("experiment=…: more than one. Start one sweep for each.")
         rest = [each for each in parsed if each not in asked]
-        parsed = [*(_parse(experiment_options(str(asked[0].value()), folder)) if asked else []), *rest]
+        parsed = [*asked, *(_parse(experiment_options(asked[0].value(), folder)) if asked else []), *rest]
     values: dict[str, list[str]] = {}
     for each in parsed:
-        values[each.get_key_element()] = list(_values(each, folder))  # a key that is repeated keeps its position
+        values[str(each.get_key_element())] = list(_values(each, folder))  # a key that is repeated keeps its position
     return list(values.values())
 
 
-def experiment_options(name: str, folder: Path = CONF) -> list[str]:
+def experiment_options(name: str | None, folder: Path = CONF) -> list[str]:
     """The `sweep` of an experiment as options: `["task=snli,srl", "encoder=elmo", …]`. Raises UserError."""
-    if name in ("None", "null"):
+    if name is None:
         return []
     if name not in (known := choices("experiment", folder)):
         raise UserError(
@@ -160,7 +163,7 @@ def _values(option: Override, folder: Path) -> Iterator[str]:
         else option.sweep_string_iterator()
     )
     for value in found:
-        yield f"{option.get_key_element()}={value}"
+        yield f"{option.get_key_element()!s}={value!s}"
 
 
 def _single(values: Sequence[str]) -> str:

@@ -10,7 +10,8 @@ from typing import Any, Self
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.canonical import canonical, digest, spelled
+from elmo_bench.base.json import canonical, digest
+from elmo_bench.spec.spelling import spelled
 from elmo_bench.spec.checks import check_settings
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.settings import VERSIONS, name_of, settings_of
@@ -93,6 +94,27 @@ class RunSpec:
     def same_settings(self, other: "RunSpec") -> bool:
         """Whether both are equal apart from their contents."""
         return self.key == other.key
+
+    def part(self, option: str) -> dict[str, Any]:
+        """The settings below an option, nested: `part("task.head")` is {"name": "esim", "hidden": […], …}."""
+        tree: dict[str, Any] = {}
+        for key, value in self.settings.items():
+            if key.startswith(f"{option}."):
+                *parents, last = key.removeprefix(f"{option}.").split(".")
+                node = tree
+                for parent in parents:
+                    node = node.setdefault(parent, {})
+                node[last] = value
+        return tree
+
+    def encoder_options(self) -> dict[str, Any]:
+        """The options of the contextual encoder: kind, version, weights and what else its yaml has; {} without one."""
+        if "encoder.contextual.kind" not in self.settings:
+            return {}
+        own = {
+            key: value for key, value in self.part("encoder").items() if key not in ("words", "vectors", "contextual")
+        }
+        return {**self.part("encoder.contextual"), **own}
 
     def default(self) -> "RunSpec":
         """The default run of this suite, task, encoder and size. Raises UserError if there is none (any more)."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from elmo_bench.spec.canonical import dotted
+from elmo_bench.spec.spelling import dotted
 from elmo_bench.spec.config import CONF
 
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
