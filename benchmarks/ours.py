@@ -18,13 +18,11 @@ Sentences = Sequence[Sequence[str]]
 WARM_UP = ["ʘ"] * 8  # a word that no text has: caches of words stay empty but for it
 # A stage and where its work is called, on the encoder; whatever is not there (any more) counts to what surrounds it.
 STAGES = [
-    ("character CNN", "vectors.characters"),
-    ("character CNN", "bilm.characters.forward"),
-    ("LSTM, the rest", "network.contextual"),
-    ("LSTM, the rest", "bilm.contextual"),
+    ("character CNN", "frozen.vectors.characters"),
+    ("LSTM, the rest", "frozen.network.contextual"),
 ]
 # The same, of the LSTM: functions of modules, and products that packed layers hold.
-LOOPS = [("recurrent loop", "elmo_bench.elmo.recurrence", "run")]
+LOOPS = [("recurrent loop", "elmo_bench.elmo.kernels.recurrence", "run")]
 PRODUCTS = {
     "both": "step products",
     "recurrent": "step products",
@@ -85,7 +83,7 @@ def _places(encoder: ElmoEncoder) -> Iterator[tuple[str, Any, str]]:
     for stage, module, name in LOOPS:
         if callable(getattr(importlib.import_module(module), name, None)):
             yield stage, importlib.import_module(module), name
-    for layer in getattr(getattr(encoder, "network", None), "lstms", []):
+    for layer in getattr(encoder.frozen.network, "lstms", []):
         for direction in layer if isinstance(layer, Sequence) else []:
             for name, stage in PRODUCTS.items():
                 if callable(getattr(direction, name, None)):

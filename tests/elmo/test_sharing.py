@@ -12,9 +12,8 @@ from huggingface_hub import ModelCard, constants
 from safetensors.numpy import load_file
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.beside import locate_with_softmax
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.pretrained import MINI
+from elmo_bench.elmo.pretrained import MINI, locate_with_softmax
 from tests.hub import COMMIT, hub_on_loopback
 from tests.runs import GOLDEN
 

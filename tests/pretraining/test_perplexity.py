@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo import beside, pretrained
+from elmo_bench.elmo import pretrained
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.pretraining import alone, perplexity
 from elmo_bench.pretraining.corpus import Corpus
@@ -119,15 +119,15 @@ def test_text_for_people(folder, text, capsys):
 )
 def test_softmax_and_vocabulary_are_found_beside_the_weights(tmp_path, name, vocabulary):
     softmax = vocabulary.partition("vocabulary")[0] + "softmax.safetensors"
-    assert beside.softmax_beside(tmp_path / name) is None
+    assert pretrained.softmax_of(tmp_path / name) is None
     (tmp_path / softmax).touch()
     with pytest.raises(UserError, match=r"no \S*vocabulary\.txt beside it"):
-        beside.softmax_beside(tmp_path / name)
+        pretrained.softmax_of(tmp_path / name)
     (tmp_path / vocabulary).touch()
-    assert beside.softmax_beside(tmp_path / name) == (tmp_path / softmax, tmp_path / vocabulary)
+    assert pretrained.softmax_of(tmp_path / name) == (tmp_path / softmax, tmp_path / vocabulary)
 
 
-def test_mini_has_its_softmax_beside_it_or_says_that_it_is_not_shipped(tmp_path, text, monkeypatch, capsys):
+def test_mini_has_its_softmax_of_it_or_says_that_it_is_not_shipped(tmp_path, text, monkeypatch, capsys):
     shutil.copytree(pretrained.MINI, tmp_path / "mini", ignore=shutil.ignore_patterns("*softmax*", "*vocabulary*"))
     monkeypatch.setattr(pretrained, "MINI", tmp_path / "mini")
     arguments = ["evaluate", "weights=mini", f"corpus={text[0]}", "format=json", "threads=1"]
