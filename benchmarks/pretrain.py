@@ -135,7 +135,10 @@ class Side:
             states = zero_states(model.bilm.options, ROWS, keep)
             yield do("characters", lambda: BatchedBiLM(model.bilm).characters(ids).requires_grad_())
             vectors = found["characters"]
-            yield do("lstms", lambda: BatchedBiLM(model.bilm).contextual(vectors, words, states, [ROWS] * STEPS, keep=keep)[0][-1])
+            yield do(
+                "lstms",
+                lambda: BatchedBiLM(model.bilm).contextual(vectors, words, states, [ROWS] * STEPS, keep=keep)[0][-1],
+            )
             top = found["lstms"]
             if self.name == "full softmax":
                 yield do("softmax", lambda: model.softmax.full(top.flatten(0, 2), targets.flatten()).mean())

@@ -6,7 +6,7 @@ import hydra
 import pytorch_lightning as pl
 import torch
 
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
 from elmo_bench.spec.config import compose
 

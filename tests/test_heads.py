@@ -8,7 +8,7 @@ import pytorch_lightning as pl
 import torch
 from safetensors.torch import load, save
 
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.reporting.formulas import score_of
 from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
 from elmo_bench.spec.config import choices, compose

@@ -10,7 +10,7 @@ from tests.runs import ROOT
 PREDICT = """
 import resource, sys, hydra, torch
 from elmo_bench.spec.config import compose
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen
 from tests.runs import GOLDEN
 task, example = sys.argv[1], eval(sys.argv[2], {"words": tuple(f"word{n}" for n in range(5000))})

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.ledger import Record
 from elmo_bench.runner.parts import Frozen, Lexicon, build_indexer, embedder_for, load_frozen_for, words_of
 from elmo_bench.spec.config import build

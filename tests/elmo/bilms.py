@@ -30,7 +30,12 @@ TANH = BiLMOptions(
     projection_clip=0.3,
 )
 WORDS = ["<S>", "</S>", "a", "naïve", "antidisestablishmentarianism", "", "x" * 60, "日本語"]
-SENTENCES = [[0, 2, 1], [0, 3, 4, 5, 6, 7, 1], [0, 1], [0, 7, 2, 7, 1]]  # rows of WORDS; lengths neither sorted nor equal
+SENTENCES = [
+    [0, 2, 1],
+    [0, 3, 4, 5, 6, 7, 1],
+    [0, 1],
+    [0, 7, 2, 7, 1],
+]  # rows of WORDS; lengths neither sorted nor equal
 IDS = torch.from_numpy(words_ids(WORDS))
 
 

@@ -54,7 +54,7 @@ def test_the_encoder_is_the_reference_within_the_bounds_of_its_precision(precisi
         if precision == "float32":
             torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
         error = (found - expected).square().mean().sqrt() / expected.square().mean().sqrt()
-        assert error < {"float32": 1e-6, "bfloat16": 0.01, "int8": 0.06}[precision]
+        assert error < {"float32": 5e-6, "bfloat16": 0.01, "int8": 0.06}[precision]
 
 
 @pytest.mark.parametrize("kernel", ["batched", "packed"])
