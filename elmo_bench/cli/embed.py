@@ -127,7 +127,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--stateful",
         action="store_true",
-        help="start sentence i of a batch where sentence i of the batch before ended, as bilm-tf; batches of 64",
+        help="start sentence i of a batch where sentence i of the last one ended, as in bilm-tf",
     )
     parser.add_argument(
         "--precision",

@@ -1,6 +1,6 @@
 """`ElmoEncoder`: tokenised sentences in, the frozen biLM's layers [L, T, 2P] out.
 
-A sentence passes through this file, `frozen.py` (words to vectors), `batches.py` (sorting) and `kernels/` (the network).
+A sentence passes through this file, `frozen.py` (words to vectors), `batches.py` (sorting) and `kernels/` (network).
 """
 
 import math

@@ -31,9 +31,9 @@ def export(
 ) -> list[Path]:
     """Write the weights that `pretrained.locate` finds to a folder, all files or none; returns the files.
 
-    The files: `options.json`, `weights.hdf5` or `weights.safetensors`, the softmax and its vocabulary if they are next to
-    the weights, a card, and the card that the weights came with. Raises UserError if the folder has other weights, or
-    (without `overwrite`) files of these names.
+    The files: `options.json`, `weights.hdf5` or `weights.safetensors`, the softmax and its vocabulary if they are next
+    to the weights, a card, and the card that the weights came with. Raises UserError if the folder has other weights,
+    or (without `overwrite`) files of these names.
     """
     options_file, weights_file = locate(weights, options)
     copied = softmax_files(weights_file)

@@ -39,7 +39,7 @@ def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
 class FrozenBiLM:
     """The weights in float32 on the CPU (`bilm`), and a network with them on a device (`network`, `vectors`).
 
-    It is no module, so parameters(), train(), apply() and state_dict() of a module that holds it do not reach it.
+    It is not a module, so parameters(), train(), apply() and state_dict() of a module that holds it do not reach it.
     Copies share the weights; a pickle holds nothing else. `ids` turns words, in the form that `vectors` gets them, into
     character ids [N, C].
     """

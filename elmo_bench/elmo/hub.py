@@ -27,8 +27,8 @@ def repository(
 ) -> Path:
     """The local folder of `user/repo` or `user/repo@revision`: options, weights, and files that match `also`.
 
-    A revision is a branch, tag or commit. `$HF_ENDPOINT` and the other variables of huggingface_hub apply; `keywords` go
-    to its `snapshot_download`. Raises UserError if the files cannot be downloaded.
+    A revision is a branch, tag or commit. `$HF_ENDPOINT` and the other variables of huggingface_hub apply; `keywords`
+    go to its `snapshot_download`. Raises UserError if the files cannot be downloaded.
     """
     # Imported here because most runs do not need the Hub.
     from huggingface_hub import errors, snapshot_download

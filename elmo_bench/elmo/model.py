@@ -7,11 +7,11 @@ Sources
   LSTM       Sak et al. 2014 (projection); TensorFlow's `LSTMCell`, for the clips and the 1 of the forget gate
   details    allenai/bilm-tf, `bilm/model.py`: order of gates, what is clipped where, the residual connection
 
-The same parameters run everywhere: `weights.py` reads and writes them, `pretraining/` trains them, and `kernels/` computes
-this function fast for batches of sentences. tests/elmo/test_model.py checks every kernel against this file.
+The same parameters run everywhere: `weights.py` reads and writes them, `pretraining/` trains them, and `kernels/`
+computes this function fast for batches of sentences. tests/elmo/test_model.py checks every kernel against this file.
 The mix of the layers, γ · Σ softmax(w)_j · h_j (paper, equation 1), is `elmo_bench/encoders/mix.py`.
 
-Shape letters: N words, T tokens, C = 50 characters, D character embedding, F filters of all widths together, P projection,
+Shape letters: N words, T tokens, C = 50 characters, D character embedding, F filters of all widths, P projection,
 H cell, L layers (the characters' and one for each pair of LSTMs). A leading 2 is the direction: forward, backward.
 """
 
@@ -87,7 +87,7 @@ class CharacterEncoder(nn.Module):
 
 
 class Highway(nn.Module):
-    """g · relu(transform(x)) + (1 - g) · x with g = sigmoid(carry(x)). "carry" is the published file's name of the gate."""
+    """g · relu(transform(x)) + (1 - g) · x with g = sigmoid(carry(x)); "carry" is the name in the published files."""
 
     def __init__(self, features: int):
         super().__init__()
@@ -101,7 +101,7 @@ class Highway(nn.Module):
 
 
 class ProjectedLstm(nn.Module):
-    """One layer of LSTMs with projected, clipped outputs: the parameters of both directions, in the published layout."""
+    """One layer of LSTMs with projected, clipped outputs: parameters of both directions, in the published layout."""
 
     def __init__(self, options: BiLMOptions):
         super().__init__()

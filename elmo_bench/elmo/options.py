@@ -69,7 +69,7 @@ class BiLMOptions:
         }
         for key, (found, wanted) in required.items():
             if found != wanted:
-                hint = " (261 is the number for training. Set it to 262.)" if found == CHARACTERS - 1 else ""
+                hint = " (261 is for training; set 262)" if found == CHARACTERS - 1 else ""
                 raise ValueError(f"{key} is {found}, expected {wanted}{hint}")
         if cnn["activation"] not in ("relu", "tanh"):
             raise ValueError(f"char_cnn.activation is {cnn['activation']!r}. Choose relu or tanh.")

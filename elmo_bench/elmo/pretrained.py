@@ -87,13 +87,14 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
     if not path.is_dir():
         known = ", ".join(["mini", *PUBLISHED])
         raise UserError(
-            f"weights '{weights}': no such folder or file. Give a path, user/repo on the Hugging Face Hub, or one of: {known}."
+            f"weights '{weights}': no such folder or file. Give a path, user/repo on the Hugging Face Hub, or one of: "
+            f"{known}."
         )
     return _one(path, OPTIONS), _one(path, WEIGHTS)
 
 
 def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
-    """(options, weights, softmax, vocabulary) of anything that `locate` finds. Raises UserError if there is no softmax.
+    """(options, weights, softmax, vocabulary) of anything that `locate` finds. Raises UserError without a softmax.
 
     Nothing is downloaded for the published names.
     """
@@ -107,7 +108,7 @@ def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
         if weights == "mini":
             raise UserError("weights=mini: its softmax is not shipped. `finetune` fits one.")
     raise UserError(
-        f"weights={weights}: no softmax next to these weights (published files have none), so a biLM has no perplexity. "
+        f"weights={weights}: no softmax next to these weights (published files come without), so no perplexity. "
         "`finetune` fits a softmax to your text."
     )
 

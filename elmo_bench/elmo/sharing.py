@@ -38,7 +38,8 @@ class Shareable(
     @classmethod
     def from_pretrained(  # type: ignore[override]  # no config.json is read: `__init__` alone has the options
         cls, name_or_path: str | Path, *, revision: str | None = None, token: str | bool | None = None,
-        cache_dir: str | Path | None = None, force_download: bool = False, local_files_only: bool = False, **keywords: Any,
+        cache_dir: str | Path | None = None, force_download: bool = False, local_files_only: bool = False,
+        **keywords: Any,
     ) -> Self:  # fmt: skip
         """`cls(weights=name_or_path, **keywords)`; the other options are for a repository on the Hub.
 
@@ -80,7 +81,7 @@ class Shareable(
                 handles[name].write(content if isinstance(content, bytes) else content.read_bytes())
 
     def push_to_hub(self, repo_id: str, **keywords: Any) -> str:  # type: ignore[override]
-        """Save to a repository on the Hub, which is made if needed; the commit's address. Needs a token (`hf auth login`).
+        """Save to a repository on the Hub, made if needed; returns the commit's address. `hf auth login` first.
 
         `keywords` are the mixin's, among them `private`, `branch`, `commit_message` and `model_card_kwargs` (see
         `generate_model_card`). Raises UserError if the Hub refuses or cannot be reached.

@@ -55,7 +55,7 @@ def load(options: BiLMOptions, path: Path) -> BiLM:
     for name, view in places(bilm):
         if name not in arrays:
             raise UserError(
-                f"{path}: the data set '{name}' of the options.json is missing. Give the options that belong to the weights."
+                f"{path}: the data set '{name}' is missing. Give the options.json that belongs to the weights."
             )
         array = arrays[name]
         if array.shape != tuple(view.shape):

@@ -27,10 +27,10 @@ TOKENS_AT_ONCE = 16_384
 class LayerStore:
     """Layers by sentence, handed out in batches on one device (the encoder's by default) with at most one copy each.
 
-    mode: `disk` keeps layers in `folder` (by default in the cache folder), for later runs and other processes; `ram` keeps
-    them in this process, on the encoder's device if they fit there; `off` computes them for every batch; `auto` is `disk`,
-    but `ram` if the folder cannot be written and `off` above `max_gb`.
-    max_gb: the most (10⁹ bytes) of layers in memory, or of all files in the folder, where the least recently used go first.
+    mode: `disk` keeps layers in `folder` (by default in the cache folder), for later runs and other processes; `ram`
+    keeps them in this process, on the encoder's device if they fit there; `off` computes them for every batch; `auto`
+    is `disk`, but `ram` if the folder cannot be written and `off` above `max_gb`.
+    max_gb: the most (10⁹ bytes) of layers in memory, or of files in the folder, whose least recently used are removed.
     dtype: of what is kept: `float32` is exact, `float16` rounds, in every mode.
     variant: the encoder's configuration that changes its vectors and is not in its checksum.
     """
@@ -59,8 +59,14 @@ class LayerStore:
         self._folder: StoreFolder | None = None
         if mode in ("auto", "disk"):
             root = Path(folder).expanduser() if folder else cache_folder() / "layers"
-            shape = {"layers": encoder.layers, "dim": encoder.dim, "dtype": self.dtype}
-            self._folder = StoreFolder(root, self._key(()).hex(), max_bytes=max_gb * 1e9, **shape)
+            self._folder = StoreFolder(
+                root,
+                self._key(()).hex(),
+                layers=encoder.layers,
+                dim=encoder.dim,
+                dtype=self.dtype,
+                max_bytes=max_gb * 1e9,
+            )
 
     def bytes_of(self, sentences: Iterable[Sentence]) -> int:
         """The bytes of the layers of these sentences."""

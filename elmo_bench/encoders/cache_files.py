@@ -1,8 +1,8 @@
 """The folder of `cache.py`: one subfolder for each encoder, with many files, and a cap on the bytes of all of them.
 
-Processes share it without locks: a file appears atomically under a unique name, is never changed, and its modification
-time is when it was last used. Two processes that compute the same layers write them twice, which does no harm. Damaged or
-missing files are computed again.
+Processes share it without locks: a file appears atomically under a unique name and is never changed; its modification
+time is when it was last used. Two processes that compute the same layers write them twice, which does no harm. Damaged
+or missing layers are computed again.
 
 A file is a safetensors file with the layers of N sentences, verified at every read:
   keys    uint8 [N, 16]  what the layers were computed from (`cache._keys`)

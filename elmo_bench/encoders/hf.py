@@ -30,9 +30,9 @@ def load(*, weights: str, device: str = "cpu") -> Encoder:
 class HfEncoder:
     """A transformer as an `Encoder` (see protocol.py).
 
-    Its layers are the embeddings and the output of each block (of the encoder, in an encoder-decoder). A word's vector is
-    its first piece's; a word without pieces, such as a control character, has zeros. A sequence longer than the model's
-    limit is read in parts, split between words.
+    Its layers are the embeddings and the output of each block (of the encoder, in an encoder-decoder). A word's vector
+    is its first piece's; a word without pieces, such as a control character, has zeros. A sequence longer than the
+    model's limit is read in parts, split between words.
     """
 
     def __init__(self, *, weights: str, device: str = "cpu"):
@@ -168,7 +168,7 @@ def _load(folder: Path) -> tuple[Any, Any]:
     unread = {"pooler", "decoder"} if model.config.is_encoder_decoder else {"pooler"}
     if lacking := sorted(key for key in drawn if not unread & set(key.split("."))):
         raise UserError(
-            f"encoder.name={folder}: {len(lacking)} of the weights in config.json are missing in its safetensors, or have "
-            f"another size, such as {lacking[0]}. Save the model again with save_pretrained."
+            f"encoder.name={folder}: {len(lacking)} of the weights in config.json are missing in its safetensors, or "
+            f"have another size, such as {lacking[0]}. Save the model again with save_pretrained."
         )
     return (model.get_encoder() if model.config.is_encoder_decoder else model), tokeniser

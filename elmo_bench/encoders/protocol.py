@@ -10,20 +10,31 @@ Sentence = tuple[str, ...]
 
 
 class Encoder(Protocol):
-    """Frozen; turns tokenised sentences into layers. The same sentence gives the same layers in any call.
-
-    checksum identifies the vectors, in the hash of a run and in the cache. layers is L, dim is D, parameters their number.
-    """
-
-    checksum: str
-    device: torch.device
+    """Frozen; turns tokenised sentences into layers. The same sentence gives the same layers in any call."""
 
     @property
-    def layers(self) -> int: ...
+    def checksum(self) -> str:
+        """Identifies the vectors, in the hash of a run and in the cache."""
+        ...
+
     @property
-    def dim(self) -> int: ...
+    def layers(self) -> int:
+        """L"""
+        ...
+
     @property
-    def parameters(self) -> int: ...
+    def dim(self) -> int:
+        """D"""
+        ...
+
+    @property
+    def parameters(self) -> int:
+        """The number of frozen parameters."""
+        ...
+
+    @property
+    def device(self) -> torch.device: ...
+
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""
         ...

@@ -121,7 +121,7 @@ def test_softmax_and_vocabulary_are_found_beside_the_weights(tmp_path, name, voc
     softmax = vocabulary.partition("vocabulary")[0] + "softmax.safetensors"
     assert pretrained.softmax_of(tmp_path / name) is None
     (tmp_path / softmax).touch()
-    with pytest.raises(UserError, match=r"no \S*vocabulary\.txt beside it"):
+    with pytest.raises(UserError, match=r"its vocabulary is missing\. Put \S*vocabulary\.txt next to it"):
         pretrained.softmax_of(tmp_path / name)
     (tmp_path / vocabulary).touch()
     assert pretrained.softmax_of(tmp_path / name) == (tmp_path / softmax, tmp_path / vocabulary)
@@ -132,7 +132,7 @@ def test_mini_has_its_softmax_of_it_or_says_that_it_is_not_shipped(tmp_path, tex
     monkeypatch.setattr(pretrained, "MINI", tmp_path / "mini")
     arguments = ["evaluate", "weights=mini", f"corpus={text[0]}", "format=json", "threads=1"]
     assert main(arguments) == 2
-    assert "weights=mini: the softmax of these weights is not shipped" in capsys.readouterr().err
+    assert "weights=mini: its softmax is not shipped" in capsys.readouterr().err
     width = pretrained.load_bilm("mini")[0].options.projection_dim
     softmax = {"weight": torch.zeros(len(WORDS), width).half(), "bias": torch.zeros(len(WORDS)).half()}
     save_file(softmax, tmp_path / "mini" / "elmo-mini-softmax.safetensors")
@@ -147,8 +147,8 @@ def test_weights_without_a_softmax_are_refused_in_one_line(weights, text, capsys
     assert main(["evaluate", f"weights={weights}", f"corpus={text[0]}"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert f"weights={weights}: no softmax beside these weights" in said
-    assert "`finetune` fits one to your text first" in said
+    assert f"weights={weights}: no softmax next to these weights" in said
+    assert "`finetune` fits a softmax to your text" in said
 
 
 def test_what_does_not_fit_is_said(folder, text, tmp_path):

@@ -1,8 +1,8 @@
-"""A biLM in a `state_dict()` of AllenNLP's Elmo, renamed and rearranged to that of `model.BiLM`.
+"""A biLM in a `state_dict()` of AllenNLP's Elmo, renamed and rearranged for `model.BiLM`.
 
 Source: `Elmo.state_dict()` of AllenNLP 2.10.1, checked against tests/golden/elmo_trained.npz. In AllenNLP, id 0 has a
-character vector, the gates come in the order i, f, j, o with the 1 of the forget gate in the bias, and a highway layer has
-one matrix: the transform, then the carry with the opposite sign.
+character vector, the gates come in the order i, f, j, o with the 1 of the forget gate in the bias, and a highway layer
+has one matrix: the transform, then the carry with the opposite sign.
 """
 
 from collections.abc import Mapping

@@ -75,18 +75,18 @@ class Elmo(nn.Module):
     options_file, weight_file: paths or addresses (also the published ones). With `options_file=None`, `weight_file` is
         anything that `ElmoEncoder(weights=…)` accepts: mini, a published name, a folder, a repository on the Hub.
     num_output_representations: the number of mixes, each with its weights: `scalar_mix_0`, ….
-    requires_grad: True trains the biLM, which is then the child `bilm`. Otherwise the biLM is frozen: it is not a child,
-        so parameters(), train(), requires_grad_(), apply() and state_dict() do not reach it.
+    requires_grad: True trains the biLM, which is then the child `bilm`. Otherwise it is frozen and not a child, so that
+        parameters(), train(), requires_grad_(), apply() and state_dict() do not reach it.
     do_layer_norm: normalise each layer by one mean and variance over all tokens of the batch, markers included.
     dropout: of each representation, in training mode.
     vocab_to_cache: the words that `word_inputs` counts; the first is padding. Vectors of words are remembered anyway.
     keep_sentence_boundaries: keep `<S>` and `</S>` in the output.
     scalar_mix_parameters: one number for each layer, before the softmax; then neither they nor gamma are trained.
     module: a `BiLM`, or the biLM of an `ElmoEncoder`, instead of the files. With `requires_grad=True` a BiLM itself is
-        trained (a copy for an encoder); a frozen one is copied as it is now.
+        trained (a copy for an encoder); a frozen one is copied.
 
-    Not in AllenNLP: `stateful=True` starts row i of a call where row i of the call before ended, as AllenNLP always does;
-    by default every call starts from zeros. `precision`: float32, bfloat16 or int8, for a frozen biLM.
+    Not in AllenNLP: `stateful=True` starts row i of a call where row i of the call before ended, which AllenNLP always
+    does; by default every call starts from zeros. `precision`: float32, bfloat16 or int8, for a frozen biLM.
 
     A state_dict() of AllenNLP's Elmo loads: the mixes, and the biLM with `requires_grad=True`. A frozen biLM must equal
     the one in the checkpoint. Raises UserError for arguments that do not fit.
@@ -203,7 +203,7 @@ class Elmo(nn.Module):
             )
         if ids.size and not 0 <= ids.min() <= ids.max() < CHARACTERS:
             raise UserError(
-                f"inputs: ids from {ids.min()} to {ids.max()}, expected 0 to {CHARACTERS - 1}. Use batch_to_ids(sentences)."
+                f"inputs: ids from {ids.min()} to {ids.max()}, expected 0 to {CHARACTERS - 1}. Use batch_to_ids."
             )
         return ids
 
@@ -220,7 +220,7 @@ class Elmo(nn.Module):
                 if found.shape != own.shape or not torch.allclose(found.to(own), own, rtol=slack, atol=slack):
                     raise UserError(
                         f"state_dict: its biLM is not this frozen one ({prefix}bilm.{name} differs). "
-                        "Give the weights that belong to it, or load them from the state_dict with requires_grad=True."
+                        "Give the weights that belong to it, or use requires_grad=True."
                     )
         super()._load_from_state_dict(state_dict, prefix, *rest)
 

@@ -128,7 +128,8 @@ def check_room(folder: Path, needed: float, what: str) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise UserError(
-            f"{what}: {readable(needed)} more are needed, {folder} has {readable(free)} free. Make room, or write elsewhere."
+            f"{what}: {readable(needed)} more are needed, {folder} has {readable(free)} free. "
+            "Make room, or write elsewhere."
         )
 
 

@@ -1,7 +1,8 @@
 """The input: one tokenised sentence per line, read once and never held in memory as a whole, and how it is divided.
 
-The lines are divided into parts, a part into pools. A part is written, and survives a kill, as a unit; a pool is one call
-of the encoder. Both depend only on the lines from the start of the part, so a resumed run computes the same vectors.
+The lines are divided into parts, a part into pools. A part is written, and survives a kill, as a unit; a pool is one
+call of the encoder. Both depend only on the lines from the start of the part, so a resumed run computes the same
+vectors.
 """
 
 import hashlib

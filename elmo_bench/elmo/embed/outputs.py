@@ -1,7 +1,7 @@
 """The outputs: one HDF5 file as AllenNLP's `elmo` command wrote it, or a folder of npz shards.
 
-HDF5: float32 data sets "0", "1", …, and `sentence_to_index`. npz: `00000.npz`, … with the same arrays, `index.json`, and
-`sentence_to_index.json`.
+HDF5: float32 data sets "0", "1", …, and `sentence_to_index`. npz: `00000.npz`, … with the same arrays, `index.json`,
+and `sentence_to_index.json`.
 """
 
 import json
@@ -24,7 +24,7 @@ from elmo_bench.elmo.embed.lines import MAPPED
 from elmo_bench.elmo.embed.parts import Parts
 
 Shape = Callable[[int], tuple[int, ...]]  # number of tokens -> shape of a sentence's output
-CACHE = 2**18  # bytes of metadata that HDF5 keeps; more is no faster
+CACHE = 2**18  # bytes of metadata that HDF5 keeps; more does not help
 NPZ_FILES = re.compile(r"\d{5,}\.npz|index\.json|sentence_to_index\.json")
 
 
@@ -98,7 +98,7 @@ class Hdf5Output:
         try:
             with progress("write", total=parts.sentences) as meter:
                 for number, part in enumerate(parts):
-                    # Opened again for each part, because HDF5 keeps something of every data set until the file is closed.
+                    # Opened for each part, because HDF5 keeps something of every data set until the file is closed.
                     with _opened(assembled, new=number == 0) as file, parts.values(number).open("rb") as values:
                         for row, tokens in enumerate(part.lengths):
                             form = shape(tokens)

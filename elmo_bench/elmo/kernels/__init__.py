@@ -39,13 +39,13 @@ class Network(Protocol):
     ) -> tuple[list[Tensor], list[State]]:
         """Vectors [N, P], words [2, T, B] as rows of them -> outputs [2, T, B, P] of each layer, and the last states.
 
-        `sizes[t]` rows have a word at step t. A row's outputs after its end are zeros; its last state is that at its end.
+        `sizes[t]` rows have a word at step t. After a row's end its outputs are zeros and its state does not change.
         """
         ...
 
 
 def fastest(bilm: BiLM, *, precision: str = "float32", device: str = "cpu") -> Network:
-    """The fastest network of these weights for inference on a device; `bilm` itself stays as it is.
+    """The fastest network of these weights for inference on a device; `bilm` itself does not change.
 
     Raises UserError for an unknown precision and for one that the device does not support.
     """

@@ -1,8 +1,8 @@
-"""Inference on a CPU: weights packed once for oneDNN, element-wise work in place, few and many rows treated differently.
+"""Inference on a CPU: weights packed once for oneDNN, element-wise work in place, two ways for few and many rows.
 
 With many rows each step is one product of [input; h] with packed weights, and the lowest layer's share of a word is
-computed once for all its positions. With few rows, where reading the weights is the cost, the input's share of many steps
-is one product, and a step reads the recurrent weights alone.
+computed once for all its positions. With few rows, where reading the weights is the cost, the input's share of many
+steps is one product, and a step reads the recurrent weights alone.
 
 Shape letters: N words, B rows, T steps, C characters, D character embedding, F filters, P projection, H cell; the
 leading 2 is the direction.
