@@ -5,7 +5,7 @@ from functools import cache
 import pytorch_lightning as pl
 import torch
 
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import build_data, words_of
 from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, load_frozen
 from elmo_bench.runner.prepare import prepare

@@ -7,7 +7,7 @@ import pytorch_lightning as pl
 import torch
 from safetensors.torch import load, save
 
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.reporting.formulas import score_of
 from elmo_bench.runner.data import words_of
 from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, load_frozen

@@ -9,7 +9,7 @@ from tests.runs import ROOT
 
 PREDICT = """
 import resource, sys, torch
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import build_data, words_of
 from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, load_frozen
 from elmo_bench.spec.config import compose

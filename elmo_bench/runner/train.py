@@ -13,7 +13,7 @@ from pytorch_lightning.loggers import Logger
 from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings
 from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, shared_store
 from elmo_bench.runner.prepare import Prepared

@@ -10,15 +10,14 @@ import time
 from collections import namedtuple
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.encoders import features, store_folder
-from elmo_bench.encoders.features import LayerStore
-from tests.encoders.test_store import batch_of
+from elmo_bench.encoders import cache, cache_files
+from elmo_bench.encoders.cache import LayerStore
+from tests.encoders.test_cache import batch_of
 from tests.word_encoder import WordEncoder, sentences
 
 TEXTS = sentences(60)
@@ -27,7 +26,7 @@ Usage = namedtuple("Usage", "total used free")
 
 @pytest.fixture(autouse=True)
 def _many_files(monkeypatch):
-    monkeypatch.setattr(features, "TOKENS_AT_ONCE", 100)
+    monkeypatch.setattr(cache, "TOKENS_AT_ONCE", 100)
 
 
 @pytest.fixture
@@ -160,10 +159,10 @@ def test_what_another_process_evicts_can_still_be_read(filled):
 
 
 def test_a_file_that_another_process_evicts_meanwhile_is_computed_again(filled, monkeypatch):
-    opened = store_folder.StoreFolder._open
+    opened = cache_files.StoreFolder._open
     first = shards(filled)[0]
     monkeypatch.setattr(
-        store_folder.StoreFolder,
+        cache_files.StoreFolder,
         "_open",
         lambda self, path: (path == first and path.unlink()) or opened(self, path),
     )
@@ -200,8 +199,8 @@ def test_what_a_kill_left_half_written_goes_first_but_not_while_it_may_be_in_wor
     os.utime(old, (time.time() - 700,) * 2)
     for shard in shards(filled):
         os.utime(shard, (1, 1))
-    folder = store_folder.StoreFolder(
-        filled, path.name, layers=2, dim=8, dtype=np.dtype(np.float32), max_bytes=size(filled) - 1000
+    folder = cache_files.StoreFolder(
+        filled, path.name, layers=2, dim=8, dtype=torch.float32, max_bytes=size(filled) - 1000
     )
     before = shards(filled)
     folder.make_room(500)
@@ -225,7 +224,7 @@ def test_a_write_that_fails(folder, no_large_files, capsys):
     assert torch.equal(store.batch(TEXTS), batch_of(WordEncoder(), TEXTS))
     assert sorted(encoder.asked) == sorted(TEXTS)
     assert capsys.readouterr().err.count("\n") == 1
-    with pytest.raises(UserError, match=f"{folder}.*layers cannot be kept here"):
+    with pytest.raises(UserError, match=f"{folder}.*layers cannot be stored"):
         LayerStore(WordEncoder(), mode="disk", folder=folder).fill(TEXTS)
     assert size(folder) == 0
 
@@ -233,8 +232,8 @@ def test_a_write_that_fails(folder, no_large_files, capsys):
 @pytest.mark.parametrize("where", ["from the start", "while writing", "no folder"])
 def test_where_nothing_can_be_written_auto_keeps_layers_in_memory_and_disk_says_so(folder, monkeypatch, capsys, where):
     if where == "from the start":
-        free = store_folder.SPARE + 1000
-        monkeypatch.setattr(store_folder.shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - free, free))
+        free = cache_files.SPARE + 1000
+        monkeypatch.setattr(cache_files.shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - free, free))
     elif where == "no folder":
         folder.write_text("a file")
     else:
@@ -260,17 +259,17 @@ def test_where_nothing_can_be_written_auto_keeps_layers_in_memory_and_disk_says_
 
 
 def test_a_full_disk_makes_older_layers_go(filled, monkeypatch):
-    disk = store_folder.SPARE + size(filled) + 5000
-    monkeypatch.setattr(store_folder.shutil, "disk_usage", lambda path: Usage(disk, 0, disk - size(filled)))
+    disk = cache_files.SPARE + size(filled) + 5000
+    monkeypatch.setattr(cache_files.shutil, "disk_usage", lambda path: Usage(disk, 0, disk - size(filled)))
     others = [(f"other{n}", "x") for n in range(100)]
     LayerStore(WordEncoder(), mode="disk", folder=filled).fill(others)
-    assert size(filled) <= disk - store_folder.SPARE
+    assert size(filled) <= disk - cache_files.SPARE
     assert computed(filled, others) == 0
 
 
 def test_a_full_disk_evicts_nothing_that_would_not_be_enough(filled, monkeypatch):
     before = shards(filled)
-    monkeypatch.setattr(store_folder.shutil, "disk_usage", lambda path: Usage(10**12, 10**12, 0))
+    monkeypatch.setattr(cache_files.shutil, "disk_usage", lambda path: Usage(10**12, 10**12, 0))
     with pytest.raises(UserError, match=r"no room for 0\.00 GB"):
         LayerStore(WordEncoder(), mode="disk", folder=filled).fill(sentences(5, seed=1))
     assert shards(filled) == before
@@ -280,7 +279,7 @@ def test_a_full_disk_evicts_nothing_that_would_not_be_enough(filled, monkeypatch
 def test_more_than_the_cap_is_refused_before_anything_is_computed(folder, mode):
     options = {"folder": folder} if mode == "disk" else {}
     store = LayerStore(encoder := WordEncoder(), mode=mode, max_gb=1e-5, **options)
-    with pytest.raises(UserError, match=r"more than store\.max_gb=1e-05; raise it, or use store=off"):
+    with pytest.raises(UserError, match=r"more than store\.max_gb=1e-05\. Raise it, or use store=off"):
         store.fill(TEXTS)
     assert encoder.asked == []
 
@@ -288,7 +287,7 @@ def test_more_than_the_cap_is_refused_before_anything_is_computed(folder, mode):
 def test_auto_above_the_cap_computes_each_time(folder, capsys):
     store = LayerStore(encoder := WordEncoder(), mode="auto", max_gb=1e-5, folder=folder)
     store.fill(TEXTS)
-    assert "store.max_gb=1e-05: computed anew each time" in capsys.readouterr().err
+    assert "store.max_gb=1e-05: they are computed for every batch" in capsys.readouterr().err
     assert not folder.exists()
     for _ in range(2):
         assert torch.equal(store.batch(TEXTS), batch_of(WordEncoder(), TEXTS))

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.cache import LayerStore
 from tests.word_encoder import WordEncoder, fill, sentences
 
 PROCESSES = multiprocessing.get_context("forkserver")  # forks of a process that has torch ready and no threads

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.encoders import features
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders import cache
+from elmo_bench.encoders.cache import LayerStore
 from tests.word_encoder import WordEncoder, sentences
 
 TEXTS = sentences(200)
@@ -15,7 +16,7 @@ TEXTS = sentences(200)
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     """`store(mode, encoder=…, **options) -> LayerStore`, several files of about 300 tokens in `tmp_path / "layers"`."""
-    monkeypatch.setattr(features, "TOKENS_AT_ONCE", 300)
+    monkeypatch.setattr(cache, "TOKENS_AT_ONCE", 300)
 
     def store(mode="disk", encoder=None, **options):
         if mode in ("auto", "disk"):
@@ -83,14 +84,14 @@ def test_the_cache_folder_is_the_place_by_default(tmp_path, monkeypatch):
     "change",
     [
         {"encoder": WordEncoder(checksum="other weights")}, {"encoder": WordEncoder(dim=4)}, {"dtype": "float16"},
-        {"variant": "another option"}, {"VERSION": features.VERSION + 1},
+        {"variant": "another option"}, {"VERSION": cache.VERSION + 1},
     ],
     ids=["weights", "options", "dtype", "variant", "code"],
 )  # fmt: skip
 def test_other_weights_options_dtype_or_code_are_other_layers(store, monkeypatch, change):
     store().fill(TEXTS[:9])
     if "VERSION" in change:
-        monkeypatch.setattr(features, "VERSION", change.pop("VERSION"))
+        monkeypatch.setattr(cache, "VERSION", change.pop("VERSION"))
     encoder = change.pop("encoder", WordEncoder())
     for expected in (TEXTS[:9], []):  # computed, then found
         encoder.asked = []
@@ -124,14 +125,14 @@ def test_float16_takes_half_the_room(store, tmp_path):
 
 def test_float16_refuses_what_it_cannot_hold(store, monkeypatch):
     monkeypatch.setattr(WordEncoder, "encode", lambda self, texts: [torch.full((2, len(t), 8), 7e4) for t in texts])
-    with pytest.raises(UserError, match=r"store\.dtype=float16.*use float32"):
+    with pytest.raises(UserError, match=r"store\.dtype=float16.*Use float32"):
         store(dtype="float16").fill(TEXTS[:3])
     store(dtype="float32").fill(TEXTS[:3])
 
 
 @pytest.mark.parametrize(("option", "said"), [({"mode": "disc"}, "disk"), ({"dtype": "half"}, "float16")])
 def test_unknown_values(option, said):
-    with pytest.raises(UserError, match=f"choose one of: .*{said}"):
+    with pytest.raises(UserError, match=f"Choose one of: .*{said}"):
         LayerStore(WordEncoder(), **option)
 
 
@@ -165,3 +166,76 @@ def test_random_numbers_of_a_run_do_not_depend_on_the_store(store):
     torch.manual_seed(0)
     np.random.seed(0)
     assert drawn == (random.random(), torch.rand(()).item(), np.random.rand())
+
+
+class Transfers(TorchFunctionMode):
+    """Counts the tensors that a call copies from one device to another, in batches (4 axes) or alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.batches = self.sentences = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        devices = {each.device.type for each in (*args, result) if isinstance(each, torch.Tensor)}
+        if len(devices) > 1:
+            shape = args[0].shape
+            self.batches += len(shape) == 4
+            self.sentences += len(shape) != 4
+        return result
+
+
+class OnDevice(WordEncoder):
+    """An encoder on a device without a CPU's memory: reading its tensors there is an error."""
+
+    device = torch.device("meta")
+
+    def encode(self, sentences):
+        return [layers.to(self.device) for layers in super().encode(sentences)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("mode", ["disk", "ram", "auto", "off"])
+def test_a_batch_of_layers_on_the_cpu_is_copied_to_the_device_once(store, mode, dtype):
+    layers = store(mode, device="meta", dtype=dtype)
+    layers.fill(TEXTS)
+    for texts in (TEXTS[:32], TEXTS[:1], sentences(3, seed=9)):  # kept, and never seen
+        with Transfers() as transfers:
+            batch = layers.batch(texts)
+        assert (transfers.batches, transfers.sentences) == (1, 0)
+        assert (batch.device.type, batch.dtype) == ("meta", torch.float32)
+        assert batch.shape == batch_of(WordEncoder(), texts).shape
+
+
+@pytest.mark.parametrize("mode", ["ram", "off"])
+def test_layers_that_are_on_the_device_stay_there(store, mode):
+    """A tensor of the device `meta` cannot be copied to the CPU, so any detour would be an error."""
+    layers = store(mode, OnDevice())
+    layers.fill(TEXTS)
+    for texts in (TEXTS[:32], sentences(3, seed=9)):
+        computed = [*map(layers._read, texts)]
+        if mode == "off" or None in computed:
+            batch = layers.batch(texts)
+        else:
+            with Transfers() as transfers:
+                batch = layers.batch(texts)
+            assert (transfers.batches, transfers.sentences) == (0, 0)
+        assert batch.device.type == "meta"
+        assert batch.shape == batch_of(WordEncoder(), texts).shape
+
+
+def test_layers_of_both_kinds_make_one_batch(store, monkeypatch):
+    """Some on the CPU, some on the device, which is the CPU here."""
+    layers = store("ram")
+    layers.fill(TEXTS)
+    on_device = set(TEXTS[:32:3])
+    monkeypatch.setattr(cache, "_on_cpu", lambda each: not any(each is layers._kept[text] for text in on_device))
+    assert torch.equal(layers.batch(TEXTS[:32]), batch_of(WordEncoder(), TEXTS[:32]))
+    assert torch.equal(layers.batch(TEXTS[:1]), batch_of(WordEncoder(), TEXTS[:1]))
+
+
+def test_memory_of_a_gpu_is_used_if_half_of_it_stays_free(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (1000, 2000))
+    assert cache._has_room(torch.device("cuda"), 499)
+    assert not cache._has_room(torch.device("cuda"), 500)
+    assert cache._has_room(torch.device("cpu"), 10**12)

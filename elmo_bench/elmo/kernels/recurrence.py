@@ -1,8 +1,7 @@
-"""The time loop of a projected LSTM with clips, both directions at once: in place, or with its own backward pass.
+"""The time loop of `model.ProjectedLstm` for a batch, both directions at once: in place, or with its own backward pass.
 
-The equations are those of TensorFlow's LSTMCell as bilm-tf uses it (facts sheet 2.3), with the 1 of the forget gate in
-the inputs already. The backward pass is written out
-because autograd would form every weight gradient once a step; here each is one product over all steps.
+The 1 of the forget gate is in the inputs already. The backward pass is written by hand because autograd would compute
+every weight gradient once a step; here each is one product over all steps.
 """
 
 from itertools import groupby
@@ -21,7 +20,7 @@ def tanh(x: Tensor) -> Tensor:
 def advance(gates: Tensor, c: Tensor, raw: Tensor, clip: float) -> Tensor:
     """A step without gradients, in place: gates [.., B, 4H] in the order i, j, f, o.
 
-    They are written over, c [.., B, H] is updated; returns o * tanh(c), written to `raw`.
+    The gates are overwritten, c [.., B, H] is updated; returns o * tanh(c), written to `raw`.
     """
     i, j, f, o = gates.chunk(4, dim=-1)
     j.mul_(2)
@@ -40,10 +39,10 @@ def run(
     sizes: list[int],
     clips: tuple[float, float],
 ) -> None:
-    """Input part of the gates 2TB(4H), recurrent weight 2P(4H), projection 2HP -> outputs 2TBP.
+    """The input's share of the gates 2TB(4H), recurrent weight 2P(4H), projection 2HP -> outputs 2TBP.
 
-    Rows stand by falling length, `sizes[t]` of them alive at step t; the outputs behind a row's end are left as they
-    are. The state (h 2BP, c 2BH, float32) is updated in place, each row's to the one at its end.
+    Rows are sorted by falling length, `sizes[t]` of them have a word at step t; outputs after a row's end are not
+    written. The state (h 2BP, c 2BH, float32) is updated in place; a row's last state is that at its end.
     """
     raw = torch.empty_like(state[1])
     for alive, steps in groupby(range(len(sizes)), key=sizes.__getitem__):
@@ -73,21 +72,24 @@ def _cell(gates: Tensor, bias: Tensor, c: Tensor, keep: Tensor, clip: float, raw
 def _cell_backward(  # noqa: PLR0917
     d_raw: Tensor, d_c: Tensor, gates: Tensor, before: Tensor, c: Tensor, keep: Tensor, clip: float
 ) -> Tensor:
-    """Gradients of o * tanh(c) 2BH and of c 2BH (from the step behind) -> that of c before; `gates` become theirs."""
+    """Gradients of o * tanh(c) 2BH and of c 2BH (from the next step) -> the gradient of the last c.
+
+    `gates` are overwritten with their gradients.
+    """
     i, j, f, o = gates.float().chunk(4, dim=2)
     d_raw, tanh_c = d_raw.float(), tanh(c)
     d_c = torch.where(c.abs() < clip, d_c + d_raw * o * (1 - tanh_c * tanh_c), 0.0)
     d_i, d_j, d_f = d_c * j * i * (1 - i), d_c * i * (1 - j * j), d_c * (before * keep) * f * (1 - f)
     d_before = d_c * f * keep
-    gates.copy_(torch.cat([d_i, d_j, d_f, d_raw * tanh_c * o * (1 - o)], dim=2))  # f was a part of them until here
+    gates.copy_(torch.cat([d_i, d_j, d_f, d_raw * tanh_c * o * (1 - o)], dim=2))  # f was a view of them until here
     return d_before
 
 
 class Recurrence(torch.autograd.Function):
-    """The same, differentiable: x 2TBP, weight 2(2P)(4H), bias 2(4H), projection 2HP -> outputs 2TBP, the last states.
+    """`run`, differentiable: x 2TBP, weight 2(2P)(4H), bias 2(4H), projection 2HP -> outputs 2TBP and the last states.
 
-    A row's state stays as it was at its end; outputs behind it mean nothing, and no gradient may come back from there.
-    `keep` [2, T, B] of 0 and 1 resets a row's state before a step (None: never).
+    A row's state is not updated after its end; outputs there have no meaning and must get no gradient. `keep` [2, T, B]
+    of 0 and 1 resets a row's state before a step (None: never).
 
     Products have the type of x (bf16 under autocast), states and gates are float32. No gradient flows into the first
     state (truncated back-propagation through time).
@@ -124,7 +126,7 @@ class Recurrence(torch.autograd.Function):
         weight_t, projection_t = weight.transpose(1, 2), projection.transpose(1, 2)
         cell_clip, projection_clip = ctx.clips
         features = y.shape[3]
-        d_projected = d_y * (y.abs() < projection_clip)  # 2TBP; that of h comes on top below
+        d_projected = d_y * (y.abs() < projection_clip)  # 2TBP; the share of h is added below
         d_h, d_c, d_x = None, torch.zeros_like(ctx.cells[0]), torch.empty_like(y)
         for t in range(y.shape[1] - 1, -1, -1):
             if d_h is not None:
@@ -137,5 +139,5 @@ class Recurrence(torch.autograd.Function):
         d_gates = ctx.gates.flatten(1, 2)
         d_weight = torch.bmm(both.flatten(1, 2).transpose(1, 2), d_gates).float()
         d_projection = torch.bmm(raw.flatten(1, 2).transpose(1, 2), d_projected.flatten(1, 2)).float()
-        ctx.gates = ctx.cells = None  # written over: a second backward pass would be wrong
+        ctx.gates = ctx.cells = None  # overwritten: a second backward pass would be wrong
         return d_x, d_weight, d_gates.sum(dim=1).float(), d_projection, *(None,) * 6

@@ -6,52 +6,34 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo import bilm as bilm_module
-from elmo_bench.elmo import packed
-from elmo_bench.elmo.bilm import BiLM, zero_states
+from elmo_bench.elmo.batches import zero_states
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.inference import PRECISIONS, frozen_network
-from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.packed import PackedBiLM
-from elmo_bench.elmo.word_vectors import WordVectors
-from elmo_bench.pretraining.model import initialise
+from elmo_bench.elmo.frozen import WordVectors
+from elmo_bench.elmo.kernels import PRECISIONS, batched, fastest, packed
+from elmo_bench.elmo.kernels.batched import BatchedBiLM
+from elmo_bench.elmo.kernels.packed import PackedBiLM
+from elmo_bench.elmo.model import BiLM
 from elmo_bench.text.chars import words_ids
+from tests.elmo.bilms import TANH, random_bilm
 from tests.runs import GOLDEN
 
-OPTIONS = BiLMOptions(
-    filters=((1, 8), (2, 16), (3, 24), (6, 40)),
-    character_dim=5,
-    highways=2,
-    activation="tanh",
-    lstm_dim=72,
-    projection_dim=20,
-    layers=3,
-    cell_clip=0.4,
-    projection_clip=0.3,
-)
 WORDS = ["a", "é", "Zebra", "x" * 48, "y" * 60, "antidisestablishmentarianism", "", "naïve", "…", "日本語"]
 
 
 @pytest.fixture(scope="module")
 def bilm() -> BiLM:
-    torch.manual_seed(0)
-    bilm = BiLM(OPTIONS)
-    initialise(bilm)
-    for lstm in bilm.lstms:
-        lstm.weight.data *= 4  # so that the clips work
-        lstm.bias.data.uniform_(-1, 1)
-    return bilm.eval().requires_grad_(False)
+    return random_bilm(TANH).eval().requires_grad_(False)
 
 
 def inputs(rows: int, steps: int):
     torch.manual_seed(rows)
-    vectors = torch.randn(1 + 2 * rows, OPTIONS.projection_dim)
+    vectors = torch.randn(1 + 2 * rows, TANH.projection_dim)
     vectors[0] = 0
     words = torch.randint(1, len(vectors), (2, steps, rows))
     sizes = [max(1, rows - 2 * t) for t in range(steps)]
     for t, alive in enumerate(sizes):
         words[:, t, alive:] = 0
-    states = [(0.1 * torch.randn_like(h), 0.1 * torch.randn_like(c)) for h, c in zero_states(OPTIONS, rows, vectors)]
+    states = [(0.1 * torch.randn_like(h), 0.1 * torch.randn_like(c)) for h, c in zero_states(TANH, rows, vectors)]
     return vectors, words, states, sizes
 
 
@@ -59,13 +41,13 @@ def inputs(rows: int, steps: int):
 @torch.no_grad()
 def test_every_number_of_rows_gives_what_the_module_gives(bilm, rows, monkeypatch):
     monkeypatch.setattr(packed, "ROWS_AT_ONCE", 45)  # several pieces, the last one shorter
-    monkeypatch.setattr(bilm_module, "ROWS_AT_ONCE", 3 * rows)
+    monkeypatch.setattr(batched, "ROWS_AT_ONCE", 3 * rows)
     arguments = inputs(rows, 11)
     with torch.enable_grad():  # the loop with its own backward pass
-        expected, expected_last = bilm.contextual(*arguments)
-    assert (expected[0].abs() == OPTIONS.projection_clip).any()
-    assert (expected_last[0][1].abs() == OPTIONS.cell_clip).any()
-    for network in (bilm, PackedBiLM(bilm, "float32")):
+        expected, expected_last = BatchedBiLM(bilm).contextual(*arguments)
+    assert (expected[0].abs() == TANH.projection_clip).any()
+    assert (expected_last[0][1].abs() == TANH.cell_clip).any()
+    for network in (BatchedBiLM(bilm), PackedBiLM(bilm, "float32")):
         found, last = network.contextual(*arguments)
         for left, right in zip(found, expected, strict=True):
             torch.testing.assert_close(left, right, atol=2e-6, rtol=0)
@@ -76,16 +58,11 @@ def test_every_number_of_rows_gives_what_the_module_gives(bilm, rows, monkeypatc
 @torch.no_grad()
 def test_characters_are_those_of_the_module(bilm, monkeypatch):
     monkeypatch.setattr(packed, "WORDS_AT_ONCE", 3)
+    monkeypatch.setattr(batched, "WORDS_AT_ONCE", 4)
     ids = torch.from_numpy(words_ids(WORDS))
-    whole = bilm.characters.projection(_highways(bilm, bilm.characters.convolve(ids, 50)))  # nothing trimmed
-    torch.testing.assert_close(PackedBiLM(bilm, "float32").characters(ids), whole, atol=2e-6, rtol=0)
-    torch.testing.assert_close(bilm.characters(ids), whole, atol=2e-6, rtol=0)
-
-
-def _highways(bilm, x):
-    for highway in bilm.characters.highways:
-        x = highway(x)
-    return x
+    whole = bilm.characters(ids)  # nothing trimmed
+    for network in (BatchedBiLM(bilm), PackedBiLM(bilm, "float32")):
+        torch.testing.assert_close(network.characters(ids), whole, atol=2e-6, rtol=0)
 
 
 @pytest.mark.parametrize(("precision", "rms"), [("bfloat16", 0.01), ("int8", 0.06)])
@@ -107,9 +84,9 @@ def test_without_onednn_the_module_itself_runs(precision, tolerance, monkeypatch
     """As on a GPU, where every product is one of the module's own."""
     sentences = [["The", "bank"], ["A", "dog", "barks"]]
     expected = ElmoEncoder().encode(sentences)
-    monkeypatch.setattr("elmo_bench.elmo.products.available", lambda: False)
+    monkeypatch.setattr("elmo_bench.elmo.kernels.onednn.available", lambda: False)
     encoder = ElmoEncoder(precision=precision)
-    assert isinstance(encoder.network, BiLM)
+    assert isinstance(encoder.frozen.network, BatchedBiLM)
     for left, right in zip(encoder.encode(sentences), expected, strict=True):
         assert left.dtype == torch.float32
         torch.testing.assert_close(left, right, atol=tolerance, rtol=0)
@@ -118,8 +95,8 @@ def test_without_onednn_the_module_itself_runs(precision, tolerance, monkeypatch
 
 
 def test_an_unknown_precision_is_one_line(bilm):
-    with pytest.raises(UserError, match=f"precision=fp8: choose one of: {', '.join(PRECISIONS)}"):
-        frozen_network(bilm, precision="fp8")
+    with pytest.raises(UserError, match=f"precision=fp8: unknown. Choose one of: {', '.join(PRECISIONS)}"):
+        fastest(bilm, precision="fp8")
 
 
 @pytest.mark.parametrize("weights", ["mini", str(GOLDEN)])
@@ -157,7 +134,7 @@ def test_words_are_computed_once_until_the_memory_is_full():
         calls.append(len(ids))
         return ids[:, 1:3].float()
 
-    vectors = WordVectors(characters, words_ids, dim=2, device="cpu")
+    vectors = WordVectors(characters, words_ids, dim=2, device=torch.device("cpu"))
     expected = characters(torch.from_numpy(words_ids(["a", "b", "c"])))
     calls.clear()
     torch.testing.assert_close(vectors(["a", "b"])[1:], expected[:2])

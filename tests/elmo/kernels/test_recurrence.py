@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from elmo_bench.elmo import recurrence
+from elmo_bench.elmo.kernels import recurrence
 from elmo_bench.nn.fused import fuse
 
 STEPS, ROWS, CELL, PROJECTION = 6, 3, 5, 4

@@ -1,4 +1,4 @@
-"""Products of many vectors with one frozen matrix, by oneDNN, which packs the matrix once for the CPU at hand."""
+"""Products of many vectors with one frozen matrix, which oneDNN packs once for this CPU (torch's private operators)."""
 
 from functools import cached_property
 from typing import Protocol
@@ -6,16 +6,16 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-ROWS_HINT = 64  # for the packing; any number of rows may come
+ROWS_HINT = 64  # for the packing; any number of rows works
 
 
 def available() -> bool:
-    """Whether this build of torch has them."""
+    """Whether this build of torch has the operators."""
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 class Product(Protocol):
-    """x [M, in] -> x @ weight + bias, and `plus` [M, out] where it is given: float32 [M, out]."""
+    """x [M, in] -> x @ weight + bias + plus, float32 [M, out]; `plus` is None or [M, out]."""
 
     def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor: ...
 
@@ -39,9 +39,9 @@ class Packed:
 
 
 class Quantised:
-    """The same in 8 bits: a scale for each column of the matrix, and one for each row of x, found as it comes.
+    """A `Product` in 8 bits: one scale for each column of the matrix, and one for each row of x.
 
-    So a row's result does not depend on the others.
+    The scale of a row is computed from that row, so its result does not depend on the others.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None):
@@ -57,7 +57,7 @@ class Quantised:
     def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
         matrix, scales, zeros = self._matrix
         largest = (x.abs().amax(dim=1, keepdim=True) / 127).clamp(min=1e-12)  # M1
-        whole = (x / largest).round_().add_(128).to(torch.uint8)  # oneDNN's signed kernel is a slow one
+        whole = (x / largest).round_().add_(128).to(torch.uint8)  # oneDNN's kernel for signed inputs is slow
         y = torch.ops.onednn.qlinear_pointwise(
             whole, 1.0, 128, matrix, scales, zeros, None, 1.0, 0, torch.float32, "none", [], ""
         )
@@ -67,7 +67,7 @@ class Quantised:
 
 
 def product(weight: Tensor, bias: Tensor | None, precision: str) -> Product:
-    """The product with a weight [in, out], which is packed when first used."""
+    """The product with a weight [in, out]; the weight is packed when it is first used."""
     if precision == "int8":
         return Quantised(weight, bias)
     return Packed(weight, bias, getattr(torch, precision))

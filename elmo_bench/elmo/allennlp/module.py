@@ -1,6 +1,6 @@
-"""`Elmo` and `batch_to_ids` with the interface of AllenNLP 2.10.1: old code runs with only its import changed.
+"""`Elmo` and `batch_to_ids` with the interface of AllenNLP 2.10.1.
 
-Sources: facts sheet 2.11, and the behaviour of the released library, recorded in tests/golden/elmo_module.npz.
+Source: `allennlp.modules.elmo` of that version; its behaviour is recorded in tests/golden/elmo_module.npz.
 """
 
 import copy
@@ -17,14 +17,14 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.allennlp_names import OLD, renamed
-from elmo_bench.elmo.bilm import BiLM
-from elmo_bench.elmo.character_ids import ids_of, layers_of_ids
+from elmo_bench.elmo.allennlp.checkpoint import OLD, renamed
+from elmo_bench.elmo.allennlp.ids import ids_of, layers_of_ids
+from elmo_bench.elmo.batches import States
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.frozen_bilm import FrozenBiLM
-from elmo_bench.elmo.inference import frozen
+from elmo_bench.elmo.frozen import FrozenBiLM, frozen
+from elmo_bench.elmo.kernels.batched import BatchedBiLM
+from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.pretrained import load_bilm
-from elmo_bench.elmo.sentences import States
 from elmo_bench.encoders.mix import ScalarMix
 from elmo_bench.text.chars import CHARACTERS, WORD_LENGTH, batch_ids, words_ids
 
@@ -32,23 +32,25 @@ File = str | PathLike[str] | None
 
 
 def batch_to_ids(batch: Iterable[Sequence[str]]) -> Tensor:
-    """Tokenised sentences -> character ids int64 [B, T, 50], zeros behind a sentence's end; no sentence markers.
+    """Tokenised sentences -> character ids int64 [B, T, 50], zeros after a sentence's end; no sentence markers.
 
-    No sentences give [0, 0, 50] and empty ones [B, 0, 50], which `Elmo` takes (AllenNLP had two axes there). Raises
-    UserError for a token that is no string.
+    No sentences give [0, 0, 50] and empty ones [B, 0, 50], which `Elmo` accepts (AllenNLP returned two axes there).
+    Raises UserError for a token that is not a string.
     """
     sentences = [list(sentence) for sentence in batch]
     for number, sentence in enumerate(sentences):
-        for place, token in enumerate(sentence):
+        for position, token in enumerate(sentence):
             if not isinstance(token, str):
-                raise UserError(f"sentence {number}, token {place} (from 0): {token!r} is no string")
+                raise UserError(
+                    f"batch_to_ids: token {position} of sentence {number} (counted from 0) is {token!r}. Give strings."
+                )
     return torch.from_numpy(batch_ids(sentences))
 
 
 class PublishedMix(nn.Module):
-    """A ScalarMix under AllenNLP's names: `gamma` [1] and `scalar_parameters`, one [1] a layer.
+    """A ScalarMix with AllenNLP's parameter names: `gamma` [1] and `scalar_parameters`, one [1] for each layer.
 
-    `fixed`: the scalars before the softmax, of which, as of gamma, nothing is trained.
+    `fixed`: the scalars before the softmax; then neither they nor gamma are trained.
     """
 
     def __init__(self, layers: int, *, layer_norm: bool, fixed: Sequence[float] | None):
@@ -58,7 +60,7 @@ class PublishedMix(nn.Module):
         self.scalar_parameters = nn.ParameterList(
             nn.Parameter(torch.full((1,), float(scalar)), requires_grad=trained) for scalar in fixed or [0.0] * layers
         )
-        self._formula = (ScalarMix(layers, layer_norm="batch" if layer_norm else "none"),)  # in a tuple: no child
+        self._formula = (ScalarMix(layers, layer_norm="batch" if layer_norm else "none"),)  # in a tuple: not a child
 
     def forward(self, layers: Tensor, mask: Tensor) -> Tensor:
         """layers [B, L, T, D], mask [B, T] -> [B, T, D], computed in float32, in the dtype of the parameters."""
@@ -68,27 +70,26 @@ class PublishedMix(nn.Module):
 
 
 class Elmo(nn.Module):
-    """ELMo representations from character ids, for use inside a model, as AllenNLP's class of that name.
+    """ELMo representations from character ids, for use inside a model.
 
-    options_file, weight_file: paths or addresses (of the published files too). With `options_file=None`, `weight_file`
-        is whatever `ElmoEncoder(weights=…)` takes: mini, a published name, a folder, a repository on the Hub.
-    num_output_representations: mixes of the layers, each with weights of its own: `scalar_mix_0`, ….
-    requires_grad: the one way to train the biLM, which is then the child `bilm`. Otherwise it is frozen: no child, so
-        that no parameters(), train(), requires_grad_(), apply() or state_dict() of this or an outer module reaches it.
-    do_layer_norm: each layer by one mean and variance over all tokens of the batch, markers included.
+    options_file, weight_file: paths or addresses (also the published ones). With `options_file=None`, `weight_file` is
+        anything that `ElmoEncoder(weights=…)` accepts: mini, a published name, a folder, a repository on the Hub.
+    num_output_representations: the number of mixes, each with its weights: `scalar_mix_0`, ….
+    requires_grad: True trains the biLM, which is then the child `bilm`. Otherwise it is frozen and not a child, so that
+        parameters(), train(), requires_grad_(), apply() and state_dict() do not reach it.
+    do_layer_norm: normalise each layer by one mean and variance over all tokens of the batch, markers included.
     dropout: of each representation, in training mode.
-    vocab_to_cache: words that `word_inputs` counts, the first of which stands for padding. No more is gained by it:
-        words are remembered either way.
-    keep_sentence_boundaries: outputs have `<S>` and `</S>`.
-    scalar_mix_parameters: a number a layer, before the softmax; neither they nor gamma are trained.
-    module: the biLM of an `ElmoEncoder`, or a `BiLM`, in place of the files. With `requires_grad=True` that BiLM itself
-        is trained (of an encoder, a copy); frozen, it is copied as it is now.
+    vocab_to_cache: the words that `word_inputs` counts; the first is padding. Vectors of words are remembered anyway.
+    keep_sentence_boundaries: keep `<S>` and `</S>` in the output.
+    scalar_mix_parameters: one number for each layer, before the softmax; then neither they nor gamma are trained.
+    module: a `BiLM`, or the biLM of an `ElmoEncoder`, instead of the files. With `requires_grad=True` a BiLM itself is
+        trained (a copy for an encoder); a frozen one is copied.
 
-    Added: `stateful=True` starts row i of a call where row i of the call before ended, as AllenNLP always did; without,
-    every call starts from zero, as AllenNLP's first. `precision`: float32, bfloat16 or int8, of a frozen biLM.
+    Not in AllenNLP: `stateful=True` starts row i of a call where row i of the call before ended, which AllenNLP always
+    does; by default every call starts from zeros. `precision`: float32, bfloat16 or int8, for a frozen biLM.
 
-    A state_dict() of AllenNLP's Elmo loads: the mixes, and the biLM with `requires_grad=True`; a frozen one has to be
-    equal to that of the checkpoint. Raises UserError where an argument does not fit.
+    A state_dict() of AllenNLP's Elmo loads: the mixes, and the biLM with `requires_grad=True`. A frozen biLM must equal
+    the one in the checkpoint. Raises UserError for arguments that do not fit.
     """
 
     bilm: BiLM | None
@@ -114,15 +115,16 @@ class Elmo(nn.Module):
         self.options = bilm.options
         layers = 1 + self.options.layers
         if num_output_representations < 1:
-            raise UserError(f"num_output_representations={num_output_representations}: one at least is needed")
+            raise UserError(f"num_output_representations={num_output_representations}: too few. Give 1 or more.")
         if not 0 <= dropout <= 1:
-            raise UserError(f"dropout={dropout}: a number from 0 to 1 is needed")
+            raise UserError(f"dropout={dropout}: out of range. Give a number from 0 to 1.")
         if scalar_mix_parameters is not None and len(scalar_mix_parameters) != layers:
-            raise UserError(f"scalar_mix_parameters={[*scalar_mix_parameters]}: this biLM needs {layers}, one a layer")
+            given = [*scalar_mix_parameters]
+            raise UserError(f"scalar_mix_parameters={given}: wrong length. Give {layers} numbers, one for each layer.")
         if requires_grad and precision != "float32":
-            raise UserError(f"precision={precision} is for a frozen biLM; requires_grad=True needs float32")
+            raise UserError(f"precision={precision}: for a frozen biLM only. Use float32 with requires_grad=True.")
         self.bilm = bilm.requires_grad_(True) if requires_grad else None
-        self.frozen = None if requires_grad else FrozenBiLM(bilm.requires_grad_(False), precision=precision)
+        self.frozen = None if requires_grad else FrozenBiLM(bilm.requires_grad_(False), precision=precision, ids=ids_of)
         self.stateful, self.keep_sentence_boundaries = stateful, keep_sentence_boundaries
         self._states = States(self.options)
         self._vocabulary: np.ndarray | None = None
@@ -136,7 +138,7 @@ class Elmo(nn.Module):
 
     @property
     def mixes(self) -> list[PublishedMix]:
-        """`scalar_mix_0`, …, one a representation."""
+        """`scalar_mix_0`, …, one for each representation."""
         return [child for child in self.children() if isinstance(child, PublishedMix)]
 
     def get_output_dim(self) -> int:
@@ -144,16 +146,15 @@ class Elmo(nn.Module):
         return 2 * self.options.projection_dim
 
     def reset_states(self) -> None:
-        """The next call starts from zero."""
+        """Start the next call from zeros."""
         self._states.kept = []
 
     def forward(self, inputs: Tensor | None, word_inputs: Tensor | None = None) -> dict[str, Tensor | list[Tensor]]:
         """Ids [B, T, 50], or with more axes in front -> `elmo_representations` and `mask`, bool [B, T].
 
         The representations are a list of tensors [B, T, 2P], zeros at padding; with `keep_sentence_boundaries` T + 2,
-        `</S>` behind the last token. `word_inputs` [B, T] are places in `vocab_to_cache`; `inputs` then counts only
-        where one of them lies outside. No sentences, and markers with more axes, work too. Raises UserError for other
-        shapes and ids.
+        `</S>` after the last token. `word_inputs` [B, T] are indices of `vocab_to_cache`; `inputs` is then used only if
+        one of them is out of range. Raises UserError for other shapes and ids.
         """
         ids = self._ids(inputs, word_inputs)
         front = ids.shape[:-2]
@@ -172,7 +173,7 @@ class Elmo(nn.Module):
         """Ids [B, T, C] -> layers [B, L, T + 2, 2P] and mask [B, T + 2], on the device of the mixes."""
         if self.bilm is not None:  # no cache and no packed copy: the weights as they are now
             compute = layers_of_ids if torch.is_grad_enabled() else frozen(layers_of_ids)
-            return compute(self.bilm, self._vectors, ids, self._states, carry=self.stateful)
+            return compute(BatchedBiLM(self.bilm), self._vectors, ids, self._states, carry=self.stateful)
         assert self.frozen is not None
         device = self.mixes[0].gamma.device
         if self.frozen.device != device:
@@ -182,29 +183,32 @@ class Elmo(nn.Module):
     def _vectors(self, words: Sequence[bytes]) -> Tensor:
         assert self.bilm is not None
         device = self.bilm.characters.embedding.device
-        vectors = self.bilm.characters(torch.from_numpy(ids_of(words)).to(device))
+        vectors = BatchedBiLM(self.bilm).characters(torch.from_numpy(ids_of(words)).to(device))
         return functional.pad(vectors, (0, 0, 1, 0))
 
     def _ids(self, inputs: Tensor | None, word_inputs: Tensor | None) -> np.ndarray:
         """Checked character ids [..., T, C]."""
         if word_inputs is not None and self._vocabulary is not None:
-            places = _whole("word_inputs", word_inputs)
-            if places.ndim < 2:
-                raise UserError(f"word_inputs have the shape {[*places.shape]}; [B, T] is needed")
-            if not places.size or (places.min() >= 0 and places.max() < len(self._vocabulary)):
-                return self._vocabulary[places]
+            words = _whole("word_inputs", word_inputs)
+            if words.ndim < 2:
+                raise UserError(f"word_inputs: shape {[*words.shape]}, expected [B, T]. Give one index for each token.")
+            if not words.size or (words.min() >= 0 and words.max() < len(self._vocabulary)):
+                return self._vocabulary[words]
         elif word_inputs is not None:
-            warnings.warn("word_inputs are not used: this Elmo has no vocab_to_cache", stacklevel=4)
+            warnings.warn("word_inputs are ignored: this Elmo was made without vocab_to_cache", stacklevel=4)
         ids = _whole("inputs", inputs)
         if ids.ndim < 3 or ids.shape[-1] != WORD_LENGTH:
-            shape = f"[B, T, {WORD_LENGTH}]"
-            raise UserError(f"inputs have the shape {[*ids.shape]}; {shape} is needed, as batch_to_ids makes it")
+            raise UserError(
+                f"inputs: shape {[*ids.shape]}, expected [B, T, {WORD_LENGTH}]. Use batch_to_ids(sentences)."
+            )
         if ids.size and not 0 <= ids.min() <= ids.max() < CHARACTERS:
-            raise UserError(f"inputs have ids from {ids.min()} to {ids.max()}; they may be 0 to {CHARACTERS - 1}")
+            raise UserError(
+                f"inputs: ids from {ids.min()} to {ids.max()}, expected 0 to {CHARACTERS - 1}. Use batch_to_ids."
+            )
         return ids
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: Any) -> None:
-        """The biLM of a checkpoint of AllenNLP takes our names; one that would be ignored has to be the one in use."""
+        """Rename the biLM of an AllenNLP checkpoint; a frozen biLM must equal the one in the checkpoint."""
         old = {key: state_dict.pop(key) for key in [*state_dict] if key.startswith(prefix + OLD)}
         if old:
             new = renamed({key.removeprefix(prefix + OLD): value for key, value in old.items()}, self.options)
@@ -215,38 +219,41 @@ class Elmo(nn.Module):
                 slack = 8 * torch.finfo(found.dtype).eps
                 if found.shape != own.shape or not torch.allclose(found.to(own), own, rtol=slack, atol=slack):
                     raise UserError(
-                        f"the state_dict has another biLM than this frozen one ({prefix}bilm.{name} differs): "
-                        "give the weights that belong to it, or requires_grad=True to load them from there"
+                        f"state_dict: its biLM is not this frozen one ({prefix}bilm.{name} differs). "
+                        "Give the weights that belong to it, or use requires_grad=True."
                     )
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def extra_repr(self) -> str:
-        """What the frozen biLM is, which no child shows."""
+        """The frozen biLM, which is not among the children."""
         frozen = f"frozen biLM, {self.frozen.precision}, " if self.frozen else ""
         return f"{frozen}{1 + self.options.layers} layers of {self.get_output_dim()}"
 
 
 def _whole(name: str, value: Tensor | None) -> np.ndarray:
-    """The values, if they are a tensor of whole numbers."""
+    """The values of a tensor of integers. Raises UserError for anything else."""
     if not isinstance(value, Tensor):
-        raise UserError(f"{name}: a tensor is needed, not {type(value).__name__}; batch_to_ids(sentences) makes one")
+        raise UserError(f"{name}: {type(value).__name__}, expected a tensor. Use batch_to_ids(sentences).")
     if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
-        raise UserError(f"{name}: ids are whole numbers (int64), not {str(value.dtype).removeprefix('torch.')}")
+        dtype = str(value.dtype).removeprefix("torch.")
+        raise UserError(f"{name}: {dtype}, expected integers (int64). Use batch_to_ids(sentences).")
     return value.cpu().numpy()
 
 
 def _bilm(options_file: File, weight_file: File, module: BiLM | ElmoEncoder | None, *, trained: bool) -> BiLM:
-    """The biLM of the files or the module, in float32 on the CPU; a copy, save for a BiLM to be trained."""
+    """The biLM of the files or the module, in float32 on the CPU; a copy, unless a BiLM is to be trained."""
     if module is not None:
         if options_file is not None or weight_file is not None:
-            raise UserError("module takes the place of options_file and weight_file: give them as None")
+            raise UserError("module: replaces options_file and weight_file. Give None for both.")
         if not isinstance(module, BiLM | ElmoEncoder):
-            raise UserError(f"module: a BiLM or an ElmoEncoder is needed, not {type(module).__name__}")
+            raise UserError(
+                f"module: {type(module).__name__}, expected a BiLM or an ElmoEncoder. Give one of them, or files."
+            )
         if trained and isinstance(module, BiLM):
             return module
         return copy.deepcopy(module if isinstance(module, BiLM) else module.bilm).to("cpu", torch.float32)
     if weight_file is None:
         raise UserError(
-            "weight_file: a file is needed beside options_file, or with None there a name: mini, original, …"
+            "weight_file: missing. Give a file with options_file, or options_file=None and a name: mini, original, …"
         )
     return load_bilm(str(weight_file), None if options_file is None else str(options_file))[0]

@@ -1,8 +1,8 @@
-"""A biLM in checkpoints of AllenNLP: its names and layout there, turned into those of `BiLM`.
+"""A biLM in a `state_dict()` of AllenNLP's Elmo, renamed and rearranged for `model.BiLM`.
 
-Source: names and shapes of `Elmo.state_dict()` of AllenNLP 2.10.1, checked against tests/golden/elmo_trained.npz.
-There id 0 has a character vector, gates stand in the order i, f, j, o with the 1 of the forget gate in its bias, and a
-highway layer has one matrix: the transform, then the carry with its sign turned.
+Source: `Elmo.state_dict()` of AllenNLP 2.10.1, checked against tests/golden/elmo_trained.npz. In AllenNLP, id 0 has a
+character vector, the gates come in the order i, f, j, o with the 1 of the forget gate in the bias, and a highway layer
+has one matrix: the transform, then the carry with the opposite sign.
 """
 
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ from torch import Tensor
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.options import BiLMOptions
 
-OLD = "_elmo_lstm."  # what AllenNLP's Elmo calls its biLM
+OLD = "_elmo_lstm."  # the biLM in AllenNLP's Elmo
 
 
 def renamed(old: Mapping[str, Tensor], options: BiLMOptions) -> dict[str, Tensor]:
-    """Tensors by their names behind `_elmo_lstm.` -> the `state_dict()` of a `BiLM` with these options.
+    """Tensors by their names after `_elmo_lstm.` -> the `state_dict()` of a `BiLM` with these options.
 
-    Raises UserError where one is missing.
+    Raises UserError if one is missing.
     """
     try:
         return _characters(old, options) | _lstms(old, options)
     except KeyError as error:
         raise UserError(
-            f"the state_dict has no {OLD}{error.args[0]}, which AllenNLP's Elmo with these options has"
+            f"state_dict: {OLD}{error.args[0]} is missing. Give a state_dict() of AllenNLP's Elmo with these options."
         ) from None
 
 
