@@ -1,8 +1,8 @@
 """What a record says of how its run differs from the plain one."""
 
 import pytest
-
 from elmo_bench.runner.identity import overrides_of
+
 from elmo_bench.spec.config import compose
 
 

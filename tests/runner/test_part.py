@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import hydra
 import pytest
-
-from elmo_bench.base.errors import UserError
 from elmo_bench.runner.parts import read_data, readings
 from elmo_bench.runner.values import check_values
+
+from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import compose
 
 FRACTIONS = (0.01, 0.03, 0.1, 0.3, 1.0)

@@ -3,12 +3,12 @@
 import json
 
 import pytest
+from elmo_bench.runner.parts import read_data
 from safetensors import safe_open
 from safetensors.torch import save_file
 
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths
-from elmo_bench.runner.parts import read_data
 from elmo_bench.spec.config import compose
 from elmo_bench.tasks.ner.data import Data
 from tests.runs import GOLDEN, run_small

@@ -7,14 +7,14 @@ import shutil
 
 import numpy as np
 import pytest
+from elmo_bench.runner.parts import read_data
+from elmo_bench.runner.values import check_values
 from safetensors import safe_open
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.ledger import Record, RunPaths, check_record, read_ledger, read_outcomes
-from elmo_bench.runner.parts import read_data
 from elmo_bench.runner.run import run
-from elmo_bench.runner.values import check_values
 from elmo_bench.spec.config import compose
 from tests.runs import GOLDEN, files, result, run_small, small
 
