@@ -148,15 +148,15 @@ def reshape(weights):
 
 DAMAGES = {
     "a missing data set": (delete("RNN_1/RNN/MultiRNNCell/Cell1/LSTMCell/W_0"), "Cell1/LSTMCell/W_0' is missing"),
-    "a wrong shape": (reshape, "'CNN_proj/W_proj' has shape (47, 16), the options.json asks for (48, 16)"),
+    "a wrong shape": (reshape, "'CNN_proj/W_proj' has shape (47, 16), the options.json expects (48, 16)"),
     "options of another model": (
-        lambda weights: change_options(weights, lambda o: o["lstm"].update(dim=64)), "the options.json asks for"
+        lambda weights: change_options(weights, lambda o: o["lstm"].update(dim=64)), "the options.json expects"
     ),
     "options without a key": (
         lambda weights: change_options(weights, lambda o: o["lstm"].pop("dim")), "the key 'dim' is missing"
     ),
     "options of training": (
-        lambda weights: change_options(weights, lambda o: o["char_cnn"].update(n_characters=261)), "set 262 for use"
+        lambda weights: change_options(weights, lambda o: o["char_cnn"].update(n_characters=261)), "set 262"
     ),
     "options that are no mapping": (lambda weights: (weights / "options.json").write_text("[1]"), "options.json: "),
     "options that are no JSON": (lambda weights: (weights / "options.json").write_text("{"), "not valid JSON"),

@@ -1,7 +1,7 @@
-"""Reading GloVe text: a word and its numbers a line; plain, .gz, .xz, or .zip with one member.
+"""Reading GloVe text: a word and its numbers per line; plain, .gz, .xz, or .zip with one member.
 
-Sources: the files of nlp.stanford.edu/projects/glove. A word2vec header line ("words dimension") is stepped over;
-glove.840B has a few words with spaces in them, so a line is split from the right.
+Source: the files of nlp.stanford.edu/projects/glove. A word2vec header line ("words dimension") is skipped; glove.840B
+has a few words with spaces, so a line is split from the right.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 
+EXPECTED = "Give GloVe text: a word and its numbers per line."
 PARSED_AT_ONCE = 2048  # lines whose numbers are parsed by one call
 DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
@@ -26,7 +27,7 @@ DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.e
 def read_text(path: Path, keep: Collection[str] | None = None) -> tuple[list[str], np.ndarray]:
     """Words and vectors float32 [V, D], in the order of the file; with `keep`, only those words.
 
-    Raises UserError, with file and line, for a line that is not a word and D finite numbers, and for a damaged file.
+    Raises UserError for a damaged file, and, with file and line, for a line that is not a word and D finite numbers.
     """
     wanted = None if keep is None else {word.encode(errors="surrogatepass") for word in keep}
     with _opened(path) as lines:
@@ -35,13 +36,11 @@ def read_text(path: Path, keep: Collection[str] | None = None) -> tuple[list[str
         if head and _is_header(head[0][1]):
             del head[0]
         if not head:
-            raise UserError(f"{path}: no vectors in this file; give GloVe text, a word and its numbers a line")
-        # The usual number of fields, so that one bad line among the first is found to be the bad one.
+            raise UserError(f"{path}: no vectors. {EXPECTED}")
+        # The most frequent number of fields, so that one bad line at the start is not taken for the rule.
         dim = Counter(line.count(b" ") for _, line in head).most_common(1)[0][0]
         if not dim:
-            raise UserError(
-                f"{path}:{head[0][0]}: no numbers after the word; give GloVe text, a word and its numbers a line"
-            )
+            raise UserError(f"{path}:{head[0][0]}: no numbers after the word. {EXPECTED}")
         words: list[str] = []
         blocks = [np.empty((0, dim), np.float32)]
         rows: list[tuple[int, bytes]] = []
@@ -66,7 +65,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
                 archive = stack.enter_context(zipfile.ZipFile(path))
                 members = [name for name in archive.namelist() if not name.endswith("/")]
                 if len(members) != 1:
-                    raise UserError(f"{path}: holds {len(members)} files; unpack it and give the one that you want")
+                    raise UserError(f"{path}: has {len(members)} files. Unpack it and give one of them.")
                 yield stack.enter_context(archive.open(members[0]))
             else:
                 opener = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
@@ -74,7 +73,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except DAMAGE as error:
-        raise UserError(f"{path}: damaged or cut off ({error}); fetch it again") from None
+        raise UserError(f"{path}: damaged or truncated ({error}). Download it again.") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
 
@@ -86,7 +85,7 @@ def _guarded(path: Path, lines: IO[bytes]) -> Iterator[bytes]:
         for number, line in enumerate(lines, start=1):
             yield line.removeprefix(b"\xef\xbb\xbf").rstrip() if number == 1 else line.rstrip()
     except DAMAGE as error:
-        raise UserError(f"{path}: damaged or cut off after line {number} ({error}); fetch it again") from None
+        raise UserError(f"{path}: damaged or truncated after line {number} ({error}). Download it again.") from None
 
 
 def _is_header(line: bytes) -> bool:
@@ -103,7 +102,9 @@ def _split(path: Path, number: int, line: bytes, dim: int) -> tuple[bytes, bytes
     parts = line.rsplit(b" ", dim)
     extra = parts[0].split(b" ")[1:]
     if spaces < dim or all(map(_is_number, extra)):
-        raise UserError(f"{path}:{number}: expected {dim} numbers, found {spaces}; is the file whole?")
+        raise UserError(
+            f"{path}:{number}: {spaces} numbers, expected {dim}. Download the file again if it is truncated."
+        )
     return parts[0], b" ".join(parts[1:])
 
 
@@ -111,13 +112,13 @@ def _decoded(path: Path, number: int, word: bytes) -> str:
     try:
         return word.decode()
     except UnicodeDecodeError:
-        raise UserError(f"{path}:{number}: the word is not UTF-8 text; convert the file to UTF-8") from None
+        raise UserError(f"{path}:{number}: the word is not UTF-8. Convert the file to UTF-8.") from None
 
 
 def _parsed(path: Path, rows: list[tuple[int, bytes]], dim: int) -> np.ndarray:
-    """float32 [N, dim]. One call parses all; only where that fails is the line to blame looked for."""
+    """float32 [N, dim]. One call parses all rows; if it fails, the wrong line is looked for."""
     try:
-        with np.errstate(over="ignore"):  # a number too large for float32 is found below, as an infinity
+        with np.errstate(over="ignore"):  # a number too large for float32 is found below as infinity
             block = np.array(b" ".join(numbers for _, numbers in rows).split(), dtype=np.float32).reshape(
                 len(rows), dim
             )
@@ -128,7 +129,9 @@ def _parsed(path: Path, rows: list[tuple[int, bytes]], dim: int) -> np.ndarray:
     for number, numbers in rows:
         for text in numbers.split(b" "):
             if not _is_number(text):
-                raise UserError(f"{path}:{number}: '{text.decode(errors='replace')}' is not a finite number")
+                raise UserError(
+                    f"{path}:{number}: '{text.decode(errors='replace')}' is not a finite number. Fix that line."
+                )
     raise AssertionError("a block failed to parse but each of its lines is good")
 
 

@@ -20,7 +20,7 @@ class Gain:
     theirs: Row
     summary: Summary
     comparison: Comparison | None
-    untested: str = ""  # why there is no comparison
+    untested: str = ""  # the reason for a missing comparison
 
     @property
     def seeds(self) -> list[int]:

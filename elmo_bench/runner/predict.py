@@ -15,7 +15,7 @@ from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
 from elmo_bench.elmo.pretrained import PUBLISHED
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.static import KNOWN, load_static
 from elmo_bench.runner.data import build_data, words_of
 from elmo_bench.runner.kept_head import KeptHead, read_head
