@@ -66,7 +66,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except DAMAGE as error:
-        raise UserError(f"{path}: damaged or truncated after line {number} ({error}). Download it again.") from None
+        raise UserError(f"{path}: damaged or cut off after line {number} ({error}). Download it again.") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
 

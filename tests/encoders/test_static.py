@@ -171,19 +171,19 @@ def test_a_cut_off_file_is_named(tmp_path):
     for name, data in (("v.txt.gz", gzip.compress(long)), ("v.txt.xz", lzma.compress(long))):
         path = tmp_path / name
         path.write_bytes(data[: len(data) // 2])
-        with pytest.raises(UserError, match=r"v\.txt\..z: damaged or truncated after line \d+ .*Download it again"):
+        with pytest.raises(UserError, match=r"v\.txt\..z: damaged or cut off after line \d+ .*Download it again"):
             load_static(str(path))
     path = tmp_path / "v.zip"
     _zip(path, {"v.txt": long})
     whole = path.read_bytes()
     for damaged in (whole[: len(whole) // 2], whole[:5000] + b"\0" * 100 + whole[5100:]):
         path.write_bytes(damaged)
-        with pytest.raises(UserError, match=r"v\.zip: damaged or truncated"):
+        with pytest.raises(UserError, match=r"v\.zip: damaged or cut off"):
             load_static(str(path))
     path = tmp_path / "v.safetensors"
     write_compact(path, WORDS, VECTORS)
     path.write_bytes(path.read_bytes()[:-4])
-    with pytest.raises(UserError, match=r"v\.safetensors: not a file of word vectors, or truncated"):
+    with pytest.raises(UserError, match=r"v\.safetensors: not a file of word vectors, or cut off"):
         load_static(str(path))
 
 
