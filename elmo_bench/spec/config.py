@@ -43,7 +43,7 @@ EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epo
 def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> DictConfig:
     """The config `<folder>/<name>.yaml` with `key=value` options; nothing is missing and every interpolation resolves.
 
-    `experiment=NAME` stands for the options of `conf/experiment/NAME.yaml`. Raises UserError for an unknown key, group
+    `experiment=NAME` adds the options of `conf/experiment/NAME.yaml`. Raises UserError for an unknown key, group
     choice or experiment, a malformed option, a value of the wrong kind, and an option with several values.
     """
     parsed = _parse([_single(values) for values in sweep(options, folder=folder)])
