@@ -198,8 +198,8 @@ def _check_kind(option: Override, plain: DictConfig, config: DictConfig) -> None
     kind = next((name for name, types in KINDS.items() if isinstance(before, types)), None)
     if kind and now is not None and not isinstance(now, KINDS[kind]):
         if isinstance(before, DictConfig):
-            part, before = next(iter(before.items()))
-            key = f"{key}.{part}"
+            part = str(next(iter(before)))
+            key, before = f"{key}.{part}", before[part]
         example = json.dumps(before, default=list).replace(" ", "")
         raise UserError(f"{option.input_line}: give {kind}, such as {key}={example}")
 
