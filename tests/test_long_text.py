@@ -8,21 +8,13 @@ import pytest
 from tests.runs import ROOT
 
 PREDICT = """
-import resource, sys, hydra, torch
-from elmo_bench.spec.config import compose
-from elmo_bench.encoders.features import LayerStore
-from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen
+import resource, sys, torch
+from tests.heads import built
 from tests.runs import GOLDEN
 task, example = sys.argv[1], eval(sys.argv[2], {"words": tuple(f"word{n}" for n in range(5000))})
-config = compose("config", [f"task={task}", "size=paper", "encoder=elmo", f"encoder.weights={GOLDEN}"])
-adapter = hydra.utils.instantiate(config.task.data)
-train = adapter.read("mini", None)["train"][:50]
-frozen = load_frozen(config, {"train": [*train, example]})
-embedder = build_embedder(config, frozen, train)
-head = hydra.utils.instantiate(config.task.head)(embedder, **adapter.vocabulary(train)).eval()
-index = build_indexer(embedder, LayerStore(frozen.encoder, mode="off"))
+made = built(task, "size=paper", "encoder=elmo", f"encoder.weights={GOLDEN}", "data.max_train=50")
 with torch.no_grad():
-    [found] = head.predict(head.collate([example], index))
+    [found] = made.head.eval().predict(made.head.collate([example], made.index))
 assert isinstance(found, int) or len(found) == 5000
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """

@@ -10,10 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from hydra.utils import instantiate
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.config import compose
 from elmo_bench.tasks.coref.brackets import format_column, parse_column
 from elmo_bench.tasks.coref.conll import tidy
 from elmo_bench.tasks.coref.data import Data
@@ -116,7 +114,7 @@ def test_tidying_counts():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: "", "x.conll: no documents: no line begins with #begin document; fetch the file again"),
+        (lambda text: "", "x.conll: no documents: no line begins with #begin document. Download the file again."),
         (lambda text: text[: text.index("Her") + 30], ":6: expected 12 columns or more, found 10"),
         (lambda text: text[: text.rindex("#end")], ":14: cut off: the document of line 10 has no #end"),
         (
@@ -124,8 +122,8 @@ def test_tidying_counts():
             ":9: a document begins, but the one of line 1 has no #end",
         ),
         (lambda text: text.replace("#begin", "#started", 1), ":2: outside of #begin document and #end document"),
-        (lambda text: text.replace("0)\n", "-\n", 1), ":2: '(0' is never closed in its document; mend this line"),
-        (lambda text: text.replace("12)\n", "13)\n", 1), ":7: '13)' closes a chain that no '(13' opened; mend this"),
+        (lambda text: text.replace("0)\n", "-\n", 1), ":2: '(0' is never closed in its document. Fix this line."),
+        (lambda text: text.replace("12)\n", "13)\n", 1), ":7: '13)' closes a chain that no '(13' opened. Fix this"),
         (lambda text: text.replace("(12|(0)", "12", 1), ":6: '12' is not a cell of coreference brackets"),
         (lambda text: text.replace("(0|(7)", "((0", 1), ":2: '((0' is not a cell of coreference brackets"),
         (lambda text: text.replace("part 001", "part 000"), ":10: the part of line 1 again"),
@@ -172,7 +170,7 @@ def test_the_paper_suite_reads_files_or_folders_of_files(tmp_path):
 def test_what_the_limits_cut_is_told(tmp_path, capsys):
     for split in ("train", "dev", "test"):
         write(tmp_path / "conll2012" / f"{split}.english.v4_gold_conll")
-    instantiate(compose("config", ["task=coref"]).task.data).read("paper", tmp_path)
+    COREF.read("paper", tmp_path)
     assert "tokens long" not in capsys.readouterr().err
     Data(width=1, window=1, **OPTIONS).read("paper", tmp_path)
     said = " ".join(capsys.readouterr().err.split())
@@ -242,5 +240,5 @@ def test_the_hubs_parquet_files_hold_the_same_documents(tmp_path):
 def test_hub_tables_of_another_shape(monkeypatch):
     found = type("Table", (dict,), {"column_names": property(list)})({"document_id": [NAME], "tokens": [[]]})
     monkeypatch.setattr("elmo_bench.tasks.coref.data.hub_table", lambda *_, **__: found)
-    with pytest.raises(UserError, match=r"no columns document_id and sentences; check hub in conf/task/coref\.yaml"):
+    with pytest.raises(UserError, match=r"no columns document_id and sentences. Check hub in conf/task/coref\.yaml"):
         Data(width=10, window=50, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)

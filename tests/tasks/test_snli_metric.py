@@ -48,13 +48,13 @@ def test_a_file_has_the_scores_of_its_labels(tmp_path, ending, text):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("neutral\tneutral\nneutral\n", "x.tsv:2: expected gold label, tab, predicted label; mend this line"),
-        ("neutral\tmaybe\n", "x.tsv:1: 'maybe' is not a label: expected entailment, neutral, contradiction; mend this"),
+        ("neutral\tneutral\nneutral\n", "x.tsv:2: expected gold label, tab, predicted label. Fix this line."),
+        ("neutral\tmaybe\n", "x.tsv:1: 'maybe' is not a label: expected entailment, neutral, contradiction. Fix this"),
         ("neutral\t-\n", "x.tsv:1: '-' is not a label"),
         ("Neutral\tneutral\n", "x.tsv:1: 'Neutral' is not a label"),
         ("\tneutral\n", "x.tsv:1: '' is not a label"),
-        ("\n", "x.tsv: no gold labels; each line must hold gold label, tab, predicted label"),
-        ("-\tneutral\n", "x.tsv: no gold labels; each line"),
+        ("\n", "x.tsv: no gold labels. Each line must have gold label, tab, predicted label"),
+        ("-\tneutral\n", "x.tsv: no gold labels. Each line"),
     ],
 )
 def test_malformed_files(tmp_path, content, message):
