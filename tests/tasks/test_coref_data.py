@@ -92,7 +92,7 @@ def test_all_golden_columns_are_there():
 def test_files_of_documents(tmp_path, capsys, change):
     assert COREF.read_file(write(tmp_path / "x.conll", change(FILE))) == READ
     said = " ".join(capsys.readouterr().err.split())
-    assert "0 mentions stand in two chains (kept in the first), 2 chains have one mention (dropped)" in said
+    assert "0 mentions are in two chains (kept in the first), 2 chains have one mention (dropped)" in said
 
 
 def test_a_span_in_two_chains_stays_in_the_first(tmp_path, capsys):
@@ -102,7 +102,7 @@ def test_a_span_in_two_chains_stays_in_the_first(tmp_path, capsys):
     assert documents[0].clusters == (((0, 1), (3, 3)),) != documents[1].clusters
     assert documents[1].clusters == (((0, 0), (2, 2)),)
     said = " ".join(capsys.readouterr().err.split())
-    assert said.startswith(f"{path}: 2 mentions stand in two chains (kept in the first), 4 chains have one mention")
+    assert said.startswith(f"{path}: 2 mentions are in two chains (kept in the first), 4 chains have one mention")
     assert said.endswith(f"the first of them in {NAME}")
 
 
@@ -119,7 +119,7 @@ def test_tidying_counts():
         (lambda text: text[: text.rindex("#end")], ":14: cut off: the document of line 10 has no #end"),
         (
             lambda text: text.replace("#end document\n", "", 1),
-            ":9: a document begins, but the one of line 1 has no #end",
+            ":9: a document begins, but the document of line 1 has no #end",
         ),
         (lambda text: text.replace("#begin", "#started", 1), ":2: outside of #begin document and #end document"),
         (lambda text: text.replace("0)\n", "-\n", 1), ":2: '(0' is never closed in its document. Fix this line."),
@@ -202,7 +202,7 @@ def test_open_suite_is_ontogum(capsys):
     assert all(len({s for c in d.clusters for s in c}) == sum(map(len, d.clusters)) for d in suite["train"])
     assert len(COREF.vocabulary(suite["train"])["genres"]) == 15 == len({d.genre for d in suite["test"]})
     said = " ".join(capsys.readouterr().err.split())
-    assert "dev.v4_gold_conll: 1 mentions stand in two chains" in said
+    assert "dev.v4_gold_conll: 1 mentions are in two chains" in said
     assert said.count("the first of them in gum/GUM_bio_emperor") == 1
 
 

@@ -142,8 +142,8 @@ MALFORMED = {
     ): "x.jsonl:1: gold_label is 'maybe': expected entailment, neutral, contradiction or -",
     GOOD.replace('"neutral"', "1"): "x.jsonl:1: gold_label is 1: expected",
     GOOD.replace("gold_label", "label"): "x.jsonl:1: gold_label is None: expected",
-    GOOD.replace("sentence2", "hypothesis"): "x.jsonl:1: sentence2 is not there, or it or its parse is no text",
-    GOOD.replace('"C d."', "null"): "x.jsonl:1: sentence2 is not there",
+    GOOD.replace("sentence2", "hypothesis"): "x.jsonl:1: sentence2 is missing, or it or its parse is not text",
+    GOOD.replace('"C d."', "null"): "x.jsonl:1: sentence2 is missing",
     GOOD.replace("A b.", " "): "x.jsonl:1: sentence1 is empty. Fix this line.",
     GOOD.replace(
         "}", ', "sentence2_binary_parse": "( C ( d . )"}'
@@ -175,14 +175,14 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
     assert main_job(*small(*given, encoder="none")) == 2
     [*_, line] = capsys.readouterr().err.splitlines()
     assert line.startswith(
-        f"elmo_bench run: {path}:3: gold_label is 'contra': expected entailment, neutral, contradiction or -;"
+        f"elmo_bench run: {path}:3: gold_label is 'contra': expected entailment, neutral, contradiction or -."
     )
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"tokenizer": "words"}, "tokenizer=words: unknown; choose spaces or treebank"),
+        ({"tokenizer": "words"}, "tokenizer=words: unknown. Choose spaces or treebank"),
         ({"dev": None, "cut": {"pairs": 9, "seed": 0}}, "cut.pairs=9: dev would hold 2 of 2 pairs"),
     ],
 )

@@ -74,6 +74,6 @@ def test_score_command(tmp_path, capsys):
     assert overall == {"accuracy": 50.0, "correct": 1, "pairs": 2, "left_out": 1}
     assert command.main(["snli", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "2 pairs (1 without a gold label left out), 1 right; accuracy 50.00 %"
+    assert lines[0] == "2 pairs (1 without a gold label ignored), 1 right; accuracy 50.00 %"
     assert lines[2].split() == ["entailment", "0.00", "0", "1", "0"]
     assert lines[3].split() == ["neutral", "50.00", "1", "1", "2"]

@@ -110,7 +110,7 @@ def test_answers_that_end_within_a_token_are_widened_and_counted(root, capsys):
     assert example.spans == ((0, 1), (0, 0), (0, 0))
     assert example.gold[0] == "da sai"
     said = capsys.readouterr().err
-    assert said == f"{path}: 1 of 3 answers end within a token; in training they are whole tokens\n"
+    assert said == f"{path}: 1 of 3 answers end within a token; training uses the whole tokens\n"
 
 
 def test_answers_with_white_space_around_are_the_tokens_within(root):
@@ -139,7 +139,7 @@ MALFORMED = {
     squad("x")[:-2]: "cut off in the middle",
     "{'data': 1}": "x.json:1: not JSON",
     "[" * 100_000: "x.json: not a SQuAD file: nested too deep",
-    "[]": "x.json: the file: 'data' is not a list, so this is no SQuAD 1.1 file. Fix it.",
+    "[]": "x.json: the file: 'data' is not a list, so this is not a SQuAD 1.1 file. Fix it.",
     '{"data": []}': "x.json: no questions. Download the file again.",
     '{"data": [3]}': "x.json: data[0]: 'paragraphs' is not a list",
     changed("context", None, "paragraph"): "x.json: data[0].paragraphs[0]: 'context' is not text",
@@ -188,7 +188,7 @@ def test_questions_without_answers_can_be_predicted_and_not_trained_on(root):
     first, second = SQUAD.read_file(path)
     assert (first.gold, first.spans) == ((), ())
     assert second.gold == ("James\u2019s Square",)
-    with pytest.raises(UserError, match=r"question x-0: no answers; SQuAD 1.1 has one at least"):
+    with pytest.raises(UserError, match=r"question x-0: no answers. Use SQuAD 1.1"):
         SQUAD.read("open", root)
 
 

@@ -43,9 +43,9 @@ def test_a_role_that_directly_follows_itself():
         (["*", "*)"], 1, r"'\*\)' closes what is not open"),
         (["(A0*))"], 0, "closes what is not open"),
         (["(A0*", "*A1)"], 1, r"'\*A1\)' closes \(A0"),
-        (["A0"], 0, "'A0' is no cell of brackets"),
-        (["(*)"], 0, "is no cell of brackets"),
-        (["**"], 0, "is no cell of brackets"),
+        (["A0"], 0, "'A0' is not a cell of brackets"),
+        (["(*)"], 0, "is not a cell of brackets"),
+        (["**"], 0, "is not a cell of brackets"),
         (["*", "(A0(A1*)", "*)"], 1, r"brackets within \(A0: a token can have one role"),
     ],
 )
@@ -163,7 +163,7 @@ MALFORMED = {
         "through RP * - - * *)", "through RP * - - * *"
     ): "x.conll:6: unbalanced brackets: (V is not closed",
     SKELETON.replace("saw VB * see see.01", "saw VB * - -"): (
-        "x.conll:3: 2 columns of brackets for 1 predicates in the sentence that begins here. Fix it."
+        "x.conll:3: 2 columns of brackets for 1 predicates in the sentence that begins here. Add or remove columns."
     ),
     SKELETON.replace("d 3 0 Go VB * - go.01 (V*)", "d 3 0 Go VB * - go.01"): (
         "x.conll:13: 0 columns of brackets for 1 predicates"
@@ -174,7 +174,7 @@ MALFORMED = {
     SKELETON.replace(
         "- - * *\n", "- - *\n", 1
     ): "x.conll:5: 9 columns, but 10 in the sentence's first line. Fix this line.",
-    "a b\n": "x.conll:1: 2 columns where 8 or more must be. Fix this line.",
+    "a b\n": "x.conll:1: 2 columns, expected at least 8. Fix this line.",
     SKELETON.rstrip("\n"): "x.conll:15: the last line has no end, so the file may be cut off. Download it again.",
     conll_2012(SKELETON).replace("#end document\n", ""): (
         "x.conll:1: this document has no #end document, so the file may be cut off. Download it again."

@@ -121,7 +121,7 @@ MALFORMED = {
     "-\t(A0*)\ngive\t(V*)\n-\t(A1*\n-\t*\n": "pred.props:3: unbalanced brackets: (A1 is not closed before",
     "-\t*)\ngive\t(V*)\n": "pred.props:1: unbalanced brackets: '*)' closes what is not open. Fix this line.",
     "-\t(A0*\n-\t*A1)\ngive\t(V*)\n": "pred.props:2: unbalanced brackets: '*A1)' closes (A0",
-    "-\tA0\ngive\t(V*)\n": "pred.props:1: 'A0' is no cell of brackets: expected such as (ARG0*, * or *)",
+    "-\tA0\ngive\t(V*)\n": "pred.props:1: 'A0' is not a cell of brackets such as (ARG0*, * or *)",
     "-\t*\t*\ngive\t(V*)\t*\n": "pred.props:1: 2 columns of brackets for 1 predicates in the sentence that begins here",
     "\n-\ngive\n": "pred.props:2: 0 columns of brackets for 1 predicates",
     "-\t*\ngive\t(V*)\n-\n": "pred.props:3: 1 columns, but 2 in the sentence's first line. Fix this line.",

@@ -91,9 +91,9 @@ def test_a_space_that_parts_nothing_stays_in_its_token():
 
 MALFORMED = {
     "(2 (2 a) (2 b)\n": "x.txt:1: unbalanced parentheses: 1 still open at the end. Fix this line.",
-    "(2 a)\n(2 (2 a) (2 b)))\n": "x.txt:2: unbalanced parentheses: ')' stands outside of the tree",
-    "(2 a) (2 b)\n": "x.txt:1: unbalanced parentheses: '(2' stands outside of the tree",
-    "word\n": "x.txt:1: unbalanced parentheses: 'word' stands outside of the tree",
+    "(2 a)\n(2 (2 a) (2 b)))\n": "x.txt:2: unbalanced parentheses: ')' is outside of the tree",
+    "(2 a) (2 b)\n": "x.txt:1: unbalanced parentheses: '(2' is outside of the tree",
+    "word\n": "x.txt:1: unbalanced parentheses: 'word' is outside of the tree",
     "(2 (5 a) (2 b))\n": "x.txt:1: '5' is not a label: expected 0 to 4 after each (",
     "(2 (22 a) (2 b))\n": "x.txt:1: '22' is not a label",
     "(2 (-1 a) (2 b))\n": "x.txt:1: '-1' is not a label",
