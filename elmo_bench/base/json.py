@@ -96,15 +96,10 @@ def _check(value: Any, max_depth: int) -> None:
     """Level by level, so that no nesting can exhaust the stack."""
     level = [value]
     for _ in range(max_depth + 1):
-        deeper: list[Any] = []
-        for node in level:
-            if type(node) is dict:
-                deeper += node.values()
-            elif type(node) is list:
-                deeper += node
-            elif type(node) is float and node - node != 0:  # 1e999
-                raise ValueError("a number that is not finite")
-        if not deeper:
+        containers = [node for node in level if type(node) in (dict, list)]
+        if any(type(node) is float and node - node != 0 for node in level):  # 1e999
+            raise ValueError("a number that is not finite")
+        if not containers:
             return
-        level = deeper
+        level = [item for node in containers for item in (node.values() if type(node) is dict else node)]
     raise RecursionError

@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
         print(HELP.format(groups=_groups()), end="")
         return 0
     if given.multirun:
-        from elmo_bench.runner.sweep import main as sweep
+        from elmo_bench.cli.sweep import main as sweep
 
         return sweep(given.options)
     config = compose("config", given.options)
@@ -89,7 +89,7 @@ def outcome(config: DictConfig, record: Record, skipped: bool) -> str:
 def show(ledger: Path, record: Record) -> None:
     """Print the table of the run's suite and task, with an arrow at the run."""
     from elmo_bench.ledger import read_ledger
-    from elmo_bench.reporting.tables import task_table
+    from elmo_bench.reporting.console import task_table
 
     spec = record["spec"]
     records, problems = read_ledger(ledger, suite=spec["suite"], task=spec["task"])

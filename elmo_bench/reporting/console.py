@@ -1,5 +1,7 @@
-"""The tables that a run and a sweep print: markdown that also reads well in a terminal. Nothing here is tested for
-significance, so that it takes no time."""
+"""The tables that a run and a sweep print: markdown that also reads well in a terminal.
+
+They show no tests of significance, which take time.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +12,7 @@ from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import Row, select
 from elmo_bench.reporting.statistics import ahead
 
-AHEAD = "`*` ahead of every other row by more than the spread: the larger of the two standard deviations, over common seeds."
+AHEAD = "`*` ahead of every other row by more than the larger of the two standard deviations, over common seeds."
 
 
 def task_table(records: Iterable[Record], *, suite: str, task: str, highlight: str | None = None) -> str:
@@ -40,7 +42,7 @@ def task_table(records: Iterable[Record], *, suite: str, task: str, highlight: s
 
 
 def overviews(records: Iterable[Record], hashes: Sequence[str]) -> Iterator[str]:
-    """A table of test scores, tasks by encoders, for each suite in which the runs with these hashes are of several tasks.
+    """Tasks by encoders: a table of test scores for each suite that has several tasks among the runs with these hashes.
 
     Tasks and encoders are in the order of `hashes`; a run without a record is a dash. Changes that all runs have in
     common are in the title.

@@ -24,7 +24,7 @@ def to_markdown(table: Table) -> str:
 
 
 def markdown(header: list[str], body: list[list[str]], *, words: Sequence[bool] = ()) -> str:
-    """A markdown table with aligned columns: `words`, by default the first column, to the left, numbers to the right."""
+    """A markdown table. Columns marked in `words`, by default the first, are aligned left, the others right."""
     cells = [[cell.replace("|", r"\|") for cell in line] for line in [header, *body]]
     widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
     left = words or [True] + [False] * (len(widths) - 1)

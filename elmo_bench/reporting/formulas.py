@@ -1,6 +1,6 @@
 """The main score as a formula of counts summed over test items: what paired tests compute again.
 
-A metric names its formula and the record carries the name. c stands for Σ correct, and so on; sums over items:
+A metric names its formula and the record carries the name. c is Σ correct, and so on; sums are over items:
 
 | formula | outcomes | main score, in percent |
 |---|---|---|

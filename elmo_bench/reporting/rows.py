@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from elmo_bench.base.json import canonical
 from elmo_bench.ledger import Record
 from elmo_bench.reporting.statistics import Summary, summarise
-from elmo_bench.spec.canonical import canonical
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import VERSIONS
@@ -35,7 +35,7 @@ class Row:
 
     spec: RunSpec
     records: tuple[Record, ...]
-    note: str = ""  # how its basis differs from that of other rows in the same table
+    note: str = ""  # how its basis differs from other rows in the same table
 
     @cached_property
     def newest(self) -> Record:
@@ -135,7 +135,7 @@ def select(records: Iterable[Record], *, prefer: str | None = None) -> Selection
 def baseline_of(row: Row, rows: Sequence[Row]) -> Row | None:
     """The baseline of a row: on the same basis, with the same changes as far as they concern the baseline.
 
-    None for the baseline itself, and if there is no such row.
+    None for the baseline itself, or if that row is missing.
     """
     if row.spec.encoder == BASELINE:
         return None

@@ -2,13 +2,13 @@
 
 Approximate randomisation: Noreen (1989), Computer-intensive methods for testing hypotheses; Yeh (2000), More accurate
 tests for the statistical significance of result differences, COLING. If the two systems were equally good, it would not
-matter which of them produced which outcome of an item. Each round tosses a coin for every item and swaps its outcomes or
-not; the p-value is the share of rounds with a difference of scores at least as large as the observed one, in either
+matter which of them produced which outcome of an item. Each round tosses a coin for every item and swaps its outcomes
+or not; the p-value is the share of rounds with a difference of scores at least as large as the observed one, in either
 direction.
 
 An item is swapped in all seeds together: seeds fail on the same items, and swapping each seed separately would count
 three seeds as three test sets. So the test says whether these trained systems would differ on other items, and nothing
-about other seeds. (scipy.stats.permutation_test swaps single numbers; here an item is a block of counts, one row a seed.)
+about other seeds. (scipy.stats.permutation_test swaps single numbers; here an item is a block of counts.)
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -81,8 +81,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """The p-values adjusted for the number of tests, in the order given: reject those that are at most α.
 
     Source: Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6.
-    The k-th smallest of m is multiplied by m + 1 - k, is no smaller than those before it, and at most 1; the chance of
-    even one false rejection in the family is then at most α. (scipy has the false discovery rate, not this.)
+    The k-th smallest of m is multiplied by m + 1 - k, raised to the largest value before it, and cut at 1. The chance
+    of even one false rejection in the family is then at most α. (scipy has the false discovery rate, not this.)
     """
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p, kind="stable")

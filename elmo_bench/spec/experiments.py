@@ -8,11 +8,11 @@ The yaml holds everything about an experiment, key by key:
 | `sweep` | option: values; the runs are all combinations |
 | `caption` | heading of its tables and section; without one, reports do not show the experiment |
 | `order` | position of its section on the page; without one it follows the others, by name |
-| `layout` | `variants` (default): a table a task; `line`: with a line over the axis; `encoders`, `fractions`, `weights` |
+| `layout` | `variants` (default): a table a task; `line`: and a line; `encoders`, `fractions`, `weights` |
 | `variants` | rows of the table, in order: the options of each, its encoder if that is fixed, and its `name` |
 | `axis` | instead of `variants`: an option, each value of which is a row, called `name` with `{}` for the value |
 | `heading` | of the first column |
-| `reference` | the variant that the others are compared with, or a mapping from each to its own; null: the default run |
+| `reference` | the variant to compare with, or a mapping from each variant to another; null: the default run |
 | `over` | what to call the reference; without it, the reference's encoder or variant |
 | `least` | how many variants of an encoder make a table (default 2) |
 | `without` | encoders that are kept out of the table |
@@ -31,9 +31,9 @@ from typing import Any
 import yaml
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.canonical import spelled
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.spelling import spelled
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
 FRACTION = ("data.train_fraction", "data.max_train", "data.least_steps")  # options that take a fraction of the data
@@ -110,13 +110,15 @@ class Experiment:
         return {key: value for key, value in single.items() if key != self.axis}
 
     def variant_of(self, spec: RunSpec) -> Variant | None:
-        """The variant that a run is, whatever its task, suite, size and, unless fixed, encoder; None: not of this one.
+        """The variant that this run is, for any task, suite and size; None if it is not part of the experiment.
 
-        A run on a fraction of the data is a variant like the run on all of it, unless the experiment is about fractions.
+        A run on a fraction of the data is the same variant as the run on all of it, unless the experiment is about
+        fractions.
         """
         if spec.encoder in self.without:
             return None
-        changed = {option for option in spec.changes if option not in FRACTION or option in self.sweep}
+        given = () if any(option in self.sweep for option in FRACTION) else FRACTION
+        changed = {option for option in spec.changes if option not in given}
         variation = {option for option in changed if not option.startswith("encoder.")}
         if self.axis:
             return self._on_axis(spec.settings, variation)
@@ -152,7 +154,10 @@ class Experiment:
     def specs(
         self, *, task: str, suite: str, size: str | None = None, encoder: str | None = None, data: Sequence[str] = ()
     ) -> list[tuple[Variant, RunSpec]]:
-        """Each variant with the spec of its run; `encoder` takes the position of the experiment's, `data` are options."""
+        """Each variant with the spec of its run.
+
+        `encoder` takes the position of the experiment's encoder; `data` are more options: data.train_fraction=0.3.
+        """
         variants = [self._at(value) for value in self.sweep[self.axis]] if self.axis else self.variants
         same = [f"task={task}", f"suite={suite}", *([f"size={size}"] if size else []), *data]
         found = []

@@ -4,17 +4,17 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Self
 
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical, digest
-from elmo_bench.spec.spelling import spelled
 from elmo_bench.spec.checks import check_settings
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.settings import VERSIONS, name_of, settings_of
+from elmo_bench.spec.spelling import spelled
 
 _NAME = re.compile(r"\w[\w.+=-]*")
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
@@ -43,7 +43,7 @@ class RunSpec:
         return cls(
             suite=given["suite"]["name"],
             task=given["task"]["name"],
-            encoder=name_of(str(given["encoder"]["name"])) or "",
+            encoder=name_of(given["encoder"]["name"]) or "",
             size=given["size"]["name"],
             settings=settings_of(given),
         )
@@ -129,7 +129,7 @@ class RunSpec:
         versions = {key: today[key] for key in VERSIONS if key in self.settings and key in today}
         return replace(self, settings=self.settings | versions)
 
-    @property
+    @cached_property
     def changes(self) -> dict[str, str]:
         """{option: value} where this run differs from the default run, as on the command line, sorted by option."""
         try:
@@ -147,7 +147,7 @@ class RunSpec:
     def command(self, seed: int) -> str:
         """The command that makes this run. A path of weights or vectors appears as its last component."""
         options, _ = self._base()
-        config = compose("config", options)
+        config = _config(tuple(options))
         changes = [f"{'' if _exists(config, key) else '+'}{key}={value}" for key, value in self.changes.items()]
         return shlex.join(["python", "run.py", *options, *changes, f"seed={seed}"])
 
@@ -176,15 +176,19 @@ class RunSpec:
 
 
 @cache
+def _config(options: tuple[str, ...]) -> DictConfig:
+    return compose("config", options)
+
+
+@cache
 def _composed(options: tuple[str, ...]) -> RunSpec:
-    return RunSpec.of(compose("config", options))
+    return RunSpec.of(_config(options))
 
 
 def _differs(option: str, value: Any, usual: Mapping[str, Any]) -> bool:
-    """Whether the default run has another value; null is no change of an option that the default run has no use for."""
     if option in usual:
         return canonical(usual[option]) != canonical(value)
-    return value is not None or any(key.startswith(f"{option}.") for key in usual)
+    return value is not None or option != "data.least_steps"  # of a fraction; the default run uses all of the data
 
 
 def _exists(config: DictConfig, option: str) -> bool:

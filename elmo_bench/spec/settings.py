@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from elmo_bench.spec.spelling import dotted
 from elmo_bench.spec.config import CONF
+from elmo_bench.spec.spelling import dotted
 
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
 
@@ -33,9 +33,9 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     return found | _data(config) | _encoder(config)
 
 
-def name_of(path: str | None) -> str | None:
+def name_of(path: Any) -> str | None:
     """The last component of a path or repository: what a setting says of weights and vectors that are a path here."""
-    return None if path is None else Path(path).name.replace("@", "+")
+    return None if path is None else Path(str(path)).name.replace("@", "+")
 
 
 def _optional(option: str, part: Mapping[str, Any] | None) -> dict[str, Any]:

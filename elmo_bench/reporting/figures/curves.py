@@ -1,6 +1,7 @@
 """Lines over less data and over an option, and how much data an encoder saves."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullLocator
@@ -97,7 +98,7 @@ def line_figure(experiment: Experiment, group: Group, rows: Sequence[tuple[Varia
             xs, line = zip(*sorted(points, key=lambda point: point[0]), strict=True)
             _line(axes, xs, line, looks[encoder], f"{encoder}, test")
             dev = [row.summary("dev").mean for row in line]
-            style = {"color": looks[encoder][0], "linewidth": 1, "linestyle": (0, (3, 2))}
+            style: dict[str, Any] = {"color": looks[encoder][0], "linewidth": 1, "linestyle": (0, (3, 2))}
             axes.plot(xs, dev, label=f"{encoder}, dev", **style)
         if 0 in values:
             axes.set_xscale("symlog", linthresh=min((value for value in values if value > 0), default=1.0))

@@ -1,6 +1,7 @@
 """Gains over the baseline, task by task, with their intervals over seeds."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -43,11 +44,11 @@ def gains_figure(experiment: Experiment, suite: str, picked: Sequence[tuple[Grou
         axes.set_xlabel(f"points over {BASELINE} on test\nbars: 95 % interval of the mean over seeds")
         keys = [Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n) for n in encoders]
         if tied:
-            hollow = {"color": FAINT, "marker": "o", "markerfacecolor": SURFACE, "linestyle": ""}
+            hollow: dict[str, Any] = {"color": FAINT, "marker": "o", "markerfacecolor": SURFACE, "linestyle": ""}
             keys.append(Line2D([], [], label="hollow: tie", **hollow))
         if shows_paper:
             other = "" if suite == "paper" else ", on its data"
-            bar = {"color": INK, "marker": "|", "markersize": 12, "markeredgewidth": 1.4, "linestyle": ""}
+            bar: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 12, "linestyle": "", "mew": 1.4}
             keys.append(Line2D([], [], label=f"the paper's {experiment.encoder}{other}", **bar))
         axes.figure.legend(handles=keys, loc="outside upper left", ncols=2 if len(keys) > 2 else len(keys))
 

@@ -41,7 +41,7 @@ def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
 
 def reference(experiment: Experiment, pair: VariantRow, among: Sequence[VariantRow]) -> Row | None:
     """The row that a row is compared with: on the same basis and, unless its variant has a fixed encoder, with the same
-    encoder. None for the reference itself, and if there is no such row."""
+    encoder. None for the reference itself, or if the row is missing."""
     variant, row = pair
     wanted = experiment.reference
     key = wanted.get(variant.key) if isinstance(wanted, dict) else wanted

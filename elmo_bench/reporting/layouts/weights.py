@@ -24,7 +24,7 @@ class Mix:
 def learned(groups: Sequence[Group]) -> list[Mix]:
     """For each group, encoder and place the learned weights of the default run.
 
-    If the default run has no mix at that place, those of the run that has one and differs in nothing else.
+    If the default run has no mix at that place, another run's are used that differs in the place alone.
     """
     return [mix for group in groups if not group.basis.fraction for mix in _of_group(group)]
 

@@ -4,41 +4,44 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from elmo_bench.ledger import Failure, Record, RunPaths
-from elmo_bench.reporting.compare import ALPHA
+from elmo_bench.reporting.gains import ALPHA
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
 
 SUITES = {
-    "mini": "mini is text made by a generator of this project. It shows that everything works, and nothing about language.",
+    "mini": "mini is text made by a generator. It shows that everything works, and nothing about language.",
     "open": "open is not the paper's data. Do not compare these scores with the published ones.",
     "paper": "paper is the paper's data. The paper's figures are next to ours.",
 }
 ENCODERS = f"{BASELINE}: static vectors, the paper's baseline. none: learned words. elmo: {BASELINE} and ELMo."
 LEGEND = (
-    f"▲ ahead, ▼ behind: the paired test finds a difference, p ≤ {ALPHA} after Holm's adjustment for its family of tests. "
-    "= tie: it finds none. No mark: not tested."
+    f"▲ ahead, ▼ behind: the paired test finds a difference, p ≤ {ALPHA} after Holm's adjustment for its family of "
+    "tests. = tie: it finds none. No mark: not tested."
 )
 HOW = [
-    "Scores are mean ± sample standard deviation over n seeds, never the best seed; a single seed has no ±. The epoch is "
-    "selected on dev. Test is scored once, after that.",
+    "Scores are mean ± sample standard deviation over n seeds, never the best seed; a single seed has no ±. The epoch "
+    "is selected on dev. Test is scored once, after that.",
     LEGEND,
-    "p answers: would these trained systems differ on other test items of the same kind? It comes from a paired test over "
-    "the items, swapped between the systems in all seeds together (approximate randomisation; McNemar's exact test for a "
-    "single seed if an item is right or wrong). It says nothing about other seeds.",
-    "The interval (95 %, Student's t) answers: where would the mean gain be with other seeds, on the same test items? It "
-    "comes from the differences seed by seed, so one seed has none. It says nothing about other items.",
-    "p is adjusted (Holm) for its family of tests: the tests of one experiment over all tasks or, in “All runs”, of one "
-    "table. So the same pair can have a different p in another table. Above 0.05 the two are a tie: no difference was "
-    "shown, which does not show that there is none.",
-    "fewer errors: the share of the baseline's errors that disappear, 100 · gain / (100 − baseline), as the paper counts "
-    "relative increases.",
-    f"A gain over {BASELINE} is over its run with the same changes. Other gains are over the run that the column names. "
-    "Both are on the same data, over the seeds that both have. Without such a run, or a common seed, there is no gain.",
-    "Compared runs have the same data, the same version of the task, the same size and the same fraction of the training "
-    "data. Others are in tables of their own, with the difference in the heading (report --combine puts different data, "
-    "versions and sizes into one table, with labels).",
+    "p answers: would these trained systems differ on other test items of the same kind? It comes from a paired test "
+    "over the items, swapped between the systems in all seeds together (approximate randomisation; McNemar's exact "
+    "test for a single seed if an item is right or wrong). It says nothing about other seeds.",
+    "The interval (95 %, Student's t) answers: where would the mean gain be with other seeds, on the same test items? "
+    "It comes from the differences seed by seed, so a single seed gives no interval. It says nothing about other "
+    "items.",
+    "p is adjusted (Holm) for its family of tests: the tests of one experiment over all tasks or, in “All runs”, of "
+    "one table. So the same pair can have a different p in another table. Above 0.05 the two are a tie: no difference "
+    "was shown, which does not show that there is none.",
+    "fewer errors: the share of the baseline's errors that disappear, 100 · gain / (100 − baseline), as the paper "
+    "counts relative increases.",
+    f"A gain over {BASELINE} is over its run with the same changes. Other gains are over the run that the column "
+    "names. Both are on the same data, over the seeds that both have. Without such a run, or a common seed, no gain "
+    "is shown.",
+    "Compared runs have the same data, the same version of the task, the same size and the same fraction of the "
+    "training data. Others are in tables of their own, with the difference in the heading (report --combine puts "
+    "different data, versions and sizes into one table, with labels).",
     "The paper's figures are from arXiv 1802.05365v2; the heading names the data set and split. “other data”: not the "
-    "data that is scored here, so the figures are not comparable. Its encoder was trained on the 1 Billion Word Benchmark.",
+    "data that is scored here, so the figures are not comparable. The paper's encoder was trained on the 1 Billion "
+    "Word Benchmark.",
 ]  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """The leaderboard as markdown: what a visitor of the repository sees first.
 
-Records may come from strangers, so text that could be HTML, a link or an image is escaped. A discussion is not: people of
-this project write it.
+Records may come from strangers, so text that could be HTML, a link or an image is escaped. A discussion is not, since
+people of this project write it.
 """
 
 import re
@@ -19,7 +19,7 @@ def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
     if board.suites:
         parts.append(
             "[index.html](index.html) has the same tables to sort and filter, with each number linked to its record. "
-            "`tables/` has them as CSV and LaTeX, `figures/` the figures."
+            "`tables/` contains each table as CSV and LaTeX, `figures/` each figure."
         )
     else:
         parts.append("The ledger has no finished runs of these suites yet.")
@@ -41,9 +41,9 @@ def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
 
 
 def escape(text: str) -> str:
-    """Text that shows as it is: without HTML, links, images and line breaks."""
-    text = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", " ".join(text.split()))
-    return re.sub(r"[\[\]]", lambda bracket: f"\\{bracket[0]}", text)
+    """One line of literal text: no HTML, links or images."""
+    text = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", re.sub(r"[\r\n]+", " ", text))
+    return re.sub(r"\\*([\[\]])", r"\\\1", text)
 
 
 def _suite(suite: Suite, discussion: str) -> list[str]:

@@ -10,8 +10,8 @@ from elmo_bench.reporting.leaderboard import Leaderboard
 def upload(board: Leaderboard, out: Path, *, project: str) -> str:
     """Log every table and figure that was written to `out`. Returns the run's address or, offline, its folder.
 
-    Offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` is online; `wandb sync FOLDER` uploads
-    an offline run later.
+    Offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` is online; `wandb sync FOLDER`
+    uploads an offline run later.
     """
     import wandb
 
