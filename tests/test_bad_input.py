@@ -148,15 +148,15 @@ def reshape(weights):
 
 DAMAGES = {
     "a missing data set": (delete("RNN_1/RNN/MultiRNNCell/Cell1/LSTMCell/W_0"), "Cell1/LSTMCell/W_0' is missing"),
-    "a wrong shape": (reshape, "'CNN_proj/W_proj' has shape (47, 16), the options.json asks for (48, 16)"),
+    "a wrong shape": (reshape, "'CNN_proj/W_proj' has shape (47, 16), the options.json expects (48, 16)"),
     "options of another model": (
-        lambda weights: change_options(weights, lambda o: o["lstm"].update(dim=64)), "the options.json asks for"
+        lambda weights: change_options(weights, lambda o: o["lstm"].update(dim=64)), "the options.json expects"
     ),
     "options without a key": (
         lambda weights: change_options(weights, lambda o: o["lstm"].pop("dim")), "the key 'dim' is missing"
     ),
     "options of training": (
-        lambda weights: change_options(weights, lambda o: o["char_cnn"].update(n_characters=261)), "set 262 for use"
+        lambda weights: change_options(weights, lambda o: o["char_cnn"].update(n_characters=261)), "set 262"
     ),
     "options that are no mapping": (lambda weights: (weights / "options.json").write_text("[1]"), "options.json: "),
     "options that are no JSON": (lambda weights: (weights / "options.json").write_text("{"), "not valid JSON"),
@@ -189,7 +189,7 @@ def test_a_vectors_file_with_a_short_line(ends_in_one_line, tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("".join(f"word{n} 0.1 0.2 0.3\n" for n in range(20)) + "short 0.1 0.2\n")
     line = ends_in_one_line(f"encoder.vectors={path}", encoder="glove")
-    assert f"{path}:21: expected 3 numbers, found 2" in line
+    assert f"{path}:21: 2 numbers, expected 3" in line
 
 
 def test_unknown_vectors(ends_in_one_line):

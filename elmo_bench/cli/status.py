@@ -50,14 +50,15 @@ def _line(each: RunState) -> str:
 def _summary(found: list[RunState], ledger: LedgerState) -> str:
     counts = Counter(each.state for each in found)
     parts = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    runs = f"{len(found)} run{'s' if len(found) != 1 else ''}: {parts}"
     if counts["done"] == len(found):
-        return f"{len(found)} runs: {parts}"
+        return runs
     seconds, unknown = ledger.seconds_left(found)
     known = (
         f"about {readable(seconds)} left, one after the other" if seconds else "no comparable run to estimate the time"
     )
     rest = f" and {unknown} runs without an estimate" if unknown and seconds else ""
-    return f"{len(found)} runs: {parts}; {known}{rest}"
+    return f"{runs}; {known}{rest}"
 
 
 def _table(found: list[RunState]) -> str:

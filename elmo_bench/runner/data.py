@@ -25,7 +25,8 @@ Splits = dict[str, list[Any]]
 
 def build_data(config: DictConfig) -> Data:
     """The reader of the task's data, with the options of every suite."""
-    return task_class(config.task.name, "data")(**OmegaConf.to_container(config.task.data, resolve=True))
+    options: Any = OmegaConf.to_container(config.task.data, resolve=True)
+    return task_class(config.task.name, "data")(**options)
 
 
 def read_splits(config: DictConfig, data: Data) -> Splits:

@@ -22,7 +22,7 @@ def evaluate(prepared: Prepared, trained: Trained, work: Path) -> Evaluated:
     fill(trained, prepared, "test")
     test = _score(prepared, trained, "test", work)
     module = trained.module
-    return Evaluated({"dev": dev, "test": test}, module.metric.outcomes(module.gold["test"], module.seen))
+    return Evaluated({"dev": dev, "test": test}, module.metric.outcomes(module.gold["test"], module.predictions))
 
 
 def _score(prepared: Prepared, trained: Trained, split: str, work: Path) -> dict[str, Any]:
@@ -31,5 +31,5 @@ def _score(prepared: Prepared, trained: Trained, split: str, work: Path) -> dict
     run(trained.module, dataloaders=trained.loaders.loader(split), verbose=False)
     if prepared.config.predictions:
         path = work / f"{split}.predictions{prepared.data.ending}"
-        prepared.data.write(path, prepared.splits[split], trained.module.seen)
+        prepared.data.write(path, prepared.splits[split], trained.module.predictions)
     return trained.module.scores

@@ -8,9 +8,10 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.embedder import PLACES, Embedder
-from elmo_bench.encoders.features import Encoder, LayerStore
 from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import StaticVectors, load_static
 from elmo_bench.encoders.words import LearnedWords, StaticWords
 from elmo_bench.nn.character_cnn import CharacterCnn

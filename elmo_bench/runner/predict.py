@@ -1,7 +1,7 @@
 """A trained head on new text: the head that a run kept, built again around the frozen encoder of its record.
 
-The record and the head may come from a stranger. They are data: names in them choose among the tasks and encoders of this
-installation, and only weights and vectors that it knows by name are loaded without being asked for.
+The record and the head may come from a stranger. They are data: names in them choose among the tasks and encoders of
+this installation, and only weights and vectors that it knows by name are loaded without being asked for.
 """
 
 import re
@@ -15,7 +15,7 @@ from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
 from elmo_bench.elmo.pretrained import PUBLISHED
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.static import KNOWN, load_static
 from elmo_bench.runner.data import build_data, words_of
 from elmo_bench.runner.kept_head import KeptHead, read_head

@@ -4,9 +4,9 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
+from pytorch_lightning.loggers import Logger
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
@@ -17,7 +17,7 @@ from elmo_bench.runner.record import record
 from elmo_bench.runner.train import train
 from elmo_bench.spec.checks import check_options
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.training.loggers import logging
+from elmo_bench.training import loggers
 from elmo_bench.training.quiet import quiet
 
 
@@ -45,22 +45,30 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
             shutil.rmtree(paths.work, ignore_errors=True)
         with (
             _failure_file(paths, spec, attempt),
-            logging(config.logger, **_about(config, spec, prepared.title, paths.work)) as logger,
+            _logger(config, spec, prepared.title, paths.work) as logger,
         ):
             trained = train(prepared, paths.work, logger=logger)
             evaluated = evaluate(prepared, trained, paths.work)
             return record(prepared, trained, evaluated, paths, attempt=attempt), False
 
 
-def _about(config: DictConfig, spec: RunSpec, title: str, work: Path) -> dict[str, Any]:
-    """What a logger shows of the run."""
-    return {
-        "work": work,
-        "title": title,
-        "config": spec.to_json() | {"seed": config.seed},
-        "group": config.experiment,
-        "tags": [spec.suite, spec.task, spec.encoder],
-    }
+@contextmanager
+def _logger(config: DictConfig, spec: RunSpec, title: str, work: Path) -> Iterator[Logger | None]:
+    """The run's logger, closed when the block ends."""
+    logger = loggers.build_logger(
+        config.logger,
+        work=work,
+        title=title,
+        config=spec.to_json() | {"seed": config.seed},
+        group=config.experiment,
+        tags=[spec.suite, spec.task, spec.encoder],
+    )
+    failed = True
+    try:
+        yield logger
+        failed = False
+    finally:
+        loggers.finish(logger, failed=failed)
 
 
 def _paths(config: DictConfig, spec: RunSpec, hash_: str) -> RunPaths:

@@ -13,17 +13,15 @@ from pytorch_lightning.loggers import Logger
 from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings
 from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, shared_store
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.spec.names import task_class
 from elmo_bench.training.callbacks import History, RandomState, ShowProgress
-from elmo_bench.training.data import Splits
+from elmo_bench.training.data import DataModule
 from elmo_bench.training.ema import Ema
 from elmo_bench.training.module import HeadTraining
-from elmo_bench.training.optimisers import optimiser
-from elmo_bench.training.schedules import schedule
 
 
 @dataclass
@@ -31,7 +29,7 @@ class Trained:
     """A head and what it was trained with. After `train`, its weights are those of the best epoch."""
 
     module: HeadTraining
-    loaders: Splits
+    loaders: DataModule
     store: LayerStore | None
     vocabulary: dict[str, Any]
     lexicon: Lexicon
@@ -44,9 +42,8 @@ def train(prepared: Prepared, work: Path, *, logger: Logger | None = None) -> Tr
 
     A `last.ckpt` there is resumed. Raises UserError for an option that a part refuses, and if the loss is not finite.
     """
-    started = time.monotonic()
     settings, training = prepared.spec.settings, prepared.spec.part("task.training")
-    trained = _build(prepared, started)
+    trained = build(prepared)
     fill(trained, prepared, "train", "dev")
     main = f"dev_{trained.module.metric.main}"
     patience = EarlyStopping(main, mode="max", patience=training["patience"], check_on_train_epoch_end=True)
@@ -91,7 +88,9 @@ def fill(trained: Trained, prepared: Prepared, *splits: str) -> None:
         trained.history.encoding += time.monotonic() - before
 
 
-def _build(prepared: Prepared, started: float) -> Trained:
+def build(prepared: Prepared) -> Trained:
+    """The head, untrained, with its loaders and store; draws its initial weights with the run's seed."""
+    started = time.monotonic()
     config, spec, splits = prepared.config, prepared.spec, prepared.splits
     torch.set_num_threads(config.trainer.threads or torch.get_num_threads())
     pl.seed_everything(config.seed, verbose=False)
@@ -103,17 +102,15 @@ def _build(prepared: Prepared, started: float) -> Trained:
         module = HeadTraining(
             head,
             task_class(spec.task, "metric")(),
-            optimiser(training["optimizer"]),
+            training["optimizer"],
             {split: [example.gold for example in examples] for split, examples in splits.items()},
-            schedule(training["schedule"]) if training["schedule"] else None,
+            training["schedule"],
         )
     except (TypeError, ValueError) as error:  # a part refuses its numbers
-        raise UserError(
-            f"an option has a value that does not fit: {error}. See task.head and task.training."
-        ) from error
+        raise UserError(f"an option has a value that does not fit: {error}. See task.head.") from error
     store = shared_store(config, prepared.frozen.encoder, (spec.contents or {})["data"])
     index = build_indexer(embedder, store)
-    loaders = Splits(
+    loaders = DataModule(
         splits,
         lambda examples: head.collate(examples, index),
         batch=training["batch"],

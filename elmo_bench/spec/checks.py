@@ -41,6 +41,8 @@ _OTHERS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("seed", _whole(0), "give a whole number from 0"),
     ("ledger", _text, "give a folder, such as ./3"),
     ("encoder.name", _text, "give a name, or a folder, such as ./3"),
+    ("encoder.weights", _or_null(_text), "give a name, or a folder, such as ./3"),
+    ("encoder.vectors", _or_null(_text), "give a name, or a file, such as ./3"),
     ("data.root", _or_null(_text), "give a folder, such as ./3"),
 )
 

@@ -95,7 +95,7 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]
     return list(values.values())
 
 
-def experiment_options(name: str | None, folder: Path = CONF) -> list[str]:
+def experiment_options(name: Any, folder: Path = CONF) -> list[str]:
     """The `sweep` of an experiment as options: `["task=snli,srl", "encoder=elmo", …]`. Raises UserError."""
     if name is None:
         return []
@@ -163,7 +163,7 @@ def _values(option: Override, folder: Path) -> Iterator[str]:
         else option.sweep_string_iterator()
     )
     for value in found:
-        yield f"{option.get_key_element()!s}={value!s}"
+        yield f"{option.get_key_element()}={value!s}"
 
 
 def _single(values: Sequence[str]) -> str:

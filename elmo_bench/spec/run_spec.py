@@ -43,7 +43,7 @@ class RunSpec:
         return cls(
             suite=given["suite"]["name"],
             task=given["task"]["name"],
-            encoder=name_of(str(given["encoder"]["name"])) or "",
+            encoder=name_of(given["encoder"]["name"]) or "",
             size=given["size"]["name"],
             settings=settings_of(given),
         )
@@ -186,12 +186,9 @@ def _composed(options: tuple[str, ...]) -> RunSpec:
 
 
 def _differs(option: str, value: Any, usual: Mapping[str, Any]) -> bool:
-    """Whether the default run has another value; null is no change of an option that the default run has no use for."""
     if option in usual:
         return canonical(usual[option]) != canonical(value)
-    if option.startswith("task.data."):  # in settings only if it is not the value in the task's yaml
-        return True
-    return value is not None or any(key.startswith(f"{option}.") for key in usual)
+    return value is not None or option != "data.least_steps"  # of a fraction; the default run uses all of the data
 
 
 def _exists(config: DictConfig, option: str) -> bool:

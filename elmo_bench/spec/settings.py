@@ -33,9 +33,9 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     return found | _data(config) | _encoder(config)
 
 
-def name_of(path: str | None) -> str | None:
+def name_of(path: Any) -> str | None:
     """The last component of a path or repository: what a setting says of weights and vectors that are a path here."""
-    return None if path is None else Path(path).name.replace("@", "+")
+    return None if path is None else Path(str(path)).name.replace("@", "+")
 
 
 def _optional(option: str, part: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -1,20 +1,27 @@
-"""Loggers by the names of `conf/logger`."""
+"""Loggers by name: `conf/logger`."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.training.optimisers import construct
+
+
+def build_logger(options: Mapping[str, Any], **run: Any) -> Logger | None:
+    """The logger `options["name"]` for the run that the keyword arguments describe; None for `none`.
+
+    run: `work`, the run's folder; `title`; `config`, plain data; `group`, a name or None; `tags`. Raises UserError.
+    """
+    return construct("logger", LOGGERS, {**run, **options})
 
 
 def csv(*, work: Path, **_: Any) -> Logger:
-    """`metrics.csv` under the run's folder; a resumed run writes a folder of its own beside the first."""
-    parts = len(list(work.glob("log*")))
-    return CSVLogger(work, name="", version=f"log{parts or ''}")
+    """`metrics.csv` in the run's folder; a resumed run writes a second file next to the first."""
+    before = len(list(work.glob("log*")))
+    return CSVLogger(work, name="", version=f"log{before or ''}")
 
 
 def wandb(
@@ -26,9 +33,9 @@ def wandb(
     group: str | None = None,
     tags: Sequence[str] = (),
 ) -> Logger:
-    """One wandb run, in its group.
+    """A wandb run of its own, in its group.
 
-    Offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` says otherwise.
+    It is offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` says otherwise.
     """
     import wandb
 
@@ -45,25 +52,10 @@ def none(**_: Any) -> None:
     """Nothing is logged."""
 
 
-LOGGERS = {"csv": csv, "none": none, "wandb": wandb}
-
-
-@contextmanager
-def logging(options: Mapping[str, Any], **about: Any) -> Iterator[Logger | None]:
-    """The logger of `{"name": …, <options>}`, closed when the block ends. `about`: work, title, config, group, tags."""
-    name = options["name"]
-    if name not in LOGGERS:
-        raise UserError(f"logger.name={name}: choose one of: {', '.join(LOGGERS)}")
-    logger = LOGGERS[name](**about, **{key: value for key, value in options.items() if key != "name"})
-    failed = True
-    try:
-        yield logger
-        failed = False
-    finally:
-        finish(logger, failed=failed)
-
-
 def finish(logger: Logger | None, *, failed: bool) -> None:
-    """Close the run's log, also after a failure."""
+    """Close the log of a run, also of a failed one."""
     if isinstance(logger, WandbLogger):
         logger.experiment.finish(exit_code=int(failed))
+
+
+LOGGERS = {"csv": csv, "none": none, "wandb": wandb}

@@ -166,6 +166,3 @@ def _chains(rows: Sequence[Mapping[str, Any]]) -> list[list[Span]]:
             chains[chain].append((before + start, before + end))
         before += len(row["words"])
     return [sorted(spans) for spans in chains.values()]
-
-
-CorefData = Data  # conf/task/coref.yaml still says so

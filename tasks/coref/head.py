@@ -11,13 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.nn.coupled_lstm import CoupledBiLstm
-from elmo_bench.nn.pruning import keep_best_spans
-from elmo_bench.nn.span_vectors import SpanVectors
-from elmo_bench.nn.spans import enumerate_spans
 from elmo_bench.tasks.coref.antecedents import Antecedents, clusters_of, marginal_loss, scorer
 from elmo_bench.tasks.coref.batch import DocumentBatch, Documents, document_batch
+from elmo_bench.tasks.coref.coupled_lstm import CoupledBiLstm
 from elmo_bench.tasks.coref.document import Document
+from elmo_bench.tasks.coref.spans import SpanVectors, enumerate_spans, keep_best_spans
 from elmo_bench.text.batch import Indexer
 
 
@@ -127,6 +125,3 @@ def gold_clusters(document: DocumentBatch, starts: Tensor, ends: Tensor) -> Tens
     """The gold cluster of each span, int64 [M], from 1; 0 for a span that is no gold mention."""
     same = (starts[:, None] == document.starts) & (ends[:, None] == document.ends)  # MG
     return (same * document.clusters).sum(dim=1)
-
-
-SpanRanking = Head  # conf/task/coref.yaml still says so

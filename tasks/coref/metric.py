@@ -148,6 +148,3 @@ def _figures(recall_num: float, recall_den: float, precision_num: float, precisi
         "precision": 100 * precision,
         "f1": 100 * f1,
     }
-
-
-CorefMetric = Metric  # conf/task/coref.yaml still says so

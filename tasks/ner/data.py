@@ -106,6 +106,3 @@ def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list
         if tokens:
             sentences.append(_sentence(tokens, [labels[i] for i in ids]))
     return sentences
-
-
-NerData = Data  # conf/task/ner.yaml still says so

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.nn.crf import ConstrainedCrf
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiLstm
+from elmo_bench.tasks.ner.crf import ConstrainedCrf
 from elmo_bench.tasks.ner.sentence import Sentence
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.tags import allowed_transitions, bio_to_bioul, bioul_to_bio
@@ -57,6 +57,3 @@ class Head(nn.Module):
         """BIO tags of each sentence."""
         paths = self.crf.best_tags(self(batch), batch["text"].mask)
         return [bioul_to_bio([self.labels[place] for place in path]) for path in paths]
-
-
-BiLstmCrf = Head  # conf/task/ner.yaml still says so

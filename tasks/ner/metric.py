@@ -98,6 +98,3 @@ def _figures(correct: int, guessed: int, gold: int) -> dict[str, float]:
     precision, recall = _percent(correct, guessed), _percent(correct, gold)
     f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
     return dict(precision=precision, recall=recall, f1=f1, correct=correct, guessed=guessed, gold=gold)
-
-
-NerMetric = Metric  # conf/task/ner.yaml still says so

@@ -92,6 +92,3 @@ def _conllu(path: Path) -> Iterator[tuple[list[str], list[str]]]:
         elif cells[0].isdecimal():
             words.append(cells[1])
             tags.append(cells[4])
-
-
-PosData = Data  # conf/task/pos.yaml still says so

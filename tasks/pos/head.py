@@ -46,6 +46,3 @@ class Head(nn.Module):
         best = self(batch).argmax(dim=2).tolist()
         lengths = batch["text"].lengths.tolist()
         return [[self.labels[place] for place in row[:length]] for row, length in zip(best, lengths, strict=True)]
-
-
-LinearSoftmax = Head  # conf/task/pos.yaml still says so

@@ -49,6 +49,3 @@ class Metric:
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a tag."""
         return label_table(scores, f"{scores['overall']['tokens']} words")
-
-
-PosMetric = Metric  # conf/task/pos.yaml still says so

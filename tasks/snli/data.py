@@ -122,6 +122,3 @@ def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list
             raise UserError(f"{where}: row {number} has an empty sentence, or a label that is not -1, 0, 1 or 2")
         pairs.append(pair)
     return pairs
-
-
-SnliData = Data  # conf/task/snli.yaml still says so

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.nn.alignment import align
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.feed_forward import FeedForward
 from elmo_bench.nn.pooling import max_pool, mean_pool
@@ -85,6 +84,18 @@ class Head(nn.Module):
         return [self.labels[row] for row in self(batch).argmax(dim=1).tolist()]
 
 
+def align(x: Tensor, other: Tensor, mask: Tensor) -> Tensor:
+    """Soft alignment, softmax(x otherᵀ) other: for each token, the mean of the other sentence weighted by dot products.
+
+    x [S, T, D], other [S, U, D], mask bool [S, U] of the other's tokens -> [S, T, D].
+    """
+    # With a dimension for (one) attention head, torch works in blocks and never builds [S, T, U].
+    found = functional.scaled_dot_product_attention(
+        x[:, None], other[:, None], other[:, None], attn_mask=mask[:, None, None], scale=1.0
+    )
+    return found[:, 0]
+
+
 def initialise(part: nn.Module) -> None:
     """As AllenNLP's ESIM (facts sheet 4.2): Xavier uniform, orthogonal where recurrent; forget gates open by 1."""
     for name, p in part.named_parameters():
@@ -94,6 +105,3 @@ def initialise(part: nn.Module) -> None:
             nn.init.zeros_(p)
         if "bias_hh" in name:
             nn.init.ones_(p[len(p) // 4 : len(p) // 2])  # the gates come as input, forget, candidate, output
-
-
-Esim = Head  # conf/task/snli.yaml still says so

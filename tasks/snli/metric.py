@@ -62,6 +62,3 @@ class Metric:
         overall = scores["overall"]
         left = f" ({overall['left_out']} without a gold label left out)" if overall["left_out"] else ""
         return label_table(scores, f"{overall['pairs']} pairs{left}")
-
-
-SnliMetric = Metric  # conf/task/snli.yaml still says so

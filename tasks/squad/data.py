@@ -148,6 +148,3 @@ def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> File
         answers = list(zip(texts, starts, strict=True))
         found.append(Entry(row["title"], row["context"], row["id"], row["question"], answers))
     return [(where, found)]
-
-
-SquadData = Data  # conf/task/squad.yaml still says so

@@ -14,7 +14,7 @@ from torch.nn import functional
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiGru
-from elmo_bench.nn.trilinear import BiAttention, SelfAttention
+from elmo_bench.tasks.squad.attention import BiAttention, SelfAttention
 from elmo_bench.tasks.squad.question import Question
 from elmo_bench.text.batch import Indexer, TextBatch
 
@@ -126,6 +126,3 @@ def _initialise(module: nn.Module) -> None:
         nn.init.xavier_uniform_(module.weight)
         if module.bias is not None:
             nn.init.zeros_(module.bias)
-
-
-BidafSelfAttention = Head  # conf/task/squad.yaml still says so

@@ -107,6 +107,3 @@ def _figures(counts: Sequence[tuple[int, int, int, int]], questions: int) -> dic
     exact = sum(count[0] for count in counts)
     f1 = sum(_f1(count[1:]) for count in counts)
     return {"f1": 100 * f1 / questions, "exact_match": 100 * exact / questions, "questions": questions}
-
-
-SquadMetric = Metric  # conf/task/squad.yaml still says so

@@ -121,6 +121,3 @@ def _document(sentences: Sequence[Mapping[str, Any]]) -> list[Proposition]:
             lemma = (told["predicate_lemmas"] or words)[predicate] or words[predicate]
             examples.append(Proposition(sentence, predicate, lemma, tags))
     return examples
-
-
-SrlData = Data  # conf/task/srl.yaml still says so

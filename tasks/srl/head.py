@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.nn.highway_lstm import AlternatingLstm
-from elmo_bench.nn.viterbi import best_paths
+from elmo_bench.tasks.srl.highway_lstm import AlternatingLstm
 from elmo_bench.tasks.srl.proposition import Proposition
+from elmo_bench.tasks.srl.viterbi import best_paths
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.tags import allowed_transitions
 
@@ -72,6 +72,3 @@ class Head(nn.Module):
         scores = self(batch).float()
         paths = best_paths(scores, batch["text"].mask, starts=self.starts, transitions=self.transitions)
         return [[self.labels[label] for label in path] for path in paths]
-
-
-DeepSrl = Head  # conf/task/srl.yaml still says so

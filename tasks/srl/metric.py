@@ -123,6 +123,3 @@ def _figures(correct: int, excess: int, missed: int) -> dict[str, Any]:
     precision, recall = _percent(correct, correct + excess), _percent(correct, correct + missed)
     f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
     return dict(correct=correct, excess=excess, missed=missed, precision=precision, recall=recall, f1=f1)
-
-
-SrlMetric = Metric  # conf/task/srl.yaml still says so

@@ -75,6 +75,3 @@ class Data:
 
 def _phrases(trees: Iterable[Tree], shortest: int | None) -> list[Phrase]:
     return [phrase for tree in trees for phrase in tree.phrases(shortest=shortest)]
-
-
-Sst5Data = Data  # conf/task/sst5.yaml still says so

@@ -72,6 +72,3 @@ class Head(nn.Module):
     def predict(self, batch: dict[str, Any]) -> list[int]:
         """The label of each phrase."""
         return self(batch).argmax(dim=1).tolist()
-
-
-BiattentiveClassifier = Head  # conf/task/sst5.yaml still says so

@@ -55,6 +55,3 @@ class Metric:
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a label."""
         return label_table(scores, f"{scores['overall']['sentences']} sentences")
-
-
-Sst5Metric = Metric  # conf/task/sst5.yaml still says so

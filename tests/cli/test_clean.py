@@ -4,6 +4,7 @@ import pytest
 
 from elmo_bench.cli import clean
 from elmo_bench.ledger import RunPaths, read_ledger, run_lock, write_failure
+from tests.ledger.records import ATTEMPT
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def ledger(tmp_path, store_record, make_record):
             (run.work / name).write_bytes(bytes(1024))
     (finished.folder / ".seed0.json.abc").write_bytes(bytes(10))
     unfinished.lock.touch()
-    write_failure(failed, {}, "Traceback\nValueError: no")
+    write_failure(failed, ValueError("no"), attempt=ATTEMPT, spec=make_record()["spec"])
     return root, finished, stale, unfinished, failed
 
 
@@ -63,7 +64,7 @@ def test_dry_run_changes_nothing_and_says_the_same(ledger, capsys):
 def test_stale_records_go_with_all_that_is_theirs(ledger):
     root, finished, stale, unfinished, failed = ledger
     run(root, "--stale")
-    assert [record["seed"] for record in read_ledger(root)] == [0]
+    assert [record["seed"] for record in read_ledger(root)[0]] == [0]
     assert not stale.folder.exists()
     assert finished.record.exists()
     assert (finished.work / "head.safetensors").exists()
@@ -95,3 +96,47 @@ def test_an_empty_or_missing_ledger(tmp_path, capsys):
     run(tmp_path / "nowhere")
     assert capsys.readouterr().out == "freed 0 bytes\n"
     assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A folder of the user's, outside of the ledger."""
+    home = tmp_path / "home"
+    for name in (".ssh/id", ".git/config", "model.ckpt", "seed0.json"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("mine")
+    return home
+
+
+@pytest.mark.parametrize("level", range(5))
+@pytest.mark.parametrize("flags", [[], ["--failures", "--unfinished"], ["--dry-run"]])
+def test_nothing_is_removed_through_a_link(ledger, outside, capsys, level, flags):
+    """The folder of a run (level 0) or one above it is a link to somewhere else."""
+    root, finished, *_ = ledger
+    place = [finished.work, *finished.work.parents][level]
+    moved = outside / "moved"
+    place.rename(moved)
+    (moved / ".ssh").mkdir()
+    place.symlink_to(moved)
+    before = left(outside)
+    assert clean.main(["--ledger", str(root), *flags]) == 2
+    assert left(outside) == before
+    assert place.is_symlink()
+    printed = capsys.readouterr()
+    assert f"elmo-bench clean: {place}: a symbolic link, which the ledger does not follow. Remove it." in printed.err
+    if level == 0:  # the other runs are cleaned
+        assert f"{'would remove' if '--dry-run' in flags else 'removed'} {root}" in printed.out
+
+
+def test_links_inside_a_run_are_removed_and_what_they_lead_to_stays(ledger, outside, capsys):
+    root, finished, *_ = ledger
+    (finished.work / ".home").symlink_to(outside)
+    before = left(outside)
+    assert clean.main(["--ledger", str(root)]) == 2  # the run is left alone: the link leads out of the ledger
+    assert "a symbolic link out of the ledger" in capsys.readouterr().err
+    (finished.work / ".home").unlink()
+    (finished.work / ".inside").symlink_to("head.safetensors")
+    assert clean.main(["--ledger", str(root)]) == 0
+    assert left(outside) == before
+    assert (finished.work / "head.safetensors").exists()
+    assert not (finished.work / ".inside").is_symlink()

@@ -28,7 +28,14 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Ite
     own = not ray.is_initialized()
     if own:
         cpus = options["cpus"] * options["jobs"] if options["jobs"] and options["address"] is None else None
-        ray.init(address=options["address"], num_cpus=cpus, log_to_driver=False, include_dashboard=False)
+        quiet: dict[str, Any] = {"log_to_driver": False, "include_dashboard": False, "logging_level": "ERROR"}
+        try:
+            ray.init(address=options["address"], num_cpus=cpus, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            why = str(error).strip().splitlines()[0]
+            raise UserError(
+                f"launcher.address={options['address']}: no Ray there ({why}). Give auto or HOST:PORT."
+            ) from None
     try:
         # A run that dies with its worker is reported; it is not started again.
         task = ray.remote(num_cpus=options["cpus"], num_gpus=options["gpus"], max_retries=0)(_run)
