@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load, save
 
 from elmo_bench.encoders.cache import LayerStore
-from elmo_bench.reporting.formulas import score_of
+from elmo_bench.reporting.formulas import formula
 from elmo_bench.runner.data import words_of
 from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, load_frozen
 from elmo_bench.runner.prepare import prepare
@@ -132,7 +132,9 @@ def test_metric_and_files_keep_the_contract(bench, tmp_path):
         found = bench.head.eval().predict(bench.collate(bench.others))
     scores = metric.score(gold, found)
     assert 0 <= scores["overall"][metric.main] <= 100
-    assert score_of(metric.outcomes(gold, found)) == pytest.approx(scores["overall"][metric.main], abs=1e-3)
+    assert formula(metric.formula).score_of(metric.outcomes(gold, found)) == pytest.approx(
+        scores["overall"][metric.main], abs=1e-3
+    )
     assert metric.table(scores)
     bench.adapter.write(path, bench.others, found)
     if len(metric.files) == 1:  # else the gold is a file of its own, which mini has not
