@@ -5,7 +5,7 @@
     python benchmarks/encode.py --device cuda --peer none            # without AllenNLP: checked against model.py
 
 See benchmarks/README.md for the method and how to read the figures. `--peer none` also reads epochs of batches from
-each kind of layer store onto the device. It needs no Hydra and no Lightning.
+each kind of layer store onto the device. It needs no Hydra.
 """
 
 import argparse

@@ -189,7 +189,7 @@ def test_a_vectors_file_with_a_short_line(ends_in_one_line, tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("".join(f"word{n} 0.1 0.2 0.3\n" for n in range(20)) + "short 0.1 0.2\n")
     line = ends_in_one_line(f"encoder.vectors={path}", encoder="glove")
-    assert f"{path}:21: expected 3 numbers, found 2" in line
+    assert f"{path}:21: 2 numbers, expected 3" in line
 
 
 def test_unknown_vectors(ends_in_one_line):

@@ -97,7 +97,7 @@ def _device(name: str) -> str:
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m elmo_bench embed",
-        description="Write the ELMo vectors of a text: one tokenised sentence per line, tokens separated by white space.",
+        description="Write the ELMo vectors of a text: a tokenised sentence per line, tokens separated by white space.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -12,7 +12,7 @@ from torch import Tensor
 from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console, progress
-from elmo_bench.encoders.cache_files import KEY_BYTES, Entry, StoreFolder, remove_damaged
+from elmo_bench.encoders.cache_files import KEY_BYTES, Shard, StoreFolder, remove_damaged
 from elmo_bench.encoders.protocol import Encoder, Sentence
 from elmo_bench.text.pools import pools
 
@@ -55,7 +55,7 @@ class LayerStore:
         self._key = _keys(f"{VERSION} {encoder.layers} {encoder.dim} {dtype} {encoder.checksum}\n{variant}")
         self._kept: dict[Sentence, Tensor] = {}  # in memory, each [L, T, D]
         self._memory = torch.device("cpu")  # where they are
-        self._stored: dict[Sentence, Entry] = {}  # on disk
+        self._stored: dict[Sentence, tuple[Shard, int]] = {}  # on disk
         self._folder: StoreFolder | None = None
         if mode in ("auto", "disk"):
             root = Path(folder).expanduser() if folder else cache_folder() / "layers"
@@ -93,7 +93,7 @@ class LayerStore:
             return
         missing, seen = {self._key(sentence): sentence for sentence in new}, set[str]()
         self._look_up(missing, seen)
-        for path in {entry.path for entry in self._stored.values()}:
+        for path in {shard.path for shard, _ in self._stored.values()}:
             self._folder.touch(path)
         if missing:
             with self._or_in_memory():
@@ -132,12 +132,11 @@ class LayerStore:
 
     def _read(self, sentence: Sentence) -> Tensor | None:
         """The layers that are kept; None if there are none, or they are damaged."""
-        entry = self._stored.get(sentence)
-        if entry is None:
+        if sentence not in self._stored:
             return self._kept.get(sentence)
-        layers = entry.read()
-        if layers is None:
-            remove_damaged(entry.path)
+        shard, number = self._stored[sentence]
+        if (layers := shard.read(number)) is None:
+            remove_damaged(shard.path)
         return layers
 
     def _look_up(self, missing: dict[bytes, Sentence], seen: set[str]) -> None:
@@ -146,7 +145,7 @@ class LayerStore:
             for shard in self._folder.shards(seen):
                 for number, key in enumerate(shard.keys):
                     if key in missing:
-                        self._stored[missing.pop(key)] = shard.entry(number)
+                        self._stored[missing.pop(key)] = (shard, number)
 
     def _compute(self, new: Iterable[Sentence], look_up: Callable[[], None]) -> None:
         sentences = sorted(new, key=lambda sentence: (len(sentence), sentence))
@@ -166,7 +165,7 @@ class LayerStore:
             with self._or_in_memory():
                 keys = [self._key(sentence) for sentence in sentences]
                 shard = self._folder.add(keys, [each.cpu().numpy() for each in layers])
-                self._stored.update((sentence, shard.entry(number)) for number, sentence in enumerate(sentences))
+                self._stored.update((sentence, (shard, number)) for number, sentence in enumerate(sentences))
                 return
         self._kept.update((sentence, each.to(self._memory)) for sentence, each in zip(sentences, layers, strict=True))
 

@@ -17,7 +17,6 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -121,20 +120,6 @@ class DamagedShard(Exception):
     """The file is not one that `StoreFolder.add` wrote."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """The layers of one sentence in a file."""
-
-    path: Path
-    _layers: Tensor  # [L, T, D], a view of the file
-    _key: bytes
-    _check: int
-
-    def read(self) -> Tensor | None:
-        """[L, T, D], a view of the file; None if its bytes are not those that were written under its key."""
-        return self._layers if _check(self._layers.numpy(), self._key) == self._check else None
-
-
 class Shard:
     """A file mapped into memory. It stays readable after another process removes it (POSIX)."""
 
@@ -160,11 +145,12 @@ class Shard:
         self._shape, self._tokens, self._ends = (layers, dim), tokens.tolist(), ends.tolist()
         self._checks = checks.tolist()
 
-    def entry(self, number: int) -> Entry:
-        """The entry of the sentence with `keys[number]`."""
+    def read(self, number: int) -> Tensor | None:
+        """[L, T, D] of the sentence with `keys[number]`, a view of the file; None if its bytes are damaged."""
         (layers, dim), tokens = self._shape, self._tokens[number]
         numbers = self._numbers[self._ends[number] - layers * tokens * dim : self._ends[number]]
-        return Entry(self.path, numbers.view(layers, tokens, dim), self.keys[number], self._checks[number])
+        whole = _check(numbers.numpy(), self.keys[number]) == self._checks[number]
+        return numbers.view(layers, tokens, dim) if whole else None
 
 
 def remove_damaged(path: Path) -> None:

@@ -1,10 +1,10 @@
 """Static word vectors: found by name or path, trimmed to a vocabulary, cached.
 
-Subfolders of the cache folder (see `downloads.py`):
-  vectors/     files with a known name, such as glove.840B.300d.zip, downloaded or put there by hand
-  trimmed/     the rows of one vocabulary, named by the checksums of the file and the vocabulary
-  checksums/   the SHA-256 of large files, named by path, size and modification time
-`trimmed/` and `checksums/` are made again if they are missing or damaged.
+In the cache folder (see `downloads.py`) lie
+  vectors/     files under a known name, such as glove.840B.300d.zip: downloaded, or put there by hand
+  trimmed/     the rows of one vocabulary, named by the file's checksum and the vocabulary's
+  checksums/   what a large file's SHA-256 was, named by its path, size and time of change
+Nothing but `vectors/` matters: the rest is made again when it is missing or damaged.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from elmo_bench.encoders.vector_files import read_compact, write_compact
 MINI = Path(__file__).parents[1] / "weights" / "glove-mini.safetensors"
 ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".zip", ".safetensors")
 KNOWN = tuple(VECTORS)
-HASH_AGAIN_BELOW = 64 * 2**20  # bytes; smaller files are hashed at every start, in a fraction of a second
+HASH_AGAIN_BELOW = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fraction of a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class StaticVectors:
 
     @cached_property
     def _index(self) -> dict[str, int]:
-        # Backward, so that the first of several rows for one word counts.
+        # Backwards, so that of two rows for one word the first counts.
         return {self.words[row]: row for row in range(len(self.words) - 1, -1, -1)}
 
     def lookup(self, word: str) -> int | None:
@@ -56,11 +56,11 @@ class StaticVectors:
 
 
 def load_static(name_or_path: str, keep: Collection[str] | None = None) -> StaticVectors:
-    """Static vectors by known name or path, in GloVe text (.txt, .gz, .xz, .zip) or our .safetensors format.
+    """Static vectors by known name or path, in GloVe text (.txt, .gz, .xz, .zip) or our own .safetensors.
 
-    With `keep`, only the rows that a lookup of those words can reach; a trimmed copy in the cache makes the next load
-    fast. Without it, the whole file is read each time. Published vectors are downloaded at first use. Raises UserError
-    for an unknown name, a bad file, and a file that has changed since its first use.
+    With `keep`, only the rows that looking those words up can reach; a trimmed copy in the cache makes the next load
+    fast. Without it, the whole file is read each time. A published name is downloaded at first use. Raises UserError
+    for an unknown name, for a bad file, and for one that is no longer what it was at first use.
     """
     path = _resolve(name_or_path)
     checksum = _checksum(path)
@@ -88,18 +88,18 @@ def _resolve(name_or_path: str) -> Path:
             if (path := folder / f"{name_or_path}{ending}").is_file():
                 return path
         if hint := VECTORS[name_or_path].get("by_hand"):
-            raise UserError(
-                f"{name_or_path}: not in {folder}. To get it, {hint}, and put it there as {name_or_path}.txt."
-            )
+            raise UserError(f"{name_or_path}: not in {folder}; {hint} and put it there as {name_or_path}.txt")
         return _unpacked(vector_archive(name_or_path), f"{name_or_path}.txt")
     path = Path(name_or_path).expanduser()
     if not path.is_file():
-        raise UserError(f"{name_or_path}: no such file. Give a path, or one of: glove-mini, {', '.join(KNOWN)}.")
+        raise UserError(
+            f"{name_or_path}: no such file, and not one of the known vectors: glove-mini, {', '.join(KNOWN)}"
+        )
     return path
 
 
 def _unpacked(archive: Path, name: str) -> Path:
-    """The archive itself if it has this table alone; else the table's file, unpacked next to the archive."""
+    """An archive of this one table as it is; of an archive of several, the file that holds this one, beside it."""
     if archive.stem == Path(name).stem:
         return archive
     try:
@@ -110,12 +110,12 @@ def _unpacked(archive: Path, name: str) -> Path:
         ):
             shutil.copyfileobj(source, target)
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
-        raise UserError(f"{archive}: damaged, or without {name} ({error}). Delete it and start again.") from None
+        raise UserError(f"{archive}: damaged, or no {name} in it ({error}); delete it and start again") from None
     return archive.parent / name
 
 
 def _checksum(path: Path) -> str:
-    """SHA-256 of a file; a large file's is remembered while its size and modification time stay the same."""
+    """SHA-256 of a file; that of a large one is remembered for as long as its size and time of change stay the same."""
     status = path.stat()
     if status.st_size < HASH_AGAIN_BELOW:
         return sha256_of(path)
@@ -125,26 +125,26 @@ def _checksum(path: Path) -> str:
         if re.fullmatch("[0-9a-f]{64}", text := remembered.read_text()):
             return text
     checksum = sha256_of(path)
-    with contextlib.suppress(OSError, UserError), atomic_write(remembered, "w") as handle:  # the cache is optional
+    with contextlib.suppress(OSError, UserError), atomic_write(remembered, "w") as handle:  # a cache is never needed
         handle.write(checksum)
     return checksum
 
 
 def _trimmed(path: Path, checksum: str, wanted: set[str]) -> tuple[list[str], np.ndarray]:
-    """The wanted rows, from the cache if they are there and undamaged."""
+    """The wanted rows, from the cache where they lie there undamaged."""
     cached = cache_folder() / "trimmed" / f"{checksum[:16]}-{_hash(chr(10).join(sorted(wanted)))[:16]}.safetensors"
     with contextlib.suppress(UserError):
         words, vectors, metadata = read_compact(cached)
         if metadata.get("digest") == _digest(words, vectors):
             return words, vectors
     words, vectors = read_text(path, wanted)
-    with contextlib.suppress(OSError, UserError):  # the cache is optional
+    with contextlib.suppress(OSError, UserError):  # a cache is never needed
         write_compact(cached, words, vectors, {"digest": _digest(words, vectors), "source": path.name})
     return words, vectors
 
 
 def _digest(words: list[str], vectors: np.ndarray) -> str:
-    """A digest of the contents, to find damage; safetensors itself notices only a wrong length."""
+    """What a damaged copy would not have; safetensors itself notices only a wrong length."""
     digest = hashlib.sha256("\n".join(words).encode())
     digest.update(np.ascontiguousarray(vectors).data)
     return digest.hexdigest()

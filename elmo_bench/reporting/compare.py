@@ -1,7 +1,6 @@
-"""Two systems on one task: how large the gain is, how sure it is, and what the certainty is about."""
+"""The paired test of two systems on one task, after checking that they can be compared."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,12 +9,9 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, RunPaths, read_outcomes
 from elmo_bench.reporting.formulas import Outcomes, formula
-from elmo_bench.reporting.significance import ROUNDS, holm, mcnemar, randomisation
-from elmo_bench.reporting.statistics import Summary, relative_reduction, summarise
+from elmo_bench.reporting.significance import ROUNDS, mcnemar, randomisation
 
-ALPHA = 0.05
 AGREES = 0.01  # percentage points between the record's score and its outcomes; some outcomes are rounded
-RANDOMISATION, MCNEMAR = "approximate randomisation", "McNemar"
 
 
 class Scored(NamedTuple):
@@ -25,31 +21,12 @@ class Scored(NamedTuple):
     outcomes: Outcomes
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Ours against theirs on test, over the seeds that both have; scores in percent."""
+class Tested(NamedTuple):
+    """The result of a paired test."""
 
-    ours: Summary
-    theirs: Summary
-    gain: Summary  # ours - theirs, seed by seed
-    test: str  # RANDOMISATION or MCNEMAR
-    p: float  # two-sided, of this test alone
+    name: str  # randomisation or McNemar
+    p: float  # two-sided, not adjusted for other tests
     items: int  # what the test swaps: sentences, questions or documents, as the task keeps its outcomes
-    seeds: tuple[int, ...]
-    p_holm: float | None = None  # adjusted for the tests of its family, after `adjusted`
-
-    @property
-    def reduction(self) -> float | None:
-        """Relative error reduction of the means in percent; None if the baseline makes no errors."""
-        return relative_reduction(self.ours.mean, self.theirs.mean)
-
-    @property
-    def verdict(self) -> str:
-        """ahead, behind or tie at α = 0.05, by the adjusted p if there is one."""
-        p = self.p if self.p_holm is None else self.p_holm
-        if p > ALPHA:
-            return "tie"
-        return "ahead" if self.gain.mean > 0 else "behind"
 
 
 def with_outcomes(ledger: Path, records: Iterable[Record]) -> list[Scored]:
@@ -57,44 +34,21 @@ def with_outcomes(ledger: Path, records: Iterable[Record]) -> list[Scored]:
     return [Scored(record, read_outcomes(RunPaths.of(ledger, record))) for record in records]
 
 
-def compare(
-    ours: Sequence[Scored], theirs: Sequence[Scored], *, rounds: int = ROUNDS, seed: int = 0
-) -> Comparison | None:
-    """Compare two systems, each given as the seeds of one run; None if they have no seed in common.
+def paired_test(ours: Sequence[Scored], theirs: Sequence[Scored], *, rounds: int = ROUNDS, seed: int = 0) -> Tested:
+    """Test two systems on test items, each given as the seeds of one run; they have a seed in common.
 
     `seed` is the random seed of the test: the same arguments give the same p. Raises UserError if the two were not
     scored on the same data with the same metric, and if outcomes do not add up to the score of their record.
     """
     pairs = _pairs(ours, theirs)
-    if not pairs:
-        return None
     for one, other in pairs:
         _check_same_data(one, other)
     _check_items([side for pair in pairs for side in pair])
     how = formula(pairs[0][0].record["formula"])
     left, right = (np.stack([how.counts_of(side.outcomes) for side in sides]) for sides in zip(*pairs, strict=True))
     if how.binary and len(pairs) == 1:
-        test, p = MCNEMAR, mcnemar(*(side.outcomes["correct"] for side in pairs[0]))
-    else:
-        test, p = RANDOMISATION, randomisation(left, right, how.score, rounds=rounds, seed=seed)
-    scores = [[_score(side) for side in sides] for sides in zip(*pairs, strict=True)]
-    return Comparison(
-        ours=summarise(scores[0]),
-        theirs=summarise(scores[1]),
-        gain=summarise(one - other for one, other in zip(*scores, strict=True)),
-        test=test,
-        p=p,
-        items=left.shape[1],
-        seeds=tuple(one.record["seed"] for one, _ in pairs),
-    )
-
-
-def adjusted(family: Sequence[Comparison]) -> list[Comparison]:
-    """The comparisons of one family, in the same order, each p adjusted for all of them."""
-    return [
-        replace(comparison, p_holm=p)
-        for comparison, p in zip(family, holm([comparison.p for comparison in family]), strict=True)
-    ]
+        return Tested("McNemar", mcnemar(left[0, :, 0], right[0, :, 0]), left.shape[1])
+    return Tested("randomisation", randomisation(left, right, how.score, rounds=rounds, seed=seed), left.shape[1])
 
 
 def _pairs(ours: Sequence[Scored], theirs: Sequence[Scored]) -> list[tuple[Scored, Scored]]:

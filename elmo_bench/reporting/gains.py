@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.reporting.compare import Comparison, adjusted, compare, with_outcomes
+from elmo_bench.reporting.compare import Tested, paired_test, with_outcomes
 from elmo_bench.reporting.rows import Row, baseline_of
+from elmo_bench.reporting.significance import holm
 from elmo_bench.reporting.statistics import Summary, difference, relative_reduction, summarise
 
+ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
 
 
@@ -19,8 +21,9 @@ class Gain:
     ours: Row
     theirs: Row
     summary: Summary
-    comparison: Comparison | None
-    untested: str = ""  # the reason for a missing comparison
+    test: Tested | None
+    untested: str = ""  # the reason for a missing test
+    p_holm: float | None = None  # adjusted for the tests of its family, after `holm_over`
 
     @property
     def seeds(self) -> list[int]:
@@ -30,14 +33,17 @@ class Gain:
     @property
     def reduction(self) -> float | None:
         """Relative error reduction in percent, over the seeds that both have."""
-        return relative_reduction(
-            *(summarise(row.scores("test")[k] for k in self.seeds).mean for row in (self.ours, self.theirs))
-        )
+        sides = [summarise(row.scores("test")[k] for k in self.seeds).mean for row in (self.ours, self.theirs)]
+        return relative_reduction(*sides)
 
     @property
     def verdict(self) -> str:
-        """ahead, behind, tie, or empty if it was not tested."""
-        return self.comparison.verdict if self.comparison else ""
+        """ahead, behind or tie at α = 0.05, by the adjusted p if there is one; empty if it was not tested."""
+        if self.test is None:
+            return ""
+        if (self.test.p if self.p_holm is None else self.p_holm) > ALPHA:
+            return "tie"
+        return "ahead" if self.summary.mean > 0 else "behind"
 
     @property
     def mark(self) -> str:
@@ -49,11 +55,11 @@ Gains = Callable[[Row, Row], Gain | None]
 
 def gains_from(ledger: Path) -> Gains:
     """`gain(ours, theirs)`, None without a common seed. A pair that several tables show is tested once."""
-    tested: dict[tuple[str, str], tuple[Comparison | None, str]] = {}
+    tested: dict[tuple[str, str], tuple[Tested | None, str]] = {}
 
-    def test(ours: Row, theirs: Row) -> tuple[Comparison | None, str]:
+    def test(ours: Row, theirs: Row) -> tuple[Tested | None, str]:
         try:
-            return compare(*(with_outcomes(ledger, row.records) for row in (ours, theirs))), ""
+            return paired_test(*(with_outcomes(ledger, row.records) for row in (ours, theirs))), ""
         except UserError as error:
             return None, str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
 
@@ -77,5 +83,5 @@ def over_baseline(rows: Sequence[Row], gain: Gains) -> list[Gain]:
 
 def holm_over(family: Sequence[Gain]) -> list[Gain]:
     """The gains of one family, in the same order, each p adjusted for all tests in it."""
-    after = iter(adjusted([gain.comparison for gain in family if gain.comparison]))
-    return [replace(gain, comparison=next(after)) if gain.comparison else gain for gain in family]
+    after = iter(holm([gain.test.p for gain in family if gain.test]))
+    return [replace(gain, p_holm=next(after)) if gain.test else gain for gain in family]

@@ -42,15 +42,15 @@ def _row(row: Row, gain: Gain | None) -> dict[str, Any]:
 
 def _against(gain: Gain) -> dict[str, Any]:
     """The test's entries are null if there was none; `untested` gives the reason."""
-    tested = gain.comparison
+    found = gain.test
     return {
         "label": gain.theirs.label,
         **_numbers(gain.summary),
         "reduction": gain.reduction,
-        "test": tested and tested.test,
-        "items": tested and tested.items,
-        "p": tested and tested.p,
-        "p_holm": tested and tested.p_holm,
+        **(
+            {"test": found.name, "items": found.items, "p": found.p} if found else dict.fromkeys(("test", "items", "p"))
+        ),
+        "p_holm": gain.p_holm,
         "verdict": gain.verdict or None,
         "untested": gain.untested or None,
     }

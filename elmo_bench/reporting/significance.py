@@ -81,8 +81,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """The p-values adjusted for the number of tests, in the order given: reject those that are at most α.
 
     Source: Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6.
-    The k-th smallest of m is multiplied by m + 1 - k, raised to the largest value before it, and at most 1; the chance of
-    even one false rejection in the family is then at most α. (scipy has the false discovery rate, not this.)
+    The k-th smallest of m is multiplied by m + 1 - k, raised to the largest value before it, and cut at 1. The chance
+    of even one false rejection in the family is then at most α. (scipy has the false discovery rate, not this.)
     """
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p, kind="stable")

@@ -112,20 +112,19 @@ def gain_cells(gain: Gain | None, *, test: bool = False) -> list[Cell]:
     """Gain, interval, relative error reduction, adjusted p and verdict; then p before the adjustment and the test."""
     if gain is None:
         return [Cell("")] * len(gain_columns(test=test))
-    found, run, verdict = gain.comparison, gain.ours.anchor, gain.verdict or "not tested"
+    found, run, verdict = gain.test, gain.ours.anchor, gain.verdict or "not tested"
     cells = [
         spread(gain.summary, run=run, sign=True),
         _between(gain.summary.interval, run=run),
         number(gain.reduction, ".1f", run=run, suffix=" %"),
-        _p_value(found.p_holm if found else None, run=run),
+        _p_value(gain.p_holm, run=run),
         Cell(f"{gain.mark} {verdict}".strip(), (verdict,), run),
     ]
     if not test:
         return cells
     if not found:
         return [*cells, Cell(""), Cell(""), words("none")]
-    how = words(found.test.removeprefix("approximate "))
-    return [*cells, _p_value(found.p, run=run), number(found.items, ",", run=run), how]
+    return [*cells, _p_value(found.p, run=run), number(found.items, ",", run=run), words(found.name)]
 
 
 def untested(gains: Iterable[Gain]) -> list[str]:

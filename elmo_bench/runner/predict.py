@@ -1,7 +1,7 @@
 """A trained head on new text: the head that a run kept, built again around the frozen encoder of its record.
 
-The record and the head may come from a stranger. They are data: names in them choose among the tasks and encoders of this
-installation, and only weights and vectors that it knows by name are loaded without being asked for.
+The record and the head may come from a stranger. They are data: names in them choose among the tasks and encoders of
+this installation, and only weights and vectors that it knows by name are loaded without being asked for.
 """
 
 import re

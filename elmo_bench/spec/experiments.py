@@ -117,7 +117,8 @@ class Experiment:
         """
         if spec.encoder in self.without:
             return None
-        changed = {option for option in spec.changes if option not in FRACTION or option in self.sweep}
+        given = () if any(option in self.sweep for option in FRACTION) else FRACTION
+        changed = {option for option in spec.changes if option not in given}
         variation = {option for option in changed if not option.startswith("encoder.")}
         if self.axis:
             return self._on_axis(spec.settings, variation)

@@ -43,9 +43,7 @@ def _heat(name: str, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
                     ink = LIGHT if weight.mean > 0.6 else DARK
                     cell: dict[str, Any] = {"xy": (at, layer), "width": 0.96, "height": 0.94, "linewidth": 0.0}
                     axes.add_patch(Rectangle(**cell, facecolor=fill))
-                    if hatch := hatch_of(
-                        weight.mean, len(mix.weights)
-                    ):  # a patch of its own: one pattern for all cells
+                    if hatch := hatch_of(weight.mean, len(mix.weights)):  # a separate patch: one pattern for all
                         edge = PALE if weight.mean > 0.6 else BLUE
                         axes.add_patch(Rectangle(**cell, facecolor="none", edgecolor=edge, hatch=hatch))
                     style: dict[str, Any] = {"ha": "center", "va": "center", "color": ink, "fontsize": 8.5}

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from elmo_bench.ledger import Failure, Record, RunPaths
-from elmo_bench.reporting.compare import ALPHA
+from elmo_bench.reporting.gains import ALPHA
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
 
@@ -26,7 +26,8 @@ HOW = [
     "over the items, swapped between the systems in all seeds together (approximate randomisation; McNemar's exact "
     "test for a single seed if an item is right or wrong). It says nothing about other seeds.",
     "The interval (95 %, Student's t) answers: where would the mean gain be with other seeds, on the same test items? "
-    "It comes from the differences seed by seed, so a single seed gives no interval. It says nothing about other items.",
+    "It comes from the differences seed by seed, so a single seed gives no interval. It says nothing about other "
+    "items.",
     "p is adjusted (Holm) for its family of tests: the tests of one experiment over all tasks or, in “All runs”, of "
     "one table. So the same pair can have a different p in another table. Above 0.05 the two are a tie: no difference "
     "was shown, which does not show that there is none.",
