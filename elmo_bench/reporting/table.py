@@ -127,9 +127,20 @@ def gain_cells(gain: Gain | None, *, test: bool = False) -> list[Cell]:
     return [*cells, _p_value(found.p, run=run), number(found.items, ",", run=run), words(found.name)]
 
 
-def untested(gains: Iterable[Gain]) -> list[str]:
-    """Why comparisons have no p, each reason once."""
-    return [f"Not tested: {reason}." for reason in dict.fromkeys(g.untested for g in gains if g.untested)]
+def make_table(
+    stem: str,
+    title: str,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    tasks: Sequence[str],
+    gains: Iterable[Gain] = (),
+) -> Table:
+    """A table without its empty columns, with a note on each reason why one of the gains is not tested."""
+    reasons = dict.fromkeys(gain.untested for gain in gains if gain.untested)
+    return Table(
+        stem, title, *without_empty(columns, rows), list(tasks), [f"Not tested: {reason}." for reason in reasons]
+    )
 
 
 def without_empty(columns: Sequence[Column], rows: Iterable[Sequence[Cell]]) -> tuple[list[Column], list[list[Cell]]]:

@@ -13,10 +13,9 @@ from elmo_bench.reporting.table import (
     Table,
     gain_cells,
     gain_columns,
+    make_table,
     seeds,
     spread,
-    untested,
-    without_empty,
     words,
 )
 from elmo_bench.reporting.tasks import task_info
@@ -65,18 +64,14 @@ def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tab
         info, paper = task_info(one.group.task, suite), experiment.paper.get(one.group.task)
         both = " → ".join(str(paper.figures[name]) for name in (BASELINE, experiment.encoder)) if paper else ""
         metric = "/".join(sorted({row.newest["metric"] for row in one.rows.values()}))
-        body.append([
-            words(one.group.heading()),
-            *(_judged(one.rows.get(name), one.gains.get(name)) for name in encoders),
-            words(metric),
-            words(_trained_on(one.group)),
-            words(info.beside_paper(f"{paper.scored}: {both}") if paper else ""),
-        ])  # fmt: skip
+        shown = [_judged(one.rows.get(name), one.gains.get(name)) for name in encoders]
+        printed = info.beside_paper(f"{paper.scored}: {both}") if paper else ""
+        body.append([words(one.group.heading()), *shown, words(metric), words(_trained_on(one.group)), words(printed)])
     columns = [Column("task", words=True), *(Column(name, JUDGED) for name in encoders), Column("score", words=True)]
     columns += [Column("trained on", words=True)]
     columns += [Column(f"the paper, {BASELINE} → {experiment.encoder}", words=True)]
     tasks = [one.group.task for one in picked]
-    return Table(f"{suite}-glance", f"Test scores, suite {suite}", *without_empty(columns, body), tasks)
+    return make_table(f"{suite}-glance", f"Test scores, suite {suite}", columns, body, tasks=tasks)
 
 
 def _judged(row: Row | None, gain: Gain | None) -> Cell:
@@ -94,18 +89,13 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
             paper = experiment.paper.get(one.group.task) if name == experiment.encoder else None
             printed = task_info(one.group.task, suite).beside_paper(f"+{paper.gain}, {paper.scored}") if paper else ""
             tasks.append(one.group.task)
-            body.append([
-                words(one.group.heading()),
-                words(name),
-                seeds(gain.seeds, gain.ours.anchor),
-                *gain_cells(gain, test=True),
-                words(printed),
-            ])  # fmt: skip
+            names = [words(one.group.heading()), words(name), seeds(gain.seeds, gain.ours.anchor)]
+            body.append([*names, *gain_cells(gain, test=True), words(printed)])
     columns = [Column("task", words=True), Column("encoder", words=True), Column("seeds"), *gain_columns(test=True)]
     columns += [Column("the paper's gain", words=True)]
     title = f"Gains over {BASELINE} on test, suite {suite}"
-    notes = untested(gain for one in picked for gain in one.gains.values())
-    return Table(f"{suite}-gains", title, *without_empty(columns, body), tasks, notes=notes)
+    gains = [gain for one in picked for gain in one.gains.values()]
+    return make_table(f"{suite}-gains", title, columns, body, tasks=tasks, gains=gains)
 
 
 def _trained_on(group: Group) -> str:

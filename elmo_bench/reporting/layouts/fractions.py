@@ -14,11 +14,10 @@ from elmo_bench.reporting.table import (
     Table,
     gain_cells,
     gain_columns,
+    make_table,
     number,
     score,
     seeds,
-    untested,
-    without_empty,
     words,
 )
 from elmo_bench.spec.experiments import Experiment
@@ -115,17 +114,13 @@ def tables(experiment: Experiment, families: Sequence[Family], gain: Gains) -> l
         for point in family.points:
             row, own = point.row, gains.get(point.row.anchor)
             need = needed(point.score, family.curves[BASELINE]) if own and BASELINE in family.curves else None
-            body.append([
-                Cell(percent(point.share), (point.share,), row.anchor),
-                number(row.train, ",", run=row.anchor),
-                words(row.encoder, run=row.anchor),
-                score(row.summary("test"), run=row.anchor),
-                seeds(row.seeds, row.anchor),
-                *gain_cells(own),
-                Cell(str(need), (need.share, need.bound), row.anchor) if need else Cell(""),
-            ])  # fmt: skip
+            run = row.anchor
+            examples = [Cell(percent(point.share), (point.share,), run), number(row.train, ",", run=run)]
+            scored = [words(row.encoder, run=run), score(row.summary("test"), run=run), seeds(row.seeds, run)]
+            needs = Cell(str(need), (need.share, need.bound), run) if need else Cell("")
+            body.append([*examples, *scored, *gain_cells(own), needs])
         title = f"{experiment.caption}: {group.heading(fraction=False)}, suite {group.suite}"
-        notes = untested(gains[point.row.anchor] for point in family.points if point.row.anchor in gains)
+        mine = [gains[point.row.anchor] for point in family.points if point.row.anchor in gains]
         stem = f"{group.stem(fraction=False)}-{experiment.name}"
-        made.append(Table(stem, title, *without_empty(columns, body), [group.task] * len(body), notes=notes))
+        made.append(make_table(stem, title, columns, body, tasks=[group.task] * len(body), gains=mine))
     return made

@@ -10,12 +10,11 @@ from elmo_bench.reporting.table import (
     Table,
     gain_cells,
     gain_columns,
+    make_table,
     number,
     printed,
     score_columns,
     scores,
-    untested,
-    without_empty,
     words,
 )
 from elmo_bench.reporting.tasks import paper_heading
@@ -54,16 +53,13 @@ def _table(group: Group, gain: Gains) -> Table:
     body: list[list[Cell]] = []
     for row in group.rows:
         run = row.anchor
-        body.append([
-            words(row.label, run=run),
-            *scores(row),
-            *gain_cells(by_run.get(run)),
-            number(row.newest["parameters"]["trainable"], ",", run=run),
+        costs = [number(row.newest["parameters"]["trainable"], ",", run=run)]
+        costs += [
             number(row.cost("tokens_per_second"), ",.0f", run=run),
             number(row.cost("seconds") / 60, ".1f", run=run),
-            *([printed(None if row.changes else paper.figures.get(row.spec.encoder))] if paper else []),
-        ])  # fmt: skip
+        ]
+        figure = [printed(None if row.changes else paper.figures.get(row.spec.encoder))] if paper else []
+        body.append([words(row.label, run=run), *scores(row), *gain_cells(by_run.get(run)), *costs, *figure])
     amount = group.fraction or "all of the data"
     title = f"{group.heading(fraction=False)}, suite {group.suite}: all runs on {amount}"
-    tasks = [group.task] * len(body)
-    return Table(f"{group.stem()}-runs", title, *without_empty(columns, body), tasks, notes=untested(gains))
+    return make_table(f"{group.stem()}-runs", title, columns, body, tasks=[group.task] * len(body), gains=gains)

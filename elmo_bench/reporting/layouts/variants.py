@@ -11,11 +11,10 @@ from elmo_bench.reporting.table import (
     Table,
     gain_cells,
     gain_columns,
+    make_table,
     printed,
     score_columns,
     scores,
-    untested,
-    without_empty,
     words,
 )
 from elmo_bench.reporting.tasks import paper_heading
@@ -75,16 +74,9 @@ def _table(
     for variant, row in pairs:
         own = variant.encoder is not None or row.encoder == experiment.encoder
         name = ", ".join(filter(None, [variant.name if own else f"{row.encoder}: {variant.name}", row.note]))
-        body.append([
-            words(name, run=row.anchor),
-            *scores(row),
-            *gain_cells(gains.get(row.anchor)),
-            *([printed(paper.figures.get(variant.key) if own else None)] if paper else []),
-        ])  # fmt: skip
-    return Table(
-        f"{group.stem()}-{experiment.name}",
-        f"{experiment.caption}: {group.heading()}, suite {suite}",
-        *without_empty(columns, body),
-        [group.task] * len(body),
-        notes=untested(gains[row.anchor] for _, row in pairs if row.anchor in gains),
-    )
+        figure = [printed(paper.figures.get(variant.key) if own else None)] if paper else []
+        body.append([words(name, run=row.anchor), *scores(row), *gain_cells(gains.get(row.anchor)), *figure])
+    title = f"{experiment.caption}: {group.heading()}, suite {suite}"
+    mine = [gains[row.anchor] for _, row in pairs if row.anchor in gains]
+    stem = f"{group.stem()}-{experiment.name}"
+    return make_table(stem, title, columns, body, tasks=[group.task] * len(body), gains=mine)

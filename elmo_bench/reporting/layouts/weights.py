@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import Row
 from elmo_bench.reporting.statistics import Summary, summarise
-from elmo_bench.reporting.table import SPREAD, Cell, Column, Table, number, spread, without_empty, words
+from elmo_bench.reporting.table import SPREAD, Cell, Column, Table, make_table, number, spread, words
 from elmo_bench.spec.experiments import Experiment
 
 
@@ -41,17 +41,12 @@ def tables(experiment: Experiment, suite: str, mixes: Sequence[Mix]) -> list[Tab
         run = mix.row.anchor
         layers = [spread(weight, run=run) for weight in mix.weights]
         layers += [Cell("")] * (deepest - len(layers))
-        body.append([
-            words(mix.group.heading(), run=run),
-            words(mix.row.encoder),
-            words(mix.place),
-            spread(mix.gamma, run=run),
-            *layers,
-            number(mix.row.spec.settings.get("mix.penalty"), "g"),
-        ])  # fmt: skip
+        names = [words(mix.group.heading(), run=run), words(mix.row.encoder), words(mix.place)]
+        penalty = number(mix.row.spec.settings.get("mix.penalty"), "g")
+        body.append([*names, spread(mix.gamma, run=run), *layers, penalty])
     title = f"Learned weights of the layers at the best epoch, suite {suite}"
-    stem, tasks = f"{suite}-{experiment.name}", [mix.group.task for mix in mixes]
-    return [Table(stem, title, *without_empty(columns, body), tasks)]
+    tasks = [mix.group.task for mix in mixes]
+    return [make_table(f"{suite}-{experiment.name}", title, columns, body, tasks=tasks)]
 
 
 def _of_group(group: Group) -> list[Mix]:
