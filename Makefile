@@ -1,10 +1,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 # A process a core, with one thread each: threads of several processes on the same cores stall each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint report clean peer
+.PHONY: help demo test test-all lint docs report clean peer
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,19 +24,27 @@ lint: .venv/.installed ## ruff format, ruff check, mypy
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary
 
+docs: .venv/.installed ## the documentation site in build/site; a broken link fails
+	@$(PIP) --editable '.[docs]'
+	$(BIN)/mkdocs build --strict --quiet
+
 report: .venv/.installed ## render the leaderboard in results/ from the ledger
 	$(BIN)/python -m elmo_bench report
 
 clean: .venv/.installed ## remove checkpoints and locks that finished and killed runs left in the ledger
 	$(BIN)/python -m elmo_bench clean
 
-# --use-pep517: the older pip of Debian's Python builds seqeval with setup.py, whose build requirements then miss their own.
+# torch first: uv picks the build that fits the machine (without an NVIDIA GPU the CPU build, which saves gigabytes).
+# Where uv or that build cannot be had, pip installs whatever torch it finds.
+# --use-pep517: the older pip of Debian's Python would build seqeval with setup.py, which misses its build requirements.
 .venv/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 (this is $$($(PYTHON) --version 2>&1))"; exit 1; }
 	@echo "installing into .venv, a minute or more (torch is the largest part)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --use-pep517 --editable '.[dev]'
+	@$(PIP) uv 2>/dev/null && UV_HTTP_RETRIES=0 $(BIN)/uv pip install --quiet --python $(BIN)/python \
+	  --torch-backend=auto 'torch==2.13.*' 2>/dev/null || echo "no matching torch build by uv: pip chooses one"
+	@$(PIP) --use-pep517 --editable '.[dev]'
 	@touch $@
 
 peer: benchmarks/.peer/.installed ## AllenNLP in an environment of its own, for benchmarks/encode.py

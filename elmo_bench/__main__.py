@@ -1,4 +1,4 @@
-"""`python -m elmo_bench COMMAND …`: everything but the main job, which is `python run.py`."""
+"""The command line: `elmo-bench COMMAND …`, also `python -m elmo_bench COMMAND …`."""
 
 import importlib
 import os
@@ -6,74 +6,65 @@ import sys
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.include import include
 
-# Each command is a module with `main(arguments) -> exit code`; it is imported only when it is called.
+# Each command is the module `elmo_bench.cli.<name>` with `main(arguments) -> exit code`, imported when it is called.
 COMMANDS = {
-    "run": ("elmo_bench.cli.run", "train and score one head:  run task=ner encoder=elmo"),
-    "score": ("elmo_bench.cli.score", "official figures of a file of predictions:  score TASK FILE [--json]"),
-    "fetch": ("elmo_bench.cli.fetch", "public data files, held against their checksums:  fetch --suite open"),
-    "predict": ("elmo_bench.cli.predict", "a trained head on new text:  predict RECORD FILE OUT"),
-    "report": ("elmo_bench.cli.report", "render results/README.md and index.html from the ledger"),
-    "status": (
-        "elmo_bench.cli.status",
-        "which runs of a sweep are done, failed or missing:  status --experiment table1",
-    ),
-    "sweep": ("elmo_bench.cli.sweep", "every combination of values:  sweep task=ner encoder=none,glove,elmo seed=0,1"),
-    "merge": ("elmo_bench.cli.merge", "add the runs of a ledger that was made elsewhere:  merge LEDGER"),
-    "clean": ("elmo_bench.cli.clean", "remove what finished and failed runs leave behind"),
-    "embed": (
-        "elmo_bench.cli.embed",
-        "vectors of a file, one tokenised sentence a line:  embed sentences.txt out.h5",
-    ),
-    "pretrain": (
-        "elmo_bench.cli.pretrain",
-        "train a biLM on your own text:  pretrain corpus='shards/*.xz' out=my-elmo",
-    ),
-    "finetune": (
-        "elmo_bench.cli.finetune",
-        "go on from weights on other text:  finetune weights=mini corpus=text.txt out=my-elmo",
-    ),
-    "evaluate": (
-        "elmo_bench.cli.evaluate",
-        "perplexity of a biLM on held-out text:  evaluate weights=my-elmo corpus=heldout.txt",
-    ),
-    "export": (
-        "elmo_bench.cli.export",
-        "a biLM in the published layout, as AllenNLP loads it:  export mini folder",
-    ),
-    "pretrain-static": ("elmo_bench.cli.pretrain_static", "train GloVe vectors on your own text"),
+    "run": "train one task head on one encoder:  run task=ner encoder=elmo",
+    "sweep": "run every combination:  sweep task=ner,sst5 encoder=none,glove,elmo seed=0,1,2",
+    "status": "list the runs of a sweep that are done, running, failed or missing:  status --experiment table1",
+    "report": "render results/README.md and results/index.html from the ledger",
+    "predict": "apply the trained head of a run to new text:  predict RECORD FILE OUT",
+    "score": "print the official scores of a file of predictions:  score TASK FILE [--json]",
+    "fetch": "download public data files and verify their checksums:  fetch --suite open --root FOLDER",
+    "merge": "add the records of another ledger:  merge LEDGER",
+    "clean": "remove checkpoints and locks that finished and killed runs left",
+    "embed": "write the vectors of a file, one tokenised sentence a line:  embed sentences.txt out.h5",
+    "pretrain": "train a biLM on your text:  pretrain corpus='shards/*.xz' out=my-elmo",
+    "finetune": "train a biLM further on other text:  finetune weights=mini corpus=text.txt out=my-elmo",
+    "evaluate": "measure the perplexity of a biLM:  evaluate weights=my-elmo corpus=heldout.txt",
+    "export": "write a biLM in the published layout, which AllenNLP loads:  export mini FOLDER",
+    "pretrain-static": "train GloVe vectors on your text",
 }
 
 
 def usage() -> str:
-    rows = "\n".join(f"  {name:<16} {text}" for name, (_, text) in COMMANDS.items())
+    """The text of `--help`."""
+    rows = "\n".join(f"  {name:<16} {text}" for name, text in COMMANDS.items())
     return (
-        f"usage: python -m elmo_bench COMMAND …\n\n{rows}\n\nThe main job is `python run.py` (--help for its options)."
+        "usage: elmo-bench [--include FOLDER] COMMAND …\n\n"
+        f"{rows}\n\n"
+        "--include FOLDER adds the tasks, encoders and configs of a folder of yours. `COMMAND --help` lists options."
     )
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command; its exit code, 2 for a mistake in its input."""
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(usage())
-        return 0
-    name, *rest = arguments
-    options = Path(__file__).parent / "pretraining" / "conf" / f"{name}.yaml"  # of the commands that take key=value
-    if rest in (["-h"], ["--help"]) and options.is_file():
-        print(options.read_text(encoding="utf-8"), end="")
-        return 0
-    if name not in COMMANDS:
-        print(f"elmo_bench: unknown command '{name}'; choose one of: {', '.join(COMMANDS)}", file=sys.stderr)
-        return 2
+    """Run one command. Returns its exit code: 0, 1 for a failure, 2 for a mistake in the input."""
+    name = ""
     try:
-        return importlib.import_module(COMMANDS[name][0]).main(rest) or 0
+        while arguments and arguments[0].partition("=")[0] == "--include":
+            head, *arguments = arguments
+            if "=" not in head and not arguments:
+                raise UserError("--include: no folder given. Give one: --include FOLDER.")
+            include(head.partition("=")[2] or arguments.pop(0))
+        if not arguments or arguments[0] in ("-h", "--help"):
+            print(usage())
+            return 0
+        name, *rest = arguments
+        if name not in COMMANDS:
+            raise UserError(f"unknown command '{name}'. Choose one of: {', '.join(COMMANDS)}.")
+        options = Path(__file__).parent / "pretraining" / "conf" / f"{name}.yaml"  # commands that take key=value
+        if rest in (["-h"], ["--help"]) and options.is_file():
+            print(options.read_text(encoding="utf-8"), end="")
+            return 0
+        return importlib.import_module(f"elmo_bench.cli.{name.replace('-', '_')}").main(rest) or 0
     except UserError as error:
-        print(f"elmo_bench {name}: {error}", file=sys.stderr)
+        print(f"elmo-bench {name}: {error}" if name in COMMANDS else f"elmo-bench: {error}", file=sys.stderr)
         return 2
 
 
 def main_into_pipe(arguments: list[str]) -> int:
-    """`main`, ending quietly where the reader of its output has had enough (`| head`)."""
+    """`main`, ending quietly when the reader of its output has closed the pipe (`| head`)."""
     try:
         try:
             return main(arguments)
@@ -84,5 +75,10 @@ def main_into_pipe(arguments: list[str]) -> int:
         return 141  # as a shell counts it: 128 + SIGPIPE
 
 
-if __name__ == "__main__":
+def entry() -> None:
+    """The `elmo-bench` script."""
     sys.exit(main_into_pipe(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    entry()
