@@ -39,11 +39,12 @@ COMMANDS = {
         "a biLM in the published layout, as AllenNLP loads it:  export mini folder",
     ),
     "pretrain-static": ("elmo_bench.cli.pretrain_static", "train GloVe vectors on your own text"),
+    "pretrain-fasttext": ("elmo_bench.cli.pretrain_fasttext", "train fastText vectors on your own text"),
 }
 
 
 def usage() -> str:
-    rows = "\n".join(f"  {name:<16} {text}" for name, (_, text) in COMMANDS.items())
+    rows = "\n".join(f"  {name:<17} {text}" for name, (_, text) in COMMANDS.items())
     return (
         f"usage: python -m elmo_bench COMMAND …\n\n{rows}\n\nThe main job is `python run.py` (--help for its options)."
     )
