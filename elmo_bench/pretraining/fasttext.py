@@ -71,6 +71,7 @@ def train_fasttext(
         max_n=longest,
         window=window,
         negative=negative,
+        ns_exponent=0.5,  # section 4.2; gensim's default is word2vec's 0.75
         sample=sample,
         alpha=learning_rate,
         seed=seed,
