@@ -1,0 +1,1 @@
+"""Tokens, characters, vocabularies, tags, column files and batches."""

@@ -86,7 +86,7 @@ def test_a_resumed_training_goes_on_as_if_it_had_not_been_stopped(tmp_path):
 
 
 def test_a_decay_that_is_none():
-    with pytest.raises(ValueError, match=r"ema.decay=1: give a number from 0, below 1"):
+    with pytest.raises(ValueError, match=r"ema.decay=1: must be at least 0 and below 1"):
         Ema(decay=1, warming=False)
 
 
