@@ -70,6 +70,7 @@ class CharacterEncoder(nn.Module):
         self.activation = torch.relu if options.activation == "relu" else torch.tanh
         self.highways = cast("list[Highway]", nn.ModuleList(Highway(features) for _ in range(options.highways)))
         self.projection = nn.Linear(features, options.projection_dim)
+        self.widest = max(width for width, _ in options.filters)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Character ids [N, C] of words -> [N, P]."""

@@ -68,8 +68,7 @@ def by_length(ids: Tensor) -> tuple[Tensor, Tensor]:
 def convolve(encoder: CharacterEncoder, ids: Tensor, longest: int) -> Tensor:
     """Character ids [N, C] of words of at most `longest` characters -> [N, F]; the rest of C is not computed."""
     # The maximum is also over windows of pad characters alone, which are all equal: one is kept for the widest filter.
-    widest = max(convolution.kernel_size[0] for convolution in encoder.convolutions)
-    x = functional.embedding(ids[:, : longest + widest], encoder.embeddings())  # NCD
+    x = functional.embedding(ids[:, : longest + encoder.widest], encoder.embeddings())  # NCD
     pooled = []
     for convolution in encoder.convolutions:  # one product over all windows, twice as fast to train as conv1d
         width = convolution.kernel_size[0]
