@@ -1,0 +1,5 @@
+"""The tasks: one folder each, found by its name. `--include FOLDER` adds FOLDER/tasks."""
+
+from elmo_bench.base.include import extended
+
+__path__ = extended("tasks", __path__)

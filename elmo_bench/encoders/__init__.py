@@ -6,3 +6,7 @@
 - `embedder.py`: everything that a head sees, concatenated.
 - `cache.py`, with `cache_files.py`: the layers of frozen encoders, kept in memory or on disk.
 """
+
+from elmo_bench.base.include import extended
+
+__path__ = extended("encoders", __path__)

@@ -2,12 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
-import yaml
-
-from elmo_bench.spec.config import CONF
+from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.experiments import MAIN, Experiment, PaperFigures
 
 OTHER = "other data"
@@ -30,7 +26,7 @@ class TaskInfo:
 
 def task_info(task: str, suite: str) -> TaskInfo:
     """The task's names on this suite."""
-    known = _report(task)
+    known = task_yaml(task).get("report", {})
     same = "" if suite == "paper" else known.get("same", {}).get(suite, OTHER)
     if not known:
         return TaskInfo(task, same=same)
@@ -46,10 +42,3 @@ def in_paper_order(tasks: Iterable[str]) -> list[str]:
 def paper_heading(paper: PaperFigures, task: str, suite: str) -> str:
     """Heading of a column of the paper's figures: names the data set, and says if it is not the suite's."""
     return "paper: " + task_info(task, suite).beside_paper(paper.scored)
-
-
-@cache
-def _report(task: str) -> dict[str, Any]:
-    path = CONF / "task" / f"{task}.yaml"
-    found = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return found.get("report", {})

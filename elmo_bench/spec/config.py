@@ -25,6 +25,7 @@ from omegaconf.errors import (
 )
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.include import config_folders
 from elmo_bench.spec.spelling import spelled
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
@@ -103,15 +104,33 @@ def experiment_options(name: Any, folder: Path = CONF) -> list[str]:
         raise UserError(
             f"experiment={name}: unknown experiment; choose one of: {', '.join(known)}{_guess(name, known)}"
         )
-    path = folder / "experiment" / f"{name}.yaml"
+    path = config_file("experiment", name, folder)
+    assert path is not None
     found = yaml.safe_load(path.read_text(encoding="utf-8"))["sweep"]
     lists = {key: value if isinstance(value, list) else [value] for key, value in found.items()}
     return [f"{key}={','.join(map(spelled, values))}" for key, values in lists.items()]
 
 
 def choices(group: str, folder: Path = CONF) -> list[str]:
-    """The names that a config group offers: the yaml files of `<folder>/<group>`."""
-    return sorted(path.stem for path in (folder / group).glob("*.yaml"))
+    """The names that a config group offers: the yaml files of `<folder>/<group>` and of included folders."""
+    return sorted({path.stem for each in searched(folder) for path in (each / group).glob("*.yaml")})
+
+
+def searched(folder: Path = CONF) -> list[Path]:
+    """The folders of a config: the installation's configs are extended by the included folders, others by nothing."""
+    return config_folders(folder) if folder == CONF else [folder]
+
+
+def config_file(group: str, name: str, folder: Path = CONF) -> Path | None:
+    """The yaml file of a choice, None if there is none."""
+    return next((path for each in searched(folder) if (path := each / group / f"{name}.yaml").is_file()), None)
+
+
+@cache
+def task_yaml(task: str) -> dict[str, Any]:
+    """`conf/task/<task>.yaml` as plain data, interpolations unresolved; {} if there is none."""
+    path = config_file("task", task)
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path else {}
 
 
 def build(node: Any) -> Any:
@@ -132,12 +151,17 @@ def _composed(name: str, options: tuple[str, ...], folder: Path) -> DictConfig:
         raise UserError(f"{folder}: no {name}.yaml here. Install elmo-bench again.")
     with hydra.initialize_config_dir(str(folder), version_base="1.3"):
         try:
-            return hydra.compose(name, list(options))
+            return hydra.compose(name, [*_search_path(folder), *options])
         except (HydraException, OmegaConfBaseException) as error:
             if found := re.search(r"Could not override '([\w.@/]+)'", str(error)):
                 groups = [str(each.input_line) for each in _parse(options) if _is_group(each, folder)]
                 raise UserError(_unknown(found[1], hydra.compose(name, groups))) from None
             raise UserError(f"{name}: {_first_line(error)}") from None
+
+
+def _search_path(folder: Path) -> list[str]:
+    others = ",".join(f"'file://{each}'" for each in searched(folder)[1:])
+    return [f"hydra.searchpath=[{others}]"] if others else []
 
 
 def _parse(options: Sequence[str]) -> list[Override]:

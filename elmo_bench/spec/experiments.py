@@ -31,7 +31,7 @@ from typing import Any
 import yaml
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.config import CONF, choices, compose
+from elmo_bench.spec.config import CONF, choices, compose, config_file
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.spelling import spelled
 
@@ -178,7 +178,8 @@ def experiments(folder: Path = CONF) -> list[str]:
 def _load(name: str, folder: Path) -> Experiment:
     if name not in (known := choices("experiment", folder)):
         raise UserError(f"experiment={name}: unknown experiment. Choose one of: {', '.join(known)}.")
-    path = folder / "experiment" / f"{name}.yaml"
+    path = config_file("experiment", name, folder)
+    assert path is not None
     try:
         return _parsed(name, yaml.safe_load(path.read_text(encoding="utf-8")))
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError) as error:

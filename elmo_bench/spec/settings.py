@@ -5,13 +5,10 @@ An option without effect on a run is left out: λ where no weights are learned, 
 """
 
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from elmo_bench.spec.config import CONF
+from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.spelling import dotted
 
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
@@ -49,7 +46,7 @@ def _data(config: Mapping[str, Any]) -> dict[str, Any]:
     if data["train_fraction"] != 1:  # an epoch reads the whole training split once
         found["data.least_steps"] = data["least_steps"]
     source = config["task"]["data"].get(suite) or {}
-    usual = dotted(_usual_data(config["task"]["name"]).get(suite) or {})
+    usual = dotted(task_yaml(config["task"]["name"]).get("data", {}).get(suite) or {})
     unused = ("fetch",) if source.get("source") == "hub" else ("fetch", "hub")
     ours = dotted({key: value for key, value in source.items() if key not in unused})
     return found | {f"task.data.{suite}.{k}": v for k, v in ours.items() if k not in usual or v != usual[k]}
@@ -73,11 +70,3 @@ def _mix(mix: Mapping[str, Any]) -> dict[str, Any]:
     found = {"mix": mix["kind"]} | {f"mix.{key}": mix[key] for key in ("layer_norm", "dropout", "gamma")}
     own = {"scalar": "penalty", "layer": "layer", "fixed": "scalars"}.get(mix["kind"])
     return found | ({f"mix.{own}": mix[own]} if own else {})
-
-
-@cache
-def _usual_data(task: str) -> dict[str, Any]:
-    """The suites of a task as written in its yaml; {} for a task that has no yaml."""
-    path = CONF / "task" / f"{task}.yaml"
-    found = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return found.get("data", {})

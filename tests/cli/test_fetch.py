@@ -11,8 +11,8 @@ import yaml
 
 import elmo_bench.tasks
 from elmo_bench.__main__ import main
-from elmo_bench.cli import clone
-from elmo_bench.cli.clone import task_yaml, tasks
+from elmo_bench.spec import config
+from elmo_bench.spec.config import choices, task_yaml
 from tests.loopback import loopback
 from tests.runs import DATA
 
@@ -59,7 +59,8 @@ def site(monkeypatch, tmp_path):
     monkeypatch.delenv("ELMO_BENCH_DATA", raising=False)
     monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(clone, "CLONE", tmp_path)
+    monkeypatch.setattr(config, "searched", lambda folder=None: [tmp_path / "conf"])
+    task_yaml.cache_clear()
     write(tmp_path, "one", open=suite(), paper={"folder": "set"}, width=3)
     write(tmp_path, "two", open={"folder": "other", "fetch": "not fetched, as its words are missing"})
     (tmp_path / "tasks" / "one").mkdir(parents=True)
@@ -69,6 +70,7 @@ def site(monkeypatch, tmp_path):
         monkeypatch.setenv("ELMO_BENCH_MIRROR", site.address)
         site.files |= {"/1/x.conll": PLAIN, "/trees.zip": ARCHIVE, "/all.json": JSON}
         yield site
+    task_yaml.cache_clear()
 
 
 def write(folder, task, **data):
@@ -150,7 +152,7 @@ def test_an_archive_without_the_member(site, tmp_path, capsys):
     [
         ([], "no data folder. Give --root FOLDER, or set $ELMO_BENCH_DATA."),
         (["--root", "x", "--suite", "opne"], "--suite opne: unknown suite. Choose one of: open, paper."),
-        (["--root", "x", "--task", "nre"], "unknown task 'nre'; choose one of: one, two"),
+        (["--root", "x", "--task", "nre"], "unknown task 'nre'. Choose one of: one, two."),
     ],
 )
 def test_mistakes_are_one_line(site, capsys, arguments, said):
@@ -167,7 +169,7 @@ def test_offline_is_said_of_each_file(site, tmp_path, capsys, monkeypatch):
     assert site.paths == []
 
 
-@pytest.mark.parametrize("task", tasks())
+@pytest.mark.parametrize("task", choices("task"))
 def test_the_open_suite_of_every_task_is_pinned_or_explained(task):
     """The files are exactly those that the suite reads."""
     node = task_yaml(task)["data"]["open"]

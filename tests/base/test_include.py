@@ -1,0 +1,68 @@
+"""`--include FOLDER`: a task, an encoder and an experiment from outside the installation."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ENCODER = '''
+"""A word's length as its vector."""
+import torch
+
+
+class Length:
+    checksum, layers, dim, parameters, device = "length-1", 1, 1, 0, torch.device("cpu")
+
+    def encode(self, sentences):
+        return [torch.tensor([[[float(len(word))] for word in words]]) for words in sentences]
+
+
+def load():
+    return Length()
+'''
+YAML = '{name: length, words: static, vectors: "${suite.vectors}", contextual: {kind: length, version: 1}}\n'
+
+
+def bench(folder, *arguments):
+    """The command in an empty folder, with this clone as the installation."""
+    return subprocess.run(
+        [sys.executable, "-m", "elmo_bench", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_task_and_an_encoder_of_a_folder_run_and_are_reported(tmp_path):
+    mine, work = tmp_path / "mine", tmp_path / "work"
+    shutil.copytree(ROOT / "tasks" / "pos", mine / "tasks" / "mytask", ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (mine / "tasks" / "mytask").glob("*.py"):
+        path.write_text(path.read_text().replace("elmo_bench.tasks.pos", "elmo_bench.tasks.mytask"))
+    (mine / "conf" / "task").mkdir(parents=True)
+    text = (ROOT / "conf" / "task" / "pos.yaml").read_text().replace("name: pos", "name: mytask", 1)
+    (mine / "conf" / "task" / "mytask.yaml").write_text(text)
+    (mine / "encoders").mkdir()
+    (mine / "encoders" / "length.py").write_text(ENCODER)
+    (mine / "conf" / "encoder").mkdir()
+    (mine / "conf" / "encoder" / "length.yaml").write_text(YAML)
+    work.mkdir()
+    include = ["--include", str(mine)]
+    given = ["task=mytask", "encoder=length", "task.training.epochs=1", "data.max_train=20", "mix=scalar"]
+    done = bench(work, *include, "sweep", *given, "seed=0,1")
+    assert done.returncode == 0, done.stderr
+    assert len(list(work.glob("results/runs/mini/mytask/length/*/seed?.json"))) == 2
+    status = bench(work, *include, "status", *given, "seed=0,1")
+    assert "2 runs: 2 done" in status.stdout, status.stdout + status.stderr
+    report = bench(work, *include, "report", "--suite", "mini", "--out", "page")
+    assert report.returncode == 0, report.stderr
+    assert "length" in (work / "page" / "README.md").read_text()
+
+
+def test_a_folder_without_tasks_encoders_and_configs_is_refused(tmp_path):
+    done = bench(tmp_path, "--include", str(tmp_path), "status", "task=ner")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"elmo-bench: --include {tmp_path}: no folder with tasks/, encoders/ or conf/.")
