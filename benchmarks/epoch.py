@@ -53,7 +53,7 @@ class Training:
         self.filling = time.perf_counter() - before
         self.module, self.data, self.store = trained.module, trained.loaders, trained.store
         self.tokens = sum(map(len, prepared.texts("train")))
-        head = trained.module.head
+        head: Any = trained.module.head
         self.size = f"head input {head.embedder.dim}, {sum(p.numel() for p in head.parameters()):,} parameters"
 
     def epoch(self) -> np.ndarray:

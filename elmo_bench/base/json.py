@@ -54,7 +54,7 @@ def parse_json(data: bytes | str, where: str | Path, *, max_depth: int = MAX_DEP
     except RecursionError:
         raise UserError(f"{where}: more than {max_depth} levels of lists and mappings") from None
     except UnicodeEncodeError:
-        raise UserError(f"{where}: holds half of a surrogate pair, which is no character") from None
+        raise UserError(f"{where}: half of a surrogate pair in a text") from None
     except ValueError as error:  # not UTF-8, not JSON, or a number that is refused
         raise UserError(f"{where}: not valid JSON ({error})") from None
     return value

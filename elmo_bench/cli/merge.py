@@ -11,7 +11,7 @@ from elmo_bench.ledger.merge import merge
 def main(arguments: list[str]) -> int:
     """Merge and print what was done. The exit code is 2 if a file was skipped, else 1 if scores are in conflict.
 
-    Raises UserError if there is no such ledger.
+    Raises UserError if the ledger does not exist.
     """
     parser = argparse.ArgumentParser(
         prog="elmo-bench merge", description="Add the records, outcomes, heads and failures of another ledger."

@@ -18,8 +18,8 @@ def main(arguments: list[str]) -> int:
     """Make the runs that the ledger does not have, then print tables of all of them.
 
     Every option is checked before the first run starts. The exit code is 2 if a run failed because of bad input, 1 if
-    one failed for another reason, 130 after an interrupt, and else 0: a run that is left to another process has not
-    failed. Raises UserError for bad options.
+    one failed for another reason, 130 after an interrupt, and else 0: a run that is left to another process is no
+    failure. Raises UserError for bad options.
     """
     parser = argparse.ArgumentParser(
         prog="elmo-bench sweep", description="Make every combination of the options' values; finished runs are skipped."
@@ -89,8 +89,8 @@ def _report(results: Sequence[Result], *, missing: int, interrupted: bool) -> in
     held = sum(result.state == "held" for result in results)
     if held:
         print(
-            f"\n{held} of {len(results)} runs left to other processes. `status` with the same options shows their state; "
-            "start the same sweep again to make what they leave.",
+            f"\n{held} of {len(results)} runs left to other processes. `status` with the same options shows their "
+            "state; start the same sweep again to make what they leave.",
             file=sys.stderr,
         )
     if len(failed) > 1:

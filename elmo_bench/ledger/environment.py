@@ -1,4 +1,4 @@
-"""Where a run happens: what the record says about machine, packages and code."""
+"""The machine, packages and code of a run, for its record."""
 
 import platform
 import subprocess
@@ -11,9 +11,9 @@ _PROJECT = Path(__file__).resolve().parents[2]
 
 
 def environment(packages: Iterable[str]) -> dict[str, Any]:
-    """The record's `environment` but for device, threads and precision, which the runner knows.
+    """The record's `environment` without device, threads and precision, which the runner adds.
 
-    Packages that are not installed are left out.
+    Leaves out packages that are not installed.
     """
     commit, dirty = _git_state(_PROJECT)
     return {
@@ -34,7 +34,7 @@ def _version(package: str) -> str | None:
 
 
 def _cpu() -> str:
-    """The processor's model name; the bare architecture where the system does not tell."""
+    """The processor's model name; the architecture if the system does not report it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -44,12 +44,12 @@ def _cpu() -> str:
 
 
 def _git_state(project: Path) -> tuple[str | None, bool | None]:
-    """(commit, dirty) of the checkout; (None, None) without git, or where the package is installed elsewhere."""
+    """(commit, dirty) of the checkout; (None, None) without git, or if the package is installed elsewhere."""
     top = _git(project, "rev-parse", "--show-toplevel")
     commit = _git(project, "rev-parse", "HEAD")
     if not top or not commit or Path(top).resolve() != project:
         return None, None
-    # Records are untracked files until somebody commits them; they do not make the code another one.
+    # Records are untracked files until somebody commits them; they do not change the code.
     changes = _git(project, "status", "--porcelain", "--", ".", ":(exclude)results")
     return commit, None if changes is None else bool(changes)
 

@@ -16,7 +16,7 @@ PATIENCE = 0.2  # seconds: `is_held` takes the lock for a moment
 
 
 class HeldElsewhere(UserError):
-    """Another process is working on this run; leave it to that process."""
+    """Another process is working on this run."""
 
 
 def new_attempt() -> str:

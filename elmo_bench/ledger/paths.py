@@ -111,9 +111,9 @@ class Listing(NamedTuple):
 def list_runs(
     ledger: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None
 ) -> Listing:
-    """Every run that left anything in the ledger (or in these folders of it), sorted; none if there is no such folder.
+    """Every run that left anything in the ledger (or in these folders of it), sorted.
 
-    Links are not followed, but listed as problems. Reads folders alone, each once.
+    There are none if the folder does not exist. Links are not followed, but listed as problems. Opens no file.
     """
     runs: dict[RunPaths, set[str]] = {}
     problems: list[str] = []

@@ -129,7 +129,7 @@ class Record(TypedDict):
     formula: str  # name of the function from the outcomes of the test split to the main score
     selected_on: Literal["dev"]  # the split that chose the epoch
     scores: Scores
-    layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output); empty if there is no mix
+    layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output); empty without a mix
     epochs: Epochs
     curves: NotRequired[Curves]
     parameters: Parameters
@@ -184,7 +184,7 @@ def check_record(record: Any) -> None:
     """Raise UserError, naming the key, unless this is a complete and consistent record of this schema."""
     _check_schema(record, Record, "record")
     if record["spec"]["contents"] is None:
-        raise UserError("record.spec.contents: null, which only a run that has not read its data may have")
+        raise UserError("record.spec.contents: null. Only a failure or lease may have no contents.")
     for split, scores in record["scores"].items():
         if record["metric"] not in scores["overall"]:
             raise UserError(f"record.scores.{split}.overall: {record['metric']} missing")

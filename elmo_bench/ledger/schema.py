@@ -56,12 +56,16 @@ def _keys(hint: Any) -> _Check:
 
     def check_keys(value: Any) -> None:
         _expect(type(value) is dict, value, "a mapping")
-        if missing := sorted(required - value.keys()):
-            raise _Mismatch(f"{', '.join(missing)} missing")
-        if unknown := sorted(map(str, value.keys() - checks.keys())):
-            raise _Mismatch(f"unknown key {', '.join(unknown):.60}")
-        for key, item in value.items():
-            _inside(checks[key], item, f".{key}")
+        if not required <= value.keys():
+            raise _Mismatch(f"{', '.join(sorted(required - value.keys()))} missing")
+        if not value.keys() <= checks.keys():
+            raise _Mismatch(f"unknown key {', '.join(sorted(map(str, value.keys() - checks.keys()))):.60}")
+        try:
+            for key, item in value.items():
+                checks[key](item)
+        except _Mismatch as wrong:
+            wrong.path = f".{key}{wrong.path}"
+            raise
 
     return check_keys
 
@@ -69,9 +73,14 @@ def _keys(hint: Any) -> _Check:
 def _mapping(check_item: _Check) -> _Check:
     def check_mapping(value: Any) -> None:
         _expect(type(value) is dict, value, "a mapping")
-        for key, item in value.items():
+        for key in value:
             _expect(type(key) is str, key, "a text, as every key must be")
-            _inside(check_item, item, f".{key:.60}")
+        try:
+            for key, item in value.items():  # noqa: B007
+                check_item(item)
+        except _Mismatch as wrong:
+            wrong.path = f".{key:.60}{wrong.path}"
+            raise
 
     return check_mapping
 
@@ -79,18 +88,14 @@ def _mapping(check_item: _Check) -> _Check:
 def _list(check_item: _Check) -> _Check:
     def check_list(value: Any) -> None:
         _expect(type(value) is list, value, "a list")
-        for index, item in enumerate(value):
-            _inside(check_item, item, f"[{index}]")
+        try:
+            for index, item in enumerate(value):  # noqa: B007
+                check_item(item)
+        except _Mismatch as wrong:
+            wrong.path = f"[{index}]{wrong.path}"
+            raise
 
     return check_list
-
-
-def _inside(check_item: _Check, item: Any, step: str) -> None:
-    try:
-        check_item(item)
-    except _Mismatch as wrong:
-        wrong.path = step + wrong.path
-        raise
 
 
 def _optional(check_item: _Check) -> _Check:
@@ -105,12 +110,13 @@ def _scalar(kind: type) -> _Check:
     name = _SCALARS[kind]
 
     def check_scalar(value: Any) -> None:
-        fine = type(value) is kind or (kind is float and type(value) is int)
-        if fine and type(value) is int:
+        found: Any = type(value)
+        if found is int and kind in (int, float):
             fine = -_LARGEST <= value < _LARGEST
-        elif fine and kind is float:
-            fine = math.isfinite(value)
-        _expect(fine, value, name)
+        else:
+            fine = found is kind and (kind is not float or math.isfinite(value))
+        if not fine:
+            raise _Mismatch(f"{_short(value)} is not {name}")
 
     return check_scalar
 

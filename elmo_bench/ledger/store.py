@@ -50,11 +50,12 @@ def read_all(root: Path, *, suite: str | None = None, task: str | None = None, e
     runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
     found = Ledger([], [], [], problems)
     for run, names in runs.items():
-        if run.record.name in names and (record := _try(problems, read_record_at, run)):
+        seed = f"seed{run.seed}"
+        if f"{seed}.json" in names and (record := _try(problems, read_record_at, run)):
             found.records.append(record)
-        if run.failure.name in names and (failure := _try(problems, read_failure, run.failure)):
+        if f"{seed}.failed.json" in names and (failure := _try(problems, read_failure, run.failure)):
             found.failures.append((run, failure))
-        if run.lease.name in names and (lease := read_lease(run.lease)):
+        if f"{seed}.lease" in names and (lease := read_lease(run.lease)):
             found.leases.append((run, lease))
     return found
 

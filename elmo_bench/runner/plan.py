@@ -49,7 +49,7 @@ def plan(options: Sequence[str]) -> Plan:
     """
     lists = sweep(options)
     for values in lists:
-        key = values[0].partition("=")[0] if values else ""
+        key = _option(values[0]) if values else ""
         if len(values) > 1 and key.split(".")[0] in ONCE:
             raise UserError(f"{key} has {len(values)} values, but all runs of a sweep share it. Give one value.")
     runs: dict[str, PlannedRun] = {}
@@ -59,7 +59,9 @@ def plan(options: Sequence[str]) -> Plan:
         check_options(config)
         first = first or config
         run = PlannedRun(
-            RunSpec.of(config), config.seed, tuple(option for option in options_ if not _is_launcher(option))
+            RunSpec.of(config),
+            config.seed,
+            tuple(option for option in options_ if _option(option).split(".")[0] != "launcher"),
         )
         runs.setdefault(canonical([run.spec.key, run.seed, _sources(config)]), run)
     if first is None:
@@ -68,8 +70,9 @@ def plan(options: Sequence[str]) -> Plan:
     return Plan(list(runs.values()), ledger, bool(first.overwrite), first.launcher, device)
 
 
-def _is_launcher(option: str) -> bool:
-    return option.partition("=")[0].split(".")[0] == "launcher"
+def _option(given: str) -> str:
+    """`mix.penalty` of `mix.penalty=1` or `+mix.penalty=1`."""
+    return given.partition("=")[0].lstrip("+~")
 
 
 def _sources(config: DictConfig) -> Any:

@@ -37,7 +37,7 @@ class Prepared:
 
 
 def prepare(config: DictConfig, spec: RunSpec) -> Prepared:
-    """Read data, encoder and vectors. Raises UserError for bad data or weights, and where there is no GPU."""
+    """Read data, encoder and vectors. Raises UserError for bad data or weights, and for a GPU that is missing."""
     if config.trainer.device == "cuda":
         claim_gpu()
         if not torch.cuda.is_available():

@@ -19,8 +19,9 @@ PACKAGES = (
 
 
 def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: RunPaths, *, attempt: str) -> Record:
-    """Write the head, the outcomes and the record; then remove the checkpoints. The record is what is returned."""
-    config, spec, history, head = prepared.config, prepared.spec, trained.history, trained.module.head
+    """Write the head, the outcomes and the record; then remove the checkpoints. Returns the record."""
+    config, spec, history = prepared.config, prepared.spec, trained.history
+    head: Any = trained.module.head
     kept = write_head(paths.work / "head.safetensors", head, spec, trained.vocabulary, trained.lexicon)
     encoder = prepared.frozen.encoder
     found = Record(

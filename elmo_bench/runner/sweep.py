@@ -20,7 +20,7 @@ VISIBLE = 10.0  # seconds until a file that another machine wrote is visible in 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a planned run."""
+    """The outcome of a planned run."""
 
     run: PlannedRun
     state: str  # done: its record is new; skipped: it was in the ledger; held: left to another process; failed
@@ -30,7 +30,7 @@ class Result:
 
 
 def run_sweep(plan: Plan) -> Iterator[Result]:
-    """Carry out the runs; yields what became of each as it ends. Raises UserError for a launcher that cannot start."""
+    """Carry out the runs; yields the result of each as it ends. Raises UserError for a launcher that cannot start."""
     options: dict[str, Any] = OmegaConf.to_container(plan.launcher, resolve=True)  # type: ignore[assignment]
     if options["jobs"] is not None and (type(options["jobs"]) is not int or options["jobs"] < 1):
         raise UserError(f"launcher.jobs={options['jobs']}: give a whole number from 1, or null")

@@ -26,7 +26,7 @@ from elmo_bench.training.module import HeadTraining
 
 @dataclass
 class Trained:
-    """A head and what it was trained with. After `train`, its weights are those of the best epoch."""
+    """A head and what it was trained with. `train` leaves it with the weights of the best epoch."""
 
     module: HeadTraining
     loaders: DataModule

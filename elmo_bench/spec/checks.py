@@ -61,7 +61,7 @@ def check_options(config: DictConfig) -> None:
         raise UserError(f"ledger={ledger}: {file} is a file; give a folder")
     if encoder.words and not encoder.vectors:
         raise UserError(
-            f"encoder.vectors=null: encoder.words={encoder.words} needs a static table, if only for its width"
+            f"encoder.vectors=null: encoder.words={encoder.words} needs a static table, which gives their width"
         )
     if (encoder.contextual or {}).get("stateful") and config.store.mode != "off":
         raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")

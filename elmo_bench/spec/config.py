@@ -43,7 +43,7 @@ EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epo
 def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> DictConfig:
     """The config `<folder>/<name>.yaml` with `key=value` options; nothing is missing and every interpolation resolves.
 
-    `experiment=NAME` stands for the options of `conf/experiment/NAME.yaml`. Raises UserError for an unknown key, group
+    `experiment=NAME` adds the options of `conf/experiment/NAME.yaml`. Raises UserError for an unknown key, group
     choice or experiment, a malformed option, a value of the wrong kind, and an option with several values.
     """
     parsed = _parse([_single(values) for values in sweep(options, folder=folder)])
@@ -198,8 +198,8 @@ def _check_kind(option: Override, plain: DictConfig, config: DictConfig) -> None
     kind = next((name for name, types in KINDS.items() if isinstance(before, types)), None)
     if kind and now is not None and not isinstance(now, KINDS[kind]):
         if isinstance(before, DictConfig):
-            part, before = next(iter(before.items()))
-            key = f"{key}.{part}"
+            part = str(next(iter(before)))
+            key, before = f"{key}.{part}", before[part]
         example = json.dumps(before, default=list).replace(" ", "")
         raise UserError(f"{option.input_line}: give {kind}, such as {key}={example}")
 

@@ -192,7 +192,7 @@ def _differs(option: str, value: Any, usual: Mapping[str, Any]) -> bool:
 
 
 def _exists(config: DictConfig, option: str) -> bool:
-    """Whether the option is in the config or is a group of it; another one is added with `+`."""
+    """Whether the config has the option, or a group of this name. If not, `+` adds it."""
     if option in ("mix.layer", "mix.scalars"):  # come with their choice of `mix`
         return True
     *parents, last = option.split(".")

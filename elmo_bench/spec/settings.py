@@ -1,7 +1,7 @@
 """The settings of a run: every option that can change its score, by its name on the command line.
 
 The names are written here and in the yaml files, and nowhere in a Python class, so that renaming code changes no hash.
-An option without effect on a run is left out: λ where no weights are learned, the mix where there is no encoder.
+An option without effect on a run is left out: λ where no weights are learned, the mix if nothing is mixed.
 """
 
 from collections.abc import Mapping
@@ -77,7 +77,7 @@ def _mix(mix: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _usual_data(task: str) -> dict[str, Any]:
-    """The suites of a task as its yaml has them; {} for a task that has no yaml."""
+    """The suites of a task as written in its yaml; {} for a task that has no yaml."""
     path = CONF / "task" / f"{task}.yaml"
     found = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return found.get("data", {})

@@ -17,7 +17,7 @@ FAKE_SLURM = ("sbatch", "srun", "sacct", "scancel")
 AT_ONCE = {
     "local": ["launcher=local", "launcher.jobs=2"],
     "submitit": ["launcher=slurm", "launcher.cluster=local"],
-    "slurm": ["launcher=slurm", "launcher.jobs=2", "launcher.partition=short", "launcher.extra={account: mine}"],
+    "slurm": ["launcher=slurm", "launcher.jobs=2", "launcher.partition=short", "+launcher.extra.account=mine"],
     "ray": ["launcher=ray", "launcher.jobs=2"],
 }
 NEEDS = {"submitit": "submitit", "slurm": "submitit", "ray": "ray"}

@@ -295,7 +295,8 @@ def test_a_schedule_goes_by_steps_or_epochs():
 
 def test_tasks_are_found_from_any_folder(tmp_path):
     """As in a launcher's process, which starts where it pleases."""
-    code = "from elmo_bench.runner.data import build_data; from elmo_bench.spec.config import compose; build_data(compose('config', ['task=ner']))"
+    code = "from elmo_bench.runner.data import build_data; from elmo_bench.spec.config import compose; "
+    code += "build_data(compose('config', ['task=ner']))"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,9 +1,9 @@
-"""Sentences of running text by rules: no model, no data file."""
+"""Splits running text into sentences by rules."""
 
 import re
 from collections.abc import Iterator
 
-# What a full stop is part of, in small letters.
+# Words that end in a full stop, in lower case.
 _WORDS = """
 mr mrs ms messrs dr prof st sr jr rev fr hon pres gov sen rep gen col maj capt cmdr lt sgt cpl adm mt ft
 vs etc cf al viz inc ltd co corp bros dept univ assn approx ca est no nos vol vols fig figs p pp ed eds trans
@@ -15,10 +15,11 @@ _LAST_WORD = re.compile(r"[^\s\"'“‘«(\[]*$")
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of each sentence of a text, without the white space around it; together they hold all the rest.
+    """Yield (start, end) of each sentence of a text, without surrounding white space; nothing else is left out.
 
-    A sentence ends at a line's end, and at `.`, `!` or `?` (and closing quotes or brackets) where white space and no
-    small letter follow; not behind an abbreviation, an initial ("J. Smith"), or a word with full stops inside ("U.S.").
+    A sentence ends at the end of a line, and at `.`, `!` or `?` (and closing quotes or brackets) before white space and
+    no lower-case letter, but not after an abbreviation, an initial ("J. Smith"), or a word with inner full stops
+    ("U.S.").
     """
     start = 0
     for end in _END.finditer(text):

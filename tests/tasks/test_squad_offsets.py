@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from elmo_bench.text.offsets import align
+from elmo_bench.tasks.squad.offsets import align
 from elmo_bench.text.tokenisers import tokeniser
 
 
@@ -54,9 +54,9 @@ def test_every_character_of_any_text_is_in_one_token():
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
-        (["b"], "'b' does not stand at character 0"),
-        (["a", "c"], "'c' does not"),
-        (["a"], "no token stands at character 1"),
+        (["b"], "'b' is not at character 0"),
+        (["a", "c"], "'c' is not at"),
+        (["a"], "no token for the text from character 1"),
     ],
 )
 def test_tokens_of_another_text(tokens, message):

@@ -1,14 +1,14 @@
-"""Where the tokens of a text stand in it."""
+"""The characters of each token."""
 
 from collections.abc import Sequence
 
-QUOTES = ('"', "``", "''")  # a treebank tokeniser writes one for another
+QUOTES = ('"', "``", "''")  # treebank tokenisers replace one by another
 
 
 def align(tokens: Sequence[str], text: str) -> list[tuple[int, int]]:
-    """(start, end) of each token in the text that it was cut from; between tokens stands white space alone.
+    """(start, end) of each token in the text that it is from; only white space may be between tokens.
 
-    Double quotes may have become `` or ''. Raises ValueError where the tokens are not those of the text.
+    Double quotes may have become `` or ''. Raises ValueError if the tokens do not match the text.
     """
     found: list[tuple[int, int]] = []
     place = 0
@@ -18,9 +18,9 @@ def align(tokens: Sequence[str], text: str) -> list[tuple[int, int]]:
         spellings = (token, *QUOTES) if token in QUOTES else (token,)
         here = [spelling for spelling in spellings if text.startswith(spelling, place)]
         if not here or not token:
-            raise ValueError(f"token {token!r} does not stand at character {place} of the text")
+            raise ValueError(f"token {token!r} is not at character {place} of the text")
         found.append((place, place + len(here[0])))
         place += len(here[0])
     if text[place:].strip():
-        raise ValueError(f"no token stands at character {place} of the text")
+        raise ValueError(f"no token for the text from character {place}")
     return found

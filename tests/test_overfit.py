@@ -1,4 +1,4 @@
-"""Every head learns a few real examples by heart, with its own optimiser at `size=cpu`: `make test-all`."""
+"""Every head overfits a few real examples with its task's optimiser at `size=cpu`: `make test-all`."""
 
 import pytest
 import torch
@@ -22,13 +22,13 @@ PASSES, LOOK = 400, 10  # at most; how often the score is looked at
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the open suite's data in $ELMO_BENCH_DATA")
 @pytest.mark.parametrize("task, encoder", CASES)
-def test_it_learns_real_examples_by_heart(task, encoder):
+def test_it_overfits_real_examples(task, encoder):
     given = [f"encoder={encoder}", "suite=open", f"data.root={DATA}"]
     count = DOCUMENTS if task == "coref" else EXAMPLES
     train = shortest_documents(count) if task == "coref" else None
     config, train, head, index = build(task, *given, f"data.max_train={count}", train=train)
     assert len(train) == count
-    metric = task_class(config.task.name, "metric")()
+    metric = task_class(task, "metric")()
     optimizer = build_optimiser(config.task.training.optimizer, head.parameters())
     size = config.task.training.batch
     batches = [head.collate(train[start : start + size], index) for start in range(0, count, size)]
@@ -54,10 +54,10 @@ def test_it_learns_real_examples_by_heart(task, encoder):
 
 
 def kept(head, batches, train):
-    """The gold clusters without the mentions that pruning drops and those left alone by that.
+    """The gold clusters without mentions that pruning drops, and without clusters of the one mention that is left.
 
-    What is dropped has no gradient (Lee et al. 2017, section 5), and where its words do not tell it from what is
-    dropped rightly it never comes back: a tenth to a fifth of the mentions here, however long the head is trained.
+    A dropped mention has no gradient (Lee et al. 2017, section 5), and if its words look like those of spans that are
+    dropped rightly, it never comes back: a tenth to a fifth of the mentions here, however long the head is trained.
     """
     documents, clusters = [item for batch in batches for item in batch["documents"].items], []
     for document, example in zip(documents, train, strict=True):
@@ -73,6 +73,6 @@ def mentions(documents):
 
 
 def shortest_documents(count):
-    """Of the open suite's training documents; a pass over long ones takes seconds."""
+    """The shortest training documents of the open suite; a pass over long ones takes seconds."""
     documents = read_file(DATA / "ontogum" / "train.v4_gold_conll")
     return sorted(documents, key=lambda document: sum(map(len, document.sentences)))[:count]
