@@ -18,7 +18,7 @@ COMMANDS = {
         "elmo_bench.cli.status",
         "which runs of a sweep are done, failed or missing:  status --experiment table1",
     ),
-    "sweep": ("elmo_bench.cli.sweep", "every combination of values:  sweep task=ner encoder=none,glove,elmo seed=0,1"),
+    "sweep": ("elmo_bench.cli.sweep", "every combination of values:  sweep encoder=none,glove,elmo seed=0,1"),
     "merge": ("elmo_bench.cli.merge", "add the runs of a ledger that was made elsewhere:  merge LEDGER"),
     "clean": ("elmo_bench.cli.clean", "remove what finished and failed runs leave behind"),
     "embed": (
