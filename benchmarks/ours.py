@@ -66,7 +66,7 @@ class Ours:
 
 
 def stages(encoder: ElmoEncoder, calls: Sequence[Sentences]) -> dict[str, float]:
-    """Seconds of each stage, without those of stages inside it; on a CPU."""
+    """Seconds of each stage without the stages inside it; on a CPU."""
     clock = _Clock()
     patches = [clock.patch(owner, name, stage) for stage, owner, name in _places(encoder)]
     for patch in patches:
@@ -141,7 +141,7 @@ def worst_and_rms(found: Sequence[Tensor], wanted: Sequence[Tensor]) -> tuple[fl
 class Reference:
     """Takes the peer's place where AllenNLP is not installed.
 
-    Its layers are those of `model.py` on the CPU, its time that of the batched kernel, one batch after another.
+    Its layers come from `model.py` on the CPU; its time is the batched kernel's, one batch after another.
     """
 
     def __init__(self, device: str):

@@ -9,22 +9,12 @@ from tests.runs import ROOT
 
 PREDICT = """
 import resource, sys, torch
-from elmo_bench.encoders.cache import LayerStore
-from elmo_bench.runner.data import build_data, words_of
-from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, load_frozen
-from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec
+from tests.heads import built
 from tests.runs import GOLDEN
 task, example = sys.argv[1], eval(sys.argv[2], {"words": tuple(f"word{n}" for n in range(5000))})
-config = compose("config", [f"task={task}", "size=paper", "encoder=elmo", f"encoder.weights={GOLDEN}"])
-spec, data = RunSpec.of(config), build_data(config)
-train = data.read("mini", None)["train"][:50]
-frozen = load_frozen(config, words_of([*train, example]))
-embedder = build_embedder(spec, frozen, Lexicon.of(train))
-head = build_head(spec, embedder, data.vocabulary(train)).eval()
-index = build_indexer(embedder, LayerStore(frozen.encoder, mode="off"))
+made = built(task, "size=paper", "encoder=elmo", f"encoder.weights={GOLDEN}", "data.max_train=50")
 with torch.no_grad():
-    [found] = head.predict(head.collate([example], index))
+    [found] = made.head.eval().predict(made.head.collate([example], made.index))
 assert isinstance(found, int) or len(found) == 5000
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """

@@ -1,8 +1,8 @@
-"""The one error that people are meant to read."""
+"""The error that users read."""
 
 
 class UserError(Exception):
-    """A mistake in what the user gave us; its text is one sentence that says what, where, and what to do.
+    """A mistake in the user's input. Its text is one line: `<where>: <what is wrong>. <what to do>.`
 
     Commands print the text alone (no traceback) and exit with code 2.
     """

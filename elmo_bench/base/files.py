@@ -1,4 +1,4 @@
-"""Reading text that people wrote, and writing files that are either whole or absent."""
+"""Reading text files from users, and writing files atomically."""
 
 import codecs
 import contextlib
@@ -25,12 +25,11 @@ _BUFFER = 2**18  # bytes
 
 
 def read_lines(path: Path, *, longest: int | None = None) -> Iterator[tuple[int, str]]:
-    """(line number from 1, line without its end) of a UTF-8 text file: `.gz`, `.xz`, `.zst`, or plain; CRLF and a BOM
-    are read, and noted.
+    """Yield (line number from 1, line without newline) of a UTF-8 text file, plain or `.gz`, `.xz`, `.zst`.
 
-    `-` is standard input. A line of more than `longest` characters may come cut, to something that is still longer: no
-    more than about four times `longest` bytes of it are ever in memory. Raises UserError, with file and line, where the
-    file is missing, cut off, or not UTF-8.
+    CRLF and a BOM are accepted and noted. `-` is standard input. A line of more than `longest` characters may be
+    truncated, but stays longer than `longest`: about four times `longest` bytes are in memory at most. Raises UserError
+    with file and line if the file is missing, cut off, or not UTF-8.
     """
     number = 0
     size = -1 if longest is None else 4 * (longest + 3)  # bytes; 3 for a BOM and CRLF
@@ -59,7 +58,7 @@ def read_lines(path: Path, *, longest: int | None = None) -> Iterator[tuple[int,
 
 
 class _Zstd(io.RawIOBase):
-    """A `.zst` file of any number of frames; EOFError where the last is cut: zstandard's own reader does not tell."""
+    """A `.zst` file of any number of frames. EOFError if the last is cut off, which zstandard's own reader hides."""
 
     def __init__(self, path: Path):
         self.file = path.open("rb")
@@ -71,7 +70,7 @@ class _Zstd(io.RawIOBase):
 
     def readinto(self, into) -> int:
         while not self.ready:
-            # 2 KiB are at most 64 MiB of text (a block of 4 bytes may be 128 KiB), and 7 KiB of the usual kind.
+            # 2 KiB hold at most 64 MiB of text (a block of 4 bytes may be 128 KiB), usually 7 KiB.
             packed = self.left or self.file.read(2048)
             if not packed and self.frame.eof:
                 return 0
@@ -90,7 +89,7 @@ class _Zstd(io.RawIOBase):
         super().close()
 
 
-_OPENERS: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _Zstd}  # for reading, unless told
+_OPENERS: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _Zstd}
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -103,9 +102,9 @@ def _open(path: Path) -> IO[bytes]:
 
 @contextlib.contextmanager
 def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
-    """A file handle whose contents appear at `path` whole, when the block ends, or not at all.
+    """A file handle whose contents replace `path` atomically when the block ends.
 
-    Raises UserError where the disk is full or the folder cannot be written.
+    Raises UserError if the disk is full or the folder is not writable.
     """
     temporary = None
     try:
@@ -121,9 +120,11 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
         temporary.replace(path)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError(f"{path}: the disk is full; nothing was written, free some space and start again") from None
+            raise UserError(
+                f"{path}: the disk is full, so nothing was written. Free some space and start again."
+            ) from None
         if isinstance(error, PermissionError):
-            raise UserError(f"{path}: no permission to write here") from None
+            raise UserError(f"{path}: no permission to write here. Choose another folder.") from None
         raise
     finally:
         if temporary is not None:

@@ -1,4 +1,4 @@
-"""What reading data had to decide, such as items left out: said on standard error, and kept for the record."""
+"""Notes about the data, such as skipped items: printed to standard error and stored in the record."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,13 +6,13 @@ from pathlib import Path
 
 from elmo_bench.base.progress import console
 
-_kept: list[dict[str, str]] = [{}]  # what was said: as the record keeps it; of the process, then of each open block
+_kept: list[dict[str, str]] = [{}]  # printed line -> the note in the record; of the process, then of each open block
 
 
 def note(text: str, where: Path | None = None) -> None:
-    """Say, once, a line that a reader of the scores must know; `where` is the file that it is about.
+    """Print, once, a line that a reader of the scores must know; `where` is the file that it is about.
 
-    What is kept names the file without its folders: a record holds no path of the machine that it was made on.
+    The record keeps it without the file's folders, as a record contains no path of the machine that made it.
     """
     line = f"{where}: {text}" if where else text
     if line not in _kept[-1]:
@@ -22,7 +22,7 @@ def note(text: str, where: Path | None = None) -> None:
 
 @contextmanager
 def noted() -> Iterator[list[str]]:
-    """What is noted while the block runs, filled when it ends."""
+    """The notes of this block; the list is filled when the block ends."""
     notes: list[str] = []
     _kept.append({})
     try:

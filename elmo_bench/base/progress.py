@@ -1,4 +1,4 @@
-"""Showing long work: a live bar on a terminal, a line now and then elsewhere."""
+"""Progress of long work: a live bar on a terminal, otherwise a line every half minute."""
 
 import sys
 import time
@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-LINE_EVERY = 30.0  # seconds between lines where there is no terminal
+LINE_EVERY = 30.0  # seconds between lines without a terminal
 
 console = Console(stderr=True, soft_wrap=True)
 
 
 class Meter:
-    """Counts steps and tokens of one piece of work; made by `progress`."""
+    """Counts the steps and tokens of one job; made by `progress`."""
 
     def __init__(self, bar: Progress | None, title: str, total: int | None, done: int):
         self.bar, self.title, self.total, self.steps, self.tokens, self.text = bar, title, total, done, 0, ""
@@ -24,11 +24,11 @@ class Meter:
 
     @property
     def tokens_per_second(self) -> float:
-        """Tokens over seconds since the work began (or was taken up again)."""
+        """Tokens per second since the job started or was resumed."""
         return self.tokens / max(time.monotonic() - self.started, 1e-9)
 
     def advance(self, tokens: int = 0, text: str | None = None, steps: int = 1) -> None:
-        """`steps` done, with `tokens` words in them; `text` replaces the note behind the rate."""
+        """Count `steps` with `tokens` tokens in them; `text` replaces the text after the rate."""
         self.steps += steps
         self.tokens += tokens
         self.text = self.text if text is None else text
@@ -42,7 +42,7 @@ class Meter:
             )
 
     def say(self, line: str) -> None:
-        """A line that stays, above the bar."""
+        """Print a line above the bar."""
         (self.bar.console if self.bar is not None else console).print(line, highlight=False)
 
     def _remaining(self) -> str:
@@ -54,7 +54,7 @@ class Meter:
 
 @contextmanager
 def progress(title: str, total: int | None = None, done: int = 0) -> Iterator[Meter]:
-    """A meter for work of `total` steps, `done` of them before; shown on standard error until the block ends."""
+    """A meter for a job of `total` steps, `done` of them earlier; shown on standard error until the block ends."""
     if not sys.stderr.isatty():
         yield Meter(None, title, total, done)
         return

@@ -1,9 +1,9 @@
-"""`python -m elmo_bench fetch --suite open`: the data files that are public, into the data folder, without torch.
+"""`elmo-bench fetch --suite open`: downloads public data files to the data folder; imports no torch.
 
-A suite's `fetch` in `conf/task/<task>.yaml` is a list of files, or one line that says why there is none. Each has
-`file`, its name in the suite's folder, `url`, `sha256` of what comes from there (null where it is not known here), and
-for what is only part of it `member` (a file of a zip archive) or `make`: the options of `make(download, file)` in the
-task's module `part`.
+`fetch` of a suite in `conf/task/<task>.yaml` is a list of files, or a line that says why there is none. Each file has
+`file`, its name in the suite's folder, `url`, and `sha256` of the download (null if not published). If the file is only
+a part of the download, it has `member` (a file in a zip archive) or `make`: the options of `make(download, file)` in
+the task's module `part`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from elmo_bench.cli.clone import task_yaml, tasks
 
 
 def main(arguments: list[str]) -> int:
-    """Bring what can be brought and say what cannot; exit code 2 if a file that can be had did not come."""
+    """Download what is public and explain what is not; exit code 2 if a download failed."""
     parser = argparse.ArgumentParser(prog="python -m elmo_bench fetch", description="Public data files, checked.")
     parser.add_argument("--suite", default="open", help="open (default) or paper")
     parser.add_argument("--task", nargs="+", help="some tasks instead of all")
@@ -32,24 +32,24 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     root = options.root or (Path(folder) if (folder := os.environ.get("ELMO_BENCH_DATA")) else None)
     if root is None:
-        raise UserError("no data folder: give --root FOLDER, or set $ELMO_BENCH_DATA")
+        raise UserError("no data folder. Give --root FOLDER, or set $ELMO_BENCH_DATA.")
     suites = {task: suites_of(task) for task in options.task or tasks()}
     if not any(options.suite in own for own in suites.values()):
         known = ", ".join(sorted(set().union(*suites.values())))
-        raise UserError(f"--suite {options.suite}: unknown suite; choose one of: {known}")
+        raise UserError(f"--suite {options.suite}: unknown suite. Choose one of: {known}.")
     failed = 0
     for task, own in suites.items():
         if options.suite not in own:
             print(f"{task}: has no suite {options.suite}")
             continue
         suite = own[options.suite]
-        wanted = suite.get("fetch", "nothing is fetched for this suite")
+        wanted = suite.get("fetch", "nothing to download for this suite")
         if isinstance(wanted, str):
-            print(f"{task}: {wanted}; see tasks/{task}/README.md")
+            print(f"{task}: {wanted}. See tasks/{task}/README.md.")
             continue
         for file in wanted:
             try:
-                print(f"{task}: {bring(file, root / suite['folder'] / file['file'], task)}", flush=True)
+                print(f"{task}: {fetch_file(file, root / suite['folder'] / file['file'], task)}", flush=True)
             except UserError as error:
                 failed += 1
                 print(f"elmo_bench fetch: {task}: {error}", file=sys.stderr)
@@ -61,17 +61,19 @@ def suites_of(task: str) -> dict[str, dict[str, Any]]:
     return {name: node for name, node in task_yaml(task)["data"].items() if isinstance(node, dict)}
 
 
-def bring(file: Mapping[str, Any], path: Path, task: str) -> str:
-    """Have a file at `path`, unless one is there; what was done, in a line. Raises UserError where it cannot be had."""
+def fetch_file(file: Mapping[str, Any], path: Path, task: str) -> str:
+    """Download a file to `path` unless it exists; returns a line that says what was done. Raises UserError."""
     checksum, url = file.get("sha256"), mirrored(file["url"])
     whole = not {"member", "make"} & file.keys()
     if path.is_file():
         changed = whole and checksum and sha256_of(path) != checksum
-        return f"{path}: there already" + (", but it is not the published file: kept as it is" if changed else "")
+        return f"{path}: exists" + (", but is not the published file. It is kept." if changed else "")
     by_hand = f"put {'it' if whole else f'{path.name} of it'} at {path}"
     if whole:
         found = sha256_of(fetch(url, path, sha256=checksum, by_hand=by_hand))
-        return f"{path}: SHA-256 {found[:12]}…, " + ("as published" if checksum else "no published one to hold against")
+        return f"{path}: SHA-256 {found[:12]}…, " + (
+            "as published" if checksum else "which cannot be verified: none is published"
+        )
     source = cache_folder() / "data" / task / PurePosixPath(urlsplit(url).path).name
     found = sha256_of(fetch(url, source, sha256=checksum, by_hand=by_hand))
     record(source, found)
@@ -89,5 +91,5 @@ def _take(file: Mapping[str, Any], source: Path, path: Path, task: str) -> None:
             shutil.copyfileobj(member, handle)
     except (zipfile.BadZipFile, KeyError) as error:
         raise UserError(
-            f"{source}: no zip archive with {file['member']} ({error}); delete it to fetch it anew"
+            f"{source}: not a zip archive with {file['member']} ({error}). Delete it to download it again."
         ) from None

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console, progress
-from elmo_bench.encoders.cache_files import KEY_BYTES, Shard, StoreFolder, remove_damaged
+from elmo_bench.encoders.cache_files import KEY_BYTES, Entry, StoreFolder, remove_damaged
 from elmo_bench.encoders.protocol import Encoder, Sentence
 from elmo_bench.text.pools import pools
 
@@ -22,6 +23,7 @@ VERSION = (
 MODES = ("auto", "off", "ram", "disk")
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
 TOKENS_AT_ONCE = 16_384
+Layers = np.ndarray | Tensor  # [L, T, D] of a sentence: an array on the CPU, or a tensor on another device
 
 
 class LayerStore:
@@ -53,9 +55,9 @@ class LayerStore:
         self.encoder, self.mode, self.max_gb, self.dtype = encoder, mode, max_gb, DTYPES[dtype]
         self.device = torch.device(encoder.device if device is None else device)
         self._key = _keys(f"{VERSION} {encoder.layers} {encoder.dim} {dtype} {encoder.checksum}\n{variant}")
-        self._kept: dict[Sentence, Tensor] = {}  # in memory, each [L, T, D]
+        self._kept: dict[Sentence, Layers] = {}  # in memory
         self._memory = torch.device("cpu")  # where they are
-        self._stored: dict[Sentence, tuple[Shard, int]] = {}  # on disk
+        self._stored: dict[Sentence, Entry] = {}  # on disk
         self._folder: StoreFolder | None = None
         if mode in ("auto", "disk"):
             root = Path(folder).expanduser() if folder else cache_folder() / "layers"
@@ -93,7 +95,7 @@ class LayerStore:
             return
         missing, seen = {self._key(sentence): sentence for sentence in new}, set[str]()
         self._look_up(missing, seen)
-        for path in {shard.path for shard, _ in self._stored.values()}:
+        for path in {entry.path for entry in self._stored.values()}:
             self._folder.touch(path)
         if missing:
             with self._or_in_memory():
@@ -102,41 +104,29 @@ class LayerStore:
 
     def batch(self, sentences: Sequence[Sentence]) -> Tensor:
         """Layers [B, L, T, D] of a batch on the store's device, float32, zeros after a sentence's end."""
-        found = {sentence: self._read(sentence) for sentence in sentences}
-        missing = [sentence for sentence, layers in found.items() if layers is None]
-        for sentence, layers in zip(missing, self._encode(missing), strict=True):
-            found[sentence] = layers
-            if self._stored.pop(sentence, None):  # damaged on disk
-                self._kept[sentence] = layers
         shape = (len(sentences), self.encoder.layers, max(map(len, sentences)), self.encoder.dim)
-        host = {sentence: layers for sentence, layers in found.items() if layers is not None and _on_cpu(layers)}
-        if host or self.device.type == "cpu":
-            batch = self._from_host(sentences, host, shape)
-        else:
-            batch = torch.zeros(shape, dtype=self.dtype, device=self.device)
-        for row, sentence in zip(batch, sentences, strict=True):
-            if sentence not in host:
-                row[:, : len(sentence)] = found[sentence]
-        return batch.float()
-
-    def _from_host(self, sentences: Sequence[Sentence], host: dict[Sentence, Tensor], shape: tuple[int, ...]) -> Tensor:
-        """A batch with the sentences whose layers are on the CPU, in one copy to the device; zeros for the rest."""
-        batch = torch.empty(shape, dtype=self.dtype, pin_memory=self.device.type == "cuda")
-        for row, sentence in zip(batch.numpy(), sentences, strict=True):  # row by row numpy copies faster than torch
-            if sentence in host:
-                row[:, : len(sentence)] = host[sentence].numpy()
-                row[:, len(sentence) :] = 0
+        batch, missing = _Batch(shape, self.dtype, self.device), dict[Sentence, list[int]]()
+        for row, sentence in enumerate(sentences):
+            layers = self._read(sentence)
+            if layers is None:
+                missing.setdefault(sentence, []).append(row)
             else:
-                row[:] = 0
-        return batch.to(self.device, non_blocking=True)
+                batch.put(row, layers)
+        for (sentence, rows), layers in zip(missing.items(), self._encode(list(missing)), strict=True):
+            for row in rows:
+                batch.put(row, layers)
+            if self._stored.pop(sentence, None):  # damaged on disk
+                self._keep_in_memory([sentence], [layers])
+        return batch.finish().float()
 
-    def _read(self, sentence: Sentence) -> Tensor | None:
+    def _read(self, sentence: Sentence) -> Layers | None:
         """The layers that are kept; None if there are none, or they are damaged."""
-        if sentence not in self._stored:
+        entry = self._stored.get(sentence)
+        if entry is None:
             return self._kept.get(sentence)
-        shard, number = self._stored[sentence]
-        if (layers := shard.read(number)) is None:
-            remove_damaged(shard.path)
+        layers = entry.read()
+        if layers is None:
+            remove_damaged(entry.path)
         return layers
 
     def _look_up(self, missing: dict[bytes, Sentence], seen: set[str]) -> None:
@@ -145,7 +135,7 @@ class LayerStore:
             for shard in self._folder.shards(seen):
                 for number, key in enumerate(shard.keys):
                     if key in missing:
-                        self._stored[missing.pop(key)] = (shard, number)
+                        self._stored[missing.pop(key)] = shard.entry(number)
 
     def _compute(self, new: Iterable[Sentence], look_up: Callable[[], None]) -> None:
         sentences = sorted(new, key=lambda sentence: (len(sentence), sentence))
@@ -160,14 +150,18 @@ class LayerStore:
                     self._keep(rest, self._encode(rest))
                 meter.advance(sum(lengths[number] for number in pool))
 
-    def _keep(self, sentences: Sequence[Sentence], layers: Sequence[Tensor]) -> None:
+    def _keep(self, sentences: Sequence[Sentence], layers: Sequence[Layers]) -> None:
         if self._folder is not None:
             with self._or_in_memory():
                 keys = [self._key(sentence) for sentence in sentences]
-                shard = self._folder.add(keys, [each.cpu().numpy() for each in layers])
-                self._stored.update((sentence, (shard, number)) for number, sentence in enumerate(sentences))
+                shard = self._folder.add(keys, [_on_host(each) for each in layers])
+                self._stored.update((sentence, shard.entry(number)) for number, sentence in enumerate(sentences))
                 return
-        self._kept.update((sentence, each.to(self._memory)) for sentence, each in zip(sentences, layers, strict=True))
+        self._keep_in_memory(sentences, layers)
+
+    def _keep_in_memory(self, sentences: Sequence[Sentence], layers: Sequence[Layers]) -> None:
+        kept = layers if self._memory.type != "cpu" else map(_on_host, layers)
+        self._kept.update(zip(sentences, kept, strict=True))
 
     @contextmanager
     def _or_in_memory(self) -> Iterator[None]:
@@ -179,18 +173,49 @@ class LayerStore:
             console.print(f"{error} Layers are kept in memory.", highlight=False)
             self._folder = None
 
-    def _encode(self, sentences: Sequence[Sentence]) -> list[Tensor]:
+    def _encode(self, sentences: Sequence[Sentence]) -> list[Layers]:
         """Layers as they are kept, on the encoder's device."""
-        if not sentences:
-            return []
         layers = [each.to(self.dtype).contiguous() for each in self.encoder.encode(sentences)]
-        if self.dtype == torch.float16 and bool(torch.stack([each.isinf().any() for each in layers]).any()):
+        if self.dtype == torch.float16 and layers and bool(torch.stack([each.isinf().any() for each in layers]).any()):
             raise UserError("store.dtype=float16: a layer has numbers above 65504. Use float32.")
-        return layers
+        return [each.numpy() if each.device.type == "cpu" else each for each in layers]
 
 
-def _on_cpu(layers: Tensor) -> bool:
-    return layers.device.type == "cpu"
+class _Batch:
+    """A batch in the making: layers on the CPU are collected there and copied to the device at once, at the end."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device):
+        self.shape, self.dtype, self.device = shape, dtype, device
+        self.host: Tensor | None = None
+        self.on_device: dict[int, Tensor] = {}  # by row
+
+    def put(self, row: int, layers: Layers) -> None:
+        """Set a row from [L, T, D]."""
+        if isinstance(layers, Tensor):
+            self.on_device[row] = layers
+            return
+        if self.host is None:
+            self.host = torch.empty(self.shape, dtype=self.dtype, pin_memory=self.device.type == "cuda")
+            self.rows = self.host.numpy()  # row by row numpy copies faster than torch
+        tokens = layers.shape[1]
+        self.rows[row, :, :tokens] = layers
+        self.rows[row, :, tokens:] = 0
+
+    def finish(self) -> Tensor:
+        """[B, L, T, D] on the device."""
+        if self.host is None:
+            batch = torch.zeros(self.shape, dtype=self.dtype, device=self.device)
+        else:
+            for row in self.on_device:
+                self.rows[row] = 0
+            batch = self.host.to(self.device, non_blocking=True)
+        for row, layers in self.on_device.items():
+            batch[row, :, : layers.shape[1]] = layers
+        return batch
+
+
+def _on_host(layers: Layers) -> np.ndarray:
+    return layers.cpu().numpy() if isinstance(layers, Tensor) else layers
 
 
 def _has_room(device: torch.device, size: int) -> bool:

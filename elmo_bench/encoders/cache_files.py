@@ -17,13 +17,13 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
-from torch import Tensor
 from xxhash import xxh3_64_intdigest
 
 from elmo_bench.base.errors import UserError
@@ -65,7 +65,10 @@ class StoreFolder:
         arrays: dict[str, np.ndarray] = {
             "keys": np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(-1, KEY_BYTES),
             "tokens": np.array([entry.shape[1] for entry in layers], dtype=np.int64),
-            "checks": np.array([_check(entry, key) for entry, key in zip(layers, keys, strict=True)], dtype=np.uint64),
+            "checks": np.array(
+                [xxh3_64_intdigest(each.data, seed=_seed(key)) for each, key in zip(layers, keys, strict=True)],
+                dtype=np.uint64,
+            ),
             "layers": np.concatenate([entry.ravel() for entry in layers]),
         }
         try:
@@ -120,6 +123,20 @@ class DamagedShard(Exception):
     """The file is not one that `StoreFolder.add` wrote."""
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The layers of one sentence in a file."""
+
+    path: Path
+    _layers: np.ndarray  # [L, T, D], a view of the file
+    _seed: int
+    _check: int
+
+    def read(self) -> np.ndarray | None:
+        """[L, T, D], a view of the file; None if its bytes are not those that were written under its key."""
+        return self._layers if xxh3_64_intdigest(self._layers.data, seed=self._seed) == self._check else None
+
+
 class Shard:
     """A file mapped into memory. It stays readable after another process removes it (POSIX)."""
 
@@ -128,7 +145,7 @@ class Shard:
         self.path = path
         try:
             with safe_open(path, framework="pt") as file:  # the framework that maps files instead of copying them
-                keys, tokens, checks, self._numbers = (file.get_tensor(name) for name in NAMES)
+                keys, tokens, checks, numbers = (file.get_tensor(name) for name in NAMES)
         except SafetensorError as error:
             raise DamagedShard(path) from error
         except RuntimeError as error:  # torch cannot map it: it was removed, or too many files are mapped
@@ -138,19 +155,18 @@ class Shard:
         if found != [(torch.uint8, (count, KEY_BYTES)), (torch.int64, (count,)), (torch.uint64, (count,))]:
             raise DamagedShard(path)
         ends = np.cumsum(tokens.numpy()) * layers * dim
-        whole = tuple(self._numbers.shape) == (ends[-1:].sum(),) and self._numbers.dtype == dtype
+        whole = tuple(numbers.shape) == (ends[-1:].sum(),) and numbers.dtype == dtype
         if tokens.numpy().min(initial=0) < 0 or not whole:
             raise DamagedShard(path)
         self.keys = [key.tobytes() for key in keys.numpy()]
         self._shape, self._tokens, self._ends = (layers, dim), tokens.tolist(), ends.tolist()
-        self._checks = checks.tolist()
+        self._checks, self._numbers = checks.tolist(), numbers.numpy()
 
-    def read(self, number: int) -> Tensor | None:
-        """[L, T, D] of the sentence with `keys[number]`, a view of the file; None if its bytes are damaged."""
+    def entry(self, number: int) -> Entry:
+        """The entry of the sentence with `keys[number]`."""
         (layers, dim), tokens = self._shape, self._tokens[number]
         numbers = self._numbers[self._ends[number] - layers * tokens * dim : self._ends[number]]
-        whole = _check(numbers.numpy(), self.keys[number]) == self._checks[number]
-        return numbers.view(layers, tokens, dim) if whole else None
+        return Entry(self.path, numbers.reshape(layers, tokens, dim), _seed(self.keys[number]), self._checks[number])
 
 
 def remove_damaged(path: Path) -> None:
@@ -160,5 +176,5 @@ def remove_damaged(path: Path) -> None:
         console.print(f"{path} is damaged and was removed: its layers are computed again", highlight=False)
 
 
-def _check(layers: np.ndarray, key: bytes) -> int:
-    return xxh3_64_intdigest(layers.data, seed=int.from_bytes(key[:8], "little"))
+def _seed(key: bytes) -> int:
+    return int.from_bytes(key[:8], "little")

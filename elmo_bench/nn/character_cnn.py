@@ -1,4 +1,4 @@
-"""The task's own character CNN (not the biLM's)."""
+"""The character CNN of a task (not of the biLM)."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -10,7 +10,7 @@ from elmo_bench.text.vocabulary import PADDING, Vocabulary
 
 
 class CharacterCnn(nn.Module):
-    """Learned characters, one convolution a width, ReLU, max over the word: [B, T, C] -> [B, T, dim].
+    """Character embeddings, a convolution for each width, ReLU, max over the word: [B, T, C] -> [B, T, dim].
 
     Ma and Hovy 2016; dim is the sum of the filters.
     """
@@ -19,19 +19,19 @@ class CharacterCnn(nn.Module):
         super().__init__()
         self.vocabulary = vocabulary
         self.embedding = nn.Embedding(len(vocabulary), dim, padding_idx=PADDING)
-        # Padding by width - 1 lets a word shorter than the filter be seen.
+        # Padding by width - 1 gives a word shorter than the filter an output.
         convolutions = (nn.Conv1d(dim, number, width, padding=width - 1) for width, number in filters)
         self.convolutions = cast("list[nn.Conv1d]", nn.ModuleList(convolutions))
         self.dim = sum(number for _, number in filters)
 
     def forward(self, characters: Tensor) -> Tensor:
-        """[B, T, C] -> [B, T, dim]; a word's vector does not depend on how far it was padded."""
+        """[B, T, C] -> [B, T, dim]; a word's vector does not depend on its padding."""
         x = self.embedding(characters.flatten(0, 1)).transpose(1, 2)  # (BT)(char dim)C
         length = (characters.flatten(0, 1) != PADDING).sum(dim=1)  # BT
         pooled = []
         for convolution in self.convolutions:
             y = torch.relu(convolution(x))
-            # windows from position 0; the last one that touches the word: length + width - 2
+            # the last window that touches the word starts at length + width - 2
             last = length + convolution.kernel_size[0] - 1
             y = y * (torch.arange(y.shape[2], device=y.device) < last[:, None])[:, None]
             pooled.append(y.amax(dim=2))

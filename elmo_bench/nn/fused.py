@@ -1,7 +1,7 @@
-"""Chains of element-wise steps as one pass over memory, where a compiler is at hand.
+"""Chains of element-wise operations compiled into one pass over memory, if a compiler is installed.
 
-Training spends a third of its time between matrix products: on gates, maxima and log-sum-exps, each of which would be
-read from memory and written back. torch.compile makes one loop of such a chain (a kernel, on a GPU).
+Training spends a third of its time between matrix products: on gates, maxima and log-sum-exps, each of which would read
+from memory and write back. torch.compile turns such a chain into one loop (or one kernel, on a GPU).
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _on = False
 
 
 def fused(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorates a function of tensors: it runs as it stands until `fuse(True)`, and compiled from then on."""
+    """Decorate a function of tensors, which runs uncompiled until `fuse(True)`, and compiled after that."""
     compiled: list[Any] = []
 
     @wraps(function)
@@ -32,7 +32,7 @@ def fused(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def fuse(on: bool) -> str | None:
-    """Turn compilation on or off for the whole process; why it stays off, or None."""
+    """Turn compilation on or off for the whole process. Returns why it stays off, or None."""
     global _on  # noqa: PLW0603  backward passes run in threads of torch's own, which see no context variable
     _on = False
     if on:

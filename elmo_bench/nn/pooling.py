@@ -1,4 +1,4 @@
-"""A sequence as one vector; padding is never read."""
+"""Pools a sequence into one vector; padding is never read."""
 
 import torch
 from torch import Tensor, nn
@@ -20,11 +20,11 @@ def mean_pool(x: Tensor, mask: Tensor) -> Tensor:
 
 
 class AttentivePool(nn.Module):
-    """The mean of the tokens weighted by a learned linear score of each: [B, T, D] -> [B, D]."""
+    """Self-attentive pooling: the mean of the tokens, weighted by a learned linear score: [B, T, D] -> [B, D]."""
 
     def __init__(self, dim: int):
         super().__init__()
-        self.score = nn.Linear(dim, 1, bias=False)  # the softmax would not see a bias
+        self.score = nn.Linear(dim, 1, bias=False)  # the softmax would cancel a bias
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """x [B, T, D], mask bool [B, T] (one token at least) -> [B, D]."""

@@ -27,7 +27,7 @@ def _row(row: Row, gain: Gain | None) -> dict[str, Any]:
         **{key: newest[key] for key in ("hash", "metric")},  # type: ignore[literal-required]
         "label": row.label,
         "changes": row.changes,
-        "command": row.spec.command(newest["seed"]),
+        "command": row.command,
         "partial": bool(row.basis.fraction),
         "train": row.train,
         "seeds": row.seeds,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical
 from elmo_bench.ledger import Record
 from elmo_bench.reporting.statistics import Summary, summarise
@@ -76,6 +77,14 @@ class Row:
     def anchor(self) -> str:
         """The run's address on a page."""
         return "-".join(["run", self.spec.suite, self.spec.task, self.spec.encoder, self.newest["hash"]])
+
+    @property
+    def command(self) -> str:
+        """What makes the first seed again; empty if the task or encoder is not installed here."""
+        try:
+            return self.spec.command(self.seeds[0])
+        except UserError:
+            return ""
 
     @property
     def train(self) -> int:

@@ -1,4 +1,4 @@
-"""A batch of tokenised texts as tensors, ready for an embedder."""
+"""A batch of tokenised sequences as tensors, ready for an embedder."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Text = tuple[str, ...]
 
 @dataclass
 class TextBatch:
-    """B texts of at most T tokens; what no part of the embedder reads is None."""
+    """B sequences of at most T tokens. A tensor that no part of the embedder reads is None."""
 
     mask: Tensor  # bool [B, T]
     words: Tensor | None  # int64 [B, T], rows of the word table
@@ -27,7 +27,7 @@ class TextBatch:
 
 
 class Indexer:
-    """Texts to a TextBatch: word rows by `words`, characters by `characters`, layers by `layers`."""
+    """Turns sequences into a TextBatch: rows from `words`, ids from `characters`, frozen layers from `layers`."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Indexer:
         self.words, self.characters, self.layers = words, characters, layers
 
     def __call__(self, texts: Sequence[Text]) -> TextBatch:
-        """Pad to the longest text; padding is 0."""
+        """Pad to the longest sequence with 0."""
         lengths = torch.tensor([len(text) for text in texts])
         mask = torch.arange(int(lengths.max()))[None] < lengths[:, None]
         words = characters = None
@@ -47,7 +47,7 @@ class Indexer:
             words = torch.zeros(mask.shape, dtype=torch.int64)
             words[mask] = torch.tensor([self.words(word) for text in texts for word in text])
         if self.characters:
-            # One tensor for all words: a tensor a word takes ten times as long.
+            # One tensor for all words: one for each word would take ten times as long.
             spelt = [word for text in texts for word in text]
             sizes = torch.tensor([len(word) for word in spelt])
             inside = torch.arange(int(sizes.max()))[None] < sizes[:, None]

@@ -1,4 +1,4 @@
-"""Single labels, gold and predicted: accuracy, and what became of each label; imports no torch."""
+"""Accuracy of single labels, and the recall of each label; imports no torch."""
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 def score_labels(gold: Sequence[Hashable], predicted: Sequence[Hashable], names: Mapping[Any, str]) -> dict[str, Any]:
     """{"overall": {accuracy, correct}, "by_type": {name: {recall, correct, guessed, gold}}}, percentages unrounded.
 
-    names: of the labels, in the order of the rows. Raises ValueError where the sides differ in length or are empty.
+    names: of the labels, in the order of the rows. Raises ValueError if the sides differ in length or are empty.
     """
     if len(gold) != len(predicted) or not gold:
         raise ValueError(f"{len(gold)} gold labels and {len(predicted)} predicted ones: as many, and some, are needed")
@@ -29,7 +29,7 @@ def score_labels(gold: Sequence[Hashable], predicted: Sequence[Hashable], names:
 
 
 def label_table(scores: Mapping[str, Any], counted: str) -> str:
-    """The scores as text, one row a label; `counted`: how many of what, such as `12 words`."""
+    """The scores as text, one row a label. `counted` says how many items there were, such as `12 words`."""
     overall, rows = scores["overall"], scores["by_type"]
     wide = max(6, *map(len, rows))
     head = f"{counted}, {overall['correct']} right; accuracy {overall['accuracy']:.2f} %"

@@ -1,12 +1,12 @@
-"""Which texts go together: similar lengths, so that little padding is computed."""
+"""Groups of sequences of similar length, so that little padding is computed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 
 def pools(order: Iterable[int], lengths: Sequence[int], *, size: int, tokens: int) -> Iterator[list[int]]:
-    """Numbers of texts, which come by rising length, in pools of at most `size` texts and (padded) `tokens` tokens.
+    """Cut `order`, numbers of sequences by rising length, into pools of at most `size` sequences and `tokens` tokens.
 
-    A pool has one text at least, however long. `lengths` are those of all texts, in tokens.
+    Tokens are counted with padding. A pool has at least one sequence, however long. `lengths` of all, in tokens.
     """
     pool: list[int] = []
     for number in order:  # the newest is the longest
@@ -19,5 +19,5 @@ def pools(order: Iterable[int], lengths: Sequence[int], *, size: int, tokens: in
 
 
 def by_length(lengths: Sequence[int]) -> list[int]:
-    """The numbers of texts by rising length, equal ones as they came."""
+    """The numbers of all sequences by rising length; equal lengths keep their order."""
     return sorted(range(len(lengths)), key=lengths.__getitem__)

@@ -1,7 +1,7 @@
-"""Tag schemes: any IOB1/BIO column as valid BIO, BIOUL for taggers, spans, and which tag may follow which.
+"""Tag schemes: IOB1 and BIO to valid BIO, BIO to BIOUL and back, spans, and allowed transitions.
 
-Chunks are those of conlleval (version 2004-01-26): a tag is split at its first hyphen; I-X opens a chunk after O and
-after another type. seqeval finds the chunks, in canonicalised tags: where the two differ ours follow conlleval.
+Chunks are defined as in conlleval (version 2004-01-26): a tag is split at its first hyphen; I-X opens a chunk after O
+and after a different type. seqeval finds the chunks in canonical tags; where the two differ, we follow conlleval.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from seqeval.scheme import IOB2, Tokens  # this module alone: seqeval.metrics im
 Span = tuple[str, int, int]  # type, first token, last token (inclusive)
 
 
-@cache  # a corpus has few tags, each many times
+@cache  # a corpus repeats a few tags many times
 def split_tag(tag: str, prefixes: str = "BI") -> tuple[str, str]:
     """("B", "GPE-CITY") of "B-GPE-CITY", ("O", "") of "O". Raises ValueError for anything else."""
     prefix, hyphen, kind = tag.partition("-")
@@ -23,7 +23,7 @@ def split_tag(tag: str, prefixes: str = "BI") -> tuple[str, str]:
 
 
 def to_bio(tags: Sequence[str]) -> list[str]:
-    """Valid BIO of a sentence's IOB1, BIO or mixed tags: the same chunks, each opened by B. Raises ValueError."""
+    """Valid BIO with the same chunks as the IOB1, BIO or mixed tags of a sentence. Raises ValueError."""
     bio, before = [], ""
     for tag in tags:
         prefix, kind = split_tag(tag)
@@ -49,7 +49,7 @@ def bio_to_bioul(tags: Sequence[str]) -> list[str]:
 
 
 def bioul_to_bio(tags: Sequence[str]) -> list[str]:
-    """Valid BIO of BIOUL tags; I or L opens a chunk where it continues none. Raises ValueError."""
+    """Valid BIO of BIOUL tags; an I or L that continues no chunk opens one. Raises ValueError."""
     bio, opened = [], ""
     for tag in tags:
         prefix, kind = split_tag(tag, "BIUL")
@@ -59,14 +59,14 @@ def bioul_to_bio(tags: Sequence[str]) -> list[str]:
 
 
 def allowed_transitions(labels: Sequence[str], scheme: str = "BIO") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What may start a sentence, follow, and end it: bool [K], bool [K, K] (row: tag before, column: tag), bool [K].
+    """Tags that may start a sentence, follow a tag, and end it: bool [K], bool [K, K] (row, then column), bool [K].
 
-    `scheme` is "BIO" or "BIOUL". Raises ValueError for another scheme and for a label outside it.
+    `scheme` is "BIO" or "BIOUL". Raises ValueError for a different scheme, and for a label outside the scheme.
     """
     if scheme not in ("BIO", "BIOUL"):
         raise ValueError(f"unknown tag scheme '{scheme}': use BIO or BIOUL")
     split = [split_tag(label, scheme.replace("O", "")) for label in labels]
-    # A chunk that BIOUL opened must go on to its L; one that BIO opened may end anywhere.
+    # In BIOUL, a chunk must continue to its L; in BIO it may end anywhere.
     goes_on = np.array([prefix in "BI" for prefix, _ in split], dtype=bool)
     continues = np.array([prefix in "IL" for prefix, _ in split], dtype=bool)
     kinds = np.array([kind for _, kind in split], dtype=object)

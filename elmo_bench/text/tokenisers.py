@@ -1,4 +1,4 @@
-"""Tokenisers by name: one line of text, which is one sentence, to its tokens."""
+"""Tokenisers by name; each turns the text of one sentence into tokens."""
 
 from collections.abc import Callable
 
@@ -21,12 +21,12 @@ TOKENISERS: dict[str, Callable[[], Tokeniser]] = {"spaces": _spaces, "treebank":
 
 
 def tokeniser(name: str) -> Tokeniser:
-    """`spaces`: already tokenised, tokens parted by white space. `treebank`: raw text, cut as in the Penn Treebank.
+    """`spaces`: tokenised text, split at white space. `treebank`: raw text, split as in the Penn Treebank.
 
-    `treebank` is NLTK's NLTKWordTokenizer (what its `word_tokenize` does within a sentence): quotes become `` and '',
-    contractions are parted ("is", "n't"), brackets stay as they are, and only the last full stop is parted from its
-    word, for the text is taken as one sentence. No token holds white space. Raises UserError for another name.
+    `treebank` is NLTK's NLTKWordTokenizer (which `word_tokenize` applies to each sentence): quotes become `` and '',
+    contractions are split ("is", "n't"), brackets stay, and only the last full stop is split from its word, because
+    the text is taken as one sentence. No token contains white space. Raises UserError for an unknown name.
     """
     if name not in TOKENISERS:
-        raise UserError(f"tokenizer={name}: unknown; choose {' or '.join(TOKENISERS)}")
+        raise UserError(f"tokenizer={name}: unknown. Choose {' or '.join(TOKENISERS)}.")
     return TOKENISERS[name]()

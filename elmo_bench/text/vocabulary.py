@@ -1,4 +1,4 @@
-"""Words or characters as numbers."""
+"""Vocabularies: words or characters as numbers."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -21,6 +21,6 @@ class Vocabulary:
 
     @classmethod
     def of(cls, items: Iterable[str], *, min_count: int = 1) -> "Vocabulary":
-        """Everything that occurs at least `min_count` times, most frequent first (ties by spelling)."""
+        """All items that occur at least `min_count` times, most frequent first (ties in alphabetical order)."""
         counts = sorted(Counter(items).items(), key=lambda pair: (-pair[1], pair[0]))
         return cls(item for item, count in counts if count >= min_count)

@@ -1,4 +1,4 @@
-"""A moving average of the weights: what is scored and kept, while training goes on with the weights themselves."""
+"""A moving average of the weights, which is scored and kept; training itself uses the current weights."""
 
 from typing import Any
 
@@ -11,19 +11,19 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 
 class Ema(Callback):
-    """average = decay · average + (1 - decay) · weight after every step, from the initial weights on.
+    """average = decay · average + (1 - decay) · weight after every step, starting at the initial weights.
 
     warming: the decay is at most (1 + steps) / (10 + steps), for runs that are too short for `decay` alone.
 
-    From the end of an epoch's training to the start of the next the module holds the averages: they are scored, they
-    are the `state_dict` of every checkpoint, and they stay when training ends; the weights are this callback's state.
-    (Lightning's WeightAveraging puts its last average back whenever a split is scored, also over a best checkpoint that
-    was loaded, and has the weights back in the module when an epoch ends, where the mixes are read.)
+    Between the end of one epoch's training and the start of the next, the module holds the averages: they are scored,
+    they are in every checkpoint's `state_dict`, and they remain when training ends. The weights are in this callback's
+    state. (Lightning's WeightAveraging restores its last average whenever a split is scored, which would overwrite a
+    loaded best checkpoint, and restores the weights at the end of an epoch, where the mixes are read.)
     """
 
     def __init__(self, *, decay: float, warming: bool):
         if not 0 <= decay < 1:
-            raise ValueError(f"ema.decay={decay}: give a number from 0, below 1")
+            raise ValueError(f"ema.decay={decay}: must be at least 0 and below 1")
         self.decay, self.warming = decay, warming
         self.steps = 0
         self.averages: list[Tensor] = []  # while the module holds the weights

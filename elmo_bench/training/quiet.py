@@ -1,4 +1,4 @@
-"""Silences what Lightning says to nobody in particular."""
+"""Silences messages of Lightning that do not concern users."""
 
 import logging
 import warnings
@@ -18,7 +18,7 @@ _NOISE = (
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Lightning's information lines and the warnings named above are not shown while the block runs."""
+    """Hide Lightning's information lines and the warnings above while the block runs."""
     loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning.pytorch", "lightning_fabric")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

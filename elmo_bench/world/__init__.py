@@ -1,6 +1,6 @@
-"""One small invented world: people with homes and employers, places, organisations, events; names in `names.py`.
+"""A small invented world that the generated data of several tasks is about: people, places, organisations, events.
 
-The generated data of several tasks speaks of it. `build` gives the same world for the same seed on every machine.
+`build` makes it from the names in `names.py`: the same world for the same seed on every machine.
 """
 
 import random

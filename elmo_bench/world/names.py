@@ -1,4 +1,4 @@
-"""Names of the world: plain tuples. Order matters, because a task may keep the end of a tuple for its test split."""
+"""Names in the invented world. The order matters: tasks keep the end of a tuple for their dev and test splits."""
 
 
 def _words(text: str, by: str | None = None) -> tuple[str, ...]:
@@ -18,7 +18,7 @@ MEN = _words(
     Cedric Rupert Otto
     """
 )
-# Surnames that are nothing else.
+# Surnames only.
 SURNAMES = _words(
     """
     Abbott Barlow Cartwright Dawson Ellery Fletcher Goddard Hargreaves Ingram Jarvis Kellaway Loxley Merrick
@@ -27,7 +27,7 @@ SURNAMES = _words(
     Sinclair Tolliver
     """
 )
-# Surname, town and firm in one: only the sentence says which.
+# Surnames that are also towns and firms: only the sentence shows which is meant.
 SHARED = _words(
     """
     Ashford Bradley Burton Carlisle Clayton Clifton Crawford Dalton Denton Douglas Easton Fairfax Grantham
@@ -37,14 +37,14 @@ SHARED = _words(
     Nelson Oakley Paisley Ripley Rutland Shelton Stanton Walton Wentworth Winslow
     """
 )
-# Surnames that are words too: "Banks said" and "Banks closed early".
+# Surnames that are also common words: "Banks said" and "Banks closed early".
 WORDLIKE = _words(
     """
     Banks Stone Rivers Young Page Rose May Price Bishop Marsh Wood Fields Summers Frost Bell Cook Gray Winter
     Mills Waters Church Snow Hill Knight
     """
 )
-# Places that are nothing else.
+# Places only.
 TOWNS = _words(
     """
     Brackwater Coldharbour Dunmere Eastgate Fernhill Greycliff Holmwick Kirkby Langmoor Millbrook Northwold
@@ -57,7 +57,7 @@ REGIONS = _words(
     Westmark Norland Southmere Eastvale Caldonia Merania Velmont Ostria Tarnwall Arvenia Bellmarch Corvany
     """
 )
-# What the firms, clubs and offices of the world call themselves; {} is a town or a surname.
+# Names of firms, clubs and offices; {} is a town or a surname.
 FIRMS = (
     "{} Steel", "{} Shipping Company", "{} Motors", "{} & Sons", "{} Bank", "{} Foods", "{} Gas", "{} Railway",
     "{} Holdings",
@@ -75,7 +75,7 @@ FIRM_NAMES = _words(
     """
 )
 ACRONYMS = _words("NRC WTA BMC OPA KLT DFA RSB TUW CHA EFP GNL LPU")
-# Places with the shared names inside.
+# Places that contain a shared name.
 PLACE_FORMS = ("Port {}", "Lake {}", "Mount {}", "North {}", "{} Bay", "{} Street", "{} Island", "New {}", "{} Castle")
 CONTESTS = ("{} Cup", "{} Marathon", "{} Regatta", "{} Derby", "{} Prize", "{} Games")
 BATTLES = ("Battle of {}", "{} Rebellion", "Siege of {}", "{} Campaign")
@@ -97,5 +97,5 @@ JOBS = _words(
 PRODUCTS = _words("steel timber coal wool paper glass grain salt copper sugar cotton ships bricks tea")
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = _words("January February March April May June July August September October November December")
-# Capitalised, and no names of anybody or anything that counts.
+# Capitalised words that are not entities.
 TITLES = ("Mr.", "Mrs.", "Dr.", "Sir", "Professor", "Captain", "Judge", "President", "Sergeant", "Lady")

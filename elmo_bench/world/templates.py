@@ -1,4 +1,4 @@
-"""The sentence patterns that a task's generated data is made from."""
+"""The sentence patterns of a task's generated data."""
 
 from functools import cache
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 
 @cache
 def read_templates(path: Path) -> dict[str, tuple[str, ...]]:
-    """The lines of a file by group: `[group]` begins one, `#` a comment; what a line means is the task's own."""
+    """The lines of a file by group. `[group]` starts a group, `#` a comment; each task defines what its lines mean."""
     groups: dict[str, tuple[str, ...]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):

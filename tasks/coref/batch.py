@@ -10,7 +10,7 @@ from elmo_bench.tasks.coref.document import Document
 from elmo_bench.text.batch import Indexer, TextBatch
 from elmo_bench.text.pools import by_length, pools
 
-TOKENS_AT_ONCE = 4096  # of sentences padded together; one sentence at least, however long
+TOKENS_AT_ONCE = 4096  # padded tokens in a pool of sentences, which has at least one sentence
 
 
 @dataclass
@@ -18,7 +18,7 @@ class DocumentBatch:
     """One document, T tokens. Its sentences go through the encoder in pools of similar length."""
 
     pools: list[TextBatch]
-    places: list[Tensor]  # for each pool int64 [B, T]: where in the document its tokens stand
+    positions: list[Tensor]  # for each pool int64 [B, T]: the positions of its tokens in the document
     sentences: Tensor  # int64 [T], the sentence of each token, from 0
     speakers: Tensor  # int64 [T]
     genre: Tensor  # int64 []
@@ -28,20 +28,20 @@ class DocumentBatch:
 
     @property
     def mask(self) -> Tensor:
-        """bool, one true a token: what counts tokens reads it."""
+        """bool [T], all true; progress counts tokens by it."""
         return torch.ones_like(self.sentences, dtype=torch.bool)
 
     def window(self, first: int, number: int) -> "DocumentBatch":
         """`number` sentences from the sentence `first` on, and the mentions within them."""
         inside = (self.sentences >= first) & (self.sentences < first + number)  # T
         begin, length = int(inside.int().argmax()), int(inside.sum())
-        touched = [(pool, place, inside[place[:, 0]]) for pool, place in zip(self.pools, self.places, strict=True)]
-        cut = [(_rows(pool, rows), place[rows] - begin) for pool, place, rows in touched if rows.any()]
+        touched = [(pool, own, inside[own[:, 0]]) for pool, own in zip(self.pools, self.positions, strict=True)]
+        cut = [(_rows(pool, rows), own[rows] - begin) for pool, own, rows in touched if rows.any()]
         kept = (self.starts >= begin) & (self.ends < begin + length)  # G
         return replace(
             self,
             pools=[pool for pool, _ in cut],
-            places=[place[:, : pool.mask.shape[1]] for pool, place in cut],
+            positions=[own[:, : pool.mask.shape[1]] for pool, own in cut],
             sentences=self.sentences[inside] - first,
             speakers=self.speakers[inside],
             starts=self.starts[kept] - begin,
@@ -50,10 +50,10 @@ class DocumentBatch:
         )
 
     def in_order(self, pooled: Sequence[Tensor]) -> Tensor:
-        """What was computed for each pool, [B, T, D], as [T, D] in the order of the document."""
-        places = torch.cat([place[pool.mask] for place, pool in zip(self.places, self.pools, strict=True)])
+        """Values of each pool, [B, T, D], as [T, D] in the order of the document."""
+        positions = torch.cat([own[pool.mask] for own, pool in zip(self.positions, self.pools, strict=True)])
         values = torch.cat([value[pool.mask] for value, pool in zip(pooled, self.pools, strict=True)])
-        return values[torch.argsort(places)]
+        return values[torch.argsort(positions)]
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Documents:
 
     @property
     def mask(self) -> Tensor:
-        """bool, one true a token of all documents."""
+        """bool, one true for each token of all documents."""
         return torch.cat([item.mask for item in self.items])
 
 
@@ -79,7 +79,7 @@ def document_batch(document: Document, index: Indexer, *, genre: int) -> Documen
     starts, ends, clusters = torch.tensor(mentions, dtype=torch.int64).reshape(-1, 3).unbind(1)
     return DocumentBatch(
         pools=texts,
-        places=[
+        positions=[
             before[group][:, None] + torch.arange(text.mask.shape[1]) for group, text in zip(groups, texts, strict=True)
         ],
         sentences=torch.repeat_interleave(torch.tensor(lengths)),

@@ -1,4 +1,4 @@
-"""The coreference column of CoNLL-2012: `(3` opens a mention of chain 3, `3)` closes it, `(3)` is one of one token."""
+"""The coreference column of CoNLL-2012: `(3` opens a mention of chain 3, `3)` closes it, `(3)` is one token."""
 
 import re
 from collections import defaultdict
@@ -42,7 +42,7 @@ class _Reader:
                 spans.append((token, token))
             else:
                 (opening if part[1] else closing).append(part[2])
-        # What closes here was opened before; only then comes what opens here ("(3|3)" of no open chain is one token).
+        # Closing brackets refer to earlier mentions first; "(3|3)" without an open chain is one token.
         late = [chain for chain in closing if not self._close(chain, token)]
         for chain in opening:
             self.opened[chain].append((token, line))
@@ -58,7 +58,7 @@ class _Reader:
 
 
 class BracketError(ValueError):
-    """What is wrong with a column, and in which line."""
+    """An error in a column, with its line."""
 
     def __init__(self, line: int, problem: str):
         super().__init__(problem)
@@ -66,7 +66,7 @@ class BracketError(ValueError):
 
 
 def format_column(clusters: Iterable[Sequence[Span]], tokens: int) -> list[str]:
-    """The cells of that many tokens, one number a cluster; no spans of one cluster may cross."""
+    """The cells of `tokens` tokens, one number a cluster. Spans of one cluster must not cross."""
     opening: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)  # by token: what sorts it, and the part
     single: defaultdict[int, list[str]] = defaultdict(list)
     closing: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)

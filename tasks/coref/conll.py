@@ -15,7 +15,7 @@ _BEGIN = re.compile(r"#begin document \((?P<name>.*)\); *(?:part (?P<part>\d+))?
 
 @dataclass
 class Part:
-    """One part of a document as a file has it: rows of cells by sentence, and the chains with whatever they hold."""
+    """One part of a document as written in a file: rows of cells by sentence, and unchecked chains."""
 
     name: str
     number: str  # "000"
@@ -38,12 +38,16 @@ def read_parts(path: Path, *, columns: int = 2) -> Iterator[Part]:
         text = line.strip(" \t")
         if text.startswith("#begin document"):
             if part is not None:
-                raise UserError(f"{path}:{number}: a document begins, but the one of line {part.line} has no #end")
+                raise UserError(
+                    f"{path}:{number}: a document begins, but the document of line {part.line} has no #end. Add it."
+                )
             part, column = _begin(text, number), []
             if (known := seen.setdefault((part.name, int(part.number)), number)) != number:
-                raise UserError(f"{path}:{number}: the part of line {known} again; each may stand in a file once")
+                raise UserError(
+                    f"{path}:{number}: the part of line {known} again. A part may appear in a file once; remove one."
+                )
         elif part is None and text and (text.startswith("#end document") or not text.startswith("#")):
-            raise UserError(f"{path}:{number}: outside of #begin document and #end document; mend this line")
+            raise UserError(f"{path}:{number}: outside of #begin document and #end document. Fix this line.")
         elif part is None or (text.startswith("#") and not text.startswith("#end document")):
             continue
         elif text.startswith("#end document"):
@@ -52,19 +56,19 @@ def read_parts(path: Path, *, columns: int = 2) -> Iterator[Part]:
         elif text:
             cells = re.split(r"[ \t]+", text)
             if len(cells) < columns:
-                raise UserError(f"{path}:{number}: expected {columns} columns or more, found {len(cells)}; mend it")
+                raise UserError(f"{path}:{number}: expected {columns} columns or more, found {len(cells)}. Fix it.")
             part.sentences[-1].append(cells)
             column.append((number, cells[-1]))
         else:
             part.sentences.append([])
     if part is not None:
-        raise UserError(f"{path}:{number}: cut off: the document of line {part.line} has no #end; fetch it again")
+        raise UserError(f"{path}:{number}: cut off: the document of line {part.line} has no #end. Download it again.")
     if not seen:
-        raise UserError(f"{path}: no documents: no line begins with #begin document; fetch the file again")
+        raise UserError(f"{path}: no documents: no line begins with #begin document. Download the file again.")
 
 
 def write_documents(path: Path, documents: Sequence[Document], predicted: Sequence[Iterable[Sequence[Span]]]) -> None:
-    """The documents with predicted clusters in the last of twelve columns; what we do not know is `-` or `*`.
+    """Write the documents with predicted clusters in the last of twelve columns; unknown cells are `-` or `*`.
 
     The official scorer reads it as the response to the file that the documents came from.
     """
@@ -82,9 +86,9 @@ def write_documents(path: Path, documents: Sequence[Document], predicted: Sequen
 
 
 def tidy(chains: Iterable[Sequence[Span]]) -> tuple[Clusters, int, int]:
-    """The chains without repeated spans and one-mention chains; how many spans and chains that took away.
+    """The chains without repeated spans and singletons, and the numbers of spans and chains removed.
 
-    A span that stands in two chains stays in the first, by their first brackets.
+    A span in two chains stays in the one whose first bracket comes first.
     """
     seen: set[Span] = set()
     kept, repeated, single = [], 0, 0
@@ -110,5 +114,5 @@ def _ended(part: Part, column: list[tuple[int, str]], path: Path) -> Part:
     try:
         part.chains = list(parse_column(column).values())
     except BracketError as error:
-        raise UserError(f"{path}:{error.line}: {error}; mend this line") from None
+        raise UserError(f"{path}:{error.line}: {error}. Fix this line.") from None
     return part

@@ -14,7 +14,7 @@ from elmo_bench.tasks.coref.document import Document, Span, genre_of
 
 SOURCES = ("generated", "files", "hub")
 PATTERN = "*_gold_conll"  # of the files in a folder
-COLUMNS = 12  # of a token in a file of documents, at least; the word is the fourth, the speaker the tenth
+COLUMNS = 12  # cells of a token, at least; the word is the fourth, the speaker the tenth
 ESCAPED = {"/.": ".", "/?": "?"}  # as OntoNotes writes them
 
 
@@ -22,8 +22,9 @@ class Data:
     """Reads the suites that `conf/task/coref.yaml` names; each is a mapping whose `source` says how it is read.
 
     `generated`: `seed`. `files`: `folder`, and for each split a file, or a folder of `*_gold_conll` files (or several
-    names: the first that is there). `hub`: `hub` with `repo`, `revision` and a parquet file for each split.
-    width, window: limits of the head, to tell what they cut: tokens of a mention, sentences that training reads.
+    names, of which the first that exists is read). `hub`: `hub` with `repo`, `revision` and a parquet file for each
+    split. width, window: limits of the head (tokens of a mention, sentences that training reads), for notes about
+    mentions and documents that exceed them.
     """
 
     schema = "coref-1"
@@ -40,7 +41,7 @@ class Data:
         read = _from_files if options["source"] == "files" else _from_hub
         splits = {split: read(options, split, root) for split in SPLITS}
         for split, documents in splits.items():
-            self._tell(split, documents)
+            self._note_limits(split, documents)
         return splits
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
@@ -59,7 +60,7 @@ class Data:
         }
 
     def vocabulary(self, train: Sequence[Document]) -> dict[str, list[str]]:
-        """{"genres": those of the training documents}."""
+        """{"genres": of the training documents}."""
         return {"genres": sorted({document.genre for document in train})}
 
     def read_file(self, path: Path) -> list[Document]:
@@ -70,12 +71,13 @@ class Data:
         """Predicted clusters as a CoNLL-2012 file: the response to the file that the documents came from."""
         write_documents(path, examples, predicted)
 
-    def _tell(self, split: str, documents: Sequence[Document]) -> None:
+    def _note_limits(self, split: str, documents: Sequence[Document]) -> None:
         spans = [span for document in documents for cluster in document.clusters for span in cluster]
         wide = sum(end - start >= self.width for start, end in spans)
         if wide:
             note(
-                f"{split}: {wide} of {len(spans)} mentions are over {self.width} tokens long: never found, but counted"
+                f"{split}: {wide} of {len(spans)} mentions are over {self.width} tokens long. They count, but are "
+                "never found."
             )
         long = sum(len(document.sentences) > self.window for document in documents)
         if split == "train" and long:
@@ -86,14 +88,14 @@ class Data:
 
 
 def read_file(path: Path) -> list[Document]:
-    """The documents of a CoNLL-2012 file, tidied, which is reported. Raises UserError, with file and line."""
+    """The documents of a CoNLL-2012 file, tidied, with a note about changes. Raises UserError with file and line."""
     parts = list(read_parts(path, columns=COLUMNS))
     documents = [_document(part) for part in parts if part.tokens]
     if not documents:
-        raise UserError(f"{path}: no tokens in any document; fetch the file again")
+        raise UserError(f"{path}: no tokens in any document. Download the file again.")
     _report(path, [(part.name, part.chains) for part in parts])
     if len(documents) < len(parts):
-        note(f"{len(parts) - len(documents)} documents without tokens, left out", path)
+        note(f"{len(parts) - len(documents)} documents without tokens are skipped", path)
     return documents
 
 
@@ -110,14 +112,12 @@ def _document(part: Part) -> Document:
 
 
 def _report(where: Path, documents: Sequence[tuple[str, Sequence[Sequence[Span]]]]) -> None:
-    """Say what `tidy` changes, in one line for all documents of a file."""
+    """Note what `tidy` changed in all documents of a file."""
     changed = [(name, *tidy(chains)[1:]) for name, chains in documents]
     repeated, single = sum(row[1] for row in changed), sum(row[2] for row in changed)
     if repeated or single:
         first = next(name for name, double, alone in changed if double or alone)
-        text = (
-            f"{repeated} mentions stand in two chains (kept in the first), {single} chains have one mention (dropped)"
-        )
+        text = f"{repeated} mentions are in two chains (kept in the first), {single} chains have one mention (dropped)"
         note(f"{text}; the first of them in {first}", where)
 
 
@@ -127,12 +127,12 @@ def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> li
 
 
 def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list[Document]:
-    """A row is a file; its sentences belong to parts, in which chains are counted."""
+    """A row of the table is a file; its sentences belong to parts, and each part numbers its own chains."""
     hub = options["hub"]
     where = f"{hub['repo']}/{hub[split]}"
     table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
     if not {"document_id", "sentences"} <= set(table.column_names):
-        raise UserError(f"{where}: no columns document_id and sentences; check hub in conf/task/coref.yaml")
+        raise UserError(f"{where}: no columns document_id and sentences. Check hub in conf/task/coref.yaml")
     documents, raw = [], []
     for name, sentences in zip(table["document_id"], table["sentences"], strict=True):
         parts: dict[int, list[Mapping[str, Any]]] = {}
@@ -153,14 +153,14 @@ def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list
                 )
             )
     if not documents:
-        raise UserError(f"{where}: no documents; check hub in conf/task/coref.yaml")
+        raise UserError(f"{where}: no documents. Check hub in conf/task/coref.yaml")
     _report(Path(where), raw)
     return documents
 
 
 def _chains(rows: Sequence[Mapping[str, Any]]) -> list[list[Span]]:
     chains: defaultdict[int, list[Span]] = defaultdict(list)
-    before = 0  # tokens of earlier sentences: spans are counted within their sentence there
+    before = 0  # tokens of earlier sentences: in the table, spans are relative to their sentence
     for row in rows:
         for chain, start, end in row["coref_spans"]:
             chains[chain].append((before + start, before + end))

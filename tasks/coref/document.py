@@ -1,32 +1,32 @@
-"""The one item of this task."""
+"""The example of this task: a document with clusters of mentions."""
 
 from dataclasses import dataclass
 from itertools import chain
 
 Text = tuple[str, ...]
-Span = tuple[int, int]  # first and last token, inclusive, counted from 0 over the whole document
+Span = tuple[int, int]  # first and last token, inclusive, from 0 over the whole document
 Clusters = tuple[tuple[Span, ...], ...]
 
 
 @dataclass(frozen=True)
 class Document:
-    """One part of a document. No span stands in two of its clusters, and each cluster has two spans or more."""
+    """One part of a document. No span is in two clusters, and each cluster has at least two spans."""
 
     name: str
     part: str
     genre: str
     sentences: tuple[Text, ...]  # none of them empty
-    speakers: tuple[str, ...]  # one a token, over all sentences; "-" where nobody is named
+    speakers: tuple[str, ...]  # of each token, over all sentences; "-" if no speaker is named
     clusters: Clusters
 
     @property
     def texts(self) -> tuple[Text, ...]:
-        """The tokenised texts that an encoder must see: each sentence alone."""
+        """The sequences that the encoder reads: the sentences, each separately."""
         return self.sentences
 
     @property
     def gold(self) -> Clusters:
-        """What predictions are compared with."""
+        """What predictions are compared with: the clusters."""
         return self.clusters
 
     @property

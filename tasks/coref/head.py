@@ -1,7 +1,7 @@
 """End-to-end span ranking (Lee et al. 2017) with ELMo (Peters et al. 2018).
 
-Facts sheet 4.4: [words; character CNN; ELMo] -> biLSTM over each sentence -> a vector for every span of a sentence ->
-mention scores -> the best spans that do not cross -> scores of their antecedents, among them "none".
+[words; character CNN; ELMo] -> biLSTM over each sentence -> a vector for every span of a sentence -> mention scores ->
+the best spans that do not cross -> scores of their antecedents, one of which is "none".
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ from elmo_bench.text.batch import Indexer
 
 
 class Head(nn.Module):
-    """hidden: units per direction of each biLSTM layer; scored: widths of both scorers' layers.
+    """Span ranking. hidden: units per direction of each biLSTM layer; scored: sizes of both scorers' layers.
 
-    width: tokens of a span, at most. kept: spans that survive the mention scores, as a part of the tokens. antecedents:
-    of a span, at most. window: sentences of a document that one training step reads. feature: width of the learned
-    vectors of widths, distances, speakers and genres. dropout: of the input (`lexical`), of the recurrence (`lstm`),
-    and of the biLSTM's output, the scorers and the features (`hidden`).
+    width: maximum tokens of a span. kept: spans that pruning keeps, as a fraction of the tokens. antecedents: maximum
+    candidates of a span. window: sentences of a document that one training step reads. feature: size of the learned
+    vectors of widths, distances, speakers and genres. dropout: rates for the input (`lexical`), the recurrence
+    (`lstm`), and the biLSTM's output, the scorers and the features (`hidden`).
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Head(nn.Module):
         super().__init__()
         self.embedder, self.width, self.kept, self.window = embedder, width, kept, window
         self.genres = {genre: number for number, genre in enumerate(genres, start=1)}
-        # The words and characters stand first in the embedder's vector; the heads of spans are made of them alone.
+        # Words and characters come first in the embedder's vector; soft heads of spans average these alone.
         plain = [part.dim for part in (embedder.words, embedder.characters) if part is not None]
         self.lexical = sum(plain) or embedder.dim
         self.lexical_dropout, self.dropout = nn.Dropout(dropout["lexical"]), nn.Dropout(dropout["hidden"])
@@ -66,7 +66,7 @@ class Head(nn.Module):
         )
 
     def collate(self, examples: Sequence[Document], index: Indexer) -> dict[str, Any]:
-        """{"documents": Documents}: each is computed by itself, so none depends on another."""
+        """{"documents": Documents}: each is computed separately, so none depends on another."""
         items = [document_batch(example, index, genre=self.genres.get(example.genre, 0)) for example in examples]
         return {"documents": Documents(items)}
 
@@ -83,7 +83,7 @@ class Head(nn.Module):
         return starts, ends, self.antecedents(vectors, mentions[kept], document.speakers[starts], document.genre)
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Negative marginal log-likelihood, summed over the spans kept; training reads a window of long documents."""
+        """Negative marginal log-likelihood, summed over the kept spans; training reads a window of a long document."""
         total = torch.zeros(())
         for whole in batch["documents"].items:
             document = self._window(whole) if self.training else whole
@@ -100,15 +100,15 @@ class Head(nn.Module):
         return found
 
     def _window(self, document: DocumentBatch) -> DocumentBatch:
-        """At most `window` sentences in a row, each such part as likely as the others."""
+        """At most `window` consecutive sentences, drawn uniformly."""
         surplus = int(document.sentences[-1]) + 1 - self.window
         if surplus <= 0:
             return document
-        # Torch's generator: its state is kept with a checkpoint, so a resumed run draws the same windows.
+        # Torch's generator, whose state is in the checkpoint, so that a resumed run draws the same windows.
         return document.window(int(torch.randint(surplus + 1, ())), self.window)
 
     def _read(self, document: DocumentBatch) -> tuple[Tensor, Tensor]:
-        """What the words are, and what they are in context: [T, lexical] and [T, context]."""
+        """Lexical and contextual vectors of the tokens: [T, lexical] and [T, context]."""
         words, contexts = [], []
         for text in document.pools:
             x = self.lexical_dropout(self.embedder(text))  # BT(dim)
@@ -122,6 +122,6 @@ class Head(nn.Module):
 
 
 def gold_clusters(document: DocumentBatch, starts: Tensor, ends: Tensor) -> Tensor:
-    """The gold cluster of each span, int64 [M], from 1; 0 for a span that is no gold mention."""
+    """The gold cluster of each span, int64 [M], from 1; 0 for a span that is not a gold mention."""
     same = (starts[:, None] == document.starts) & (ends[:, None] == document.ends)  # MG
     return (same * document.clusters).sum(dim=1)

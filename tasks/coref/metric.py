@@ -1,6 +1,6 @@
-"""MUC, B³, CEAFe and mentions as the reference scorer of CoNLL-2012 (version 8.01) counts them; imports no torch.
+"""MUC, B³, CEAFe and mention scores, equal to the CoNLL-2012 reference scorer, version 8.01; imports no torch.
 
-Facts sheet 5.4 and 5.6: spans match exactly, singletons count, numerators and denominators are summed over documents.
+Spans match exactly, singletons count, and numerators and denominators are summed over documents.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ TOO_MANY = 10  # repeated mentions of a document, above which the reference scor
 
 
 class Metric:
-    """The mean F1 of MUC, B³ and CEAFe decides."""
+    """Selects by the mean F1 of MUC, B³ and CEAFe."""
 
     main = "average_f1"
     formula = "conll-2012"
@@ -44,7 +44,7 @@ class Metric:
     def outcomes(self, gold: Sequence[Chains], predicted: Sequence[Chains]) -> dict[str, np.ndarray]:
         """Numerators (in millionths) and denominators of each document, for paired tests: uint64 [documents].
 
-        The names are those of `by_type`, METRIC_SIDE: `muc_recall_num`.
+        Names are METRIC_SIDE, such as `muc_recall_num`.
         """
         table = np.array([counts(*pair) for pair in zip(gold, predicted, strict=True)]).reshape(-1, len(METRICS), 4)
         table[:, :, [0, 2]] *= FINE
@@ -54,27 +54,28 @@ class Metric:
     def score_files(self, key: Path, response: Path) -> dict[str, Any]:
         """{"scores": {"muc", "bcub", "ceafe", "mentions": {recall_num, ..., f1}, "average_f1"}} of CoNLL-2012 files.
 
-        Chains are taken as they stand, singletons included. A document that the response lacks counts as empty, one
-        that the key lacks is left out; both are reported. Raises UserError.
+        Chains are scored as written, singletons included. A document missing from the response counts as empty, and one
+        missing from the key is ignored; a message names both. Raises UserError.
         """
         wanted, given = _by_name(key), _by_name(response)
         for name, part in given.items():
             if name in wanted and part.tokens != wanted[name].tokens:
                 raise UserError(
                     f"{response}:{part.line}: {part.tokens} tokens where {key}:{wanted[name].line} has "
-                    f"{wanted[name].tokens}; score the predictions of the same document"
+                    f"{wanted[name].tokens}. Score predictions of the same document."
                 )
         if missing := wanted.keys() - given.keys():
             console.print(
                 f"{response}: {len(missing)} documents of {key} are missing and count as empty", style="yellow"
             )
         if surplus := given.keys() - wanted.keys():
-            console.print(f"{response}: {len(surplus)} documents are not in {key} and are left out", style="yellow")
+            console.print(f"{response}: {len(surplus)} documents are not in {key} and are ignored", style="yellow")
         for name, part in given.items():
             spans = [span for chain in part.chains for span in chain]
             if name in wanted and len(spans) - len(set(spans)) > TOO_MANY:
                 raise UserError(
-                    f"{response}:{part.line}: over {TOO_MANY} mentions are repeated; the official scorer refuses"
+                    f"{response}:{part.line}: over {TOO_MANY} mentions are repeated. Remove the copies: the official "
+                    "scorer refuses them."
                 )
         scores = self.score(
             [part.chains for part in wanted.values()],
@@ -117,7 +118,7 @@ def counts(key: Chains, response: Chains) -> np.ndarray:
 
 
 def _unrepeated(response: Chains, chain_of: Mapping[tuple[int, int], int]) -> list[list[tuple[int, int]]]:
-    """The response without later copies of mentions that the key has; copies of other mentions stay."""
+    """The response without later copies of mentions in the key; copies of other mentions stay."""
     seen: set[tuple[int, int]] = set()
     kept = []
     for chain in response:

@@ -1,8 +1,8 @@
-"""The mini suite: short documents about the people of the world, with chains by construction.
+"""The mini suite: short documents about people of the invented world, with chains by construction.
 
-Stories have two people, often of one gender, and talks have two speakers. What a pronoun means is settled: in
-the cases that a reader could doubt, a name or "the baker" stands instead. A third of the people and two fifths of the
-templates never occur in train, and many surnames are towns and firms as well.
+Stories have two people, often of one gender, and talks have two speakers. Every pronoun is unambiguous: where a reader
+could doubt, a name or "the baker" is used instead. A third of the people and two fifths of the templates never occur in
+train, and many surnames are also towns and firms.
 """
 
 import random
@@ -20,11 +20,11 @@ from elmo_bench.world.templates import read_templates
 Item = TypeVar("Item")
 
 SIZES = {"train": 120, "dev": 40, "test": 40}
-SEEN = 0.67  # the part of the people and events that train draws from; dev and test draw half of theirs from the rest
-TOKENS = 95  # a document ends with the sentence that reaches them
-TALKS = 0.4  # the part of the documents that are talks
-SAME = 0.5  # the part of them whose people are chosen to be of one gender
-OWN = 0.4  # the part of dev's and test's sentences whose templates are their own
+SEEN = 0.67  # share of the people and events that train uses; dev and test take half of theirs from the rest
+TOKENS = 95  # a document ends with the sentence that reaches this length
+TALKS = 0.4  # share of the documents that are talks
+SAME = 0.5  # share of the documents whose two people have the same gender by choice
+OWN = 0.4  # share of the sentences of dev and test with templates that train lacks
 CONTESTS = {pattern.split()[-1] for pattern in names.CONTESTS}
 
 
@@ -38,7 +38,7 @@ def generate(*, seed: int = 0) -> dict[str, list[Document]]:
     return splits
 
 
-# Lines for dev and test alone start with "* ".
+# Lines for dev and test only start with "* ".
 templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
 
 
@@ -68,7 +68,7 @@ class _Writer:
         return teller.document(f"{genre}/{name}", genre=genre, talk=talk)
 
     def _subject(self, teller: Teller) -> world.Person:
-        """Whom the next sentence is about: the same as before, half of the time."""
+        """The subject of the next sentence: the same as before, half of the time."""
         if teller.subject is not None and self.rng.random() < 0.5:
             return teller.subject
         return self.rng.choice(teller.cast.people)
@@ -84,7 +84,7 @@ class _Writer:
             person = self._pick(self.here.people)
             if len(group) == 1 and same:  # a rival
                 person = self._pick([one for one in self.here.people if one.woman == hero.woman])
-            if len(group) == 1 and self.rng.random() < 0.5:  # one who is called like a place or a firm
+            if len(group) == 1 and self.rng.random() < 0.5:  # one whose surname is a place or a firm here
                 person = self.rng.choice([one for one in self.here.people if one.last in named] or [person])
             if all({person.first, person.last, person.job}.isdisjoint((p.first, p.last, p.job)) for p in group):
                 group.append(person)

@@ -47,9 +47,9 @@ def keep_best_spans(scores: Tensor, starts: Tensor, ends: Tensor, *, number: int
 class SpanVectors(nn.Module):
     """[first token; last token; width; soft head], `dim` wide.
 
-    context: size of the contextual vectors: a span takes those of its first and last token, and they score its tokens
-    as heads. lexical: size of the vectors that the soft head averages. longest: maximum tokens of a span. feature: size
-    of the learned vector of a width.
+    context: size of the contextual vectors: a span has the vectors of its first and last token, and they score its
+    tokens as heads. lexical: size of the vectors that the soft head averages. longest: maximum tokens of a span.
+    feature: size of the learned vector of a width.
 
     No large tensor is ever built for all spans of a document: `project` applies a linear layer to all span vectors
     through its products with the tokens. Only the spans that pruning keeps get their vectors, from `forward`.

@@ -1,4 +1,4 @@
-"""Telling a document of the mini suite: who is called what, by what was said before."""
+"""Writes a document of the mini suite: chooses names and pronouns by what was said before."""
 
 import random
 from collections import defaultdict
@@ -17,7 +17,7 @@ SPEECH = {"I": "I", "me": "me", "my": "my", "you": "you", "your": "your"}
 
 @dataclass(frozen=True)
 class Cast:
-    """What a document speaks of."""
+    """What a document is about."""
 
     people: tuple[world.Person, ...]  # two; the first works for the firm and lives in the town
     speakers: tuple[world.Person, ...]  # two, of a talk
@@ -28,10 +28,10 @@ class Cast:
 
 
 class Teller:
-    """Fills templates one after the other and keeps the chains.
+    """Fills templates one after the other and records the chains.
 
-    "he" is the one man that there is, or the subject of the sentence before; "him" may also be the one who is not the
-    subject. In other cases a name or the job is said.
+    "he" refers to the only man, or to the subject of the previous sentence; "him" can also refer to the man who is not
+    the subject. Otherwise a name or the job is used.
     """
 
     def __init__(self, rng: random.Random, cast: Cast):
@@ -41,13 +41,13 @@ class Teller:
         self.chains: defaultdict[Any, list[Span]] = defaultdict(list)
         self.known: list[world.Person] = []  # people, in the order of their first mentions
         self.jobs: set[world.Person] = set()  # whose jobs were told
-        self.before: world.Person | None = None  # the subject of the sentence before
+        self.before: world.Person | None = None  # the subject of the previous sentence
         self.subject: world.Person | None = None  # of this one, once it was named
-        self.last: set[world.Person] = set()  # people in the sentence before
+        self.last: set[world.Person] = set()  # people in the previous sentence
         self.now: set[world.Person] = set()  # people in this one, so far
 
     def tell(self, template: str, subject: world.Person, *, speaker: int = 0) -> None:
-        """One sentence with that subject, said by that speaker where it is part of a talk."""
+        """Write a sentence with that subject, said by that speaker if it is in a talk."""
         self.before, self.last, self.subject, self.now = self.subject, self.now, None, set()
         first, second = self.cast.people
         roles = {"A": subject, "B": second if subject is first else first}
@@ -75,7 +75,7 @@ class Teller:
         self.speakers += ["_".join(self.cast.speakers[speaker].name.split())] * len(words)
 
     def document(self, name: str, *, genre: str, talk: bool) -> Document:
-        """What was told; what was mentioned once has no chain."""
+        """The document so far; a thing mentioned once has no chain."""
         speakers = self.speakers if talk else ["-"] * self.length
         chains = tidy(sorted(sorted(spans) for spans in self.chains.values()))[0]
         return Document(name, "000", genre, tuple(self.sentences), tuple(speakers), chains)
@@ -93,7 +93,7 @@ class Teller:
         return self._mention(person, text, begin)
 
     def _called(self, person: world.Person, form: str) -> str:
-        """What a person is called here; form: "" as subject, `o` as object, `n` by name, `s` and `p` by pronoun."""
+        """A name or pronoun for a person; form: "" as subject, `o` as object, `n` by name, `s` and `p` by pronoun."""
         if form in ("s", "p"):
             return PRONOUNS[form][person.woman]
         if form == "n" or person not in self.known:
@@ -104,14 +104,14 @@ class Teller:
         return self.rng.choice(names + 3 * [f"the {person.job}"] if person in self.jobs else names)
 
     def _clear(self, person: world.Person, form: str) -> bool:
-        """Whether a pronoun would be understood."""
+        """Whether a pronoun would be unambiguous."""
         rivals = {rival for rival in self.known if rival is not person and rival.woman == person.woman}
         if form == "o":
             return person in self.last | self.now and rivals & (self.last | self.now) <= {self.subject}
         return not rivals & self.now and (person is self.before or (not rivals and person in self.last | self.now))
 
     def _thing(self, slot: str, form: str, begin: int) -> list[str]:
-        """The firm, the town or the event: by name, or once it is known by what it is."""
+        """The firm, the town or the event: by name, or if already mentioned perhaps by its kind."""
         firm, town, event = self.cast.firm, self.cast.town, self.cast.event
         thing, name, kinds = {
             "F": (firm, firm.name, ("the firm", "the company")),

@@ -18,9 +18,9 @@ SOURCES = ("generated", "files", "hub")
 class Data:
     """Reads the suites that `conf/task/ner.yaml` names; each is a mapping whose `source` says how it is read.
 
-    `generated`: `seed`. `files`: `folder`, for each split a file name (or several: the first that is there),
-    and `columns` (token first, tag last). `hub`: `hub` with `repo`, `revision`, a parquet file for each split, and
-    `labels`, the tag of each id.
+    `generated`: `seed`. `files`: `folder`, for each split a file name (or several, of which the first that exists is
+    read), and `columns` (token first, tag last). `hub`: `hub` with `repo`, `revision`, a parquet file for each split,
+    and `labels`, the tag of each id.
     """
 
     schema = "ner-1"
@@ -51,7 +51,7 @@ class Data:
         return {"labels": ["O", *(f"{letter}-{kind}" for kind in kinds for letter in "BIUL")]}
 
     def read_file(self, path: Path) -> list[Sentence]:
-        """The sentences of a file of columns, token first, tag last; of a single column, tokens whose tags are O."""
+        """The sentences of a column file, token first, tag last; with a single column, all tags are O."""
         for _, line in read_lines(path):
             if cells := line.split():
                 if len(cells) > 1:
@@ -60,7 +60,7 @@ class Data:
         return [_sentence([c[0] for _, c in rows], ["O"] * len(rows)) for rows in read_columns(path, columns=1)]
 
     def write(self, path: Path, examples: Sequence[Sentence], predicted: Sequence[Sequence[str]]) -> None:
-        """Token, gold and predicted tag a line, as conlleval reads them."""
+        """Write token, gold and predicted tag on a line each, as conlleval reads them."""
         with atomic_write(path, "w") as handle:
             for sentence, tags in zip(examples, predicted, strict=True):
                 rows = zip(sentence.tokens, sentence.tags, tags, strict=True)
@@ -70,7 +70,7 @@ class Data:
 def read_file(path: Path, *, columns: int) -> list[Sentence]:
     """The sentences of a CoNLL file: token in the first of `columns` columns, IOB1 or BIO tag in the last.
 
-    -DOCSTART- lines are dropped. Raises UserError, with file and line.
+    -DOCSTART- lines are dropped. Raises UserError with file and line.
     """
     check_ended(path)
     sentences = []
@@ -79,10 +79,10 @@ def read_file(path: Path, *, columns: int) -> list[Sentence]:
             try:
                 split_tag(cells[-1])
             except ValueError as error:
-                raise UserError(f"{path}:{number}: {error}; mend this line") from None
+                raise UserError(f"{path}:{number}: {error}. Fix this line.") from None
         sentences.append(_sentence([cells[0] for _, cells in rows], [cells[-1] for _, cells in rows]))
     if not sentences:
-        raise UserError(f"{path}: no sentences; fetch the file again")
+        raise UserError(f"{path}: no sentences. Download the file again.")
     return sentences
 
 
@@ -98,11 +98,14 @@ def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list
     hub = options["hub"]
     table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
     if not {"tokens", "ner_tags"} <= set(table.column_names):
-        raise UserError(f"{hub['repo']}/{hub[split]}: no columns tokens and ner_tags; check hub in conf/task/ner.yaml")
+        raise UserError(f"{hub['repo']}/{hub[split]}: no columns tokens and ner_tags. Check hub in conf/task/ner.yaml")
     labels, sentences = list(hub["labels"]), []
     for number, (tokens, ids) in enumerate(zip(table["tokens"], table["ner_tags"], strict=True)):
         if len(tokens) != len(ids) or not all(0 <= i < len(labels) for i in ids):
-            raise UserError(f"{hub['repo']}/{hub[split]}: row {number} has tags outside hub.labels, or not one a token")
+            raise UserError(
+                f"{hub['repo']}/{hub[split]}: row {number} has tags outside hub.labels, or not one for each token. "
+                "Check hub.labels."
+            )
         if tokens:
             sentences.append(_sentence(tokens, [labels[i] for i in ids]))
     return sentences

@@ -1,7 +1,7 @@
 """BiLSTM-CRF for named entities (Peters et al. 2018, appendix; Lample et al. 2016, Ma and Hovy 2016).
 
-Facts sheet 4.5: [words; character CNN; ELMo] -> two biLSTM layers, variational dropout before each -> CRF over BIOUL
-tags, decoded under hard constraints.
+[words; character CNN; ELMo] -> two biLSTM layers, variational dropout before each -> CRF over BIOUL tags, decoded under
+hard constraints.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from elmo_bench.text.tags import allowed_transitions, bio_to_bioul, bioul_to_bio
 
 
 class Head(nn.Module):
-    """One biLSTM layer for each number in `hidden` (units per direction)."""
+    """BiLSTM-CRF with a layer for each number in `hidden` (units per direction)."""
 
     def __init__(self, embedder: Embedder, *, labels: Sequence[str], hidden: Sequence[int], dropout: float):
         super().__init__()
@@ -34,7 +34,7 @@ class Head(nn.Module):
     def collate(self, examples: Sequence[Sentence], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch, "tags": int64 [B, T]}."""
         number = {label: place for place, label in enumerate(self.labels)}
-        # A type that training never saw has no label; it stands in no training batch, and no loss is taken elsewhere.
+        # A type not seen in training has no label; only dev and test have it, where no loss is computed.
         tags = [torch.tensor([number.get(tag, 0) for tag in bio_to_bioul(example.tags)]) for example in examples]
         padded = nn.utils.rnn.pad_sequence(tags, batch_first=True)
         return {"text": index([example.tokens for example in examples]), "tags": padded}
@@ -50,7 +50,7 @@ class Head(nn.Module):
         return self.scores(x)
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Negative log-likelihood, summed over the batch (as AllenNLP has it)."""
+        """Negative log-likelihood, summed over the batch (as in AllenNLP)."""
         return self.crf.negative_log_likelihood(self(batch), batch["tags"], batch["text"].mask)
 
     def predict(self, batch: dict[str, Any]) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""Entity precision, recall and F1 as conlleval (version 2004-01-26) counts them; imports no torch."""
+"""Entity precision, recall and F1, equal to conlleval (version 2004-01-26); imports no torch."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ Tags = Sequence[Sequence[str]]  # one sequence of tags a sentence
 
 
 class Metric:
-    """Exact match of chunks (type, start, end), micro-averaged over types; both sides in IOB1, BIO or a mixture."""
+    """Exact match of chunks (type, start, end), micro-averaged over types; tags in IOB1, BIO or a mixture."""
 
     main = "f1"
     formula = "f1-counts"
@@ -24,8 +24,8 @@ class Metric:
     def score(self, gold: Tags, predicted: Tags) -> dict[str, Any]:
         """{"overall": {precision, recall, f1, accuracy, correct, guessed, gold, tokens}, "by_type": {type: ...}}.
 
-        Percentages are unrounded; 0 where there is nothing to divide by. Accuracy compares the tags as they are
-        written, as conlleval does. Raises ValueError where the sides differ in length or hold something that is no tag.
+        Percentages are unrounded, and 0 if the divisor is 0. Accuracy compares tags as written, as conlleval does.
+        Raises ValueError if gold and predicted differ in length or contain something that is not a tag.
         """
         right: Counter[str] = Counter()
         guessed: Counter[str] = Counter()
@@ -58,11 +58,11 @@ class Metric:
                 try:
                     split_tag(cells[-2]), split_tag(cells[-1])
                 except ValueError as error:
-                    raise UserError(f"{path}:{number}: {error} in the last two columns; mend this line") from None
+                    raise UserError(f"{path}:{number}: {error} in the last two columns. Fix this line.") from None
             gold.append([cells[-2] for _, cells in rows])
             predicted.append([cells[-1] for _, cells in rows])
         if not gold:
-            raise UserError(f"{path}: no tokens; its last two columns must be the gold and the predicted tag")
+            raise UserError(f"{path}: no tokens. Its last two columns must be the gold and the predicted tag")
         return self.score(gold, predicted)
 
     def table(self, scores: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""The mini suite: sentences made from templates and the names of the world, with gold by construction.
+"""The mini suite: sentences from templates and the names of the invented world, with gold by construction.
 
-A third of the names and two fifths of the templates never occur in train. Many names are person, place, organisation
-and ship alike, so a memorised name is worth little: the words around it decide.
+A third of the names and two fifths of the templates never occur in train. Many names denote a person, a place, an
+organisation or a ship, so memorising names helps little: the context decides.
 """
 
 import random
@@ -16,9 +16,9 @@ from elmo_bench.world.templates import read_templates
 SIZES = {"train": 1000, "dev": 250, "test": 250}
 TYPES = {"PER": "PER", "LAST": "PER", "MAN": "PER", "WOMAN": "PER", "LOC": "LOC", "ORG": "ORG", "CLUB": "ORG"}
 TYPES |= {"CONTEST": "MISC", "BATTLE": "MISC", "WORK": "MISC"}
-OWN = 0.6  # the part of a split's sentences whose templates are its own; the others use the shared ones
-SEEN = 0.67  # the part of each tuple of names that train draws from; dev and test draw half of theirs from the rest
-LEAD = 0.15  # the part of the sentences with one of these in front
+OWN = 0.6  # share of a split's sentences with templates of that split only; the others use shared templates
+SEEN = 0.67  # share of each tuple of names that train uses; dev and test take half of their names from the rest
+LEAD = 0.15  # share of the sentences that start with one of these
 LEADS = ("Meanwhile ,", "As expected ,", "It was said that", "According to the report ,", "The newspaper wrote that")
 
 
@@ -26,7 +26,7 @@ def _forms(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(pattern.format("{shared}") for pattern in patterns)
 
 
-# What stands for a slot, one as likely as the other; train sees the first part of a NAMES tuple alone.
+# The alternatives of a slot, equally likely; train uses only the first part of a NAMES tuple.
 FORMS = {
     "PER": ("{LAST}", "{MAN}", "{WOMAN}", "{man}", "{woman}", "{initial} {LAST}"),
     "LAST": ("{shared}", "{shared}", "{surname}", "{wordlike}"),

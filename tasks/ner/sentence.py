@@ -1,4 +1,4 @@
-"""The one item of this task."""
+"""The example of this task."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ class Sentence:
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The tokenised texts that an encoder must see."""
+        """The sequences that the encoder reads."""
         return (self.tokens,)
 
     @property

@@ -1,4 +1,4 @@
-"""Parts of speech: the three suites as sentences with a tag a word."""
+"""Parts of speech: the suites as sentences with a tag for each word."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from elmo_bench.tasks.pos.sentence import UNKNOWN, Sentence
 from elmo_bench.text.columns import check_ended, read_columns
 
 SOURCES = ("generated", "files")
-CONLLU = 10  # columns; the word stands in the second, Penn's tag in the fifth
+CONLLU = 10  # columns; the word is in the second, the Penn tag in the fifth
 
 
 class Data:
@@ -47,11 +47,11 @@ class Data:
         return {"labels": sorted({tag for sentence in train for tag in sentence.tags})}
 
     def read_file(self, path: Path) -> list[Sentence]:
-        """The sentences of a file as `read` takes it, or of words alone, one a line."""
+        """The sentences of a file in a format of `read`, or of words alone, one a line."""
         return read_file(path)
 
     def write(self, path: Path, examples: Sequence[Sentence], predicted: Sequence[Sequence[str]]) -> None:
-        """Word, gold and predicted tag a line, parted by tabs; a blank line after each sentence."""
+        """Write word, gold and predicted tag on a line each, separated by tabs; a blank line after each sentence."""
         with atomic_write(path, "w") as handle:
             for sentence, tags in zip(examples, predicted, strict=True):
                 rows = zip(sentence.tokens, sentence.tags, tags, strict=True)
@@ -59,12 +59,12 @@ class Data:
 
 
 def read_file(path: Path) -> list[Sentence]:
-    """The sentences of a file; a tag that is not told is `_`. Raises UserError, with file and line."""
+    """The sentences of a file; a missing tag is `_`. Raises UserError with file and line."""
     check_ended(path)
     rows = _conllu(path) if path.suffix == ".conllu" else _columns(path)
     sentences = [Sentence(tuple(words), tuple(tags)) for words, tags in rows]
     if not sentences:
-        raise UserError(f"{path}: no sentences; fetch the file again")
+        raise UserError(f"{path}: no sentences. Download the file again.")
     return sentences
 
 
@@ -76,7 +76,7 @@ def _columns(path: Path) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def _conllu(path: Path) -> Iterator[tuple[list[str], list[str]]]:
-    """Words with a whole number: neither ranges (`3-4`) nor words that are only understood (`8.1`)."""
+    """Words with whole numbers: neither ranges (`3-4`) nor empty nodes (`8.1`)."""
     words: list[str] = []
     tags: list[str] = []
     for number, line in [*read_lines(path), (0, "")]:
@@ -88,7 +88,7 @@ def _conllu(path: Path) -> Iterator[tuple[list[str], list[str]]]:
         elif line.startswith("#"):
             continue
         elif len(cells) != CONLLU:
-            raise UserError(f"{path}:{number}: expected {CONLLU} columns, found {len(cells)}; mend this line")
+            raise UserError(f"{path}:{number}: expected {CONLLU} columns, found {len(cells)}. Fix this line.")
         elif cells[0].isdecimal():
             words.append(cells[1])
             tags.append(cells[4])

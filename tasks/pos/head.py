@@ -1,4 +1,4 @@
-"""A linear softmax on frozen vectors: what a layer knows by itself (Peters et al. 2018, 5.3; facts sheet 3.5)."""
+"""A linear softmax on frozen vectors, which shows what a layer knows (Peters et al. 2018, section 5.3)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +11,11 @@ from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.tasks.pos.sentence import Sentence
 from elmo_bench.text.batch import Indexer
 
-IGNORED = -100  # what stands behind a sentence's end
+IGNORED = -100  # the tag of padding
 
 
 class Head(nn.Module):
-    """One score a tag, each word by itself; there is no biRNN, so both places of ELMo are its input."""
+    """Tag scores of each word separately. There is no biRNN, so both places of ELMo are the input."""
 
     def __init__(self, embedder: Embedder, *, labels: Sequence[str]):
         super().__init__()
@@ -25,7 +25,7 @@ class Head(nn.Module):
     def collate(self, examples: Sequence[Sentence], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch, "tags": int64 [B, T]}."""
         number = {label: place for place, label in enumerate(self.labels)}
-        # A tag that training never saw has no label; it stands in no training batch, and no loss is taken elsewhere.
+        # A tag not seen in training has no label; only dev and test have it, where no loss is computed.
         tags = [torch.tensor([number.get(tag, 0) for tag in example.tags]) for example in examples]
         padded = nn.utils.rnn.pad_sequence(tags, batch_first=True, padding_value=IGNORED)
         return {"text": index([example.tokens for example in examples]), "tags": padded}

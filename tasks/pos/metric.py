@@ -15,7 +15,7 @@ Tags = Sequence[str]
 
 
 class Metric:
-    """The share of words whose predicted tag is the gold one, punctuation included (facts sheet 5.5)."""
+    """The share of words whose predicted tag is the gold one, punctuation included."""
 
     main = "accuracy"
     formula = "token-accuracy"
@@ -24,7 +24,7 @@ class Metric:
     def score(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> dict[str, Any]:
         """{"overall": {accuracy, correct, tokens}, "by_type": {tag: {recall, correct, guessed, gold}}}.
 
-        Percentages are unrounded. Raises ValueError where the sides differ in length or nothing is to be scored.
+        Percentages are unrounded. Raises ValueError if gold and predicted differ in length or are empty.
         """
         if [*map(len, gold)] != [*map(len, predicted)]:
             raise ValueError("gold and predicted tags must be as many")
@@ -42,7 +42,7 @@ class Metric:
         """The scores of a file: a word a line, gold and predicted tag in its last two columns. Raises UserError."""
         sentences = [[cells for _, cells in rows] for rows in read_columns(path)]
         if not sentences:
-            raise UserError(f"{path}: no words; each line must hold a word, its gold and its predicted tag")
+            raise UserError(f"{path}: no words. Each line must have a word, its gold and its predicted tag")
         sides = [[[cells[side] for cells in sentence] for sentence in sentences] for side in (-2, -1)]
         return self.score(*sides)
 

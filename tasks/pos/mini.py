@@ -1,7 +1,7 @@
-"""The mini suite: sentences from templates, in which many words are noun and verb alike and only the others tell.
+"""The mini suite: sentences from templates in which many words can be noun or verb and only the context shows which.
 
-A template is words with their Penn tags; {n}, {nn} and {v} are words that are both, as noun, plural and verb. A fifth
-of them never occurs in train.
+A template is a sequence of words with Penn tags; {n}, {nn} and {v} are ambiguous words as noun, plural and verb. A
+fifth of them never occurs in train.
 """
 
 import random
@@ -39,7 +39,7 @@ WORDS = {
     "a": ADJECTIVES, "adv": ADVERBS, "job": names.JOBS, "town": names.TOWNS, "day": names.DAYS, "month": names.MONTHS,
     "man": names.MEN, "woman": names.WOMEN, "surname": names.SURNAMES, "number": tuple(map(str, range(12, 90))),
 }  # fmt: skip
-SEEN = 0.8  # the part of BOTH that train draws from; dev and test draw half of theirs from the rest
+SEEN = 0.8  # share of BOTH that train uses; dev and test take half of their words from the rest
 
 
 def generate(*, seed: int = 0) -> dict[str, list[Sentence]]:

@@ -1,8 +1,8 @@
-"""The one item of this task."""
+"""The example of this task."""
 
 from dataclasses import dataclass
 
-UNKNOWN = "_"  # as CoNLL-U writes what is not told
+UNKNOWN = "_"  # as CoNLL-U writes what is unknown
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Sentence:
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The tokenised texts that an encoder must see."""
+        """The sequences that the encoder reads."""
         return (self.tokens,)
 
     @property

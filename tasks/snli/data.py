@@ -1,4 +1,4 @@
-"""Natural language inference: the three suites as pairs of sentences with one of three labels."""
+"""Natural language inference: the suites as pairs of sentences with one of three labels."""
 
 import random
 from collections import Counter
@@ -21,9 +21,10 @@ SOURCES = ("generated", "files", "hub")
 class Data:
     """Reads the suites that `conf/task/snli.yaml` names; each is a mapping whose `source` says how it is read.
 
-    `generated`: `seed`. `files`: `folder`, for each split a file name, and `tokenizer` (of sentences without a parse);
-    where `dev` is null it is cut out of train, as `cut` says (see `cut_by_premise`). `hub`: `hub` with `repo`,
-    `revision` and a parquet file for each split, and `tokenizer`. `tokenizer` beside the suites is that of `read_file`.
+    `generated`: `seed`. `files`: `folder`, for each split a file name, and `tokenizer` (for sentences without a parse);
+    if `dev` is null, it is cut from train with the options `cut` (see `cut_by_premise`). `hub`: `hub` with `repo`,
+    `revision` and a parquet file for each split, and `tokenizer`. The `tokenizer` next to the suites is for
+    `read_file`.
     """
 
     schema = "snli-1"
@@ -35,7 +36,7 @@ class Data:
     def read(self, suite: str, root: Path | None) -> dict[str, list[Pair]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError.
 
-        Pairs without a gold label are dropped; how many is printed.
+        Pairs without a gold label are dropped, with a note.
         """
         options = suite_options(self.suites, suite, SOURCES)
         if options["source"] == "generated":
@@ -58,7 +59,7 @@ class Data:
         return {"premise": example.premise, "hypothesis": example.hypothesis, "label": example.label}
 
     def vocabulary(self, train: Sequence[Pair]) -> dict[str, list[str]]:
-        """{"labels": the three labels}, whatever part of them the training data holds."""
+        """{"labels": the three labels}, even if the training data lacks one."""
         return {"labels": list(LABELS)}
 
     def read_file(self, path: Path) -> list[Pair]:
@@ -66,16 +67,16 @@ class Data:
         return read_pairs(path, tokenizer=self.tokenizer, labelled=False)
 
     def write(self, path: Path, examples: Sequence[Pair], predicted: Sequence[str]) -> None:
-        """A line a pair: gold label (- where there is none), predicted label, premise, hypothesis, parted by tabs."""
+        """Write a line for each pair: gold label (- if there is none), predicted label, premise, hypothesis."""
         with atomic_write(path, "w") as handle:
             for pair, label in zip(examples, predicted, strict=True):
                 handle.write("\t".join((pair.label, label, " ".join(pair.premise), " ".join(pair.hypothesis))) + "\n")
 
 
 def cut_by_premise(train: Sequence[Pair], *, pairs: int, seed: int) -> tuple[list[Pair], list[Pair]]:
-    """(the rest, dev): premises are drawn for dev until they have so many pairs; no premise is on both sides.
+    """(rest, dev): whole premises are drawn for dev until it has `pairs` pairs.
 
-    The same cut for the same pairs and seed everywhere; both sides keep the order of the file.
+    The same pairs and seed give the same cut on every machine; both sides keep the order of the file.
     """
     counts = Counter(pair.premise for pair in train)
     premises = list(counts)
@@ -88,7 +89,7 @@ def cut_by_premise(train: Sequence[Pair], *, pairs: int, seed: int) -> tuple[lis
         chosen.add(premise)
         taken += counts[premise]
     if not 0 < taken < len(train):
-        raise UserError(f"cut.pairs={pairs}: dev would hold {taken} of {len(train)} pairs; leave some on both sides")
+        raise UserError(f"cut.pairs={pairs}: dev would hold {taken} of {len(train)} pairs. Leave some on both sides.")
     dev = [pair for pair in train if pair.premise in chosen]
     return [pair for pair in train if pair.premise not in chosen], dev
 
@@ -98,7 +99,7 @@ def _labelled(pairs: Sequence[Pair], split: str) -> list[Pair]:
     if len(kept) < len(pairs):
         note(f"{split}: {len(pairs) - len(kept)} pairs without a gold label dropped, {len(kept)} kept")
     if not kept:
-        raise UserError(f"{split}: no pair has a gold label; use files of labelled pairs")
+        raise UserError(f"{split}: no pair has a gold label. Use files of labelled pairs.")
     return kept
 
 
@@ -111,7 +112,7 @@ def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list
     where = f"{hub['repo']}/{hub[split]}"
     table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
     if not {"premise", "hypothesis", "label"} <= set(table.column_names):
-        raise UserError(f"{where}: no columns premise, hypothesis and label; check hub in conf/task/snli.yaml")
+        raise UserError(f"{where}: no columns premise, hypothesis and label. Check hub in conf/task/snli.yaml")
     cut = tokeniser(options["tokenizer"])
     labels = {-1: NO_GOLD, **dict(enumerate(LABELS))}
     pairs = []

@@ -1,6 +1,6 @@
-"""ESIM (Chen et al. 2017), the sequential model, with the changes of Peters et al. 2018, appendix.
+"""ESIM (Chen et al. 2017), the sequential model, with the changes in the appendix of Peters et al. 2018.
 
-Facts sheet 4.2: [words; ELMo] -> biLSTM shared by both sentences, ELMo again -> soft alignment both ways ->
+[words; ELMo] -> biLSTM shared by both sentences, ELMo again -> soft alignment both ways ->
 [a; ã; a - ã; a ∘ ã] -> a ReLU layer -> inference biLSTM -> mean and maximum of both -> a ReLU layer -> three scores.
 """
 
@@ -21,12 +21,12 @@ from elmo_bench.text.batch import Indexer
 
 
 class Head(nn.Module):
-    """hidden: units per direction of the input and of the inference biLSTM.
+    """ESIM. hidden: units per direction of the input and of the inference biLSTM.
 
-    reduced: the width of the ReLU layer between them; classifier: that of the one on top.
-    dropout: rates at the input of each biLSTM (`recurrent`, one mask a sentence), on the aligned vectors (`aligned`),
-    and before and behind the classifier's layer (`classifier`).
-    l2: what the sum of the squared weights of all weight matrices is multiplied with, added to the loss.
+    reduced: size of the ReLU layer between them; classifier: size of the ReLU layer on top.
+    dropout: rates at the input of each biLSTM (`recurrent`, one mask for each sentence), on the aligned vectors
+    (`aligned`), and before and after the classifier's layer (`classifier`).
+    l2: factor of the sum of squares of all weight matrices, which is added to the loss.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class Head(nn.Module):
             initialise(part)
 
     def collate(self, examples: Sequence[Pair], index: Indexer) -> dict[str, Any]:
-        """Tensors of a batch: {"text": TextBatch of 2B texts, premises first, "labels": int64 [B], -1: no gold}."""
+        """Tensors of a batch: {"text": TextBatch of 2B sentences, premises first, "labels": int64 [B], -1: no gold}."""
         rows = [-1 if example.label == NO_GOLD else self.labels.index(example.label) for example in examples]
         texts = [example.premise for example in examples] + [example.hypothesis for example in examples]
         return {"text": index(texts), "labels": torch.tensor(rows)}
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
-        """Label scores [B, K]; both sentences are read at once, so S = 2B: the premises, then the hypotheses."""
+        """Label scores [B, K]; both sentences are read together, so S = 2B: the premises, then the hypotheses."""
         text = batch["text"]
         mask, pairs = text.mask, len(text.mask) // 2  # ST, B
         x = self.encode(self.recurrent_dropout(self.embedder(text)), mask)  # ST(2H)
@@ -74,7 +74,7 @@ class Head(nn.Module):
         return self.scores(self.classify(self.pooled_dropout(pooled)))  # BK
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Cross-entropy, the mean over the batch, and the weights' penalty."""
+        """Cross-entropy, averaged over the batch, plus the weight penalty."""
         matrices = [p for name, p in self.named_parameters() if p.dim() == 2 and not name.startswith("embedder.")]
         penalty = self.l2 * sum(matrix.square().sum() for matrix in matrices)
         return functional.cross_entropy(self(batch), batch["labels"]) + penalty
@@ -97,7 +97,7 @@ def align(x: Tensor, other: Tensor, mask: Tensor) -> Tensor:
 
 
 def initialise(part: nn.Module) -> None:
-    """As AllenNLP's ESIM (facts sheet 4.2): Xavier uniform, orthogonal where recurrent; forget gates open by 1."""
+    """As in AllenNLP's ESIM: Xavier uniform, orthogonal for recurrent weights; forget gates with bias 1."""
     for name, p in part.named_parameters():
         if p.dim() == 2:
             (nn.init.orthogonal_ if "weight_hh" in name else nn.init.xavier_uniform_)(p)

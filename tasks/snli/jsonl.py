@@ -1,4 +1,4 @@
-"""SNLI's files: a JSON object a line, with the sentences as they were written and, in SNLI's own files, as trees."""
+"""SNLI files: a JSON object on each line, with raw sentences and, in the original files, their parses."""
 
 import json
 from collections.abc import Callable
@@ -15,10 +15,10 @@ BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{"
 
 
 def read_pairs(path: Path, *, tokenizer: str, labelled: bool = True) -> list[Pair]:
-    """The pairs of a file, those without a gold label too; keys that are not needed are not looked at.
+    """The pairs of a file, with or without gold label; other keys are ignored.
 
-    A sentence is the leaves of its `sentence1_binary_parse` (`sentence2_…`) where the line has one, else it is cut by
-    `tokenizer`. Without `labelled` a line may lack `gold_label`. Raises UserError, with file and line.
+    A sentence is the leaves of its `sentence1_binary_parse` (`sentence2_…`) if the line has one, else `tokenizer`
+    splits the raw text. Without `labelled` a line may lack `gold_label`. Raises UserError with file and line.
     """
     check_ended(path)
     cut = _Once(tokenizer)
@@ -29,16 +29,16 @@ def read_pairs(path: Path, *, tokenizer: str, labelled: bool = True) -> list[Pai
         try:
             pairs.append(_pair(json.loads(line), cut, labelled=labelled))
         except json.JSONDecodeError as error:
-            raise UserError(f"{path}:{number}: not JSON ({error.msg}); mend this line") from None
+            raise UserError(f"{path}:{number}: not JSON ({error.msg}). Fix this line.") from None
         except ValueError as error:
-            raise UserError(f"{path}:{number}: {error}; mend this line") from None
+            raise UserError(f"{path}:{number}: {error}. Fix this line.") from None
     if not pairs:
-        raise UserError(f"{path}: no pairs; fetch the file again")
+        raise UserError(f"{path}: no pairs. Download the file again.")
     return pairs
 
 
 class _Once:
-    """A tokeniser by name, built when it is first needed: SNLI's own files need none."""
+    """A tokeniser by name, built when first needed: the original SNLI files need none."""
 
     def __init__(self, name: str):
         self.name = name
@@ -61,7 +61,7 @@ def _pair(row: Any, cut: Callable[[str], list[str]], *, labelled: bool) -> Pair:
 def _tokens(row: dict[str, Any], name: str, cut: Callable[[str], list[str]]) -> tuple[str, ...]:
     text, tree = row.get(name), row.get(f"{name}_binary_parse") or ""
     if not isinstance(text, str) or not isinstance(tree, str):
-        raise ValueError(f"{name} is not there, or it or its parse is no text")
+        raise ValueError(f"{name} is missing, or it or its parse is not text")
     tokens = leaves(tree) if tree.strip() else cut(text)
     if not tokens:
         raise ValueError(f"{name} is empty")
@@ -69,16 +69,16 @@ def _tokens(row: dict[str, Any], name: str, cut: Callable[[str], list[str]]) -> 
 
 
 def leaves(tree: str) -> list[str]:
-    """The words of a binary parse, `( ( Two women ) ( talk . ) )`, a single word without brackets included.
+    """The words of a binary parse such as `( ( Two women ) ( talk . ) )`, or of a single word without brackets.
 
-    The treebank's escapes are undone: -LRB- is ( and so on. Raises ValueError where the brackets do not match.
+    Treebank escapes are replaced: -LRB- by ( and so on. Raises ValueError if the brackets do not match.
     """
     parts = tree.split()
     depth = 0
     for place, part in enumerate(parts):
         depth += (part == "(") - (part == ")")
         if depth < 0 or (depth == 0 and place < len(parts) - 1):
-            raise ValueError(f"a parse with unbalanced parentheses: {part!r} stands outside of the tree")
+            raise ValueError(f"a parse with unbalanced parentheses: {part!r} is outside of the tree")
     if depth:
         raise ValueError(f"a parse with unbalanced parentheses: {depth} still open at the end")
     return [BRACKETS.get(part, part) for part in parts if part not in ("(", ")")]

@@ -13,7 +13,7 @@ from elmo_bench.text.labels import label_table, score_labels
 
 
 class Metric:
-    """The share of pairs whose predicted label is the gold one; pairs without a gold label are left out, as in SNLI."""
+    """The percentage of pairs with the right label; pairs without a gold label are ignored, as in SNLI."""
 
     main = "accuracy"
     formula = "accuracy"
@@ -22,7 +22,7 @@ class Metric:
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:
         """{"overall": {accuracy, correct, pairs, left_out}, "by_type": {label: {recall, correct, guessed, gold}}}.
 
-        Percentages are unrounded. Raises ValueError where the sides differ in length or nothing is to be scored.
+        Percentages are unrounded. Raises ValueError if gold and predicted differ in length or are empty.
         """
         both = [(g, p) for g, p in zip(gold, predicted, strict=True) if g != NO_GOLD]
         scores = score_labels([g for g, _ in both], [p for _, p in both], {label: label for label in LABELS})
@@ -34,9 +34,9 @@ class Metric:
         return {"correct": (np.array(gold) == np.array(predicted)).astype(np.uint8)}
 
     def score_files(self, path: Path) -> dict[str, Any]:
-        """The scores of a file, a line a pair: gold label, tab, predicted label; more columns may follow.
+        """The scores of a file. Each line is a pair: gold label, tab, predicted label; further columns are ignored.
 
-        Raises UserError, with file and line.
+        Raises UserError with file and line.
         """
         gold, predicted = [], []
         for number, line in read_lines(path):
@@ -44,21 +44,21 @@ class Metric:
                 continue
             cells = [cell.strip() for cell in line.split("\t")]
             if len(cells) < 2:
-                raise UserError(f"{path}:{number}: expected gold label, tab, predicted label; mend this line")
+                raise UserError(f"{path}:{number}: expected gold label, tab, predicted label. Fix this line.")
             if wrong := [
                 cell for cell, more in zip(cells, (NO_GOLD, None), strict=False) if cell not in (*LABELS, more)
             ]:
                 raise UserError(
-                    f"{path}:{number}: {wrong[0]!r} is not a label: expected {', '.join(LABELS)}; mend this line"
+                    f"{path}:{number}: {wrong[0]!r} is not a label: expected {', '.join(LABELS)}. Fix this line."
                 )
             gold.append(cells[0])
             predicted.append(cells[1])
         if all(label == NO_GOLD for label in gold):
-            raise UserError(f"{path}: no gold labels; each line must hold gold label, tab, predicted label")
+            raise UserError(f"{path}: no gold labels. Each line must have gold label, tab, predicted label")
         return self.score(gold, predicted)
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a label."""
         overall = scores["overall"]
-        left = f" ({overall['left_out']} without a gold label left out)" if overall["left_out"] else ""
+        left = f" ({overall['left_out']} without a gold label ignored)" if overall["left_out"] else ""
         return label_table(scores, f"{overall['pairs']} pairs{left}")

@@ -1,9 +1,9 @@
-"""The mini suite: what follows from sentences about the people, firms and events of the world, gold by construction.
+"""The mini suite: inference about the people, firms and events of the invented world, with gold by construction.
 
 A third of the names and two fifths of the templates never occur in train. Each premise has a hypothesis of each label,
-and each form of hypothesis has each label about equally often: neither sentence alone tells it, nor do the words. What
-decides is who does what to whom, whether it is denied or left open, whether there can be two of a kind, and how many.
-What a premise says of somebody is made up for this premise, so there is nothing to know by heart.
+and each form of hypothesis has each label about equally often, so that neither sentence alone nor its words reveal the
+label. It depends on who does what to whom, on denial and doubt, on whether there can be two of a kind, and on
+quantifiers. The facts in a premise are invented for this premise, so there is nothing to memorise.
 """
 
 import random
@@ -22,9 +22,9 @@ from elmo_bench.world.templates import read_templates
 Item = TypeVar("Item")
 
 SIZES = {"train": 800, "dev": 100, "test": 100}  # premises, of three pairs each
-SEEN = 0.67  # the part of each list that train draws from; dev and test draw half of theirs from the rest
-GROUPS = 0.25  # the part of the premises that are about groups
-OTHER = 0.5  # the part of the neutral hypotheses that tell something of another kind than the premise does
+SEEN = 0.67  # share of each list that train uses; dev and test take half of their items from the rest
+GROUPS = 0.25  # share of the premises that are about groups
+OTHER = 0.5  # share of the neutral hypotheses about a topic that the premise does not mention
 
 
 def generate(*, seed: int = 0) -> dict[str, list[Pair]]:
@@ -43,7 +43,7 @@ def generate(*, seed: int = 0) -> dict[str, list[Pair]]:
     return splits
 
 
-# Lines for dev and test alone start with "* ".
+# Lines for dev and test only start with "* ".
 templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
 
 
@@ -55,7 +55,7 @@ class _Writer:
         self.used: Counter[tuple[str, str]] = Counter()  # (form, label) of the hypotheses so far
 
     def three(self) -> list[Pair]:
-        """A premise with a hypothesis of each label; [] where it allows none of some label."""
+        """A premise with a hypothesis of each label; [] if some label is impossible."""
         make = self._statement if self.rng.random() < GROUPS else self._fact
         claims = [make()]
         if self.rng.random() < 0.5:
@@ -75,7 +75,7 @@ class _Writer:
         return [Pair(premise, _sentence(self._plainly(self._rarest(found[name], name))), name) for name in LABELS]
 
     def _fact(self, beside: Claim | None = None) -> Claim:
-        """A fact; beside another one of the same kind about somebody else, or of some kind about the same subject."""
+        """A fact. With `beside`: of its kind about somebody else, or of any kind about its subject."""
         kind, subject = self.rng.choice(list(VALUES)), None
         if isinstance(beside, Fact):
             kind = beside.kind
@@ -92,7 +92,7 @@ class _Writer:
         return Statement(self.rng.choice(QUANTIFIERS), group, self._did())
 
     def _variations(self, claims: Sequence[Claim]) -> Iterator[Claim]:
-        """Hypotheses that use the words of the premise, with one of their own at most."""
+        """Hypotheses from the words of the premise, with at most one new word."""
         statements = [claim for claim in claims if isinstance(claim, Statement)]
         for group in dict.fromkeys(claim.group for claim in statements):
             for did in dict.fromkeys([*(claim.did for claim in statements), self._did()]):
@@ -113,7 +113,7 @@ class _Writer:
         return self.rng.choice([kind for kind in VALUES if SUBJECTS[kind] == subject])
 
     def _rarest(self, claims: Sequence[Claim], name: str) -> Claim:
-        """The claim whose form has had this label least often, beside the others."""
+        """The claim whose form has had this label least often compared with the other labels."""
 
         def excess(claim: Claim) -> int:
             return 3 * self.used[_form(claim), name] - sum(self.used[_form(claim), other] for other in LABELS)
@@ -123,7 +123,7 @@ class _Writer:
         return claim
 
     def _said(self, claim: Claim) -> str:
-        """A claim of a premise, in plain words or within what somebody knows, denies or asks."""
+        """A claim of a premise, plain or embedded in what somebody knows, denies or asks."""
         if isinstance(claim, Statement):
             return self._plainly(claim)
         around = {1: "sure", -1: "denied", 0: "open"}[claim.truth]

@@ -1,4 +1,4 @@
-"""The one item of this task."""
+"""The example of this task."""
 
 from dataclasses import dataclass
 
@@ -16,12 +16,12 @@ class Pair:
 
     @property
     def group(self) -> tuple[str, ...]:
-        """Pairs of one premise stay together in a part of the training data."""
+        """Pairs of one premise stay together in a fraction of the training data."""
         return self.premise
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The tokenised texts that an encoder must see."""
+        """The sequences that the encoder reads."""
         return (self.premise, self.hypothesis)
 
     @property

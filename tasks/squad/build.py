@@ -1,4 +1,4 @@
-"""Questions as a file has them made into examples: tokens, and answers as spans of them."""
+"""Turns the questions of a file into examples: tokens, and answers as spans of tokens."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
@@ -12,41 +12,42 @@ from elmo_bench.tasks.squad.tokens import Tokeniser
 
 
 class Builder:
-    """Makes examples; passages that were seen before are not cut again."""
+    """Makes examples; a passage is tokenised once."""
 
     def __init__(self) -> None:
         self.tokeniser = Tokeniser()
         self.passages: dict[str, Passage] = {}
 
     def questions(self, entries: Iterable[Entry], where: Path | str, *, answered: bool = True) -> list[Question]:
-        """The examples of the entries of `where`, a file or what to call it.
+        """The examples of entries; `where` is their file, or a name for messages.
 
-        Without `answered` some may have no answers.
-        Answers that end within a token are widened to it: how many is noted. Raises UserError, with file, line and
-        question, where an answer does not stand where it is said to, is missing or empty, where a text has no words,
-        and where two questions have one id.
+        Answers that end within a token are widened to whole tokens, with a note. Raises UserError with file, line and
+        question if an answer is not at its character, empty or missing (allowed without `answered`), if a text has no
+        words, or if two questions have the same id.
         """
         found, widened, answers = [], 0, 0
         seen: set[str] = set()
         for entry in entries:
             if entry.id in seen:
-                raise UserError(f"{_at(where, entry)}: a second one of this id; remove one of them")
+                raise UserError(f"{_at(where, entry)}: a second question with this id. Remove one of them.")
             seen.add(entry.id)
             passage = self._passage(entry.passage)
             tokens, _ = self.tokeniser.sentence(entry.question)
             if not tokens or not passage.tokens:
                 raise UserError(
-                    f"{_at(where, entry)}: its {'passage' if tokens else 'question'} has no words; remove it"
+                    f"{_at(where, entry)}: its {'passage' if tokens else 'question'} has no words. Remove it."
                 )
             if answered and not entry.answers:
-                raise UserError(f"{_at(where, entry)}: no answers; SQuAD 1.1 has one at least (2.0 is another task)")
+                raise UserError(
+                    f"{_at(where, entry)}: no answers. Use SQuAD 1.1, which has at least one (2.0 is a different task)."
+                )
             spans = []
             for text, start in entry.answers:
                 if not text.strip() or start < 0 or not entry.passage.startswith(text, start):
                     there = entry.passage[max(start, 0) :][: len(text)]
                     raise UserError(
-                        f"{_at(where, entry)}: answer {text!r} is not at character {start}, where {there!r} stands; "
-                        "mend it"
+                        f"{_at(where, entry)}: answer {text!r} is not at character {start}, where the passage has "
+                        f"{there!r}. Fix it."
                     )
                 first, last = span = _tokens(passage, start, start + len(text))
                 spans.append(span)
@@ -54,7 +55,7 @@ class Builder:
                 widened += passage.cut(first, last) != text.strip()
             found.append(Question(entry.id, tokens, passage, tuple(text for text, _ in entry.answers), tuple(spans)))
         if widened:
-            note(f"{widened} of {answers} answers end within a token; in training they are whole tokens", Path(where))
+            note(f"{widened} of {answers} answers end within a token; training uses the whole tokens", Path(where))
         return found
 
     def _passage(self, text: str) -> Passage:
@@ -69,6 +70,6 @@ def _at(where: Path | str, entry: Entry) -> str:
 
 
 def _tokens(passage: Passage, start: int, end: int) -> tuple[int, int]:
-    """First and last token of which characters lie in start:end (not white space alone)."""
+    """First and last token with characters in start:end, which is not white space alone."""
     last = bisect_left(passage.offsets, end, key=lambda span: span[0]) - 1
     return min(bisect_right(passage.offsets, start, key=lambda span: span[1]), last), last

@@ -1,4 +1,4 @@
-"""Questions on passages: the three suites, development cut out of training by article."""
+"""Questions about passages: the suites, with dev cut from training by article."""
 
 import json
 import random
@@ -23,9 +23,9 @@ class Data:
     """Reads the suites that `conf/task/squad.yaml` names; each is a mapping whose `source` says how it is read.
 
     `generated`: `seed`. `files`: `folder`, `train` (one file name, or several that are joined) and `test`. `hub`: `hub`
-    with `repo`, `revision`, and the parquet files `train` and `test`. For these two, `dev` says which part of training
-    becomes the development split: whole articles, at least `share` of the questions, drawn with `seed`.
-    longest_answer, longest_word: limits of the head, to tell what they cut: tokens, characters.
+    with `repo`, `revision`, and the parquet files `train` and `test`. For these two, `dev` is cut from training: whole
+    articles, drawn with `seed` until they hold `share` of the questions.
+    longest_answer, longest_word: limits of the head (tokens, characters), for notes about what exceeds them.
     """
 
     schema = "squad-1"
@@ -56,7 +56,7 @@ class Data:
             "test": [example for at, found in test for _, example in _pairs(build, found, at)],
         }
         for split, questions in splits.items():
-            self._tell(split, questions)
+            self._note_limits(split, questions)
         return splits
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
@@ -79,7 +79,7 @@ class Data:
         }
 
     def vocabulary(self, train: Sequence[Question]) -> dict[str, Any]:
-        """{}: the head knows nothing of the training data but its words."""
+        """{}: the head needs nothing but the words."""
         return {}
 
     def read_file(self, path: Path) -> list[Question]:
@@ -87,17 +87,17 @@ class Data:
         return Builder().questions(entries(read_json(path), path), path, answered=False)
 
     def write(self, path: Path, examples: Sequence[Question], predicted: Sequence[str]) -> None:
-        """{id: answer}, what the official scorer reads beside the gold file."""
+        """Write {id: answer}, which the official scorer compares with the gold file."""
         answers = {example.id: answer for example, answer in zip(examples, predicted, strict=True)}
         with atomic_write(path, "w") as handle:
             handle.write(json.dumps(answers, ensure_ascii=False) + "\n")
 
-    def _tell(self, split: str, questions: Sequence[Question]) -> None:
+    def _note_limits(self, split: str, questions: Sequence[Question]) -> None:
         long = sum(all(last - first >= self.longest_answer for first, last in each.spans) for each in questions)
         if long and split != "train":
             note(
                 f"{split}: {long} of {len(questions)} questions have no answer of {self.longest_answer} tokens or "
-                "fewer: their whole answer is never found, but counted"
+                "fewer. They count, but the whole answer is never found"
             )
         words = {word for each in questions for text in each.texts for word in text}
         cut = sum(len(word) > self.longest_word for word in words)
@@ -113,12 +113,14 @@ def _pairs(build: Builder, found: list[Entry], where: Path | str) -> Iterator[tu
 
 
 def _articles(found: Sequence[Entry], share: float, seed: int) -> set[str]:
-    """Titles of whole articles, drawn with the seed, until they hold `share` of the questions; one at least is left."""
+    """Titles of articles, drawn with the seed until they hold `share` of the questions; at least one is left."""
     sizes: dict[str, int] = {}
     for entry in found:
         sizes[entry.article] = sizes.get(entry.article, 0) + 1
     if len(sizes) < 2:
-        raise UserError("the training files hold one article, and dev is cut out by article; give more of them")
+        raise UserError(
+            "the training files hold one article, and dev is cut from them by article. Use files with more articles."
+        )
     titles = random.Random(seed).sample(sorted(sizes), len(sizes))
     chosen: set[str] = set()
     while sum(sizes[title] for title in chosen) < share * len(found) and len(chosen) < len(titles) - 1:
@@ -141,7 +143,7 @@ def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> File
     where = f"{hub['repo']}/{hub[split]}"
     columns = ("title", "context", "id", "question", "answers")
     if missing := [name for name in columns if name not in table.column_names]:
-        raise UserError(f"{where}: no column {missing[0]}; check hub in conf/task/squad.yaml")
+        raise UserError(f"{where}: no column {missing[0]}. Check hub in conf/task/squad.yaml")
     found = []
     for row in table:
         texts, starts = row["answers"]["text"], row["answers"]["answer_start"]

@@ -1,6 +1,6 @@
 """BiDAF with self-attention (Clark and Gardner 2018, the model of one paragraph) as Peters et al. 2018 trained it.
 
-Facts sheet 4.1: [words; character CNN; ELMo] -> biGRU, ELMo again -> bidirectional attention -> ReLU layer -> residual
+[words; character CNN; ELMo] -> biGRU, ELMo again -> bidirectional attention -> ReLU layer -> residual
 self-attention -> biGRU: scores of the first token -> biGRU: scores of the last one.
 """
 
@@ -20,9 +20,9 @@ from elmo_bench.text.batch import Indexer, TextBatch
 
 
 class Head(nn.Module):
-    """hidden: units per direction of every biGRU, and the width of the linear layers.
+    """BiDAF with self-attention. hidden: units per direction of every biGRU, and the size of the linear layers.
 
-    longest_word: the characters of a word that the character CNN reads. longest_answer: tokens, in predictions.
+    longest_word: characters of a word that the character CNN reads. longest_answer: maximum tokens of a prediction.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Head(nn.Module):
         self.self_attend = SelfAttention(self.reread.dim)
         self.self_merge = nn.Linear(3 * self.reread.dim, width)
         self.first, self.last = BiGru(width, units), BiGru(width + 2 * units, units)
-        # No bias: a softmax over the tokens would not see it.
+        # No bias: a softmax over the tokens would cancel it.
         self.first_scores = nn.Linear(self.first.dim, 1, bias=False)
         self.last_scores = nn.Linear(self.last.dim, 1, bias=False)
         self.apply(_initialise)
@@ -54,7 +54,7 @@ class Head(nn.Module):
     def collate(self, examples: Sequence[Question], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"question", "passage": TextBatch, "spans": int64 [B, answers, 2], "answers": int64 [B]}.
 
-        A question without answers, which can be predicted but not trained on, has spans of zeros.
+        A question without answers can be predicted but not trained on; its spans are zeros.
         """
         texts = [index([example.texts[part] for example in examples]) for part in (0, 1)]
         for text in texts:
@@ -84,9 +84,10 @@ class Head(nn.Module):
         return scores[0].masked_fill(~mask, -torch.inf), scores[1].masked_fill(~mask, -torch.inf)
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Cross-entropies of the first and of the last token, summed; means over the batch.
+        """Sum of the cross-entropies of the first and the last token, averaged over the batch.
 
-        Of several answers one is drawn each time in training, as Clark and Gardner's code does; otherwise the first.
+        In training, one of several answers is drawn each time, as in Clark and Gardner's code; otherwise the first is
+        used.
         """
         rows = torch.arange(len(batch["answers"]), device=batch["answers"].device)
         chosen = torch.zeros_like(rows)
@@ -97,7 +98,7 @@ class Head(nn.Module):
         return functional.cross_entropy(first, span[:, 0]) + functional.cross_entropy(last, span[:, 1])
 
     def predict(self, batch: dict[str, Any]) -> list[str]:
-        """The answer to each question, cut out of its passage: the best span of at most `longest_answer` tokens."""
+        """The answer to each question: the text of the best span of at most `longest_answer` tokens."""
         spans = best_spans(*self(batch), longest=self.longest_answer)
         return [cut(*span) for cut, span in zip(batch["cut"], spans, strict=True)]
 
@@ -115,7 +116,7 @@ def best_spans(first: Tensor, last: Tensor, *, longest: int) -> list[tuple[int, 
 
 
 def _initialise(module: nn.Module) -> None:
-    """As Clark and Gardner's code has it: recurrent weights near zero, Glorot's for the others, no biases."""
+    """As in Clark and Gardner's code: recurrent weights near zero, Glorot for the others, zero biases."""
     if isinstance(module, nn.GRU):
         for name, parameter in module.named_parameters():
             if "weight" in name:

@@ -1,4 +1,4 @@
-"""Exact match and F1 as evaluate-v1.1.py counts them; imports no torch."""
+"""Exact match and F1, equal to evaluate-v1.1.py; imports no torch."""
 
 import re
 import string
@@ -14,16 +14,16 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.squad.squad_json import entries, read_json
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)  # ASCII alone, as there
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)  # ASCII only, as in the official script
 
 
 def normalise(answer: str) -> str:
-    """Small letters, without punctuation, then without articles, white space as single spaces."""
+    """Lower case, without punctuation, then without articles, with single spaces."""
     return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_NO_PUNCTUATION)).split())
 
 
 class Metric:
-    """The better of a prediction's scores against the gold answers, exact match and F1 by themselves."""
+    """The best exact match and the best F1 of a prediction over the gold answers."""
 
     main = "f1"
     formula = "mean-f1"
@@ -32,36 +32,37 @@ class Metric:
     def score(self, gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, Any]:
         """{"overall": {f1, exact_match, questions}}, the first two in percent, unrounded.
 
-        Raises ValueError where the sides differ in length, nothing is to be scored, or a question has no gold answer.
+        Raises ValueError if gold and predicted differ in length or are empty, or if a question has no gold answer.
         """
         counts = [_counts(answers, answer) for answers, answer in _pairs(gold, predicted)]
         return {"overall": _figures(counts, len(gold))}
 
     def outcomes(self, gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, np.ndarray]:
-        """Of each question, for paired tests: exact (0 or 1), and the words common to, in the prediction and in the
-        gold answer with the best F1, 2 · common / (guessed + gold); each uint16 [questions].
+        """For paired tests, uint16 [questions] each: exact (0 or 1); words of the best answer: common, guessed, gold.
+
+        The best gold answer has the highest F1, 2 · common / (guessed + gold).
         """
         counts = [_counts(answers, answer) for answers, answer in _pairs(gold, predicted)]
         table = np.array(counts, dtype=np.uint16).reshape(-1, 4)
         return dict(zip(("exact", "common", "guessed", "gold"), table.T, strict=True))
 
     def score_files(self, dev: Path, predictions: Path) -> dict[str, Any]:
-        """{exact_match, f1} of a SQuAD 1.1 file and a file of predictions {id: text}, keys as the official scorer's.
+        """{exact_match, f1} of a SQuAD 1.1 file and a file of predictions {id: text}, named as by the official scorer.
 
-        As there, a question without a prediction counts as wrong, with a warning on standard error, and a prediction
-        for no question is passed over. Raises UserError, with the file.
+        As there, a question without a prediction counts as wrong, with a warning on standard error, and predictions for
+        unknown questions are ignored. Raises UserError with the file.
         """
         data = read_json(dev)
         answers = read_json(predictions)
         if not isinstance(answers, dict) or not all(isinstance(text, str) for text in answers.values()):
-            raise UserError(f"{predictions}: expected one object {{question's id: answer}}, both text; mend it")
+            raise UserError(f"{predictions}: expected one object {{question's id: answer}}, both text. Fix it.")
         if isinstance(data, dict) and data.get("version") != "1.1":
             print(f"Evaluation expects v-1.1, but got dataset with v-{data.get('version')}", file=sys.stderr)
         counts, questions = [], 0
         for entry in entries(data, dev):
             questions += 1
             if not entry.answers:
-                raise UserError(f"{dev}: question {entry.id}: no answers to compare with; remove it")
+                raise UserError(f"{dev}: question {entry.id}: no answers to compare with. Remove it.")
             if entry.id in answers:
                 counts.append(_counts([text for text, _ in entry.answers], answers[entry.id]))
             else:

@@ -1,9 +1,9 @@
-"""The mini suite: short passages about people of the world, and questions that only reading the passage answers.
+"""The mini suite: short passages about people of the invented world, and questions that need the passage.
 
-Each passage tells of three people where they live and lived, for whom and as what they work and worked, and of two
-contests who won them and when, so every question has several candidates of the right kind. Each passage draws anew who
-lives where and works for whom: what another one said is of no use. Dev and test speak of other people and contests than
-train, and a quarter of their sentences and questions follow patterns that train never shows.
+Each passage says where three people live and lived, for whom and as what they work and worked, and who won two contests
+and when, so that every question has several candidates of the right kind. Each passage draws these facts again, so that
+other passages do not help. Dev and test are about other people and contests than train, and a quarter of their
+sentences and questions follow patterns that train never has.
 """
 
 import random
@@ -18,9 +18,9 @@ from elmo_bench.world import names
 from elmo_bench.world.templates import read_templates
 
 SIZES = {"train": 400, "dev": 50, "test": 50}  # passages
-ASKED = 5  # questions a passage
-TRAIN = 0.67  # the part of the people and contests that train speaks of; dev and test have the rest
-MARKED = 0.25  # the part of the sentences and questions of dev and test whose pattern is theirs alone
+ASKED = 5  # questions for each passage
+TRAIN = 0.67  # share of the people and contests in train; dev and test have the rest
+MARKED = 0.25  # share of the sentences and questions of dev and test with patterns that train lacks
 
 Facts = dict[str, str]  # slot -> text
 
@@ -53,7 +53,7 @@ def generate(*, seed: int = 0) -> dict[str, list[Entry]]:
     return splits
 
 
-# Lines for dev and test alone start with "* ".
+# Lines for dev and test only start with "* ".
 templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
 
 
@@ -92,8 +92,8 @@ class _Writer:
         return text.strip(), self._questions(told)
 
     def _questions(self, told: list[tuple[Facts, dict[str, int]]]) -> list[tuple[str, tuple[str, int]]]:
-        """Different questions about what the passage tells."""
-        about: dict[str, tuple[Facts, dict[str, int]]] = {}  # all that is told of a person or contest
+        """Distinct questions about the facts of the passage."""
+        about: dict[str, tuple[Facts, dict[str, int]]] = {}  # all facts about a person or contest
         for facts, places in told:
             known = about.setdefault(facts["key"], (facts, {}))[1]
             known.update({slot: place for slot, place in places.items() if slot not in known})
@@ -111,7 +111,7 @@ class _Writer:
         return found
 
     def _people(self) -> list[Facts]:
-        """Three people who share nothing, neither with each other nor with what they left."""
+        """Three people with different names; all their homes and firms, former ones too, are different."""
         while True:
             chosen = self.rng.sample(self.people, 3)
             if len({part for person in chosen for part in (person.first, person.last)}) == 6:
@@ -145,7 +145,7 @@ class _Writer:
 
 
 def _fill(template: str, facts: Facts) -> tuple[str, dict[str, int]]:
-    """The sentence, and at which character of it each slot's fact stands."""
+    """The sentence, and the first character of each slot's fact in it."""
     text, places = "", {}
     for number, part in enumerate(re.split(r"{(\w+)}", template)):
         if number % 2:

@@ -12,6 +12,8 @@ def make(source: Path, path: Path, *, articles: int) -> None:
     """Write a SQuAD file of the first articles of another. Raises UserError."""
     whole = read_json(source)
     if not isinstance(whole, dict) or not isinstance(whole.get("data"), list):
-        raise UserError(f"{source}: 'data' is not a list, so this is no SQuAD 1.1 file; delete it to fetch it anew")
+        raise UserError(
+            f"{source}: 'data' is not a list, so this is not a SQuAD 1.1 file. Delete it to download it again."
+        )
     with atomic_write(path, "w") as handle:
         handle.write(json.dumps({**whole, "data": whole["data"][:articles]}, ensure_ascii=False) + "\n")

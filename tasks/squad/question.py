@@ -1,4 +1,4 @@
-"""The one item of this task."""
+"""The example of this task."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Passage:
-    """A paragraph: its text, its tokens, and each token's characters (start, end)."""
+    """A paragraph: text, tokens, and the characters (start, end) of each token."""
 
     text: str
     tokens: tuple[str, ...]
     offsets: tuple[Span, ...]
 
     def cut(self, first: int, last: int) -> str:
-        """The text from the first to the last token, both included, as it was written."""
+        """The original text from the first to the last token, inclusive."""
         return self.text[self.offsets[first][0] : self.offsets[last][1]]
 
 
@@ -30,7 +30,7 @@ class Question:
 
     @property
     def group(self) -> str:
-        """Questions about one passage stay together in a part of the training data."""
+        """Questions about one passage stay together in a fraction of the training data."""
         return self.passage.text
 
     @property

@@ -11,7 +11,7 @@ from elmo_bench.base.files import read_lines
 
 
 class Entry(NamedTuple):
-    """A question as it stands in a file: answers are (text, its first character in the passage)."""
+    """A question of a file; answers are (text, its first character in the passage)."""
 
     article: str
     passage: str
@@ -21,25 +21,25 @@ class Entry(NamedTuple):
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds. Raises UserError, with file and line, where it is empty, cut off or no JSON."""
+    """What a JSON file holds. Raises UserError with file and line if it is empty, cut off or not JSON."""
     text = "\n".join(line for _, line in read_lines(path))  # JSON has no line ends within its strings
     if not text.strip():
-        raise UserError(f"{path}: the file is empty; fetch it again")
+        raise UserError(f"{path}: the file is empty. Download it again.")
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
-            raise UserError(f"{path}:{error.lineno}: cut off in the middle; fetch the file again") from None
-        raise UserError(f"{path}:{error.lineno}: not JSON ({error.msg}); fetch the file again") from None
+            raise UserError(f"{path}:{error.lineno}: cut off in the middle. Download the file again.") from None
+        raise UserError(f"{path}:{error.lineno}: not JSON ({error.msg}). Download the file again.") from None
     except RecursionError:
-        raise UserError(f"{path}: not a SQuAD file: nested too deep; fetch it again") from None
+        raise UserError(f"{path}: not a SQuAD file: nested too deep. Download it again.") from None
 
 
 def entries(data: Any, path: Path) -> Iterator[Entry]:
-    """The questions of what `read_json` read, in their order; a question's answers may be missing.
+    """The questions in the value that `read_json` returned, in order; answers may be missing.
 
-    An answer without `answer_start`, which the official scorer does not ask for, starts at -1. Raises UserError, with
-    the file and the place in it, where the layout is not that of SQuAD 1.1.
+    An answer without `answer_start`, which the official scorer does not need, starts at -1. Raises UserError with the
+    position in the file if the layout differs from SQuAD 1.1.
     """
     questions = 0
     for number, article in enumerate(_get(data, "data", list, path, "the file")):
@@ -62,11 +62,11 @@ def entries(data: Any, path: Path) -> Iterator[Entry]:
                 ]
                 yield Entry(str(title), passage, name, question, answers)
     if not questions:
-        raise UserError(f"{path}: no questions; fetch the file again")
+        raise UserError(f"{path}: no questions. Download the file again.")
 
 
 def line_of(path: Path, question: str) -> int:
-    """The line of a SQuAD file in which the id of a question stands, from 1."""
+    """The line of a question's id in a SQuAD file, from 1."""
     written = re.compile(rf'"id"\s*:\s*{re.escape(json.dumps(question))}')
     return next((number for number, line in read_lines(path) if written.search(line)), 1)
 
@@ -76,5 +76,7 @@ def _get(node: Any, key: str, kind: type, path: Path, where: str, *, id: str | N
     if not isinstance(found, kind):
         names = {list: "a list", str: "text", int: "a whole number"}
         line = f":{line_of(path, id)}" if id is not None else ""
-        raise UserError(f"{path}{line}: {where}: {key!r} is not {names[kind]}, so this is no SQuAD 1.1 file; mend it")
+        raise UserError(
+            f"{path}{line}: {where}: {key!r} is not {names[kind]}, so this is not a SQuAD 1.1 file. Fix it."
+        )
     return found

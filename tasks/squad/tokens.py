@@ -1,23 +1,23 @@
-"""Tokens of questions and passages, each with its characters: treebank rules, and the cuts of Clark and Gardner."""
+"""Tokens of questions and passages with their characters: treebank rules, and further splits of Clark and Gardner."""
 
 import re
 from collections.abc import Iterable
 from itertools import pairwise
 
-from elmo_bench.text.offsets import align
-from elmo_bench.text.sentences import sentences
+from elmo_bench.tasks.squad.offsets import align
+from elmo_bench.tasks.squad.sentences import sentences
 from elmo_bench.text.tokenisers import tokeniser
 
-# Cut out of a token: hyphens, slashes, tildes, dashes, quotes, currency signs, underscores between other characters. An
-# apostrophe stays: it belongs to "'s" and "n't".
+# Split off within a token: hyphens, slashes, tildes, dashes, quotes, currency signs, underscores between other
+# characters. An apostrophe stays, as in "'s" and "n't".
 _CUT = re.compile(r"``|''|(?<=[^_])_(?=[^_])|[-/~\"“”‘’«»£€¥¢₹$°\u2212\u2010-\u2015]")
-_SPELLING = {"``": '"', "''": '"', "\u2212": "-", "\u2014": "\u2013"}  # as the vectors know them
+_SPELLING = {"``": '"', "''": '"', "\u2212": "-", "\u2014": "\u2013"}  # as in the vectors
 
 Tokens = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
 
 
 class Tokeniser:
-    """Cuts text into tokens and tells the characters of each, (start, end)."""
+    """Splits text into tokens, with the characters (start, end) of each."""
 
     def __init__(self) -> None:
         self.treebank = tokeniser("treebank")
@@ -42,6 +42,6 @@ class Tokeniser:
 
 
 def _cuts(token: str) -> list[tuple[int, int]]:
-    """(start, end) of the parts of a token."""
+    """(start, end) of the pieces of a token."""
     places = sorted({0, len(token), *(place for cut in _CUT.finditer(token) for place in cut.span())})
     return list(pairwise(places))

@@ -1,4 +1,4 @@
-"""Arguments of a proposition and which of them are right, as srl-eval.pl (CoNLL-2005) has it; facts sheet 5.3."""
+"""Arguments of a proposition and which of them are correct, as in srl-eval.pl (CoNLL-2005)."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Argument(NamedTuple):
 
 
 def arguments(phrases: Iterable[Phrase]) -> list[Argument]:
-    """C-X continues the latest X (or C-X that stood for one); without one it is an X itself."""
+    """The arguments of phrases. C-X continues the latest X (or C-X without an X); otherwise it is an X itself."""
     found: list[Argument] = []
     latest: dict[str, int] = {}
     for start, end, label, inner in phrases:
@@ -36,7 +36,7 @@ def arguments(phrases: Iterable[Phrase]) -> list[Argument]:
 def compare(gold: Sequence[Argument], predicted: Sequence[Argument]) -> tuple[list[str], list[str], list[str]]:
     """The labels of the correct, the excess and the missed arguments.
 
-    Right are label, span, and every piece. Of gold arguments with the same span the last counts (as there).
+    An argument is correct if label, span and every piece match. Of gold arguments with one span the last counts.
     """
     wanted = {(a.start, a.end): a for a in gold}
     correct, excess = [], []

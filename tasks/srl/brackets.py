@@ -10,7 +10,7 @@ _CELL = re.compile(r"((?:\([^()*]+)*)\*((?:[^()*]*\))*)")  # labels that open, a
 
 
 class Phrase(NamedTuple):
-    """Tokens from `start` to `end`, both inside; `inner`: the start and end of each phrase right inside of it."""
+    """Tokens from `start` to `end`, inclusive; `inner`: start and end of each phrase directly inside."""
 
     start: int
     end: int
@@ -19,7 +19,7 @@ class Phrase(NamedTuple):
 
 
 class BracketError(ValueError):
-    """What is wrong, and at which cell."""
+    """An error in a column, with its cell."""
 
     def __init__(self, cell: int, what: str):
         super().__init__(what)
@@ -38,7 +38,7 @@ def read_phrases(column: Sequence[str]) -> list[Phrase]:
             continue
         parts = _CELL.fullmatch(cell)
         if not parts:
-            raise BracketError(token, f"'{cell}' is no cell of brackets: expected such as (ARG0*, * or *)")
+            raise BracketError(token, f"'{cell}' is not a cell of brackets such as (ARG0*, * or *)")
         opened += [(token, label, []) for label in parts[1].split("(")[1:]]
         for closing in parts[2].split(")")[:-1]:
             if not opened:
@@ -56,7 +56,7 @@ def read_phrases(column: Sequence[str]) -> list[Phrase]:
 
 
 def read_tags(column: Sequence[str]) -> list[str]:
-    """The BIO tags of a column. Raises BracketError, for brackets within brackets too, which no tags can say."""
+    """The BIO tags of a column. Raises BracketError, also for nested brackets, which tags cannot express."""
     tags = ["O"] * len(column)
     for start, end, label, inner in read_phrases(column):
         if inner:

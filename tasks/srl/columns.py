@@ -1,4 +1,4 @@
-"""Sentences of files of columns in which the number of columns changes from sentence to sentence."""
+"""Column files whose number of columns changes from sentence to sentence."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,11 +15,11 @@ Row = tuple[int, list[str]]  # line number from 1, cells
 
 
 class Layout(NamedTuple):
-    """Which cells of a row say what; the brackets stand between `before` and `behind` other cells."""
+    """The positions of a row's cells; the brackets are between the first `before` and the last `behind` cells."""
 
     word: int
     lemma: int
-    sense: int  # of the predicate; - where the word is none
+    sense: int  # of the predicate; - if the word is not one
     before: int
     behind: int
 
@@ -29,7 +29,7 @@ SKELETON = Layout(word=3, lemma=6, sense=7, before=8, behind=0)  # PropBank's sk
 
 
 def read_blocks(path: Path, *, comments: bool = False) -> Iterator[list[Row]]:
-    """The rows of each sentence, all of equal length; blank lines part sentences, lines of # are left out (`comments`).
+    """The rows of each sentence, all of equal length. Blank lines separate sentences; `comments`: skip lines with #.
 
     Raises UserError, with file and line.
     """
@@ -41,7 +41,7 @@ def read_blocks(path: Path, *, comments: bool = False) -> Iterator[list[Row]]:
             if len(rows[-1][1]) != len(rows[0][1]):
                 raise UserError(
                     f"{path}:{number}: {len(rows[-1][1])} columns, but {len(rows[0][1])} in the sentence's first "
-                    "line; mend this line"
+                    "line. Fix this line."
                 )
         elif not text and rows:
             yield rows
@@ -51,29 +51,29 @@ def read_blocks(path: Path, *, comments: bool = False) -> Iterator[list[Row]]:
 
 
 def check_count(path: Path, line: int, *, columns: int, predicates: int) -> None:
-    """Raises UserError where a sentence, which begins in this line, has not a column for each of its predicates."""
+    """Raise UserError unless the sentence that begins in this line has a column for each of its predicates."""
     if columns != predicates:
         raise UserError(
             f"{path}:{line}: {columns} columns of brackets for {predicates} predicates in the sentence that begins "
-            "here; mend it"
+            "here. Add or remove columns."
         )
 
 
 def read_propositions(path: Path) -> list[Proposition]:
-    """A proposition for every predicate of a file in CoNLL-2012 columns, or those of a PropBank skeleton with words.
+    """A proposition for each predicate of a file in CoNLL-2012 columns, or of a PropBank skeleton with words.
 
-    In a file without any column of brackets the tags are None. Raises UserError, with file and line.
+    In a file without columns of brackets the tags are None. Raises UserError with file and line.
     """
     if path.suffix not in (".gz", ".xz", ".zst"):
         check_ended(path)
     layout = _layout(path)
     blocks = list(read_blocks(path, comments=layout is CONLL_2012))
     if not blocks:
-        raise UserError(f"{path}: no sentences; fetch the file again")
+        raise UserError(f"{path}: no sentences. Download the file again.")
     shortest = layout.before + layout.behind
     for (number, cells), *_ in blocks:
         if len(cells) < shortest:
-            raise UserError(f"{path}:{number}: {len(cells)} columns where {shortest} or more must be; mend this line")
+            raise UserError(f"{path}:{number}: {len(cells)} columns, expected at least {shortest}. Fix this line.")
     told = any(len(cells) > shortest for (_, cells), *_ in blocks)
     predicates = [[token for token, (_, cells) in enumerate(rows) if cells[layout.sense] != "-"] for rows in blocks]
     columns = [
@@ -95,13 +95,13 @@ def read_propositions(path: Path) -> list[Proposition]:
 
 def _tags(path: Path, rows: list[Row], layout: Layout, predicates: int) -> Sequence[tuple[str, ...] | None]:
     columns = list(zip(*(cells[layout.before : len(cells) - layout.behind] for _, cells in rows), strict=True))
-    if not predicates and len(columns) == 1 and set(columns[0]) == {"*"}:  # CoNLL-2012 may have it so
+    if not predicates and len(columns) == 1 and set(columns[0]) == {"*"}:  # allowed in CoNLL-2012
         return []
     check_count(path, rows[0][0], columns=len(columns), predicates=predicates)
     try:
         return [tuple(read_tags(column)) for column in columns]
     except BracketError as error:
-        raise UserError(f"{path}:{rows[error.cell][0]}: {error}; mend this line") from None
+        raise UserError(f"{path}:{rows[error.cell][0]}: {error}. Fix this line.") from None
 
 
 def _layout(path: Path) -> Layout:
@@ -115,6 +115,6 @@ def _layout(path: Path) -> Layout:
             return found
     if opened:
         raise UserError(
-            f"{path}:{opened}: this document has no #end document, so the file may be cut off; fetch it again"
+            f"{path}:{opened}: this document has no #end document, so the file may be cut off. Download it again."
         )
     return found

@@ -1,4 +1,4 @@
-"""Semantic roles: the three suites as propositions, one for each predicate of each sentence."""
+"""Semantic roles: the suites as propositions, one for each predicate of each sentence."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,8 +18,9 @@ SOURCES = ("generated", "files", "hub")
 class Data:
     """Reads the suites that `conf/task/srl.yaml` names; each is a mapping whose `source` says how it is read.
 
-    `generated`: `seed`. `files`: `folder`, for each split a name (or several: the first that is there) of a file, or of
-    a folder whose files like `pattern` are read. `hub`: `hub` with `repo`, `revision`, a parquet file for each split.
+    `generated`: `seed`. `files`: `folder`, and for each split the name of a file or of a folder, whose files that match
+    `pattern` are read (or several names, of which the first that exists is read). `hub`: `hub` with `repo`, `revision`
+    and a parquet file for each split.
     """
 
     schema = "srl-1"
@@ -31,7 +32,7 @@ class Data:
     def read(self, suite: str, root: Path | None) -> dict[str, list[Proposition]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError.
 
-        Sentences without a predicate give no example; how many they are is printed.
+        Sentences without a predicate give no example; a note says how many there are.
         """
         options = suite_options(self.suites, suite, SOURCES)
         if options["source"] == "generated":
@@ -39,7 +40,7 @@ class Data:
         read = _from_files if options["source"] == "files" else _from_hub
         splits = {split: read(options, split, root) for split in SPLITS}
         without = (f"{split} {_sentences_without(examples):,}" for split, examples in splits.items())
-        note(f"sentences without a predicate, left out: {', '.join(without)}")
+        note(f"sentences without a predicate, skipped: {', '.join(without)}")
         return splits
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
@@ -63,11 +64,11 @@ class Data:
         return {"labels": ["O", *(f"{letter}-{role}" for role in roles for letter in "BI")]}
 
     def read_file(self, path: Path) -> list[Proposition]:
-        """The propositions of a file in CoNLL-2012 columns, or those of a PropBank skeleton. Raises UserError."""
+        """The propositions of a file in CoNLL-2012 columns, or of a PropBank skeleton. Raises UserError."""
         return read_propositions(path)
 
     def write(self, path: Path, examples: Sequence[Proposition], predicted: Sequence[Sequence[str]]) -> None:
-        """A props file of every sentence that the examples come from; `score` reads it beside the gold one."""
+        """Write a props file of all sentences of the examples; `score` compares it with the gold file."""
         write_props(path, examples, predicted)
 
 
@@ -80,10 +81,10 @@ def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> li
     for path in data_files(root, options["folder"], options[split], pattern=options.get("pattern")):
         found = read_propositions(path)
         if found and found[0].tags is None:
-            raise UserError(f"{path}: predicates, but no column of brackets; training and scoring need their roles")
+            raise UserError(f"{path}: predicates, but no column of brackets. Training and scoring need their roles.")
         examples += found
     if not examples:
-        raise UserError(f"{Path(root or '') / options['folder']}: no predicates in the {split} split; check its files")
+        raise UserError(f"{Path(root or '') / options['folder']}: no predicates in the {split} split. Check its files.")
     return examples
 
 
@@ -91,18 +92,18 @@ def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list
     hub = options["hub"]
     table, where = hub_table(hub["repo"], hub[split], revision=hub["revision"]), f"{hub['repo']}/{hub[split]}"
     if "sentences" not in table.column_names:
-        raise UserError(f"{where}: no column sentences; check hub in conf/task/srl.yaml")
+        raise UserError(f"{where}: no column sentences. Check hub in conf/task/srl.yaml")
     examples: list[Proposition] = []
     for row, sentences in enumerate(table["sentences"]):
         try:
             examples += _document(sentences)
         except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{where}: row {row} is not as expected ({error!r}); use your own files instead") from None
+            raise UserError(f"{where}: row {row} is not as expected ({error!r}). Use your own files instead.") from None
     return examples
 
 
 def _document(sentences: Sequence[Mapping[str, Any]]) -> list[Proposition]:
-    """Of one row: sentences with words, predicate_lemmas and srl_frames, whose frames are BIO tags."""
+    """The propositions of one row: sentences with words, predicate_lemmas and srl_frames, whose frames are BIO tags."""
     examples: list[Proposition] = []
     gap: list[int] = []
     last = max((place for place, sentence in enumerate(sentences) if sentence["srl_frames"]), default=-1)

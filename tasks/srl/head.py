@@ -1,7 +1,7 @@
 """Deep semantic role labelling: alternating highway LSTMs (He et al. 2017, as Peters et al. 2018 used them).
 
-Facts sheet 4.3: [words; ELMo; is this the predicate?] -> eight LSTM layers, forwards and backwards in turn -> softmax
-over BIO tags -> the best sequence of them that is valid BIO.
+[words; ELMo; is this the predicate?] -> eight LSTM layers, alternately forward and backward -> softmax over BIO tags ->
+the best sequence that is valid BIO.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ from elmo_bench.tasks.srl.viterbi import best_paths
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.tags import allowed_transitions
 
-UNTOLD = -100  # the tag of padding and of a role that training never saw: no loss is taken there
+IGNORED = -100  # the tag of padding and of roles not seen in training, which add no loss
 
 
 class Head(nn.Module):
-    """One LSTM layer for each number in `hidden` (units); `indicator`: the width of the predicate's mark."""
+    """Deep SRL: an LSTM layer for each number in `hidden` (units); `indicator`: size of the predicate embedding."""
 
     starts: Tensor
     transitions: Tensor
@@ -45,11 +45,11 @@ class Head(nn.Module):
         """{"text": TextBatch, "predicate": int64 [B, T], 1 at the predicate, "tags": int64 [B, T]}."""
         number = {label: place for place, label in enumerate(self.labels)}
         text = index([example.sentence.tokens for example in examples])
-        predicate, tags = torch.zeros(text.mask.shape, dtype=torch.int64), torch.full(text.mask.shape, UNTOLD)
+        predicate, tags = torch.zeros(text.mask.shape, dtype=torch.int64), torch.full(text.mask.shape, IGNORED)
         for row, example in enumerate(examples):
             predicate[row, example.predicate] = 1
-            told = [number.get(tag, UNTOLD) for tag in example.tags or ()]
-            tags[row, : len(told)] = torch.tensor(told, dtype=torch.int64)
+            known = [number.get(tag, IGNORED) for tag in example.tags or ()]
+            tags[row, : len(known)] = torch.tensor(known, dtype=torch.int64)
         return {"text": text, "predicate": predicate, "tags": tags}
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
@@ -60,15 +60,15 @@ class Head(nn.Module):
         return self.scores(torch.cat([x, self.embedder.output(text)], dim=2))  # BTK; ELMo: place=output, place=both
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Cross-entropy: the mean over a sentence's tokens, and then over the sentences (as AllenNLP has it)."""
+        """Cross-entropy, averaged over the tokens of each sentence and then over sentences (as in AllenNLP)."""
         losses = functional.cross_entropy(
-            self(batch).transpose(1, 2), batch["tags"], ignore_index=UNTOLD, reduction="none"
+            self(batch).transpose(1, 2), batch["tags"], ignore_index=IGNORED, reduction="none"
         )  # BT
         return (losses.sum(dim=1) / batch["text"].mask.sum(dim=1)).mean()
 
     def predict(self, batch: dict[str, Any]) -> list[list[str]]:
         """Valid BIO tags of each proposition."""
-        # The softmax takes the same off all scores of a token, so the best path is that of the scores as they are.
+        # The softmax subtracts one number from all scores of a token, so raw scores give the same best path.
         scores = self(batch).float()
         paths = best_paths(scores, batch["text"].mask, starts=self.starts, transitions=self.transitions)
         return [[self.labels[label] for label in path] for path in paths]

@@ -1,4 +1,4 @@
-"""Words of the mini suite besides those of the world. Order matters: the end of each tuple is kept for dev and test."""
+"""Words of the mini suite. The order matters: the end of each tuple is kept for dev and test."""
 
 
 def _verbs(text: str) -> tuple[tuple[str, str, str], ...]:

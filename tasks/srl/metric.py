@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of arguments as srl-eval.pl (CoNLL-2005) counts them; imports no torch."""
+"""Precision, recall and F1 of arguments, equal to srl-eval.pl (CoNLL-2005); imports no torch."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from elmo_bench.tasks.srl.props import read_props
 
 Tags = Sequence[Sequence[str]]  # BIO tags of each proposition
 Compared = tuple[list[str], list[str], list[str]]  # labels of correct, excess and missed arguments
-EXCLUDED = "V"  # counted apart: where the predicate is was given
+EXCLUDED = "V"  # counted separately, as the predicate is given
 
 
 class Metric:
@@ -28,8 +28,8 @@ class Metric:
     def score(self, gold: Tags, predicted: Tags) -> dict[str, Any]:
         """{"overall": {correct, excess, missed, precision, recall, f1, n_props, perfect_props}, "by_type": {label: …}}.
 
-        Percentages are unrounded; 0 where there is nothing to divide by. `by_type` has the excluded V, too. Raises
-        ValueError where the sides differ in length or hold something that is no tag.
+        Percentages are unrounded, and 0 if the divisor is 0. `by_type` includes the excluded V. Raises ValueError if
+        gold and predicted differ in length or contain something that is not a tag.
         """
         scores = _official(_pairs(gold, predicted))
         overall = {**scores["overall"], "n_props": scores["n_props"], "perfect_props": scores["perfect_props"]}
@@ -44,8 +44,8 @@ class Metric:
     def score_files(self, gold: Path, predicted: Path) -> dict[str, Any]:
         """{"overall", "labels", "excluded", "n_props", "perfect_props"} of two props files. Raises UserError.
 
-        A predicted proposition that is missing, or whose predicate is called something else, misses all arguments; one
-        more than the gold has is left out.
+        A predicted proposition that is missing, or whose predicate has a different name, misses all arguments.
+        Predicted propositions that the gold lacks are ignored.
         """
         pairs: list[Compared] = []
         empty = True
@@ -55,13 +55,13 @@ class Metric:
                 where = f"{predicted}:{theirs.line}" if theirs else f"{predicted}"
                 there = f"{theirs.length} tokens" if theirs else "nothing"
                 here = f"{ours.length} tokens at {gold}:{ours.line}" if ours else f"nothing more in {gold}"
-                raise UserError(f"{where}: {there} for {here}; both files must have the same sentences")
+                raise UserError(f"{where}: {there} for {here}. Both files must have the same sentences.")
             for token, prop in ours.props.items():
                 found = theirs.props.get(token)
                 phrases = found.phrases if found and found.name == prop.name else []
                 pairs.append(compare(arguments(prop.phrases), arguments(phrases)))
         if empty:
-            raise UserError(f"{gold}: no sentences; give a props file")
+            raise UserError(f"{gold}: no sentences. Give a props file.")
         return _official(pairs)
 
     def table(self, scores: Mapping[str, Any]) -> str:
@@ -73,7 +73,7 @@ class Metric:
         width = max(len(name) for name, _ in rows)
         return "\n".join(
             [
-                f"{told['n_props']} propositions, {told['perfect_props']:.2f} % of them perfect; V does not count",
+                f"{told['n_props']} propositions, {told['perfect_props']:.2f} % of them perfect; V is excluded",
                 f"{'':<{width}}  precision  recall      F1  correct  excess  missed",
             ]
             + [

@@ -1,7 +1,7 @@
-"""The mini suite: who did what to whom in the world, when and where, with gold by construction.
+"""The mini suite: who did what to whom in the invented world, when and where, with gold by construction.
 
-A third of the words, names and templates never occur in train. Anybody may give, get and be given:
-word order, voice, relative clauses and the choice of the predicate decide, and a sentence has several predicates.
+A third of the words, names and templates never occur in train. Anybody can give, get and be given: roles depend on word
+order, voice, relative clauses and the predicate, and a sentence has several predicates.
 """
 
 import random
@@ -21,17 +21,17 @@ from elmo_bench.world.templates import read_templates
 Item = TypeVar("Item")
 
 SIZES = {"train": 1500, "dev": 150, "test": 150}  # sentences
-SEEN = 0.67  # the part of each list that train draws from; dev and test draw half of theirs from the rest
+SEEN = 0.67  # share of each list that train uses; dev and test take half of their items from the rest
 CLAUSES = ("give", "get", "meet", "open", "work", "say", "want")
-SIMPLE = ("give", "get", "meet", "open", "work")  # what may stand within another clause
+SIMPLE = ("give", "get", "meet", "open", "work")  # allowed within another clause
 ADJUNCTS = {"when": ("ARGM-TMP", "time"), "where": ("ARGM-LOC", "scene"), "how": ("ARGM-MNR", "manner")}
-ADJUNCT = 0.35  # how often there is one
+ADJUNCT = 0.35  # probability of an adjunct
 FORMS = ("base", "past", "part")
 
 
 @dataclass
 class Roles:
-    """Of one predicate: its token, its lemma and (role, first token, last token)."""
+    """The roles of one predicate: its token, its lemma and (role, first token, last token)."""
 
     predicate: int = -1
     lemma: str = ""
@@ -40,13 +40,13 @@ class Roles:
 
 @dataclass
 class Part:
-    """Words, and the predicates among them."""
+    """A piece of a sentence and the predicates in it."""
 
     words: list[str] = field(default_factory=list)
     roles: list[Roles] = field(default_factory=list)
 
     def add(self, other: "Part") -> None:
-        """Put another part behind this one."""
+        """Append another piece."""
         shift = len(self.words)
         self.words += other.words
         for roles in other.roles:
@@ -71,7 +71,7 @@ def generate(*, seed: int = 0) -> dict[str, list[Proposition]]:
     return splits
 
 
-# Lines for dev and test alone start with "* ".
+# Lines for dev and test only start with "* ".
 templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
 
 

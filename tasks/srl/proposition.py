@@ -1,16 +1,16 @@
-"""The one item of this task, and the sentence that it is about."""
+"""The example of this task, and its sentence."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """Tokens, and what must be known to write the file again that they came from."""
+    """Tokens, and what is needed to write the file again that they came from."""
 
     tokens: tuple[str, ...]
-    number: int  # of the sentences in its file, from 0, those without a predicate counted too
-    gap: tuple[int, ...] = ()  # numbers of tokens of the sentences without a predicate right before this one
-    rest: tuple[int, ...] = ()  # and behind it, where it is the file's last with a predicate
+    number: int  # position in its file, from 0, also counting sentences without a predicate
+    gap: tuple[int, ...] = ()  # lengths of the sentences without a predicate right before this one
+    rest: tuple[int, ...] = ()  # and after it, if it is the last one with a predicate
 
 
 @dataclass(frozen=True)
@@ -19,17 +19,17 @@ class Proposition:
 
     sentence: Sentence
     predicate: int  # the token
-    lemma: str  # what a props file calls it
-    tags: tuple[str, ...] | None  # None: not told
+    lemma: str  # its name in a props file
+    tags: tuple[str, ...] | None  # None: unknown
 
     @property
     def group(self) -> Sentence:
-        """The predicates of a sentence stay together in a part of the training data."""
+        """The predicates of a sentence stay together in a fraction of the training data."""
         return self.sentence
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The tokenised texts that an encoder must see."""
+        """The sequences that the encoder reads."""
         return (self.sentence.tokens,)
 
     @property

@@ -1,4 +1,4 @@
-"""Props files, in which propositions are scored: a column of predicates (- elsewhere) and one of brackets for each."""
+"""Props files, the format for scoring: a column of predicates (- elsewhere), and a column of brackets for each."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,14 +12,14 @@ from elmo_bench.tasks.srl.proposition import Proposition
 
 
 class Prop(NamedTuple):
-    """What a predicate is called, and its phrases."""
+    """The name of a predicate, and its phrases."""
 
     name: str
     phrases: list[Phrase]
 
 
 class PropsSentence(NamedTuple):
-    """The line that it begins in, its number of tokens, and the proposition of each token that has one."""
+    """Its first line, its number of tokens, and the proposition of each predicate token."""
 
     line: int
     length: int
@@ -36,14 +36,14 @@ def read_props(path: Path) -> Iterator[PropsSentence]:
         try:
             props = [Prop(rows[token][1][0], read_phrases(c)) for token, c in zip(predicates, columns, strict=True)]
         except BracketError as error:
-            raise UserError(f"{path}:{rows[error.cell][0]}: {error}; mend this line") from None
+            raise UserError(f"{path}:{rows[error.cell][0]}: {error}. Fix this line.") from None
         yield PropsSentence(line, len(rows), dict(zip(predicates, props, strict=True)))
 
 
 def write_props(path: Path, examples: Sequence[Proposition], tags: Sequence[Sequence[str]]) -> None:
-    """Every sentence of the file or suite that the examples come from, with these BIO tags of each example.
+    """Write every sentence of the file or suite that the examples come from, with these BIO tags of each example.
 
-    The examples must stand as they were read; sentences without a predicate come back as lines of -.
+    The examples must be in the order in which they were read. Sentences without a predicate become lines of -.
     """
     with atomic_write(path, "w") as handle:
         for group in _by_sentence(examples, tags):

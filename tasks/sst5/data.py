@@ -1,4 +1,4 @@
-"""Fine-grained sentiment: the three suites as phrases with a label from 0 to 4."""
+"""Fine-grained sentiment: the suites as phrases with a label from 0 to 4."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,8 +18,8 @@ SOURCES = ("generated", "files")
 class Data:
     """Reads the suites that `conf/task/sst5.yaml` names; each is a mapping whose `source` says how it is read.
 
-    `generated`: `seed`. `files`: `folder`, and for each split a file name. `phrases`, for both: training reads every
-    labelled phrase of at least so many tokens (null: whole sentences); dev and test are whole sentences.
+    `generated`: `seed`. `files`: `folder`, and for each split a file name. `phrases`, for both: the minimum tokens of
+    the labelled phrases that training reads (null: whole sentences only). Dev and test are whole sentences.
     """
 
     schema = "sst5-1"
@@ -41,7 +41,7 @@ class Data:
             trees = {split: read_trees(data_file(root, options["folder"], options[split])) for split in SPLITS}
         train = _phrases(trees["train"], shortest)
         if not train:
-            raise UserError(f"task.data.{suite}.phrases={shortest}: no training phrase is as long; lower it")
+            raise UserError(f"task.data.{suite}.phrases={shortest}: no training phrase is as long. Lower it.")
         return {"train": train, "dev": _phrases(trees["dev"], None), "test": _phrases(trees["test"], None)}
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
@@ -53,11 +53,11 @@ class Data:
         return {"tokens": example.tokens, "label": example.label}
 
     def vocabulary(self, train: Sequence[Phrase]) -> dict[str, int]:
-        """{"labels": 5}: how many there are, whatever part of them the training data holds."""
+        """{"labels": 5}, even if the training data lacks one."""
         return {"labels": len(LABELS)}
 
     def read_file(self, path: Path) -> list[Phrase]:
-        """The sentences of a file of trees, or of tokenised sentences, one a line, whose labels are not known."""
+        """The sentences of a file of trees, or of tokenised sentences, one a line, without labels."""
         lines = (line for _, line in read_lines(path) if line.strip())
         if re.match(r"\([0-4][ (]", first := next(lines, "")):
             return _phrases(read_trees(path), None)
@@ -66,7 +66,7 @@ class Data:
         return [Phrase(tuple(line.split()), None) for line in (first, *lines)]
 
     def write(self, path: Path, examples: Sequence[Phrase], predicted: Sequence[int]) -> None:
-        """Gold (`-` where it is not known), predicted label and text, parted by tabs, a line a sentence."""
+        """Write gold (`-` if unknown), predicted label and text, separated by tabs, a line for each sentence."""
         with atomic_write(path, "w") as handle:
             for phrase, label in zip(examples, predicted, strict=True):
                 gold = "-" if phrase.label is None else phrase.label

@@ -1,6 +1,6 @@
-"""Biattentive classification network (McCann et al. 2017) with the changes of Peters et al. 2018, appendix.
+"""Biattentive classification network (McCann et al. 2017) with the changes in the appendix of Peters et al. 2018.
 
-Facts sheet 4.6: [words; ELMo] -> feed-forward -> biLSTM -> biattention of the sequence with itself -> integrating
+[words; ELMo] -> feed-forward -> biLSTM -> biattention of the sequence with itself -> integrating
 biLSTM, ELMo again -> max, min, mean and self-attentive pooling -> two ReLU layers -> five scores.
 """
 
@@ -20,10 +20,10 @@ from elmo_bench.text.batch import Indexer
 
 
 class Head(nn.Module):
-    """hidden: units per direction of the first and of the integrating biLSTM.
+    """BCN. hidden: units per direction of the first and of the integrating biLSTM.
 
-    reduced: the width of the feed-forward layer below them; classifier: the widths of the ReLU layers above.
-    dropout: rates behind the embedder, within the feed-forward layer, on the pooled vector, and within the classifier.
+    reduced: size of the feed-forward layer below them; classifier: sizes of the ReLU layers above. dropout: rates after
+    the embedder, in the feed-forward layer, on the pooled vector, and in the classifier.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Head(nn.Module):
 
     def collate(self, examples: Sequence[Phrase], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch, "labels": int64 [B]}."""
-        labels = torch.tensor([example.label or 0 for example in examples])  # no loss is taken where none is known
+        labels = torch.tensor([example.label or 0 for example in examples])  # unknown labels are only predicted
         return {"text": index([example.tokens for example in examples]), "labels": labels}
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
@@ -58,7 +58,7 @@ class Head(nn.Module):
         mask = text.mask  # BT
         x = self.reduce(self.input_dropout(self.embedder(text)))  # BT(reduced)
         x = self.encode(x, mask)  # BT(2H)
-        # Biattention of a sequence with itself: softmax(X Xᵀ) X, over the tokens that are there.
+        # Biattention of a sequence with itself: softmax(X Xᵀ) X, without padding.
         context = functional.scaled_dot_product_attention(x, x, x, attn_mask=mask[:, None], scale=1.0)  # BT(2H)
         x = self.integrate(torch.cat([x, x - context, x * context], dim=2), mask)  # BT(2H)
         x = torch.cat([x, self.embedder.output(text)], dim=2)  # BT(dim): place=output, place=both
@@ -66,7 +66,7 @@ class Head(nn.Module):
         return self.scores(self.classify(self.pooled_dropout(torch.cat(pooled, dim=1))))  # BK
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Cross-entropy, the mean over the batch."""
+        """Cross-entropy, averaged over the batch."""
         return functional.cross_entropy(self(batch), batch["labels"])
 
     def predict(self, batch: dict[str, Any]) -> list[int]:

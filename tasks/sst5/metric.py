@@ -13,7 +13,7 @@ from elmo_bench.text.labels import label_table, score_labels
 
 
 class Metric:
-    """The share of sentences whose predicted label is the gold one, neutral included (facts sheet 5.5)."""
+    """The percentage of sentences with the right label, neutral included."""
 
     main = "accuracy"
     formula = "accuracy"
@@ -22,7 +22,7 @@ class Metric:
     def score(self, gold: Sequence[int], predicted: Sequence[int]) -> dict[str, Any]:
         """{"overall": {accuracy, correct, sentences}, "by_type": {label's name: {recall, correct, guessed, gold}}}.
 
-        Percentages are unrounded. Raises ValueError where the sides differ in length or nothing is to be scored.
+        Percentages are unrounded. Raises ValueError if gold and predicted differ in length or are empty.
         """
         scores = score_labels(gold, predicted, dict(enumerate(LABELS)))
         scores["overall"]["sentences"] = len(gold)
@@ -33,9 +33,9 @@ class Metric:
         return {"correct": (np.array(gold) == np.array(predicted)).astype(np.uint8)}
 
     def score_files(self, path: Path) -> dict[str, Any]:
-        """The scores of a file, a line a sentence: gold label, tab, predicted label; more columns may follow.
+        """The scores of a file. Each line is a sentence: gold label, tab, predicted label; further columns are ignored.
 
-        Raises UserError, with file and line.
+        Raises UserError with file and line.
         """
         gold, predicted = [], []
         for number, line in read_lines(path):
@@ -43,13 +43,13 @@ class Metric:
                 continue
             cells = [cell.strip() for cell in line.split("\t")]
             if len(cells) < 2:
-                raise UserError(f"{path}:{number}: expected gold label, tab, predicted label; mend this line")
+                raise UserError(f"{path}:{number}: expected gold label, tab, predicted label. Fix this line.")
             if wrong := [cell for cell in cells[:2] if cell not in set("01234")]:
-                raise UserError(f"{path}:{number}: {wrong[0]!r} is not a label: expected 0 to 4; mend this line")
+                raise UserError(f"{path}:{number}: {wrong[0]!r} is not a label: expected 0 to 4. Fix this line.")
             gold.append(int(cells[0]))
             predicted.append(int(cells[1]))
         if not gold:
-            raise UserError(f"{path}: no labels; each line must hold gold label, tab, predicted label")
+            raise UserError(f"{path}: no labels. Each line must have gold label, tab, predicted label")
         return self.score(gold, predicted)
 
     def table(self, scores: Mapping[str, Any]) -> str:

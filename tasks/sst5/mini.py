@@ -1,8 +1,8 @@
-"""The mini suite: opinions of the people of the world about its places, firms and events, with gold by construction.
+"""The mini suite: opinions about places, firms and events of the invented world, with gold by construction.
 
-A third of the words and names and two fifths of the templates never occur in train. What decides is not which words
-there are but how they stand together: a cold beer is good and a cold soup is not, "not", "nobody" and "a lie" turn what
-they deny, "but" lets the second half decide, and "whether" leaves the matter open.
+A third of the words and names and two fifths of the templates never occur in train. The label depends on how words
+combine, not on which words there are: a cold beer is good and a cold soup is not; "not", "nobody" and "a lie" reverse a
+judgement; after "but" the second half counts; and "whether" leaves the matter open.
 """
 
 import random
@@ -19,11 +19,11 @@ from elmo_bench.world.templates import read_templates
 Item = TypeVar("Item")
 
 SIZES = {"train": 4000, "dev": 250, "test": 250}
-SEEN = 0.67  # the part of each list that train draws from; dev and test draw half of theirs from the rest
+SEEN = 0.67  # share of each list that train uses; dev and test take half of their items from the rest
 
 
 class Part(NamedTuple):
-    """Words and the nodes over them, in pre-order, the first over all of them: (label, start, end)."""
+    """Words and the nodes over them, (label, start, end) in pre-order; the first node covers all words."""
 
     words: list[str]
     nodes: list[tuple[int, int, int]]
@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
 
 def generate(*, seed: int = 0) -> dict[str, list[Tree]]:
-    """{"train": 4000, "dev": 250, "test": 250 trees}, none twice, labels as equal as can be; equal for equal seeds."""
+    """{"train": 4000, "dev": 250, "test": 250 trees}, none twice, labels balanced; equal for equal seeds."""
     rng, here = random.Random(seed), world.build(seed=seed)
     splits, done = {}, set()
     for split, size in SIZES.items():
@@ -52,7 +52,7 @@ def generate(*, seed: int = 0) -> dict[str, list[Tree]]:
     return splits
 
 
-# Lines for dev and test alone start with "* ".
+# Lines for dev and test only start with "* ".
 templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
 
 
@@ -85,7 +85,7 @@ class _Writer:
         return self._fill(kind, value, noun=_words(noun), ap=judgement)
 
     def _judgement(self, *, modest: bool) -> tuple[str, Part]:
-        """A noun and what is said of it; `modest`: as one would deny it."""
+        """A noun and a judgement of it; `modest`: in a form that can be denied."""
         if self.rng.random() < 0.5:
             word = self.rng.choice(list(MIXED))
             value = self.rng.choice([-1, 1])

@@ -1,4 +1,4 @@
-"""The one item of this task."""
+"""The example of this task."""
 
 from dataclasses import dataclass, field
 
@@ -10,17 +10,17 @@ class Phrase:
     """A phrase, or a whole sentence, and its label."""
 
     tokens: tuple[str, ...]
-    label: int | None  # None: not known, in a text to predict
-    sentence: tuple[str, ...] = field(default=(), repr=False, compare=False)  # that it is a part of, where told
+    label: int | None  # None: unknown, in a file to predict
+    sentence: tuple[str, ...] = field(default=(), repr=False, compare=False)  # that the phrase is from, if known
 
     @property
     def group(self) -> tuple[str, ...]:
-        """The phrases of a sentence stay together in a part of the training data."""
+        """The phrases of a sentence stay together in a fraction of the training data."""
         return self.sentence or self.tokens
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The tokenised texts that an encoder must see."""
+        """The sequences that the encoder reads."""
         return (self.tokens,)
 
     @property

@@ -21,9 +21,9 @@ class Tree:
     nodes: tuple[tuple[int, int, int], ...]
 
     def phrases(self, *, shortest: int | None) -> Iterator[Phrase]:
-        """The phrases of at least `shortest` tokens, in pre-order, equal ones kept; None: the whole sentence alone.
+        """The phrases of at least `shortest` tokens in pre-order, with repetitions; None: the whole sentence only.
 
-        Their tokens are plain, as the texts are that encoders and vectors were trained on.
+        Treebank escapes are replaced, as encoders and vectors were trained on plain text.
         """
         tokens = tuple(map(plain, self.tokens))
         for label, start, end in self.nodes if shortest is not None else self.nodes[:1]:
@@ -32,18 +32,18 @@ class Tree:
 
 
 def plain(token: str) -> str:
-    r"""A token without the treebank's escapes: -LRB- is ( and so on, `\/` is `/`, `\*` is `*`."""
+    r"""A token without treebank escapes: -LRB- is ( and so on, `\/` is `/`, `\*` is `*`."""
     return BRACKETS.get(token) or token.replace("\\/", "/").replace("\\*", "*")
 
 
 def parse(line: str) -> Tree:
-    """The tree on a line; a node holds one word, or nodes. Raises ValueError that says what is wrong with it."""
+    """The tree on a line; a node has one word, or nodes. Raises ValueError."""
     tokens: list[str] = []
     nodes: list[tuple[int, int, int]] = []
-    unclosed: list[list[int]] = []  # place in `nodes`, label, first token, words so far, nodes so far
+    unclosed: list[list[int]] = []  # index in `nodes`, label, first token, words so far, nodes so far
     for part in re.finditer(r"\([ \t]*([^ \t()]*)|\)|[^ \t()]+", line):  # a token may hold other white space
         if not unclosed and (nodes or part[1] is None):
-            raise ValueError(f"unbalanced parentheses: {part[0]!r} stands outside of the tree")
+            raise ValueError(f"unbalanced parentheses: {part[0]!r} is outside of the tree")
         if part[1] is not None:
             if not re.fullmatch("[0-4]", part[1]):
                 raise ValueError(f"{part[1]!r} is not a label: expected 0 to {len(LABELS) - 1} after each (")
@@ -73,7 +73,7 @@ def read_trees(path: Path) -> list[Tree]:
             try:
                 trees.append(parse(line))
             except ValueError as error:
-                raise UserError(f"{path}:{number}: {error}; mend this line") from None
+                raise UserError(f"{path}:{number}: {error}. Fix this line.") from None
     if not trees:
-        raise UserError(f"{path}: no trees; fetch the file again")
+        raise UserError(f"{path}: no trees. Download the file again.")
     return trees

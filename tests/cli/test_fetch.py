@@ -91,14 +91,14 @@ def test_files_members_and_parts_come_once_and_what_cannot_come_is_explained(sit
     said = capsys.readouterr().out.splitlines()
     assert said[0] == f"one: {folder / 'x.conll'}: SHA-256 {sha256(PLAIN)[:12]}…, as published"
     assert said[1].endswith(f"from trees.zip, SHA-256 {sha256(ARCHIVE)[:12]}…")
-    assert said[4] == "two: not fetched, as its words are missing; see tasks/two/README.md"
-    assert said[5] == f"one: {folder / 'x.conll'}: there already"
+    assert said[4] == "two: not fetched, as its words are missing. See tasks/two/README.md."
+    assert said[5] == f"one: {folder / 'x.conll'}: exists"
 
 
 def test_one_task_another_suite_another_folder(site, tmp_path, capsys):
     assert main(["fetch", "--task", "two", "--root", str(tmp_path / "mine")]) == 0
     assert main(["fetch", "--task", "one", "--suite", "paper", "--root", str(tmp_path / "mine")]) == 0
-    assert "one: nothing is fetched for this suite" in capsys.readouterr().out
+    assert "one: nothing to download for this suite" in capsys.readouterr().out
     assert main(["fetch", "--suite", "paper", "--root", str(tmp_path / "mine")]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["two: has no suite paper"]
     assert site.paths == []
@@ -110,7 +110,7 @@ def test_what_has_another_checksum_is_not_kept_and_the_others_come(site, tmp_pat
     site.files |= {"/1/x.conll": b"other"} if name == "x.conll" else {"/trees.zip": ARCHIVE + b"\n"}
     assert main(["fetch", "--root", str(tmp_path)]) == 2
     said = capsys.readouterr()
-    assert "what came does not have the SHA-256 published; by hand: put" in said.err
+    assert "the download does not have the SHA-256 published. Or put" in said.err
     assert not (tmp_path / "set" / name).exists()
     assert (tmp_path / "set" / "part.json").exists()
     assert said.out.splitlines()[-1].startswith("two: not fetched")
@@ -121,12 +121,12 @@ def test_a_users_own_file_is_kept_and_a_file_without_a_published_checksum_is_tol
     path.parent.mkdir()
     path.write_bytes(b"mine")
     assert main(["fetch", "--task", "one", "--root", str(tmp_path)]) == 0
-    assert f"{path}: there already, but it is not the published file: kept as it is" in capsys.readouterr().out
+    assert f"{path}: exists, but is not the published file. It is kept." in capsys.readouterr().out
     assert path.read_bytes() == b"mine"
     path.unlink()
     write(tmp_path, "one", open=suite(sha256=None))
     assert main(["fetch", "--task", "one", "--root", str(tmp_path)]) == 0
-    assert f"SHA-256 {sha256(PLAIN)[:12]}…, no published one to hold against" in capsys.readouterr().out
+    assert f"SHA-256 {sha256(PLAIN)[:12]}…, which cannot be verified: none is published" in capsys.readouterr().out
 
 
 def test_a_damaged_archive_in_the_cache_is_noticed(site, tmp_path, capsys):
@@ -142,14 +142,14 @@ def test_an_archive_without_the_member(site, tmp_path, capsys):
     asked["fetch"][1]["member"] = "trees/none.txt"
     write(tmp_path, "one", open=asked)
     assert main(["fetch", "--task", "one", "--root", str(tmp_path)]) == 2
-    assert "no zip archive with trees/none.txt" in capsys.readouterr().err
+    assert "not a zip archive with trees/none.txt" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "no data folder: give --root FOLDER, or set $ELMO_BENCH_DATA"),
-        (["--root", "x", "--suite", "opne"], "--suite opne: unknown suite; choose one of: open, paper"),
+        ([], "no data folder. Give --root FOLDER, or set $ELMO_BENCH_DATA."),
+        (["--root", "x", "--suite", "opne"], "--suite opne: unknown suite. Choose one of: open, paper."),
         (["--root", "x", "--task", "nre"], "unknown task 'nre'; choose one of: one, two"),
     ],
 )

@@ -73,7 +73,8 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     """
     made, spec = TASKS[task], spec_of(task, encoder, **options)
     fraction = options.get("train_fraction", 1.0)
-    train = min(round(made.train * fraction), options.get("max_train") or made.train) - 10 * ("data" in options)
+    whole = made.train - 10 * ("data" in options)
+    train = min(round(whole * fraction), options.get("max_train") or whole)
     right = made.right + LIFT[encoder] + lift + 0.06 * np.log10(fraction) * (1 - 0.4 * (encoder == "elmo"))
     accuracy = task in ("sst5", "snli")
     data: dict[str, Any] = {"counts": {"train": train, "dev": made.items, "test": made.items}}

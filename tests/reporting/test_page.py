@@ -1,5 +1,4 @@
-"""The HTML page as text: whole, self-contained, its links lead somewhere; and its drawings. A browser reads it in
-test_browser.py."""
+"""The HTML page as text: self-contained, with links that lead somewhere. test_browser.py reads it in a browser."""
 
 import re
 import urllib.parse
@@ -63,7 +62,7 @@ def page(site):
     return reader
 
 
-def test_it_asks_nobody_for_anything(page, site):
+def test_it_loads_nothing_from_elsewhere(page, site):
     assert not page.all("img", "iframe", "object", "embed", "video", "audio")
     assert [attributes["href"] for attributes, _ in page.all("link")] == ["data:,"]
     assert all("src" not in attributes for attributes, _ in page.all("script"))
@@ -84,7 +83,7 @@ def test_every_link_leads_somewhere(page, site):
     assert not {target for target in files if not (site / target).is_file()}
     records = {path.relative_to(site).as_posix() for path in (site / "runs").rglob("seed*.json")}
     assert files >= records
-    assert len(records) == len(read_ledger(site / "runs"))
+    assert len(records) == len(read_ledger(site / "runs")[0])
     for attributes, _ in page.all(*page_tags(page)):
         for key in ("aria-labelledby", "aria-describedby"):
             assert attributes.get(key, next(iter(ids))) in ids
@@ -102,8 +101,7 @@ def test_every_score_is_linked(page):
     assert not [text for text in ours if not linked[text]]
 
 
-def test_so_is_what_was_found_of_a_gain(site):
-    """Interval, p, errors and verdict too."""
+def test_interval_p_errors_and_verdict_of_a_gain_are_linked_too(site):
     text = (site / "index.html").read_text(encoding="utf-8")
     gains = text.partition('<table id="open-gains">')[2].partition("</table>")[0]
     rows = [re.findall(r"<td class=.*?</td>", row, flags=re.DOTALL) for row in gains.split("<tr ")[1:]]
@@ -120,7 +118,7 @@ def test_links_lead_to_a_ledger_of_any_name(tmp_path):
     assert Path(urllib.parse.unquote(urllib.parse.urlsplit(record).path)).is_file()
 
 
-def test_headings_go_down_one_at_a_time_and_figures_are_said(page):
+def test_headings_go_down_one_at_a_time_and_figures_have_words(page):
     levels = [int(tag[1]) for tag, _, _ in page.found if re.fullmatch(r"h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -133,13 +131,13 @@ def test_headings_go_down_one_at_a_time_and_figures_are_said(page):
     assert len(page.all("caption")) == len(page.all("table"))
 
 
-def test_unlike_runs_are_in_rows_of_their_own(page):
+def test_runs_of_another_size_are_in_rows_of_their_own(page):
     rows = [text.split() for attributes, text in page.all("tr") if attributes.get("data-task") == "ner"]
     assert [row for row in rows if "size=paper)" in row]
     assert not [row for row in rows if "size=paper)" in row and "size=cpu)" in row]
 
 
-def test_drawings_are_whole_and_have_no_date(site):
+def test_drawings_are_complete_and_have_no_date(site):
     drawn = sorted(site.glob("figures/*.svg"))
     assert {path.stem for path in drawn} == {
         "open-gains", "open-efficiency", "open-figure2-elmo", "open-figure2-elmo_only", "open-figure2-mybert",

@@ -8,14 +8,15 @@ import resource
 import sys
 import time
 
-import hydra
 import torch
 
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.encoders.mix import ScalarMix
 from elmo_bench.encoders.words import LearnedWords
 from elmo_bench.nn.character_cnn import CharacterCnn
+from elmo_bench.runner.model import build_head
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.tasks.coref.document import Document
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
@@ -50,10 +51,10 @@ def main() -> None:
     embedder = Embedder(
         words=words,
         characters=CharacterCnn(alphabet, dim=config.task.characters.dim, filters=config.task.characters.filters),
-        mixes={"input": ScalarMix(LAYERS, **config.mix)},
+        mixes={"input": ScalarMix(LAYERS, penalty=config.task.mix.penalty)},
         layer_dim=DIM,
     )
-    head = hydra.utils.instantiate(config.task.head)(embedder, genres=["nw"])
+    head = build_head(RunSpec.of(config), embedder, {"genres": ["nw"]})
     batch = head.collate([example], Indexer(words=words.index, characters=alphabet, layers=layers))
     started = time.monotonic()
     if what == "train":

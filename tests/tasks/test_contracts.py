@@ -6,8 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,38 +27,31 @@ DIGESTS = {
 }
 
 
-@cache
 def digest(task: str) -> str:
     options = {name: value for name, value in task_yaml(task)["data"].items() if not name.startswith("_")}
     data = importlib.import_module(f"elmo_bench.tasks.{task}.data").Data(**options)
     assert data.files("mini", None) == []
     read = data.read("mini", None)
     splits = {split: [data.canonical(example) for example in read[split]] for split in ("train", "dev", "test")}
-    assert len({json.dumps(example) for examples in splits.values() for example in examples}) > 100
     assert data.schema.startswith(f"{task}-")
     return hashlib.sha256(json.dumps(splits, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:12]
 
 
-@pytest.mark.parametrize("task", tasks())
-def test_the_mini_suite_is_the_one_that_the_records_are_about(task):
-    start = time.process_time()
-    assert digest(task) == DIGESTS[task]
-    assert time.process_time() - start < 5
-
-
-def test_neither_the_hash_seed_nor_torch_is_needed():
+def test_the_mini_suites_are_those_of_the_records_whatever_the_hash_seed():
     code = (
-        "import sys; from tests.tasks.test_contracts import digest, tasks\n"
-        "print({task: digest(task) for task in tasks()}, 'torch' in sys.modules)"
+        "import json, sys; from tests.tasks.test_contracts import digest, tasks\n"
+        "print(json.dumps([{task: digest(task) for task in tasks()}, 'torch' in sys.modules]))"
     )
-    environment = {"PATH": os.environ["PATH"], "PYTHONHASHSEED": "1", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    environment = {"PATH": os.environ["PATH"], "PYTHONHASHSEED": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.stdout == f"{ {task: digest(task) for task in tasks()} } False\n", done.stderr
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [DIGESTS, False]
 
 
 @pytest.mark.parametrize("task", tasks())
-def test_a_seed_changes_the_generated_data(task):
+def test_a_seed_changes_the_generated_data(task, monkeypatch):
     mini = importlib.import_module(f"elmo_bench.tasks.{task}.mini")
-    assert mini.generate(seed=1)["dev"] != mini.generate(seed=0)["dev"]
+    monkeypatch.setattr(mini, "SIZES", {"train": 5, "dev": 5, "test": 5})
+    assert mini.generate(seed=0) == mini.generate(seed=0) != mini.generate(seed=1)

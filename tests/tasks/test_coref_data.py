@@ -10,10 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from hydra.utils import instantiate
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.config import compose
 from elmo_bench.tasks.coref.brackets import format_column, parse_column
 from elmo_bench.tasks.coref.conll import tidy
 from elmo_bench.tasks.coref.data import Data
@@ -94,7 +92,7 @@ def test_all_golden_columns_are_there():
 def test_files_of_documents(tmp_path, capsys, change):
     assert COREF.read_file(write(tmp_path / "x.conll", change(FILE))) == READ
     said = " ".join(capsys.readouterr().err.split())
-    assert "0 mentions stand in two chains (kept in the first), 2 chains have one mention (dropped)" in said
+    assert "0 mentions are in two chains (kept in the first), 2 chains have one mention (dropped)" in said
 
 
 def test_a_span_in_two_chains_stays_in_the_first(tmp_path, capsys):
@@ -104,7 +102,7 @@ def test_a_span_in_two_chains_stays_in_the_first(tmp_path, capsys):
     assert documents[0].clusters == (((0, 1), (3, 3)),) != documents[1].clusters
     assert documents[1].clusters == (((0, 0), (2, 2)),)
     said = " ".join(capsys.readouterr().err.split())
-    assert said.startswith(f"{path}: 2 mentions stand in two chains (kept in the first), 4 chains have one mention")
+    assert said.startswith(f"{path}: 2 mentions are in two chains (kept in the first), 4 chains have one mention")
     assert said.endswith(f"the first of them in {NAME}")
 
 
@@ -116,16 +114,16 @@ def test_tidying_counts():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: "", "x.conll: no documents: no line begins with #begin document; fetch the file again"),
+        (lambda text: "", "x.conll: no documents: no line begins with #begin document. Download the file again."),
         (lambda text: text[: text.index("Her") + 30], ":6: expected 12 columns or more, found 10"),
         (lambda text: text[: text.rindex("#end")], ":14: cut off: the document of line 10 has no #end"),
         (
             lambda text: text.replace("#end document\n", "", 1),
-            ":9: a document begins, but the one of line 1 has no #end",
+            ":9: a document begins, but the document of line 1 has no #end",
         ),
         (lambda text: text.replace("#begin", "#started", 1), ":2: outside of #begin document and #end document"),
-        (lambda text: text.replace("0)\n", "-\n", 1), ":2: '(0' is never closed in its document; mend this line"),
-        (lambda text: text.replace("12)\n", "13)\n", 1), ":7: '13)' closes a chain that no '(13' opened; mend this"),
+        (lambda text: text.replace("0)\n", "-\n", 1), ":2: '(0' is never closed in its document. Fix this line."),
+        (lambda text: text.replace("12)\n", "13)\n", 1), ":7: '13)' closes a chain that no '(13' opened. Fix this"),
         (lambda text: text.replace("(12|(0)", "12", 1), ":6: '12' is not a cell of coreference brackets"),
         (lambda text: text.replace("(0|(7)", "((0", 1), ":2: '((0' is not a cell of coreference brackets"),
         (lambda text: text.replace("part 001", "part 000"), ":10: the part of line 1 again"),
@@ -172,7 +170,7 @@ def test_the_paper_suite_reads_files_or_folders_of_files(tmp_path):
 def test_what_the_limits_cut_is_told(tmp_path, capsys):
     for split in ("train", "dev", "test"):
         write(tmp_path / "conll2012" / f"{split}.english.v4_gold_conll")
-    instantiate(compose("config", ["task=coref"]).task.data).read("paper", tmp_path)
+    COREF.read("paper", tmp_path)
     assert "tokens long" not in capsys.readouterr().err
     Data(width=1, window=1, **OPTIONS).read("paper", tmp_path)
     said = " ".join(capsys.readouterr().err.split())
@@ -204,7 +202,7 @@ def test_open_suite_is_ontogum(capsys):
     assert all(len({s for c in d.clusters for s in c}) == sum(map(len, d.clusters)) for d in suite["train"])
     assert len(COREF.vocabulary(suite["train"])["genres"]) == 15 == len({d.genre for d in suite["test"]})
     said = " ".join(capsys.readouterr().err.split())
-    assert "dev.v4_gold_conll: 1 mentions stand in two chains" in said
+    assert "dev.v4_gold_conll: 1 mentions are in two chains" in said
     assert said.count("the first of them in gum/GUM_bio_emperor") == 1
 
 
@@ -242,5 +240,5 @@ def test_the_hubs_parquet_files_hold_the_same_documents(tmp_path):
 def test_hub_tables_of_another_shape(monkeypatch):
     found = type("Table", (dict,), {"column_names": property(list)})({"document_id": [NAME], "tokens": [[]]})
     monkeypatch.setattr("elmo_bench.tasks.coref.data.hub_table", lambda *_, **__: found)
-    with pytest.raises(UserError, match=r"no columns document_id and sentences; check hub in conf/task/coref\.yaml"):
+    with pytest.raises(UserError, match=r"no columns document_id and sentences. Check hub in conf/task/coref\.yaml"):
         Data(width=10, window=50, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)

@@ -13,8 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from hydra.utils import instantiate
-from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.ner.data import Data, Sentence, read_file
@@ -23,7 +21,6 @@ from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = yaml.safe_load((ROOT / "conf/task/ner.yaml").read_text(encoding="utf-8"))["data"]
-OPTIONS.pop("_target_")
 NER = Data(**OPTIONS)
 
 CONLL = """-DOCSTART- -X- -X- O
@@ -58,18 +55,6 @@ def test_open_suite_is_wnut17():
     assert "watched\u200bwas" in {token for s in suite["dev"] for token in s.tokens}
 
 
-def test_hydra_builds_it_from_the_yaml(tmp_path):
-    (tmp_path / "conll2003").mkdir()
-    for name in ("train.txt", "valid.txt", "test.txt"):
-        (tmp_path / "conll2003" / name).write_text(CONLL, encoding="utf-8")
-    data = instantiate(OmegaConf.load(ROOT / "conf/task/ner.yaml").data)
-    assert data.read("paper", tmp_path)["dev"] == READ
-
-
-def test_mini_suite_needs_no_root():
-    assert len(NER.read("mini", None)["train"]) == 1000
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -92,12 +77,12 @@ def test_paper_suite_from_files(tmp_path, change):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a DT O O\nb DT O\n\n", "x.txt:2: expected 4 columns, found 3; mend this line"),
-        ("a DT O O O\n\n", "x.txt:1: expected 4 columns, found 5; mend this line"),
-        ("a DT O O\n\nb DT O U-PER\n\n", "x.txt:3: 'U-PER' is not a tag: expected O or B-TYPE, I-TYPE; mend this line"),
-        ("a DT O O\nb DT O B-L", "x.txt:2: the last line has no end, so the file may be cut off; fetch it again"),
-        ("", "x.txt: the file is empty; fetch it again"),
-        ("-DOCSTART- -X- O O\n\n", "x.txt: no sentences; fetch the file again"),
+        ("a DT O O\nb DT O\n\n", "x.txt:2: expected 4 columns, found 3. Fix this line."),
+        ("a DT O O O\n\n", "x.txt:1: expected 4 columns, found 5. Fix this line."),
+        ("a DT O O\n\nb DT O U-PER\n\n", "x.txt:3: 'U-PER' is not a tag: expected O or B-TYPE, I-TYPE. Fix this line."),
+        ("a DT O O\nb DT O B-L", "x.txt:2: the last line has no end, so the file may be cut off. Download it again."),
+        ("", "x.txt: the file is empty. Download it again."),
+        ("-DOCSTART- -X- O O\n\n", "x.txt: no sentences. Download the file again."),
         (b"a DT O O\n\xff DT O O\n", "x.txt:2: not UTF-8 text"),
     ],
 )
@@ -211,7 +196,7 @@ def test_damaged_download_is_one_sentence(tmp_path, hub):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"tokens": [["a"]], "ner_tags": [[9]]}, "row 0 has tags outside hub.labels, or not one a token"),
+        ({"tokens": [["a"]], "ner_tags": [[9]]}, "row 0 has tags outside hub.labels, or not one for each token"),
         ({"tokens": [["a"], ["b", "c"]], "ner_tags": [[0], [0]]}, "row 1 has tags outside hub.labels"),
         ({"tokens": [["a"]], "tags": [[0]]}, "no columns tokens and ner_tags"),
     ],

@@ -58,11 +58,11 @@ def test_sides_of_different_lengths():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a O O\n\nb O\n", "x.txt:3: expected 3 columns, found 2; mend this line"),
-        ("a\n", "x.txt:1: expected 2 columns, found 1; mend this line"),
+        ("a O O\n\nb O\n", "x.txt:3: expected 3 columns, found 2. Fix this line."),
+        ("a\n", "x.txt:1: expected 2 columns, found 1. Fix this line."),
         ("a O O\nb O PER\n", "x.txt:2: 'PER' is not a tag: expected O or B-TYPE, I-TYPE in the last two columns"),
         ("a U-PER O\n", "x.txt:1: 'U-PER' is not a tag"),
-        ("\n\n", "x.txt: no tokens; its last two columns must be the gold and the predicted tag"),
+        ("\n\n", "x.txt: no tokens. Its last two columns must be the gold and the predicted tag"),
     ],
 )
 def test_malformed_files(tmp_path, content, message):
@@ -112,5 +112,5 @@ def test_score_command_prints_a_table(tmp_path, capsys):
 
 
 def test_unknown_task_lists_the_known_ones():
-    with pytest.raises(UserError, match=r"^unknown task 'nerr'; choose one of: .*\bner\b"):
+    with pytest.raises(UserError, match=r"^task=nerr: unknown task\. Choose one of: .*\bner\b"):
         command.main(["nerr", "x.txt"])

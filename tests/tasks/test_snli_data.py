@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
@@ -21,7 +20,6 @@ from tests.runs import DATA, small
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/snli.yaml").data)
-OPTIONS.pop("_target_")
 HUB = OPTIONS["paper"]["hub"]
 
 # Three lines as SNLI's own files have them (more keys, raw sentences), and what an eye reads in them.
@@ -74,7 +72,7 @@ def test_a_file_that_is_tokenised_already(tmp_path):
 
 
 def test_pairs_without_a_gold_label_are_dropped_counted_and_said(root, capsys):
-    splits = instantiate(OmegaConf.load(ROOT / "conf/task/snli.yaml").data).read("paper", root)
+    splits = Data(**OPTIONS).read("paper", root)
     assert splits == {split: [PAIRS[0], PAIRS[2]] for split in ("train", "dev", "test")}
     said = capsys.readouterr().err.splitlines()
     assert said == [f"{split}: 1 pairs without a gold label dropped, 2 kept" for split in ("train", "dev", "test")]
@@ -144,9 +142,9 @@ MALFORMED = {
     ): "x.jsonl:1: gold_label is 'maybe': expected entailment, neutral, contradiction or -",
     GOOD.replace('"neutral"', "1"): "x.jsonl:1: gold_label is 1: expected",
     GOOD.replace("gold_label", "label"): "x.jsonl:1: gold_label is None: expected",
-    GOOD.replace("sentence2", "hypothesis"): "x.jsonl:1: sentence2 is not there, or it or its parse is no text",
-    GOOD.replace('"C d."', "null"): "x.jsonl:1: sentence2 is not there",
-    GOOD.replace("A b.", " "): "x.jsonl:1: sentence1 is empty; mend this line",
+    GOOD.replace("sentence2", "hypothesis"): "x.jsonl:1: sentence2 is missing, or it or its parse is not text",
+    GOOD.replace('"C d."', "null"): "x.jsonl:1: sentence2 is missing",
+    GOOD.replace("A b.", " "): "x.jsonl:1: sentence1 is empty. Fix this line.",
     GOOD.replace(
         "}", ', "sentence2_binary_parse": "( C ( d . )"}'
     ): "x.jsonl:1: a parse with unbalanced parentheses: 1",
@@ -154,8 +152,8 @@ MALFORMED = {
         "}", ', "sentence2_binary_parse": "( C d ) . )"}'
     ): "x.jsonl:1: a parse with unbalanced parentheses: ')'",
     GOOD.replace("}", ', "sentence1_binary_parse": "( )"}'): "x.jsonl:1: sentence1 is empty",
-    "": "x.jsonl: the file is empty; fetch it again",
-    "\n \n": "x.jsonl: no pairs; fetch the file again",
+    "": "x.jsonl: the file is empty. Download it again.",
+    "\n \n": "x.jsonl: no pairs. Download the file again.",
     b'{"gold_label": "\xff"}\n': "x.jsonl:1: not UTF-8 text",
 }
 
@@ -177,14 +175,14 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
     assert main_job(*small(*given, encoder="none")) == 2
     [*_, line] = capsys.readouterr().err.splitlines()
     assert line.startswith(
-        f"run.py: {path}:3: gold_label is 'contra': expected entailment, neutral, contradiction or -;"
+        f"elmo_bench run: {path}:3: gold_label is 'contra': expected entailment, neutral, contradiction or -."
     )
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"tokenizer": "words"}, "tokenizer=words: unknown; choose spaces or treebank"),
+        ({"tokenizer": "words"}, "tokenizer=words: unknown. Choose spaces or treebank"),
         ({"dev": None, "cut": {"pairs": 9, "seed": 0}}, "cut.pairs=9: dev would hold 2 of 2 pairs"),
     ],
 )

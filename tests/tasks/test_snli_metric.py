@@ -48,13 +48,13 @@ def test_a_file_has_the_scores_of_its_labels(tmp_path, ending, text):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("neutral\tneutral\nneutral\n", "x.tsv:2: expected gold label, tab, predicted label; mend this line"),
-        ("neutral\tmaybe\n", "x.tsv:1: 'maybe' is not a label: expected entailment, neutral, contradiction; mend this"),
+        ("neutral\tneutral\nneutral\n", "x.tsv:2: expected gold label, tab, predicted label. Fix this line."),
+        ("neutral\tmaybe\n", "x.tsv:1: 'maybe' is not a label: expected entailment, neutral, contradiction. Fix this"),
         ("neutral\t-\n", "x.tsv:1: '-' is not a label"),
         ("Neutral\tneutral\n", "x.tsv:1: 'Neutral' is not a label"),
         ("\tneutral\n", "x.tsv:1: '' is not a label"),
-        ("\n", "x.tsv: no gold labels; each line must hold gold label, tab, predicted label"),
-        ("-\tneutral\n", "x.tsv: no gold labels; each line"),
+        ("\n", "x.tsv: no gold labels. Each line must have gold label, tab, predicted label"),
+        ("-\tneutral\n", "x.tsv: no gold labels. Each line"),
     ],
 )
 def test_malformed_files(tmp_path, content, message):
@@ -74,6 +74,6 @@ def test_score_command(tmp_path, capsys):
     assert overall == {"accuracy": 50.0, "correct": 1, "pairs": 2, "left_out": 1}
     assert command.main(["snli", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "2 pairs (1 without a gold label left out), 1 right; accuracy 50.00 %"
+    assert lines[0] == "2 pairs (1 without a gold label ignored), 1 right; accuracy 50.00 %"
     assert lines[2].split() == ["entailment", "0.00", "0", "1", "0"]
     assert lines[3].split() == ["neutral", "50.00", "1", "1", "2"]

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
@@ -16,7 +15,6 @@ from tests.runs import DATA, small
 ROOT = Path(__file__).parents[2]
 CONFIG = compose("config", ["task=squad"]).task.data
 OPTIONS = OmegaConf.to_container(CONFIG, resolve=True)
-OPTIONS.pop("_target_")
 LIMITS = {limit: OPTIONS.pop(limit) for limit in ("longest_answer", "longest_word")}
 SQUAD = Data(**LIMITS, **OPTIONS)
 PASSAGE = 'Ada said "no" in 1843-44.\n She moved to St. James\u2019s Square.'
@@ -65,8 +63,8 @@ def titles(examples):
 
 
 @pytest.mark.parametrize("suite", ["open", "paper"])
-def test_hydra_builds_it_from_the_yaml(root, suite):
-    splits = instantiate(CONFIG).read(suite, root)
+def test_the_suites_of_the_yaml(root, suite):
+    splits = SQUAD.read(suite, root)
     assert {split: len(examples) for split, examples in splits.items()} == {"train": 18, "dev": 2, "test": 4}
     assert titles(splits["train"]) | titles(splits["dev"]) == set("abcdefghij")
     assert titles(splits["test"]) == {"x", "y"}
@@ -112,7 +110,7 @@ def test_answers_that_end_within_a_token_are_widened_and_counted(root, capsys):
     assert example.spans == ((0, 1), (0, 0), (0, 0))
     assert example.gold[0] == "da sai"
     said = capsys.readouterr().err
-    assert said == f"{path}: 1 of 3 answers end within a token; in training they are whole tokens\n"
+    assert said == f"{path}: 1 of 3 answers end within a token; training uses the whole tokens\n"
 
 
 def test_answers_with_white_space_around_are_the_tokens_within(root):
@@ -136,27 +134,29 @@ def changed(key, value, where="answers"):
 
 
 MALFORMED = {
-    "": "x.json: the file is empty; fetch it again",
-    squad("x")[:220]: "x.json:12: cut off in the middle; fetch the file again",
+    "": "x.json: the file is empty. Download it again.",
+    squad("x")[:220]: "x.json:12: cut off in the middle. Download the file again.",
     squad("x")[:-2]: "cut off in the middle",
     "{'data': 1}": "x.json:1: not JSON",
     "[" * 100_000: "x.json: not a SQuAD file: nested too deep",
-    "[]": "x.json: the file: 'data' is not a list, so this is no SQuAD 1.1 file; mend it",
-    '{"data": []}': "x.json: no questions; fetch the file again",
+    "[]": "x.json: the file: 'data' is not a list, so this is not a SQuAD 1.1 file. Fix it.",
+    '{"data": []}': "x.json: no questions. Download the file again.",
     '{"data": [3]}': "x.json: data[0]: 'paragraphs' is not a list",
     changed("context", None, "paragraph"): "x.json: data[0].paragraphs[0]: 'context' is not text",
-    changed("context", " ", "paragraph"): "x.json:11: question x-0: its passage has no words; remove it",
+    changed("context", " ", "paragraph"): "x.json:11: question x-0: its passage has no words. Remove it.",
     changed("id", 5, "question"): "x.json: a question of data[0].paragraphs[0]: 'id' is not text",
-    changed("id", "x-1", "question"): "x.json:11: question x-1: a second one of this id; remove one of them",
-    changed("question", "", "question"): "x.json:11: question x-0: its question has no words; remove it",
+    changed("id", "x-1", "question"): "x.json:11: question x-1: a second question with this id. Remove one of them.",
+    changed("question", "", "question"): "x.json:11: question x-0: its question has no words. Remove it.",
     changed("answers", {}, "question"): "x.json:11: question x-0: 'answers' is not a list",
     changed("answers", [1], "question"): "x.json:11: question x-0: 'text' is not text",
     changed("answer_start", "17"): "x.json:11: question x-0: 'answer_start' is not a whole number",
     changed("answer_start", None): "x.json:11: question x-0: answer '1843' is not at character -1",
     changed(
         "answer_start", 18
-    ): "x.json:11: question x-0: answer '1843' is not at character 18, where '843-' stands; mend",
-    changed("answer_start", 9999): "x.json:11: question x-0: answer '1843' is not at character 9999, where '' stands",
+    ): "x.json:11: question x-0: answer '1843' is not at character 18, where the passage has '843-'. Fix",
+    changed(
+        "answer_start", 9999
+    ): "x.json:11: question x-0: answer '1843' is not at character 9999, where the passage has ''",
     changed("text", ""): "x.json:11: question x-0: answer '' is not at character 17",
     b'{"data": "\xff"}': "x.json:1: not UTF-8 text",
 }
@@ -177,7 +177,8 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
     path.write_bytes(squad("x", questions=[("Who?", [("Ada", 3)])]).encode())
     assert main_job(*small("task=squad", "suite=open", f"data.root={root}", encoder="none")) == 2
     assert capsys.readouterr().err == (
-        f"run.py: {path}:11: question x-0: answer 'Ada' is not at character 3, where ' sa' stands; mend it\n"
+        f"elmo_bench run: {path}:11: question x-0: answer 'Ada' is not at character 3, where the passage has ' sa'. "
+        "Fix it.\n"
     )
 
 
@@ -187,7 +188,7 @@ def test_questions_without_answers_can_be_predicted_and_not_trained_on(root):
     first, second = SQUAD.read_file(path)
     assert (first.gold, first.spans) == ((), ())
     assert second.gold == ("James\u2019s Square",)
-    with pytest.raises(UserError, match=r"question x-0: no answers; SQuAD 1.1 has one at least"):
+    with pytest.raises(UserError, match=r"question x-0: no answers. Use SQuAD 1.1"):
         SQUAD.read("open", root)
 
 
@@ -272,7 +273,7 @@ def test_a_hub_table_of_another_shape(monkeypatch, tmp_path):
     monkeypatch.setattr(
         "elmo_bench.tasks.squad.data.hub_table", lambda *_, **__: datasets.Dataset.from_dict({"title": ["a"]})
     )
-    with pytest.raises(UserError, match=r"train-00000-of-00001.parquet: no column context; check hub in conf/task"):
+    with pytest.raises(UserError, match=r"train-00000-of-00001.parquet: no column context. Check hub in conf/task"):
         Data(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
 
 

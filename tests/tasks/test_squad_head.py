@@ -6,13 +6,13 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import hydra
 import pytest
 import torch
 
 from elmo_bench.tasks.squad.data import Data
 from elmo_bench.tasks.squad.head import best_spans
 from elmo_bench.tasks.squad.question import Passage, Question
+from elmo_bench.training.optimisers import build_optimiser
 from tests import heads
 from tests.runs import GOLDEN
 
@@ -159,7 +159,7 @@ def test_the_papers_size_has_the_papers_shapes():
     assert head.embedder.characters.embedding.weight.shape[1] == 20
     assert head.encode.forwards.weight_ih_l0.abs().max() <= 0.1
     assert 0.03 < head.encode.forwards.weight_ih_l0.std() < 0.06
-    optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
+    optimizer = build_optimiser(config.task.training.optimizer, head.parameters())
     assert {key: optimizer.defaults[key] for key in ("lr", "rho", "eps")} == {"lr": 1.0, "rho": 0.95, "eps": 1e-8}
     assert config.task.training.ema == {"decay": 0.999, "warming": False}
 

@@ -9,8 +9,8 @@ import torch
 from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from elmo_bench.text.tags import to_bio
 from tests import heads
-from tests.nn.test_highway_lstm import plainly as layer_plainly
 from tests.runs import GOLDEN
+from tests.tasks.test_srl_lstm import plainly as layer_plainly
 
 ROOT = Path(__file__).parents[2]
 build = partial(heads.build, "srl")

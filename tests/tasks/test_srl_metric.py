@@ -119,12 +119,12 @@ def test_brackets_within_brackets_equal_themselves(tmp_path):
 
 MALFORMED = {
     "-\t(A0*)\ngive\t(V*)\n-\t(A1*\n-\t*\n": "pred.props:3: unbalanced brackets: (A1 is not closed before",
-    "-\t*)\ngive\t(V*)\n": "pred.props:1: unbalanced brackets: '*)' closes what is not open; mend this line",
+    "-\t*)\ngive\t(V*)\n": "pred.props:1: unbalanced brackets: '*)' closes what is not open. Fix this line.",
     "-\t(A0*\n-\t*A1)\ngive\t(V*)\n": "pred.props:2: unbalanced brackets: '*A1)' closes (A0",
-    "-\tA0\ngive\t(V*)\n": "pred.props:1: 'A0' is no cell of brackets: expected such as (ARG0*, * or *)",
+    "-\tA0\ngive\t(V*)\n": "pred.props:1: 'A0' is not a cell of brackets such as (ARG0*, * or *)",
     "-\t*\t*\ngive\t(V*)\t*\n": "pred.props:1: 2 columns of brackets for 1 predicates in the sentence that begins here",
     "\n-\ngive\n": "pred.props:2: 0 columns of brackets for 1 predicates",
-    "-\t*\ngive\t(V*)\n-\n": "pred.props:3: 1 columns, but 2 in the sentence's first line; mend this line",
+    "-\t*\ngive\t(V*)\n-\n": "pred.props:3: 1 columns, but 2 in the sentence's first line. Fix this line.",
     "-\t(A0*)\ngive\t(V*)\n": "pred.props:1: 2 tokens for 4 tokens at",
     GOLD.rsplit("\n\n", 1)[0]: "pred.props: nothing for 2 tokens at",
     GOLD + "\n-\n": "pred.props:11: 1 tokens for nothing more in",
@@ -143,7 +143,7 @@ def test_malformed_files(tmp_path, text):
 
 def test_empty_files(tmp_path):
     empty = write(tmp_path, "gold.props", "\n\n")
-    with pytest.raises(UserError, match=r"gold.props: no sentences; give a props file"):
+    with pytest.raises(UserError, match=r"gold.props: no sentences. Give a props file."):
         METRIC.score_files(empty, empty)
 
 
@@ -178,7 +178,7 @@ def test_score_command(tmp_path, capsys):
     }  # fmt: skip
     assert command.main(["srl", str(gold), str(predicted)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "2 propositions, 50.00 % of them perfect; V does not count"
+    assert lines[0] == "2 propositions, 50.00 % of them perfect; V is excluded"
     assert [line.split() for line in lines[2:]] == [
         ["overall", "100.00", "66.67", "80.00", "2", "0", "1"],
         ["A0", "100.00", "50.00", "66.67", "1", "0", "1"],

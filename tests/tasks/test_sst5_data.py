@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
@@ -16,7 +15,6 @@ from tests.runs import DATA, small
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/golden/sst_trees.json").read_text(encoding="utf-8"))["cases"]
 OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/sst5.yaml").data)
-OPTIONS.pop("_target_")
 TREES = (
     "(3 (2 It) (4 (4 (2 's) (4 lovely)) (2 .)))\n(1 (2 -LRB-) (1 (1 (2 co\\/written) (0 (2 by) (0 him))) (2 -RRB-)))\n"
 )
@@ -64,8 +62,8 @@ def root(tmp_path):
 
 
 @pytest.mark.parametrize("suite", ["open", "paper"])
-def test_hydra_builds_it_from_the_yaml(root, suite):
-    splits = instantiate(OmegaConf.load(ROOT / "conf/task/sst5.yaml").data).read(suite, root)
+def test_the_suites_of_the_yaml(root, suite):
+    splits = Data(**OPTIONS).read(suite, root)
     assert splits["dev"] == splits["test"] == SENTENCES
     assert splits["train"] == [SENTENCES[0], SENTENCES[1], Phrase(("co/written", "by", "him", ")"), 1)]
 
@@ -92,10 +90,10 @@ def test_a_space_that_parts_nothing_stays_in_its_token():
 
 
 MALFORMED = {
-    "(2 (2 a) (2 b)\n": "x.txt:1: unbalanced parentheses: 1 still open at the end; mend this line",
-    "(2 a)\n(2 (2 a) (2 b)))\n": "x.txt:2: unbalanced parentheses: ')' stands outside of the tree",
-    "(2 a) (2 b)\n": "x.txt:1: unbalanced parentheses: '(2' stands outside of the tree",
-    "word\n": "x.txt:1: unbalanced parentheses: 'word' stands outside of the tree",
+    "(2 (2 a) (2 b)\n": "x.txt:1: unbalanced parentheses: 1 still open at the end. Fix this line.",
+    "(2 a)\n(2 (2 a) (2 b)))\n": "x.txt:2: unbalanced parentheses: ')' is outside of the tree",
+    "(2 a) (2 b)\n": "x.txt:1: unbalanced parentheses: '(2' is outside of the tree",
+    "word\n": "x.txt:1: unbalanced parentheses: 'word' is outside of the tree",
     "(2 (5 a) (2 b))\n": "x.txt:1: '5' is not a label: expected 0 to 4 after each (",
     "(2 (22 a) (2 b))\n": "x.txt:1: '22' is not a label",
     "(2 (-1 a) (2 b))\n": "x.txt:1: '-1' is not a label",
@@ -104,9 +102,9 @@ MALFORMED = {
     "(2 a b)\n": "x.txt:1: a node of 2 words and 0 nodes: expected one word, or nodes",
     "(2 a (2 b))\n": "x.txt:1: a node of 1 words and 1 nodes",
     "(2 (2 a) (2))\n": "x.txt:1: a node of 0 words and 0 nodes",
-    "(2 a)\n(2 (2 a) (2 b": "x.txt:2: the last line has no end, so the file may be cut off; fetch it again",
-    "": "x.txt: the file is empty; fetch it again",
-    "\n \n": "x.txt: no trees; fetch the file again",
+    "(2 a)\n(2 (2 a) (2 b": "x.txt:2: the last line has no end, so the file may be cut off. Download it again.",
+    "": "x.txt: the file is empty. Download it again.",
+    "\n \n": "x.txt: no trees. Download the file again.",
     b"(2 a)\n(2 \xff)\n": "x.txt:2: not UTF-8 text",
 }
 
@@ -127,7 +125,7 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
     assert main_job(*small("task=sst5", "suite=open", f"data.root={root}", encoder="none")) == 2
     assert (
         capsys.readouterr().err
-        == f"run.py: {path}:2: '7' is not a label: expected 0 to 4 after each (; mend this line\n"
+        == f"elmo_bench run: {path}:2: '7' is not a label: expected 0 to 4 after each (. Fix this line.\n"
     )
 
 
@@ -136,7 +134,7 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
     [
         ({"phrases": 0}, "task.data.open.phrases=0: give a number of tokens from 1, or null"),
         ({"phrases": "all"}, "task.data.open.phrases=all: give a number"),
-        ({"phrases": 9}, "task.data.open.phrases=9: no training phrase is as long; lower it"),
+        ({"phrases": 9}, "task.data.open.phrases=9: no training phrase is as long. Lower it."),
     ],
 )
 def test_options_that_do_not_fit(root, change, message):

@@ -46,11 +46,11 @@ def test_a_file_has_the_scores_of_its_labels(tmp_path, ending, text):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("1\t1\n2\n", "x.tsv:2: expected gold label, tab, predicted label; mend this line"),
-        ("1\t1\n2\t5\n", "x.tsv:2: '5' is not a label: expected 0 to 4; mend this line"),
+        ("1\t1\n2\n", "x.tsv:2: expected gold label, tab, predicted label. Fix this line."),
+        ("1\t1\n2\t5\n", "x.tsv:2: '5' is not a label: expected 0 to 4. Fix this line."),
         ("\t1\n", "x.tsv:1: '' is not a label"),
         ("gold\tpredicted\n", "x.tsv:1: 'gold' is not a label"),
-        ("\n", "x.tsv: no labels; each line must hold gold label, tab, predicted label"),
+        ("\n", "x.tsv: no labels. Each line must have gold label, tab, predicted label"),
     ],
 )
 def test_malformed_files(tmp_path, content, message):

@@ -94,7 +94,7 @@ def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
         "facts": [
             ("trained on", trained),
             ("scored on", f"{counts['dev']:,} dev, {counts['test']:,} test"),
-            ("command", row.spec.command(newest["seed"])),
+            ("command", row.command or "unknown: the task or encoder is not installed"),
             ("changed", row.spec.label or "nothing"),
             ("data", "; ".join(filter(None, [row.basis.data, newest["data"].get("note")]))),
             ("parameters", f"{sizes['trainable']:,} trainable, {sizes['frozen']:,} frozen"),

@@ -1,0 +1,35 @@
+"""Sentences by rules, each case decided by a reader."""
+
+import pytest
+
+from elmo_bench.tasks.squad.sentences import sentences
+
+CASES = [
+    "It rained. | Nobody came.",
+    "Did it rain? | No! | It snowed.",
+    "Mr. Smith met Dr. J. R. Jones of the U.S. Army, No. 5 Co. Ltd. in St. Ives. | They talked.",
+    'He said "No." | Then he left.',
+    "(It was late.) | Nobody knew.",
+    "Version 2.0 came out in the 3.5 m long box. | 1984 was the year.",
+    "She works for e.g. a bank. | So does he.",
+    "It stopped . . . and went on...  | Then it stopped.",
+    "A heading | A line that ends with no stop | Another.",
+    "“Yes.” | “No.”",
+    "It is written in lower case. and this goes on.",
+    "Łódź is a city. | Ústí is one too.",
+    "No full stop",
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_reader_finds_the_same_sentences(case):
+    expected = case.split(" | ")
+    text = case.replace(" | ", "\n" if case.startswith("A heading") else " ")
+    assert [text[start:end].strip() for start, end in sentences(text)] == [part.strip() for part in expected]
+
+
+def test_nothing_but_white_space_is_left_out():
+    text = "  One.  Two!\n\n Three \u3000\n"
+    spans = list(sentences(text))
+    assert [text[start:end] for start, end in spans] == ["One.", "Two!", "Three"]
+    assert list(sentences(" \n ")) == list(sentences("")) == []
