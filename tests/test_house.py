@@ -101,7 +101,7 @@ def test_the_package_names_no_task():
         "import elmo_bench; dir(elmo_bench)",
         "import elmo_bench.ledger, elmo_bench.reporting.page",
         "import elmo_bench.__main__, elmo_bench.cli.score, elmo_bench.cli.report, elmo_bench.cli.clean",
-        "import elmo_bench.cli.status, elmo_bench.runner.plan",
+        "import elmo_bench.cli.status, elmo_bench.cli.merge, elmo_bench.cli.sweep, elmo_bench.runner.launchers.local",
         "import elmo_bench.cli.fetch",
         *(f"from elmo_bench.cli.score import metric_of; metric_of({task!r})" for task in TASKS),
     ],

@@ -1,4 +1,4 @@
-"""`elmo-bench sweep task=ner encoder=none,glove,elmo seed=0,1,2`: every combination of the options' values."""
+"""`elmo-bench sweep encoder=none,glove,elmo seed=0,1,2`: every combination of the options' values."""
 
 import argparse
 import signal

@@ -94,10 +94,10 @@ class RunPaths:
         for path in (*reversed(folders), *files):
             if path.is_symlink():
                 raise UserError(f"{path}: a symbolic link, which the ledger does not follow. Remove it.")
-        root = self.ledger.resolve()
+        root = Path(os.path.realpath(self.ledger))  # `resolve` raises for links in a circle
         for folder, names, others in os.walk(self.work):
             for path in (Path(folder, name) for name in (*names, *others)):
-                if path.is_symlink() and not path.resolve().is_relative_to(root):
+                if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
                     raise UserError(f"{path}: a symbolic link out of the ledger. Remove it.")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import console
 from elmo_bench.ledger import Ledger, Record, is_held, new_attempt, read_all, settings_key
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.runner.plan import Plan, PlannedRun
@@ -34,7 +35,13 @@ def run_sweep(plan: Plan) -> Iterator[Result]:
     options: dict[str, Any] = OmegaConf.to_container(plan.launcher, resolve=True)  # type: ignore[assignment]
     if options["jobs"] is not None and (type(options["jobs"]) is not int or options["jobs"] < 1):
         raise UserError(f"launcher.jobs={options['jobs']}: give a whole number from 1, or null")
-    for ended in launch(_jobs(plan, Path(options["logs"])), options, plan.ledger):
+    logs = Path(options["logs"]) / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{new_attempt()[:6]}"
+    try:
+        logs.mkdir(parents=True)
+    except OSError as error:
+        raise UserError(f"launcher.logs={options['logs']}: cannot be written ({error.strerror or error})") from None
+    console.print(f"{len(plan.runs)} run{'s' * (len(plan.runs) > 1)}, logs in {logs}", highlight=False, markup=False)
+    for ended in launch(_jobs(plan, logs), options, plan.ledger):
         yield look_up(plan.ledger, ended)
 
 
@@ -51,14 +58,13 @@ def look_up(ledger: Path, ended: Ended) -> Result:
 
 
 def _jobs(plan: Plan, logs: Path) -> list[Job]:
-    folder = logs / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{new_attempt()[:6]}"
     memory: dict[tuple[str, str, str], int] = {}
     jobs = []
     for number, run in enumerate(plan.runs, start=1):
         group = (run.spec.suite, run.spec.task, run.spec.encoder)
         if group not in memory:
             memory[group] = _memory(_read(plan.ledger, run).records)
-        log = folder / f"{number:03}-{run.spec.task}-{run.spec.encoder}-seed{run.seed}.log"
+        log = logs / f"{number:03}-{run.spec.task}-{run.spec.encoder}-seed{run.seed}.log"
         jobs.append(Job(run, new_attempt(), log, memory[group], plan.device, plan.overwrite))
     return jobs
 

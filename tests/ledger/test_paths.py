@@ -85,6 +85,9 @@ def test_the_work_folder_may_link_inside_the_ledger_alone(store_record, tmp_path
     (paths.work / "wandb" / "latest").symlink_to("run")
     with run_lock(paths):
         pass
+    (paths.work / "circle").symlink_to("circle")
+    with run_lock(paths):
+        pass
     (tmp_path / "mine.ckpt").touch()
     (paths.work / "best.ckpt").symlink_to(tmp_path / "mine.ckpt")
     with pytest.raises(UserError, match=r"best\.ckpt: a symbolic link out of the ledger"), run_lock(paths):

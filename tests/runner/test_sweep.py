@@ -148,6 +148,7 @@ def test_an_interrupt_ends_the_children(tmp_path, kind):
         while not (leases := read_all(tmp_path / "runs").leases) and time.monotonic() < deadline:
             time.sleep(0.05)
         [(paths, lease)] = leases
+        time.sleep(0.5)  # it appears a moment before its holder is ready to remove it
         process.send_signal(kind)
         _, printed = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -174,6 +175,15 @@ def test_a_mistake_is_one_line_before_the_first_run(fake, wrong, why, capsys):
     [line] = capsys.readouterr().err.splitlines()
     assert why in line
     assert not fake.exists()
+
+
+def test_logs_that_cannot_be_written_are_one_line(fake, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert main(["sweep", *options(fake, DONE), f"launcher.logs={tmp_path / 'file'}"]) == 2
+    assert (
+        capsys.readouterr().err
+        == f"elmo_bench sweep: launcher.logs={tmp_path / 'file'}: cannot be written (Not a directory)\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["slurm", "ray"])

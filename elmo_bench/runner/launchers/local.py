@@ -6,6 +6,7 @@ seconds to import. Each has its own memory and its own log.
 
 import multiprocessing
 import os
+import runpy
 import signal
 import sys
 import time
@@ -53,7 +54,6 @@ def _fits(job: Job, running: Mapping[BaseProcess, Job]) -> bool:
 
 def _start(job: Job) -> BaseProcess:
     """In the process group of this one: Ctrl-C in a terminal reaches it too."""
-    job.log.parent.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
     child = context.Process(target=_child, args=(job.arguments(threads=1), str(job.log)))
@@ -65,9 +65,8 @@ def _start(job: Job) -> BaseProcess:
 def _child(arguments: list[str], log: str) -> None:
     """`python -m elmo_bench …` in the forked process."""
     print_to(log)
-    from elmo_bench.__main__ import main
-
-    sys.exit(main(arguments))
+    sys.argv = ["elmo_bench", *arguments]
+    runpy.run_module("elmo_bench", run_name="__main__")
 
 
 def print_to(log: str) -> None:

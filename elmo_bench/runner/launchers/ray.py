@@ -51,7 +51,6 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Ite
             except ray.exceptions.RayError as error:
                 yield Ended(job, None, f"Ray: {str(error).strip().splitlines()[0]}")
                 continue
-            job.log.parent.mkdir(parents=True, exist_ok=True)
             job.log.write_bytes(log)
             with tempfile.TemporaryDirectory() as folder:
                 unpack(files, Path(folder))
