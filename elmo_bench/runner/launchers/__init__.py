@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.include import folders
 from elmo_bench.runner.plan import PlannedRun
 
 _MODULES = ("local", "slurm", "ray")
@@ -32,7 +33,8 @@ class Job:
         """Of `python -m elmo_bench`; the options of the run come first, `more` replace them."""
         given = any(option.startswith("trainer.threads=") for option in self.run.options)
         share = [] if given else [f"trainer.threads={threads}"]
-        return ["run", *self.run.options, *share, *more, "--attempt", self.attempt]
+        included = [part for folder in folders for part in ("--include", str(folder))]
+        return [*included, "run", *self.run.options, *share, *more, "--attempt", self.attempt]
 
 
 class Ended(NamedTuple):
