@@ -174,7 +174,7 @@ def test_the_open_suite_of_every_task_is_pinned_or_explained(task):
     if "fetch" not in node:
         return  # a task of one's own
     if isinstance(node["fetch"], str):
-        assert "not fetched, as " in node["fetch"]
+        assert "not downloaded. " in node["fetch"]
         return
     read = [node[split] for split in ("train", "dev", "test") if isinstance(node[split], str | list)]
     names = [name for item in read for name in ([item] if isinstance(item, str) else item)]
