@@ -8,13 +8,12 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-import elmo_bench.tasks
 from elmo_bench.base.errors import UserError
 
 
 def tasks() -> list[str]:
     """The names of the tasks."""
-    return sorted({path.parent.name for root in elmo_bench.tasks.__path__ for path in Path(root).glob("*/data.py")})
+    return sorted({path.parent.name for root in _folders("tasks") for path in Path(root).glob("*/data.py")})
 
 
 def task_class(task: str, part: str) -> Any:
@@ -26,9 +25,7 @@ def task_class(task: str, part: str) -> Any:
 
 def load_encoder(kind: str, **options: Any) -> Any:
     """The encoder that the module `elmo_bench.encoders.<kind>` loads. Raises UserError for an unknown kind."""
-    import elmo_bench.encoders  # imports torch
-
-    known = {path.stem for root in elmo_bench.encoders.__path__ for path in Path(root).glob("*.py")}
+    known = {path.stem for root in _folders("encoders") for path in Path(root).glob("*.py")}
     if kind in known and kind.isidentifier():
         load = getattr(importlib.import_module(f"elmo_bench.encoders.{kind}"), "load", None)
         if load is not None:
@@ -36,3 +33,8 @@ def load_encoder(kind: str, **options: Any) -> Any:
     raise UserError(
         f"encoder.contextual.kind={kind:.60}: unknown kind of encoder. It is a module of encoders/ with load."
     )
+
+
+def _folders(package: str) -> list[str]:
+    """Where `elmo_bench.<package>` finds its modules; it is imported by name, since it may import torch."""
+    return list(importlib.import_module(f"elmo_bench.{package}").__path__)
