@@ -26,7 +26,7 @@ lint: .venv/.installed ## ruff format, ruff check, mypy
 
 docs: .venv/.installed ## the documentation site in build/site; a broken link fails
 	@$(PIP) --editable '.[docs]'
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 report: .venv/.installed ## render the leaderboard in results/ from the ledger
 	$(BIN)/python -m elmo_bench report

@@ -193,7 +193,7 @@ def test_the_main_job_ends_in_one_line(damaged, good, main_job, capsys, tmp_path
     task, where, said = damaged
     assert main_job(*small(f"task={task}", "suite=open", f"data.root={good}", encoder="none")) == 2
     *_, told = capsys.readouterr().err.splitlines()  # before it stand notes on the files that are sound
-    assert told.startswith(f"run.py: {where}")
+    assert told.startswith(f"elmo-bench run: {where}")
     assert said in told
     assert read_ledger(tmp_path / "runs") == []
 
@@ -204,7 +204,7 @@ def test_the_main_job_ends_in_one_line_on_an_empty_file(task, good, main_job, ca
     (good / name).write_text("", encoding="utf-8")
     assert main_job(*small(f"task={task}", "suite=open", f"data.root={good}", encoder="none")) == 2
     (good / name).write_text(sound, encoding="utf-8")
-    assert capsys.readouterr().err.splitlines()[-1].startswith(f"run.py: {good / name}: ")
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"elmo-bench run: {good / name}: ")
 
 
 PROPS = "-\t(A0*)\ngive\t(V*)\n-\t(A1*\n-\t*)\n\n"
@@ -243,7 +243,7 @@ def test_score_ends_in_one_line(task, wrong, tmp_path, capsys):
     assert main(["score", task, *map(str, paths)]) == 2
     [told] = capsys.readouterr().err.splitlines()
     where = f"{paths[damaged]}:{line}: " if line else str(paths[damaged])
-    assert told.startswith("elmo_bench score: ")
+    assert told.startswith("elmo-bench score: ")
     assert where in told
     assert said in told
 

@@ -38,7 +38,7 @@ def ends_in_one_line(main_job, tmp_path, capsys):
         said = capsys.readouterr()
         assert code == 2, said.err
         [line] = said.err.splitlines()
-        assert line.startswith("run.py: ")
+        assert line.startswith("elmo-bench run: ")
         assert said.out == ""
         assert read_ledger(tmp_path / "runs") == []
         left = files(tmp_path / "runs") if (tmp_path / "runs").exists() else []
@@ -216,7 +216,7 @@ def test_a_value_that_no_option_has(ends_in_one_line, option, said):
 def test_misspelt_options(main_job, capsys, tmp_path, option):
     assert main_job(option) == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("run.py: ")
+    assert line.startswith("elmo-bench run: ")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -235,7 +235,7 @@ def test_a_full_disk_while_writing_the_results(main_job, tmp_path, capsys, monke
         assert main_job(*small(encoder="none")) == 2
     said = capsys.readouterr().err
     assert "Traceback" not in said
-    [line] = [line for line in said.splitlines() if line.startswith("run.py: ")]
+    [line] = [line for line in said.splitlines() if line.startswith("elmo-bench run: ")]
     assert "the disk is full" in line
     assert read_ledger(tmp_path / "runs") == []
     assert not [name for name in files(tmp_path / "runs") if "/." in name or name.endswith(".json")]
@@ -277,7 +277,7 @@ def test_a_ledger_that_is_a_file_is_one_line(main_job, tmp_path, capsys):
     (tmp_path / "runs").touch()
     assert main_job(*small(encoder="none")) == 2
     assert (
-        capsys.readouterr().err == f"run.py: ledger={tmp_path / 'runs'}: {tmp_path / 'runs'} is a file; give a folder\n"
+        capsys.readouterr().err == f"elmo-bench run: ledger={tmp_path / 'runs'}: {tmp_path / 'runs'} is a file; give a folder\n"
     )
 
 
@@ -288,7 +288,7 @@ def test_a_damaged_record_of_another_run_is_named_after_this_one(store_record, m
     other.write_bytes(content)
     assert main_job(*small("seed=1", "task.training.epochs=1", encoder="none")) == 0
     line = capsys.readouterr().err.splitlines()[-1]
-    assert line.startswith(f"run.py: no table: {other}: ")
+    assert line.startswith(f"elmo-bench run: no table: {other}: ")
     assert said in line
     assert list((tmp_path / "runs").rglob("seed1.json"))
 

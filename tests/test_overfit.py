@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from elmo_bench.cli.clone import task_yaml
-from elmo_bench.spec.config import choices
+from elmo_bench.spec.config import choices, task_yaml
 from elmo_bench.spec.names import task_class
 from elmo_bench.tasks.coref.data import read_file
 from elmo_bench.training.optimisers import build_optimiser

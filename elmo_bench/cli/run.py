@@ -42,7 +42,7 @@ again. Everything else: python -m elmo_bench --help
 
 def main(arguments: list[str]) -> int:
     """Make one run, or a sweep with `-m`; the exit code. Raises UserError for bad input."""
-    parser = argparse.ArgumentParser(prog="run.py", add_help=False)
+    parser = argparse.ArgumentParser(prog="elmo-bench run", add_help=False)
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("-m", "--multirun", action="store_true")
     parser.add_argument("--cfg", choices=["job"])
@@ -94,7 +94,7 @@ def show(ledger: Path, record: Record) -> None:
     spec = record["spec"]
     records, problems = read_ledger(ledger, suite=spec["suite"], task=spec["task"])
     for problem in problems:
-        print(f"run.py: {problem}", file=sys.stderr)
+        print(f"elmo-bench run: {problem}", file=sys.stderr)
     print(f"\n{spec['task']} on suite {spec['suite']}:\n")
     print(task_table(records, suite=spec["suite"], task=spec["task"], highlight=record["hash"]))
 

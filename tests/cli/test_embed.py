@@ -196,7 +196,7 @@ def test_ctrl_c_ends_in_a_line_and_the_same_command_goes_on(embed, tmp_path, mon
     monkeypatch.setattr(modes.Mode, "__call__", interrupted)
     code, said, error = embed("in.txt", "out.h5")
     assert (code, said) == (130, "")
-    assert error == "elmo_bench embed: stopped. The same command resumes after the last complete part.\n"
+    assert error == "elmo-bench embed: stopped. The same command resumes after the last complete part.\n"
     code, said, error = embed("in.txt", "out.h5")
     assert code == 0
     assert "resuming after 4 sentences" in error
@@ -242,7 +242,7 @@ def test_what_is_there_is_replaced_only_when_asked(embed, tmp_path, out):
     code, _, error = embed("in.txt", out)
     assert (code, error) == (
         2,
-        f"elmo_bench embed: {out.rstrip('/')}: exists already. Give another path, or --overwrite to replace it.\n",
+        f"elmo-bench embed: {out.rstrip('/')}: exists already. Give another path, or --overwrite to replace it.\n",
     )
     assert arrays(tmp_path / out).keys() == before.keys()
     assert embed("in.txt", out, "--overwrite")[0] == 0

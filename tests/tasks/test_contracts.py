@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.cli.clone import task_yaml, tasks
+from elmo_bench.spec.config import task_yaml
+from elmo_bench.spec.names import tasks
 
 ROOT = Path(__file__).parents[2]
 

@@ -175,7 +175,7 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
     assert main_job(*small(*given, encoder="none")) == 2
     [*_, line] = capsys.readouterr().err.splitlines()
     assert line.startswith(
-        f"elmo_bench run: {path}:3: gold_label is 'contra': expected entailment, neutral, contradiction or -."
+        f"elmo-bench run: {path}:3: gold_label is 'contra': expected entailment, neutral, contradiction or -."
     )
 
 

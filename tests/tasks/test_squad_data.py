@@ -177,7 +177,7 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
     path.write_bytes(squad("x", questions=[("Who?", [("Ada", 3)])]).encode())
     assert main_job(*small("task=squad", "suite=open", f"data.root={root}", encoder="none")) == 2
     assert capsys.readouterr().err == (
-        f"elmo_bench run: {path}:11: question x-0: answer 'Ada' is not at character 3, where the passage has ' sa'. "
+        f"elmo-bench run: {path}:11: question x-0: answer 'Ada' is not at character 3, where the passage has ' sa'. "
         "Fix it.\n"
     )
 

@@ -287,5 +287,5 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
     (root / "ewt_propbank/train.conll").write_text(text, encoding="utf-8")
     assert main_job(*small("task=srl", "suite=open", f"data.root={root}", encoder="none")) == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("elmo_bench run: ")
+    assert line.startswith("elmo-bench run: ")
     assert message in line

@@ -125,7 +125,7 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
     assert main_job(*small("task=sst5", "suite=open", f"data.root={root}", encoder="none")) == 2
     assert (
         capsys.readouterr().err
-        == f"elmo_bench run: {path}:2: '7' is not a label: expected 0 to 4 after each (. Fix this line.\n"
+        == f"elmo-bench run: {path}:2: '7' is not a label: expected 0 to 4 after each (. Fix this line.\n"
     )
 
 

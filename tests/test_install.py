@@ -1,0 +1,80 @@
+"""The wheel and the sdist install `elmo_bench` alone, and its commands work in an empty folder without a clone."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
+
+
+def call(*command, cwd, **env):
+    done = subprocess.run(
+        [*map(str, command)], cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    """Built from a copy of the files that git tracks, as a release would be."""
+    clone, out = tmp_path_factory.mktemp("clone"), tmp_path_factory.mktemp("sdist")
+    call("git", "checkout-index", "--all", f"--prefix={clone}/", cwd=ROOT)
+    code = f"from setuptools import build_meta; print(build_meta.build_sdist({str(out)!r}))"
+    call(sys.executable, "-c", code, cwd=clone)
+    [path] = out.glob("*.tar.gz")
+    return path
+
+
+@pytest.fixture(scope="module", params=["clone", "sdist"])
+def installed(request, sdist, tmp_path_factory):
+    """A folder in which the wheel is unpacked, made from a clone or from the sdist."""
+    source, out, folder = (tmp_path_factory.mktemp(name) for name in ("source", "wheel", "site"))
+    if request.param == "sdist":
+        with tarfile.open(sdist) as archive:
+            archive.extractall(source, filter="data")
+        [source] = source.iterdir()
+    else:
+        call("git", "checkout-index", "--all", f"--prefix={source}/", cwd=ROOT)
+    code = f"from setuptools import build_meta; print(build_meta.build_wheel({str(out)!r}))"
+    call(sys.executable, "-c", code, cwd=source)
+    [wheel] = out.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def test_nothing_but_the_package_is_installed(installed):
+    assert {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")} == {"elmo_bench"}
+    assert not [path for path in installed.rglob("*") if path.is_symlink() or path.name == "__pycache__"]
+    assert "elmo-bench = elmo_bench.__main__:entry" in next(installed.glob("*.dist-info/entry_points.txt")).read_text()
+
+
+def test_the_commands_work_in_an_empty_folder(installed, tmp_path):
+    def bench(*arguments):
+        return call(sys.executable, "-m", "elmo_bench", *arguments, cwd=tmp_path, PYTHONPATH=str(installed))
+
+    where = call(
+        sys.executable, "-c", "import elmo_bench; print(elmo_bench.__file__)", cwd=tmp_path, PYTHONPATH=str(installed)
+    )
+    assert where.startswith(str(installed))
+    tiny = ["task.training.epochs=1", "data.max_train=32"]
+    bench("run", "task=ner", "encoder=elmo", *tiny)
+    [record] = tmp_path.glob("results/runs/mini/ner/elmo/*/seed0.json")
+    assert "1 done" in bench("status", "task=ner", "encoder=elmo", *tiny)
+    bench("report", "--suite", "mini")
+    assert (tmp_path / "results" / "index.html").is_file()
+    bench("sweep", "task=sst5", "encoder=none,glove", *tiny)
+    (tmp_path / "new.txt").write_text("EU O\nrejects O\n\n")
+    bench("predict", record, "new.txt", "out.txt")
+    assert (tmp_path / "out.txt").read_text().startswith("EU")
+    (tmp_path / "sentences.txt").write_text("A sentence\n")
+    bench("embed", "sentences.txt", "out.h5")
+    assert (tmp_path / "out.h5").stat().st_size
+    bench("score", "ner", "out.txt")
