@@ -91,18 +91,15 @@ class LayerStore:
             return
         if _has_room(self.encoder.device, self.bytes_of(new)):
             self._memory = self.encoder.device
-        if self._folder is None:
-            self._compute(new, lambda: None)
-            return
         missing, seen = {self._key(sentence): sentence for sentence in new}, set[str]()
         self._look_up(missing, seen)
         for path in {entry.path for entry in self._stored.values()}:
             with suppress(OSError):
                 os.utime(path)  # used now
-        if missing:
+        if missing and self._folder is not None:
             with self._or_in_memory():
                 self._folder.make_room(self.bytes_of(missing.values()))
-            self._compute(missing.values(), lambda: self._look_up(missing, seen))
+        self._compute(missing, seen)
 
     def batch(self, sentences: Sequence[Sentence]) -> Tensor:
         """Layers [B, L, T, D] of a batch on the store's device, float32, zeros after a sentence's end."""
@@ -152,14 +149,15 @@ class LayerStore:
             for key, entry in self._folder.entries(missing, seen):
                 self._stored[missing.pop(key)] = entry
 
-    def _compute(self, new: Iterable[Sentence], look_up: Callable[[], None]) -> None:
-        sentences = sorted(new, key=lambda sentence: (len(sentence), sentence))
+    def _compute(self, missing: dict[bytes, Sentence], seen: set[str]) -> None:
+        """Compute and keep what is missing, except what other processes write meanwhile."""
+        sentences = sorted(missing.values(), key=lambda sentence: (len(sentence), sentence))
         lengths = [len(sentence) for sentence in sentences]
         work = list(pools(range(len(sentences)), lengths, size=len(sentences), tokens=TOKENS_AT_ONCE))
         random.Random().shuffle(work)  # so that processes with the same work share it
         with progress("encode", total=len(work)) as meter:
             for pool in work:
-                look_up()
+                self._look_up(missing, seen)
                 rest = [sentences[number] for number in pool if sentences[number] not in self._stored]
                 if rest:
                     self._keep(rest, self._encode(rest))
