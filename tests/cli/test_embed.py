@@ -242,7 +242,7 @@ def test_what_is_there_is_replaced_only_when_asked(embed, tmp_path, out):
     code, _, error = embed("in.txt", out)
     assert (code, error) == (
         2,
-        f"elmo_bench embed: {out.rstrip('/')}: exists already. Give another path, or --overwrite to replace it.\n",
+        f"elmo-bench embed: {out.rstrip('/')}: exists already. Give another path, or --overwrite to replace it.\n",
     )
     assert arrays(tmp_path / out).keys() == before.keys()
     assert embed("in.txt", out, "--overwrite")[0] == 0

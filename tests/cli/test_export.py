@@ -144,4 +144,4 @@ def test_numbers_that_half_precision_cannot_hold_are_refused(tmp_path, capsys):
 
 def test_unknown_weights_are_one_line(tmp_path, capsys):
     assert main(["export", "nothing", str(tmp_path / "out")]) == 2
-    assert capsys.readouterr().err.startswith("elmo_bench export: weights 'nothing': no such folder or file")
+    assert capsys.readouterr().err.startswith("elmo-bench export: weights 'nothing': no such folder or file")

@@ -155,7 +155,7 @@ def test_a_disk_that_fills_up_at_the_end_costs_no_part(half, folder, monkeypatch
     code, error = half()
     assert (code, error.splitlines()[-1]) == (
         2,
-        "elmo_bench embed: out.h5: not written (No space left on device). Make room and give the same command "
+        "elmo-bench embed: out.h5: not written (No space left on device). Make room and give the same command "
         "again: all parts in out.h5.parts are complete.",
     )
     assert not (folder / "out.h5.parts" / "assembled.h5").exists()
