@@ -105,7 +105,7 @@ class LayerStore:
         """Layers [B, L, T, D] of a batch on the store's device, float32, zeros after a sentence's end."""
         found = [self._read(sentence) for sentence in sentences]
         missing = list(dict.fromkeys(each for each, layers in zip(sentences, found, strict=True) if layers is None))
-        computed = dict(zip(missing, self._encode(missing), strict=True))
+        computed = dict(zip(missing, self._encode(missing), strict=True)) if missing else {}
         for sentence in computed.keys() & self._stored.keys():  # damaged on disk
             del self._stored[sentence]
             self._keep_in_memory([sentence], [computed[sentence]])

@@ -118,9 +118,10 @@ class StoreFolder:
         whole = tuple(numbers.shape) == (ends[-1:].sum(),) and numbers.dtype == self.dtype
         if tokens.numpy().min(initial=0) < 0 or not whole:
             raise DamagedFile(path)
+        array = numbers.numpy()
         for row, length, end, check in zip(keys.numpy(), tokens.tolist(), ends.tolist(), checks.tolist(), strict=True):
             if (key := row.tobytes()) in wanted:
-                layers = numbers.numpy()[end - self.layers * length * self.dim : end]
+                layers = array[end - self.layers * length * self.dim : end]
                 yield key, Entry(path, layers.reshape(self.layers, length, self.dim), _seed(key), check)
 
     def _files(self) -> Iterator[tuple[int, int, Path]]:
