@@ -27,7 +27,7 @@ def _run(options: argparse.Namespace) -> str:
     # Imported here, so that --help and wrong options do not wait for torch.
     from elmo_bench.elmo.embed.lines import STATEFUL_BATCH, count
     from elmo_bench.elmo.embed.modes import Mode
-    from elmo_bench.elmo.embed.outputs import Hdf5Output, NpzOutput, parts_folder
+    from elmo_bench.elmo.embed.outputs import Hdf5Output, NpzOutput
 
     if options.batch_size is not None and options.batch_size < 1:
         raise UserError(f"--batch-size {options.batch_size}: too small. Give 1 or more.")
@@ -56,7 +56,7 @@ def _run(options: argparse.Namespace) -> str:
         "batch-size": batch,
         "stateful": options.stateful,
     }
-    with open_parts(parts_folder(output.path), settings, suffix=output.suffix, overwrite=options.overwrite) as parts:
+    with open_parts(output.parts, settings, suffix=output.suffix, overwrite=options.overwrite) as parts:
         return Job(source, output, encoder, mode, batch, totals).run(parts)
 
 

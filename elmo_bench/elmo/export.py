@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -11,7 +12,7 @@ from yaml import YAMLError
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.model_card import model_card
 from elmo_bench.elmo.pretrained import SOFTMAX, check_free, load_files, locate, softmax_files
-from elmo_bench.elmo.sharing import write_together
+from elmo_bench.elmo.sharing import Content, write_together
 from elmo_bench.elmo.weights import write_hdf5, write_safetensors
 
 # The names of bilm-tf (`dump_weights`, its save folder).
@@ -44,8 +45,6 @@ def export(
     if not overwrite and (there := [name for name in names if (out / name).exists()]):
         raise UserError(f"{out}: has {there[0]} already. Give another folder, or --overwrite.")
     bilm, checksum = load_files(options_file, weights_file)
-    contents = {name: path.read_bytes() for name, path in copied.items()}  # before one of them is overwritten
-    contents["options.json"] = json.dumps(bilm.options.to_json(), indent=1).encode()
     card = model_card(
         bilm.options,
         checksum=checksum,
@@ -54,15 +53,15 @@ def export(
         description=f"For the training data and the licence see [{ORIGIN}]({ORIGIN})." if origin else "",
         files=_files(names),
     )
-    contents[CARD] = f"{card}\n".encode()
-    with write_together(out, names) as handles:
-        for name, content in contents.items():
-            handles[name].write(content)
-        if kind == "hdf5":
-            write_hdf5(bilm, handles[WEIGHTS[kind]], dtype=DTYPES[dtype])
-        else:
-            write_safetensors(bilm, handles[WEIGHTS[kind]], about={"from": checksum}, dtype=DTYPES[dtype])
-    return [out / name for name in names]
+    write = write_hdf5 if kind == "hdf5" else partial(write_safetensors, about={"from": checksum})
+    contents: dict[str, Content] = {
+        "options.json": json.dumps(bilm.options.to_json(), indent=1).encode(),
+        WEIGHTS[kind]: lambda file: write(bilm, file, dtype=DTYPES[dtype]),
+        **copied,
+        CARD: f"{card}\n".encode(),
+    }
+    write_together(out, contents)
+    return [out / name for name in contents]
 
 
 def _card_of(weights: Path) -> Path | None:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -66,11 +66,8 @@ class FrozenBiLM:
         new.__dict__.update(self.__dict__)
         return new
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"bilm": self.bilm, "precision": self.precision, "ids": self.ids}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), precision=self.precision, ids=self.ids), (self.bilm,)
 
 
 class WordVectors:

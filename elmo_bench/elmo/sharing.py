@@ -1,7 +1,7 @@
 """Saving an encoder to a folder, and sharing it on the Hugging Face Hub."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -16,6 +16,8 @@ from elmo_bench.elmo.hub import is_repository, repository
 from elmo_bench.elmo.model_card import ABOUT, PAPER, TEMPLATE, model_card
 from elmo_bench.elmo.pretrained import check_free, checksum_of, softmax_files
 from elmo_bench.elmo.weights import as_safetensors
+
+Content = bytes | Path | Callable[[IO[bytes]], None]  # a file's bytes, another file, or a function that writes it
 
 
 class Shareable(
@@ -67,18 +69,11 @@ class Shareable(
         Raises UserError if the folder has other weights.
         """
         options, weights = self.files
-        contents: dict[str, Path | bytes] = {
-            "options.json": options,
-            **softmax_files(weights),
-            "weights.safetensors": b"",
-        }
-        check_free(save_directory, contents)
+        copied = {"options.json": options, **softmax_files(weights)}
+        check_free(save_directory, [*copied, "weights.safetensors"])
         if checksum_of(*self.files) != self.source:
             raise UserError(f"{weights}: changed since this encoder was made. Make the encoder again.")
-        contents["weights.safetensors"] = as_safetensors(weights, {"from": self.source})
-        with write_together(save_directory, contents) as handles:
-            for name, content in contents.items():
-                handles[name].write(content if isinstance(content, bytes) else content.read_bytes())
+        write_together(save_directory, copied | {"weights.safetensors": as_safetensors(weights, {"from": self.source})})
 
     def push_to_hub(self, repo_id: str, **keywords: Any) -> str:  # type: ignore[override]
         """Save to a repository on the Hub, made if needed; returns the commit's address. `hf auth login` first.
@@ -106,14 +101,16 @@ class Shareable(
         return model_card(options, checksum=self.source, license=license, language=language, about=about, **more)
 
 
-@contextmanager
-def write_together(folder: Path, names: Iterable[str]) -> Iterator[dict[str, IO[bytes]]]:
-    """Handles to write and read bytes, by name. The files appear together when the block ends, none if it fails.
+def write_together(folder: Path, contents: Mapping[str, Content]) -> None:
+    """Write files by name: they appear together, or none of them.
 
     Raises UserError as `files.atomic_write`.
     """
     with ExitStack() as stack:
-        handles = {name: stack.enter_context(atomic_write(folder / name, "w+b")) for name in names}
-        yield handles
-        for handle in handles.values():
+        handles = [stack.enter_context(atomic_write(folder / name, "w+b")) for name in contents]
+        for handle, content in zip(handles, contents.values(), strict=True):
+            if callable(content):
+                content(handle)
+            else:
+                handle.write(content if isinstance(content, bytes) else content.read_bytes())
             handle.flush()

@@ -1,9 +1,10 @@
 """The layers of a frozen encoder: computed once, kept in memory or on disk, reused over epochs, runs and processes."""
 
 import hashlib
+import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -90,34 +91,47 @@ class LayerStore:
             return
         if _has_room(self.encoder.device, self.bytes_of(new)):
             self._memory = self.encoder.device
-        if self._folder is None:
-            self._compute(new, lambda: None)
-            return
         missing, seen = {self._key(sentence): sentence for sentence in new}, set[str]()
         self._look_up(missing, seen)
         for path in {entry.path for entry in self._stored.values()}:
-            self._folder.touch(path)
-        if missing:
+            with suppress(OSError):
+                os.utime(path)  # used now
+        if missing and self._folder is not None:
             with self._or_in_memory():
                 self._folder.make_room(self.bytes_of(missing.values()))
-            self._compute(missing.values(), lambda: self._look_up(missing, seen))
+        self._compute(missing, seen)
 
     def batch(self, sentences: Sequence[Sentence]) -> Tensor:
         """Layers [B, L, T, D] of a batch on the store's device, float32, zeros after a sentence's end."""
-        shape = (len(sentences), self.encoder.layers, max(map(len, sentences)), self.encoder.dim)
-        batch, missing = _Batch(shape, self.dtype, self.device), dict[Sentence, list[int]]()
-        for row, sentence in enumerate(sentences):
-            layers = self._read(sentence)
-            if layers is None:
-                missing.setdefault(sentence, []).append(row)
-            else:
-                batch.put(row, layers)
-        for (sentence, rows), layers in zip(missing.items(), self._encode(list(missing)), strict=True):
-            for row in rows:
-                batch.put(row, layers)
-            if self._stored.pop(sentence, None):  # damaged on disk
-                self._keep_in_memory([sentence], [layers])
-        return batch.finish().float()
+        found = [self._read(sentence) for sentence in sentences]
+        missing = list(dict.fromkeys(each for each, layers in zip(sentences, found, strict=True) if layers is None))
+        computed = dict(zip(missing, self._encode(missing), strict=True)) if missing else {}
+        for sentence in computed.keys() & self._stored.keys():  # damaged on disk
+            del self._stored[sentence]
+            self._keep_in_memory([sentence], [computed[sentence]])
+        rows = [computed[each] if layers is None else layers for each, layers in zip(sentences, found, strict=True)]
+        return self._padded(rows).float()
+
+    def _padded(self, rows: Sequence[Layers]) -> Tensor:
+        """[B, L, T, D] on the store's device; rows on the CPU are collected there and copied at once."""
+        lengths = [layers.shape[1] for layers in rows]
+        shape = (len(rows), self.encoder.layers, max(lengths), self.encoder.dim)
+        if any(isinstance(layers, np.ndarray) for layers in rows):
+            host = torch.empty(shape, dtype=self.dtype, pin_memory=self.device.type == "cuda")
+            numbers = host.numpy()  # row by row numpy copies faster than torch
+            for row, layers in enumerate(rows):
+                if isinstance(layers, np.ndarray):
+                    numbers[row, :, : lengths[row]] = layers
+                    numbers[row, :, lengths[row] :] = 0
+                else:
+                    numbers[row] = 0
+            batch = host.to(self.device, non_blocking=True)
+        else:
+            batch = torch.zeros(shape, dtype=self.dtype, device=self.device)
+        for row, layers in enumerate(rows):
+            if isinstance(layers, Tensor):
+                batch[row, :, : lengths[row]] = layers
+        return batch
 
     def _read(self, sentence: Sentence) -> Layers | None:
         """The layers that are kept; None if there are none, or they are damaged."""
@@ -132,19 +146,18 @@ class LayerStore:
     def _look_up(self, missing: dict[bytes, Sentence], seen: set[str]) -> None:
         """Move from `missing` what is in files whose names are not in `seen`, and add the names to it."""
         if self._folder is not None:
-            for shard in self._folder.shards(seen):
-                for number, key in enumerate(shard.keys):
-                    if key in missing:
-                        self._stored[missing.pop(key)] = shard.entry(number)
+            for key, entry in self._folder.entries(missing, seen):
+                self._stored[missing.pop(key)] = entry
 
-    def _compute(self, new: Iterable[Sentence], look_up: Callable[[], None]) -> None:
-        sentences = sorted(new, key=lambda sentence: (len(sentence), sentence))
+    def _compute(self, missing: dict[bytes, Sentence], seen: set[str]) -> None:
+        """Compute and keep what is missing, except what other processes write meanwhile."""
+        sentences = sorted(missing.values(), key=lambda sentence: (len(sentence), sentence))
         lengths = [len(sentence) for sentence in sentences]
         work = list(pools(range(len(sentences)), lengths, size=len(sentences), tokens=TOKENS_AT_ONCE))
         random.Random().shuffle(work)  # so that processes with the same work share it
         with progress("encode", total=len(work)) as meter:
             for pool in work:
-                look_up()
+                self._look_up(missing, seen)
                 rest = [sentences[number] for number in pool if sentences[number] not in self._stored]
                 if rest:
                     self._keep(rest, self._encode(rest))
@@ -154,8 +167,8 @@ class LayerStore:
         if self._folder is not None:
             with self._or_in_memory():
                 keys = [self._key(sentence) for sentence in sentences]
-                shard = self._folder.add(keys, [_on_host(each) for each in layers])
-                self._stored.update((sentence, shard.entry(number)) for number, sentence in enumerate(sentences))
+                entries = self._folder.add(keys, [_on_host(each) for each in layers])
+                self._stored.update(zip(sentences, map(entries.__getitem__, keys), strict=True))
                 return
         self._keep_in_memory(sentences, layers)
 
@@ -179,39 +192,6 @@ class LayerStore:
         if self.dtype == torch.float16 and layers and bool(torch.stack([each.isinf().any() for each in layers]).any()):
             raise UserError("store.dtype=float16: a layer has numbers above 65504. Use float32.")
         return [each.numpy() if each.device.type == "cpu" else each for each in layers]
-
-
-class _Batch:
-    """A batch in the making: layers on the CPU are collected there and copied to the device at once, at the end."""
-
-    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device):
-        self.shape, self.dtype, self.device = shape, dtype, device
-        self.host: Tensor | None = None
-        self.on_device: dict[int, Tensor] = {}  # by row
-
-    def put(self, row: int, layers: Layers) -> None:
-        """Set a row from [L, T, D]."""
-        if isinstance(layers, Tensor):
-            self.on_device[row] = layers
-            return
-        if self.host is None:
-            self.host = torch.empty(self.shape, dtype=self.dtype, pin_memory=self.device.type == "cuda")
-            self.rows = self.host.numpy()  # row by row numpy copies faster than torch
-        tokens = layers.shape[1]
-        self.rows[row, :, :tokens] = layers
-        self.rows[row, :, tokens:] = 0
-
-    def finish(self) -> Tensor:
-        """[B, L, T, D] on the device."""
-        if self.host is None:
-            batch = torch.zeros(self.shape, dtype=self.dtype, device=self.device)
-        else:
-            for row in self.on_device:
-                self.rows[row] = 0
-            batch = self.host.to(self.device, non_blocking=True)
-        for row, layers in self.on_device.items():
-            batch[row, :, : layers.shape[1]] = layers
-        return batch
 
 
 def _on_host(layers: Layers) -> np.ndarray:

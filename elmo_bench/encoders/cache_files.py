@@ -11,11 +11,10 @@ A file is a safetensors file with the layers of N sentences, verified at every r
   layers  [numbers]      float32 or float16: the entries one after another, each [L, T, D]
 """
 
-import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,20 +44,20 @@ class StoreFolder:
         self.root, self.own, self.max_bytes = root, root / name, max_bytes
         self.layers, self.dim, self.dtype = layers, dim, dtype
 
-    def shards(self, seen: set[str]) -> Iterator["Shard"]:
-        """The files whose names are not in `seen`, to which they are added; a damaged file is removed."""
+    def entries(self, wanted: Container[bytes], seen: set[str]) -> Iterator[tuple[bytes, "Entry"]]:
+        """The wanted keys in files that `seen` does not name yet; damaged files are removed."""
         for path in sorted(self.own.glob("*.safetensors")):
             if path.name in seen:
                 continue
             seen.add(path.name)
             try:
-                yield self._open(path)
-            except DamagedShard:
+                yield from self._read(path, wanted)
+            except DamagedFile:
                 remove_damaged(path)
             except OSError:  # evicted by another process, or not readable for us
                 continue
 
-    def add(self, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> "Shard":
+    def add(self, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> dict[bytes, "Entry"]:
         """Write a new file with layers [L, T, D] and their keys. Raises UserError without room or permission."""
         self.make_room(HEADER_BYTES + sum(ENTRY_BYTES + entry.nbytes for entry in layers))
         path = self.own / f"{uuid.uuid4().hex}.safetensors"
@@ -74,8 +73,8 @@ class StoreFolder:
         try:
             with atomic_write(path) as handle:
                 save_file(arrays, handle.name)  # by name: `save` to bytes takes four times as long
-            return self._open(path)
-        except (OSError, SafetensorError, DamagedShard) as error:
+            return dict(self._read(path, {*keys}))
+        except (OSError, SafetensorError, DamagedFile) as error:
             raise UserError(f"{self.own}: layers cannot be stored ({error}).") from None
 
     def make_room(self, size: int) -> None:
@@ -98,16 +97,32 @@ class StoreFolder:
             free = self._free() / 1e9
             raise UserError(f"{self.root}: no room for {size / 1e9:.2f} GB of layers ({free:.2f} GB free).")
 
-    def touch(self, path: Path) -> None:
-        """Mark a file as used now."""
-        with suppress(OSError):
-            os.utime(path)
-
     def _free(self) -> int:
         return shutil.disk_usage(self.root).free - SPARE
 
-    def _open(self, path: Path) -> "Shard":
-        return Shard(path, layers=self.layers, dim=self.dim, dtype=self.dtype)
+    def _read(self, path: Path, wanted: Container[bytes]) -> Iterator[tuple[bytes, "Entry"]]:
+        """The wanted keys and their entries in a file, which is mapped into memory: it stays readable after another
+        process removes it (POSIX). Raises DamagedFile, or OSError if the file cannot be read."""
+        try:
+            with safe_open(path, framework="pt") as file:  # the framework that maps files instead of copying them
+                keys, tokens, checks, numbers = (file.get_tensor(name) for name in NAMES)
+        except SafetensorError as error:
+            raise DamagedFile(path) from error
+        except RuntimeError as error:  # torch cannot map it: it was removed, or too many files are mapped
+            raise OSError(str(error)) from error
+        count = len(tokens)
+        found = [(tensor.dtype, tuple(tensor.shape)) for tensor in (keys, tokens, checks)]
+        if found != [(torch.uint8, (count, KEY_BYTES)), (torch.int64, (count,)), (torch.uint64, (count,))]:
+            raise DamagedFile(path)
+        ends = np.cumsum(tokens.numpy()) * self.layers * self.dim
+        whole = tuple(numbers.shape) == (ends[-1:].sum(),) and numbers.dtype == self.dtype
+        if tokens.numpy().min(initial=0) < 0 or not whole:
+            raise DamagedFile(path)
+        array = numbers.numpy()
+        for row, length, end, check in zip(keys.numpy(), tokens.tolist(), ends.tolist(), checks.tolist(), strict=True):
+            if (key := row.tobytes()) in wanted:
+                layers = array[end - self.layers * length * self.dim : end]
+                yield key, Entry(path, layers.reshape(self.layers, length, self.dim), _seed(key), check)
 
     def _files(self) -> Iterator[tuple[int, int, Path]]:
         """(last used, bytes, path) of every encoder's files; an abandoned unfinished file counts as never used."""
@@ -119,7 +134,7 @@ class StoreFolder:
                     yield 0 if unfinished else status.st_mtime_ns, status.st_size, path
 
 
-class DamagedShard(Exception):
+class DamagedFile(Exception):
     """The file is not one that `StoreFolder.add` wrote."""
 
 
@@ -135,38 +150,6 @@ class Entry:
     def read(self) -> np.ndarray | None:
         """[L, T, D], a view of the file; None if its bytes are not those that were written under its key."""
         return self._layers if xxh3_64_intdigest(self._layers.data, seed=self._seed) == self._check else None
-
-
-class Shard:
-    """A file mapped into memory. It stays readable after another process removes it (POSIX)."""
-
-    def __init__(self, path: Path, *, layers: int, dim: int, dtype: torch.dtype):
-        """Raises DamagedShard, or OSError if the file cannot be read."""
-        self.path = path
-        try:
-            with safe_open(path, framework="pt") as file:  # the framework that maps files instead of copying them
-                keys, tokens, checks, numbers = (file.get_tensor(name) for name in NAMES)
-        except SafetensorError as error:
-            raise DamagedShard(path) from error
-        except RuntimeError as error:  # torch cannot map it: it was removed, or too many files are mapped
-            raise OSError(str(error)) from error
-        count = len(tokens)
-        found = [(tensor.dtype, tuple(tensor.shape)) for tensor in (keys, tokens, checks)]
-        if found != [(torch.uint8, (count, KEY_BYTES)), (torch.int64, (count,)), (torch.uint64, (count,))]:
-            raise DamagedShard(path)
-        ends = np.cumsum(tokens.numpy()) * layers * dim
-        whole = tuple(numbers.shape) == (ends[-1:].sum(),) and numbers.dtype == dtype
-        if tokens.numpy().min(initial=0) < 0 or not whole:
-            raise DamagedShard(path)
-        self.keys = [key.tobytes() for key in keys.numpy()]
-        self._shape, self._tokens, self._ends = (layers, dim), tokens.tolist(), ends.tolist()
-        self._checks, self._numbers = checks.tolist(), numbers.numpy()
-
-    def entry(self, number: int) -> Entry:
-        """The entry of the sentence with `keys[number]`."""
-        (layers, dim), tokens = self._shape, self._tokens[number]
-        numbers = self._numbers[self._ends[number] - layers * tokens * dim : self._ends[number]]
-        return Entry(self.path, numbers.reshape(layers, tokens, dim), _seed(self.keys[number]), self._checks[number])
 
 
 def remove_damaged(path: Path) -> None:

@@ -15,26 +15,21 @@ class Encoder(Protocol):
     @property
     def checksum(self) -> str:
         """Identifies the vectors, in the hash of a run and in the cache."""
-        ...
 
     @property
     def layers(self) -> int:
         """L"""
-        ...
 
     @property
     def dim(self) -> int:
         """D"""
-        ...
 
     @property
     def parameters(self) -> int:
         """The number of frozen parameters."""
-        ...
 
     @property
     def device(self) -> torch.device: ...
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""
-        ...

@@ -69,7 +69,7 @@ def test_where_nothing_can_be_downloaded_the_error_names_all_that_is_needed(site
     monkeypatch.setenv("ELMO_BENCH_OFFLINE", "1")
     message = fails(load_bilm, "small")
     for kind in ("options.json", "weights.hdf5"):
-        assert f"{Path(SMALL).name}_{kind}" in message.partition("by hand")[2]
+        assert f"{Path(SMALL).name}_{kind}" in message.partition(". Or put ")[2]
     assert f"of {BASES[0]}/{Path(SMALL).parent}/ in {cache_folder() / 'elmo' / 'small'}" in message
 
 

@@ -159,12 +159,10 @@ def test_what_another_process_evicts_can_still_be_read(filled):
 
 
 def test_a_file_that_another_process_evicts_meanwhile_is_computed_again(filled, monkeypatch):
-    opened = cache_files.StoreFolder._open
+    opened = cache_files.safe_open
     first = shards(filled)[0]
     monkeypatch.setattr(
-        cache_files.StoreFolder,
-        "_open",
-        lambda self, path: (path == first and path.unlink()) or opened(self, path),
+        cache_files, "safe_open", lambda path, **rest: (path == first and path.unlink()) or opened(path, **rest)
     )
     entries = len(load_file(first)["keys"])
     assert computed(filled) == entries

@@ -10,6 +10,7 @@ from itertools import accumulate
 from pathlib import Path
 
 import torch
+from rich.filesize import decimal as readable
 
 from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.base.errors import UserError
@@ -123,7 +124,7 @@ class Job:
             )
 
 
-def check_room(folder: Path, needed: float, what: str) -> None:
+def check_room(folder: Path, needed: int, what: str) -> None:
     """Raises UserError if the disk of `folder` has less than `needed` bytes free for `what`."""
     free = shutil.disk_usage(folder).free
     if needed > free:
@@ -131,12 +132,3 @@ def check_room(folder: Path, needed: float, what: str) -> None:
             f"{what}: {readable(needed)} more are needed, {folder} has {readable(free)} free. "
             "Make room, or write elsewhere."
         )
-
-
-def readable(size: float) -> str:
-    """Bytes with a decimal unit: 1.5 GB is 1.5 * 10⁹."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"

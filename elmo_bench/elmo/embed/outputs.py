@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import h5py
 import numpy as np
@@ -28,37 +28,35 @@ CACHE = 2**18  # bytes of metadata that HDF5 keeps; more does not help
 NPZ_FILES = re.compile(r"\d{5,}\.npz|index\.json|sentence_to_index\.json")
 
 
-class Output(Protocol):
+class Output:
     """How the values of a part become a piece of the output, and the pieces the output."""
 
-    path: Path
     name: str
     suffix: str  # of the file with a part's values
     per_sentence: int  # bytes in addition to the values
     twice: bool  # whether parts and output are on the disk at the same time
 
+    def __init__(self, path: Path):
+        self.path = path
+        self.parts = path.with_name(f"{path.name}.parts")  # the folder of the parts, until the output is complete
+
     def check_free(self, *, overwrite: bool) -> None:
         """Raises UserError if there is something that may not be replaced."""
-        ...
+        if self._check_kind() and not overwrite:
+            resume = f", resuming from {self.parts}" if self.parts.exists() else ""
+            raise UserError(f"{self.path}: exists already. Give another path, or --overwrite to replace it{resume}.")
+
+    def _check_kind(self) -> bool:
+        """Whether there is an output at the path. Raises UserError if something else is there."""
+        raise NotImplementedError
 
     def seal(self, values: Path, part: Path, *, first: int, lengths: Sequence[int], shape: Shape) -> None:
         """Make a part's file from its values (float32, one sentence after another), and remove the values."""
-        ...
+        raise NotImplementedError
 
     def finish(self, parts: Parts, shape: Shape) -> int:
         """Make the output from the parts, with one rename at the end, so that a kill repeats only this. Its bytes."""
-        ...
-
-
-def parts_folder(path: Path) -> Path:
-    """The folder of an output's parts, until the output is complete."""
-    return path.with_name(f"{path.name}.parts")
-
-
-def _taken(path: Path) -> UserError:
-    parts = parts_folder(path)
-    resume = f", resuming from {parts}" if parts.exists() else ""
-    return UserError(f"{path}: exists already. Give another path, or --overwrite to replace it{resume}.")
+        raise NotImplementedError
 
 
 def sentence_to_index(parts: Parts) -> dict[str, str] | None:
@@ -73,21 +71,17 @@ def sentence_to_index(parts: Parts) -> dict[str, str] | None:
     return mapping
 
 
-class Hdf5Output:
+class Hdf5Output(Output):
     """One HDF5 file. It is written at the end, because a kill can damage a file that HDF5 has open."""
 
     name, suffix = "hdf5", ".f32"
     per_sentence = 400  # header, link and index of a data set: 325 bytes measured
     twice = True
 
-    def __init__(self, path: Path):
-        self.path = path
-
-    def check_free(self, *, overwrite: bool) -> None:
+    def _check_kind(self) -> bool:
         if self.path.is_dir():
             raise UserError(f"{self.path}: is a folder. Name a file that does not exist yet.")
-        if self.path.exists() and not overwrite:
-            raise _taken(self.path)
+        return self.path.exists()
 
     def seal(self, values: Path, part: Path, *, first: int, lengths: Sequence[int], shape: Shape) -> None:
         values.replace(part)
@@ -120,24 +114,20 @@ class Hdf5Output:
         return self.path.stat().st_size
 
 
-class NpzOutput:
+class NpzOutput(Output):
     """Every part is a shard already; at the end their folder gets the output's name."""
 
     name, suffix = "npz", ".npz"
     per_sentence = 320  # headers of the zip file and of the array: at most 290 bytes
     twice = False
 
-    def __init__(self, path: Path):
-        self.path = path
-
-    def check_free(self, *, overwrite: bool) -> None:
+    def _check_kind(self) -> bool:
         if self.path.exists() and not self.path.is_dir():
             raise UserError(f"{self.path}: is a file, but npz shards need a folder. Name a folder (out/).")
         found = {file.name for file in self.path.iterdir()} if self.path.exists() else set()
         if not all(map(NPZ_FILES.fullmatch, found)):
             raise UserError(f"{self.path}: a folder with other files in it. Name one that does not exist yet.")
-        if found and not overwrite:
-            raise _taken(self.path)
+        return bool(found)
 
     def seal(self, values: Path, part: Path, *, first: int, lengths: Sequence[int], shape: Shape) -> None:
         shapes = [shape(tokens) for tokens in lengths]

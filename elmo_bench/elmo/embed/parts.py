@@ -39,7 +39,7 @@ class Parts:
 
     def __init__(self, folder: Path, suffix: str):
         self.folder, self.data, self.suffix = folder, folder / "data", suffix
-        self.number = self.sentences = self.tokens = self.bytes = 0
+        self.number = self.sentences = self.tokens = 0
         self.fingerprint = ""
         for part in self:
             self._count(part)
@@ -117,7 +117,6 @@ class Parts:
         self.number += 1
         self.sentences += len(part.lengths)
         self.tokens += sum(part.lengths)
-        self.bytes += part.bytes
         self.fingerprint = part.fingerprint
 
 

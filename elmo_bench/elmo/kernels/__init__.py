@@ -3,7 +3,6 @@
 - `batched.py`: both directions as one product, on any device, with or without gradients. Training uses it, and GPUs.
 - `recurrence.py`: its loop over time steps, in place or with a backward pass of its own.
 - `packed.py`: inference on a CPU with weights packed for oneDNN, in float32, bfloat16 or int8.
-- `onednn.py`: the products of `packed.py`, from torch's private oneDNN operators.
 - `threads.py`: independent pieces of work on several cores.
 
 `Network` is what all of them offer; `fastest` chooses one.
@@ -16,9 +15,8 @@ import torch
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.kernels import onednn
+from elmo_bench.elmo.kernels import packed
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
-from elmo_bench.elmo.kernels.packed import PackedBiLM
 from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.options import BiLMOptions
 
@@ -32,7 +30,6 @@ class Network(Protocol):
 
     def characters(self, ids: Tensor) -> Tensor:
         """Character ids [N, C] of words -> vectors [N, P]."""
-        ...
 
     def contextual(
         self, vectors: Tensor, words: Tensor, states: list[State], sizes: list[int]
@@ -41,7 +38,6 @@ class Network(Protocol):
 
         `sizes[t]` rows have a word at step t. After a row's end its outputs are zeros and its state does not change.
         """
-        ...
 
 
 def fastest(bilm: BiLM, *, precision: str = "float32", device: str = "cpu") -> Network:
@@ -51,8 +47,8 @@ def fastest(bilm: BiLM, *, precision: str = "float32", device: str = "cpu") -> N
     """
     if precision not in PRECISIONS:
         raise UserError(f"precision={precision}: unknown. Choose one of: {', '.join(PRECISIONS)}.")
-    if torch.device(device).type == "cpu" and onednn.available():
-        return PackedBiLM(bilm, precision)
+    if torch.device(device).type == "cpu" and packed.available():
+        return packed.PackedBiLM(bilm, precision)
     if precision == "int8":
         raise UserError(f"precision=int8 runs on a CPU with oneDNN, not on {device}. Choose float32 or bfloat16.")
     return BatchedBiLM(copy.deepcopy(bilm).to(device, getattr(torch, precision)))

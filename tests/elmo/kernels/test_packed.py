@@ -84,7 +84,7 @@ def test_without_onednn_the_module_itself_runs(precision, tolerance, monkeypatch
     """As on a GPU, where every product is one of the module's own."""
     sentences = [["The", "bank"], ["A", "dog", "barks"]]
     expected = ElmoEncoder().encode(sentences)
-    monkeypatch.setattr("elmo_bench.elmo.kernels.onednn.available", lambda: False)
+    monkeypatch.setattr("elmo_bench.elmo.kernels.packed.available", lambda: False)
     encoder = ElmoEncoder(precision=precision)
     assert isinstance(encoder.frozen.network, BatchedBiLM)
     for left, right in zip(encoder.encode(sentences), expected, strict=True):
