@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
     try:
         print(_run(options))
     except KeyboardInterrupt:
-        print("elmo_bench embed: stopped. The same command resumes after the last complete part.", file=sys.stderr)
+        print("elmo-bench embed: stopped. The same command resumes after the last complete part.", file=sys.stderr)
         return 130
     return 0
 

@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
                 print(f"{task}: {fetch_file(file, root / suite['folder'] / file['file'], task)}", flush=True)
             except UserError as error:
                 failed += 1
-                print(f"elmo_bench fetch: {task}: {error}", file=sys.stderr)
+                print(f"elmo-bench fetch: {task}: {error}", file=sys.stderr)
     return 2 if failed else 0
 
 

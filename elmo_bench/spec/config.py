@@ -60,6 +60,8 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     if experiment is not None:
         config.experiment = experiment.value()
     for each in values:
+        if each.key_or_group == "encoder.name" and not OmegaConf.is_missing(plain.encoder, "name"):
+            raise UserError(f"{each.input_line}: encoder.name is for encoder=hf. Other encoders are named by their yaml.")
         try:
             OmegaConf.update(config, each.key_or_group, each.value())
         except (ConfigAttributeError, ConfigKeyError):
