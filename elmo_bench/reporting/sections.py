@@ -46,7 +46,7 @@ def _encoders(experiment: Experiment, suite: str, groups: Sequence[Group], gain:
 def _variants(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
     picked = [(group, rows) for group in groups if (rows := variants.rows(experiment, group))]
     drawn = [line_figure(experiment, group, rows) for group, rows in picked] if experiment.layout == "line" else []
-    return variants.tables(experiment, suite, picked, gain), drawn
+    return variants.tables(experiment, picked, gain), drawn
 
 
 def _fractions(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:

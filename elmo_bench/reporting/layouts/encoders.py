@@ -3,21 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from elmo_bench.reporting.gains import Gain, Gains, holm_over, over_baseline
+from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.table import (
-    JUDGED,
-    Cell,
-    Column,
-    Table,
-    gain_cells,
-    gain_columns,
-    make_table,
-    seeds,
-    spread,
-    words,
-)
+from elmo_bench.reporting.table import JUDGED, Cell, Column, Line, Table, gain_cells, make_table, seeds, spread, words
 from elmo_bench.reporting.tasks import task_info
 from elmo_bench.spec.experiments import Experiment
 
@@ -34,10 +23,9 @@ class Picked:
 def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list[Picked]:
     """Each group on all of the data that has such runs; the tests of all groups are one family."""
     found = [(group, _rows(experiment, group)) for group in groups if not group.basis.fraction]
-    tested = holm_over([one for _, rows in found for one in over_baseline(list(rows.values()), gain)])
-    by_run = {one.ours.anchor: one for one in tested}
+    gains = family_of([pair for _, rows in found for pair in over_baseline(list(rows.values()))], gain)
     return [
-        Picked(group, rows, {name: by_run[row.anchor] for name, row in rows.items() if row.anchor in by_run})
+        Picked(group, rows, {name: gains[row.anchor] for name, row in rows.items() if row.anchor in gains})
         for group, rows in found
         if rows
     ]
@@ -59,19 +47,25 @@ def _rows(experiment: Experiment, group: Group) -> dict[str, Row]:
 
 def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
     encoders = sorted({name for one in picked for name in one.rows}, key=lambda name: _rank(experiment, name))
-    body = []
+    lines: list[Line] = []
     for one in picked:
         info, paper = task_info(one.group.task, suite), experiment.paper.get(one.group.task)
         both = " → ".join(str(paper.figures[name]) for name in (BASELINE, experiment.encoder)) if paper else ""
-        metric = "/".join(sorted({row.newest["metric"] for row in one.rows.values()}))
-        shown = [_judged(one.rows.get(name), one.gains.get(name)) for name in encoders]
-        printed = info.beside_paper(f"{paper.scored}: {both}") if paper else ""
-        body.append([words(one.group.heading()), *shown, words(metric), words(_trained_on(one.group)), words(printed)])
-    columns = [Column("task", words=True), *(Column(name, JUDGED) for name in encoders), Column("score", words=True)]
-    columns += [Column("trained on", words=True)]
-    columns += [Column(f"the paper, {BASELINE} → {experiment.encoder}", words=True)]
+        lines.append(
+            {
+                Column("task", words=True): words(one.group.heading()),
+                **{Column(name, JUDGED): _judged(one.rows.get(name), one.gains.get(name)) for name in encoders},
+                Column("score", words=True): words(
+                    "/".join(sorted({row.newest["metric"] for row in one.rows.values()}))
+                ),
+                Column("trained on", words=True): words(_trained_on(one.group)),
+                Column(f"the paper, {BASELINE} → {experiment.encoder}", words=True): words(
+                    info.beside_paper(f"{paper.scored}: {both}") if paper else ""
+                ),
+            }
+        )
     tasks = [one.group.task for one in picked]
-    return make_table(f"{suite}-glance", f"Test scores, suite {suite}", columns, body, tasks=tasks)
+    return make_table(f"{suite}-glance", f"Test scores, suite {suite}", lines, tasks=tasks)
 
 
 def _judged(row: Row | None, gain: Gain | None) -> Cell:
@@ -82,20 +76,22 @@ def _judged(row: Row | None, gain: Gain | None) -> Cell:
 
 
 def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
-    body: list[list[Cell]] = []
-    tasks: list[str] = []
-    for one in picked:
-        for name, gain in one.gains.items():
-            paper = experiment.paper.get(one.group.task) if name == experiment.encoder else None
-            printed = task_info(one.group.task, suite).beside_paper(f"+{paper.gain}, {paper.scored}") if paper else ""
-            tasks.append(one.group.task)
-            names = [words(one.group.heading()), words(name), seeds(gain.seeds, gain.ours.anchor)]
-            body.append([*names, *gain_cells(gain, test=True), words(printed)])
-    columns = [Column("task", words=True), Column("encoder", words=True), Column("seeds"), *gain_columns(test=True)]
-    columns += [Column("the paper's gain", words=True)]
-    title = f"Gains over {BASELINE} on test, suite {suite}"
-    gains = [gain for one in picked for gain in one.gains.values()]
-    return make_table(f"{suite}-gains", title, columns, body, tasks=tasks, gains=gains)
+    found = [(one.group, name, gain) for one in picked for name, gain in one.gains.items()]
+    lines: list[Line] = []
+    for group, name, gain in found:
+        paper = experiment.paper.get(group.task) if name == experiment.encoder else None
+        printed = task_info(group.task, suite).beside_paper(f"+{paper.gain}, {paper.scored}") if paper else ""
+        lines.append(
+            {
+                Column("task", words=True): words(group.heading()),
+                Column("encoder", words=True): words(name),
+                Column("seeds"): seeds(gain.seeds, gain.ours.anchor),
+                **gain_cells(gain, test=True),
+                Column("the paper's gain", words=True): words(printed),
+            }
+        )
+    title, tasks = f"Gains over {BASELINE} on test, suite {suite}", [group.task for group, _, _ in found]
+    return make_table(f"{suite}-gains", title, lines, tasks=tasks, gains=[gain for _, _, gain in found])
 
 
 def _trained_on(group: Group) -> str:

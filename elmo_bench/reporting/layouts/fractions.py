@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 
-from elmo_bench.reporting.gains import Gains, holm_over
+from elmo_bench.reporting.gains import Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group, percent
-from elmo_bench.reporting.rows import BASELINE, Row, baseline_of
+from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.table import (
     SCORE,
     Cell,
     Column,
+    Line,
     Table,
     gain_cells,
-    gain_columns,
     make_table,
     number,
     score,
@@ -97,30 +97,27 @@ def needed(score: float, baseline: Sequence[Point]) -> Need:
 
 def tables(experiment: Experiment, families: Sequence[Family], gain: Gains) -> list[Table]:
     """A table for each family; the tests of all of them are one family of tests."""
-    pairs = [
-        (point.row, baseline)
-        for family in families
-        for point in family.points
-        if (baseline := baseline_of(point.row, [other.row for other in family.points]))
-    ]
-    tested = holm_over([found for pair in pairs if (found := gain(*pair))])
-    gains = {found.ours.anchor: found for found in tested}
+    gains = family_of([pair for one in families for pair in over_baseline([point.row for point in one.points])], gain)
     made = []
     for family in families:
-        group, body = family.group, []
-        columns = [Column("share"), Column("examples"), Column("encoder", words=True)]
-        columns += [Column(f"test {group.metric}", SCORE), Column("seeds"), *gain_columns()]
-        columns += [Column(f"{BASELINE} needs", ("share", "bound"))]
-        for point in family.points:
-            row, own = point.row, gains.get(point.row.anchor)
+        group, points, lines = family.group, family.points, list[Line]()
+        for point in points:
+            row, run, own = point.row, point.row.anchor, gains.get(point.row.anchor)
             need = needed(point.score, family.curves[BASELINE]) if own and BASELINE in family.curves else None
-            run = row.anchor
-            examples = [Cell(percent(point.share), (point.share,), run), number(row.train, ",", run=run)]
-            scored = [words(row.encoder, run=run), score(row.summary("test"), run=run), seeds(row.seeds, run)]
-            needs = Cell(str(need), (need.share, need.bound), run) if need else Cell("")
-            body.append([*examples, *scored, *gain_cells(own), needs])
+            lines.append(
+                {
+                    Column("share"): Cell(percent(point.share), (point.share,), run),
+                    Column("examples"): number(row.train, ",", run=run),
+                    Column("encoder", words=True): words(row.encoder, run=run),
+                    Column(f"test {group.metric}", SCORE): score(row.summary("test"), run=run),
+                    Column("seeds"): seeds(row.seeds, run),
+                    **gain_cells(own),
+                    Column(f"{BASELINE} needs", ("share", "bound")): (
+                        Cell(str(need), (need.share, need.bound), run) if need else Cell("")
+                    ),
+                }
+            )
         title = f"{experiment.caption}: {group.heading(fraction=False)}, suite {group.suite}"
-        mine = [gains[point.row.anchor] for point in family.points if point.row.anchor in gains]
-        stem = f"{group.stem(fraction=False)}-{experiment.name}"
-        made.append(make_table(stem, title, columns, body, tasks=[group.task] * len(body), gains=mine))
+        stem, mine = f"{group.stem(fraction=False)}-{experiment.name}", [gains.get(p.row.anchor) for p in points]
+        made.append(make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine))
     return made

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import Row
 from elmo_bench.reporting.statistics import Summary, summarise
-from elmo_bench.reporting.table import SPREAD, Cell, Column, Table, make_table, number, spread, words
+from elmo_bench.reporting.table import SPREAD, Cell, Column, Line, Table, make_table, number, spread, words
 from elmo_bench.spec.experiments import Experiment
 
 
@@ -34,19 +34,23 @@ def tables(experiment: Experiment, suite: str, mixes: Sequence[Mix]) -> list[Tab
     if not mixes:
         return []
     deepest = max(len(mix.weights) for mix in mixes)
-    columns = [Column("task", words=True), Column("encoder", words=True), Column("place", words=True)]
-    columns += [Column("γ", SPREAD), *(Column(f"layer {k}", SPREAD) for k in range(deepest)), Column("λ")]
-    body = []
+    lines: list[Line] = []
     for mix in mixes:
-        run = mix.row.anchor
-        layers = [spread(weight, run=run) for weight in mix.weights]
+        run, layers = mix.row.anchor, [spread(weight, run=mix.row.anchor) for weight in mix.weights]
         layers += [Cell("")] * (deepest - len(layers))
-        names = [words(mix.group.heading(), run=run), words(mix.row.encoder), words(mix.place)]
-        penalty = number(mix.row.spec.settings.get("mix.penalty"), "g")
-        body.append([*names, spread(mix.gamma, run=run), *layers, penalty])
+        lines.append(
+            {
+                Column("task", words=True): words(mix.group.heading(), run=run),
+                Column("encoder", words=True): words(mix.row.encoder),
+                Column("place", words=True): words(mix.place),
+                Column("γ", SPREAD): spread(mix.gamma, run=run),
+                **{Column(f"layer {k}", SPREAD): layer for k, layer in enumerate(layers)},
+                Column("λ"): number(mix.row.spec.settings.get("mix.penalty"), "g"),
+            }
+        )
     title = f"Learned weights of the layers at the best epoch, suite {suite}"
     tasks = [mix.group.task for mix in mixes]
-    return [make_table(f"{suite}-{experiment.name}", title, columns, body, tasks=tasks)]
+    return [make_table(f"{suite}-{experiment.name}", title, lines, tasks=tasks)]
 
 
 def _of_group(group: Group) -> list[Mix]:
