@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
-from elmo_bench.reporting.figures import Drawing, efficiency, gains_figure, layer_figures, learning_curves, line_figure
+from elmo_bench.reporting.canvas import Drawing
 from elmo_bench.reporting.gains import Gains, gains_from
 from elmo_bench.reporting.groups import Group, groups
 from elmo_bench.reporting.layouts import encoders, fractions, runs, variants, weights
@@ -13,8 +13,6 @@ from elmo_bench.reporting.rows import Selection
 from elmo_bench.reporting.table import Table
 from elmo_bench.reporting.tasks import in_paper_order
 from elmo_bench.spec.experiments import Experiment, experiments
-
-Made = tuple[list[Table], list[Drawing]]
 
 
 @dataclass(frozen=True)
@@ -86,41 +84,17 @@ def sections(suite: str, groups: Sequence[Group], gain: Gains) -> list[Section]:
     shown = [experiment for experiment in map(Experiment.load, experiments()) if experiment.caption]
     found = []
     for experiment in shown:
-        tables, figures = _MAKERS[experiment.layout](experiment, suite, groups, gain)
+        tables, figures = _LAYOUTS[experiment.layout](experiment, suite, groups, gain)
         if tables:
             legend = experiment.layout == "encoders"
             found.append(Section(experiment.name, experiment.caption, experiment.about, tables, figures, legend))
     return [*found, Section("runs", "All runs", runs.ABOUT, runs.tables(groups, gain))]
 
 
-def _encoders(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    picked = encoders.picked(experiment, groups, gain)
-    drawn = gains_figure(experiment, suite, [(table.group, table.gains) for table in picked])
-    return encoders.tables(experiment, suite, picked), [drawn] if drawn else []
-
-
-def _variants(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    picked = [(group, rows) for group in groups if (rows := variants.rows(experiment, group))]
-    drawn = [line_figure(experiment, group, rows) for group, rows in picked] if experiment.layout == "line" else []
-    return variants.tables(experiment, picked, gain), drawn
-
-
-def _fractions(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    families = fractions.families(experiment, groups)
-    drawn = efficiency(suite, families)
-    figures = [*(learning_curves(experiment, family) for family in families), *([drawn] if drawn else [])]
-    return fractions.tables(experiment, families, gain), figures
-
-
-def _weights(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    mixes = weights.learned(groups)
-    return weights.tables(experiment, suite, mixes), layer_figures(experiment.name, suite, mixes)
-
-
-_MAKERS = {
-    "encoders": _encoders,
-    "variants": _variants,
-    "line": _variants,
-    "fractions": _fractions,
-    "weights": _weights,
+_LAYOUTS = {
+    "encoders": encoders.made,
+    "variants": variants.made,
+    "line": variants.made,
+    "fractions": fractions.made,
+    "weights": weights.made,
 }

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from elmo_bench.ledger import RunPaths, read_ledger, write_record
-from elmo_bench.reporting.figures.heat import LARGE, SMALL, hatch_of
 from elmo_bench.reporting.formats import to_csv
 from elmo_bench.reporting.gains import family_of, gains_from
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.layouts import encoders, fractions, runs, variants, weights
 from elmo_bench.reporting.layouts.fractions import Point, needed
+from elmo_bench.reporting.layouts.weights import LARGE, SMALL, hatch_of
 from elmo_bench.reporting.rows import select
 from elmo_bench.spec.experiments import Experiment
 from tests.ledger.records import make_record

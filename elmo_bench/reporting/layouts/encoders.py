@@ -1,12 +1,29 @@
-"""Tasks by encoders: the scores at a glance, and the gains behind them."""
+"""Tasks by encoders: the scores at a glance, and the gains behind them, also as a figure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from elmo_bench.reporting.canvas import FAINT, INK, SURFACE, Drawing, draw, inches, label, look
 from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.table import JUDGED, Cell, Column, Line, Table, gain_cells, make_table, seeds, spread, words
+from elmo_bench.reporting.table import (
+    JUDGED,
+    Cell,
+    Column,
+    Line,
+    Made,
+    Table,
+    gain_cells,
+    make_table,
+    seeds,
+    spread,
+    words,
+)
 from elmo_bench.reporting.tasks import task_info
 from elmo_bench.spec.experiments import Experiment
 
@@ -18,6 +35,12 @@ class Picked:
     group: Group
     rows: dict[str, Row]
     gains: dict[str, Gain]  # over the baseline; by encoder, without the baseline
+
+
+def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
+    """All tables and figures of a suite."""
+    found = picked(experiment, groups, gain)
+    return tables(experiment, suite, found), figures(experiment, suite, found)
 
 
 def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list[Picked]:
@@ -37,6 +60,55 @@ def tables(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> list
         return []
     compared = any(one.gains for one in picked)
     return [_glance(experiment, suite, picked), *([_gains(experiment, suite, picked)] if compared else [])]
+
+
+def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> list[Drawing]:
+    """Gains with their intervals over seeds: a line a task, a mark an encoder; none if there is nothing to compare."""
+    lines = [(one.group, one.gains) for one in picked if one.gains]
+    if not lines:
+        return []
+    encoders = list(dict.fromkeys(name for _, own in lines for name in own))
+    looks, count = look(encoders), len(encoders)
+    printed = [experiment.paper.get(group.task) for group, _ in lines]
+    labels = [label(group) for group, _ in lines]
+    shows_paper = any(paper and paper.gain is not None for paper in printed)
+    tied = any(gain.verdict == "tie" for _, own in lines for gain in own.values())
+
+    def paint(axes: Axes) -> None:
+        axes.axvline(0, color=FAINT, linewidth=1)
+        for at, ((_, own), paper) in enumerate(zip(lines, printed, strict=True)):
+            for rank, (name, gain) in enumerate(own.items()):
+                colour, marker = looks[name]
+                y = at + (rank - (len(own) - 1) / 2) * 0.7 / count
+                if bounds := gain.summary.interval:
+                    axes.plot(bounds, (y, y), color=colour, linewidth=1.6, solid_capstyle="butt")
+                face = SURFACE if gain.verdict in ("tie", "") else colour
+                axes.plot(gain.summary.mean, y, marker, color=colour, markerfacecolor=face, markeredgewidth=1.4)
+            if paper and paper.gain is not None:
+                axes.plot(paper.gain, at, "|", color=INK, markersize=17, markeredgewidth=1.4)
+        axes.set_yticks(range(len(lines)), labels)
+        axes.set_ylim(len(lines) - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel(f"points over {BASELINE} on test\nbars: 95 % interval of the mean over seeds")
+        keys = [Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n) for n in encoders]
+        if tied:
+            hollow: dict[str, Any] = {"color": FAINT, "marker": "o", "markerfacecolor": SURFACE, "linestyle": ""}
+            keys.append(Line2D([], [], label="hollow: tie", **hollow))
+        if shows_paper:
+            other = "" if suite == "paper" else ", on its data"
+            bar: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 12, "linestyle": "", "mew": 1.4}
+            keys.append(Line2D([], [], label=f"the paper's {experiment.encoder}{other}", **bar))
+        axes.figure.legend(handles=keys, loc="outside upper left", ncols=2 if len(keys) > 2 else len(keys))
+
+    alt = "; ".join(
+        f"{label(group, ', ')}: "
+        + ", ".join(f"{name} {gain.summary.mean:+.2f} ({gain.verdict or 'not tested'})" for name, gain in own.items())
+        for group, own in lines
+    )
+    width, height = 3.35 + max(1.35, inches(*labels)), 1.35 + len(lines) * max(0.34, 0.15 * count)
+    title = f"Gains over {BASELINE} on test, suite {suite}"
+    return [draw(f"{suite}-gains", title, f"Points gained over {BASELINE}. {alt}.", paint, size=(width, height))]
 
 
 def _rows(experiment: Experiment, group: Group) -> dict[str, Row]:

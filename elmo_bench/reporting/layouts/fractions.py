@@ -4,6 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.transforms import offset_copy
+
+from elmo_bench.reporting.canvas import FAINT, Drawing, draw, inches, label, line, look, small
 from elmo_bench.reporting.gains import Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.rows import BASELINE, Row
@@ -12,6 +17,7 @@ from elmo_bench.reporting.table import (
     Cell,
     Column,
     Line,
+    Made,
     Table,
     gain_cells,
     make_table,
@@ -59,6 +65,15 @@ class Family:
         return sorted(points, key=lambda point: (point.share, point.row.label))
 
 
+def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
+    """A table and learning curves for each family, and one figure of how much data the encoders save."""
+    found = families(experiment, groups)
+    return tables(experiment, found, gain), [
+        *(curves(experiment, family) for family in found),
+        *efficiency(suite, found),
+    ]
+
+
 def families(experiment: Experiment, groups: Sequence[Group]) -> list[Family]:
     """The families with at least one curve."""
     members: dict[object, list[Group]] = {}
@@ -98,7 +113,7 @@ def needed(score: float, baseline: Sequence[Point]) -> Need:
 def tables(experiment: Experiment, families: Sequence[Family], gain: Gains) -> list[Table]:
     """A table for each family; the tests of all of them are one family of tests."""
     gains = family_of([pair for one in families for pair in over_baseline([point.row for point in one.points])], gain)
-    made = []
+    found = []
     for family in families:
         group, points, lines = family.group, family.points, list[Line]()
         for point in points:
@@ -119,5 +134,83 @@ def tables(experiment: Experiment, families: Sequence[Family], gain: Gains) -> l
             )
         title = f"{experiment.caption}: {group.heading(fraction=False)}, suite {group.suite}"
         stem, mine = f"{group.stem(fraction=False)}-{experiment.name}", [gains.get(p.row.anchor) for p in points]
-        made.append(make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine))
-    return made
+        found.append(make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine))
+    return found
+
+
+def curves(experiment: Experiment, family: Family) -> Drawing:
+    """Test score over the share of the training data, a line an encoder."""
+    group, found = family.group, family.curves
+    looks, title = look(list(found)), label(group, fraction=False)
+
+    def paint(axes: Axes) -> None:
+        for name, points in found.items():
+            line(axes, [p.share for p in points], [p.row for p in points], looks[name], name)
+        _shares(axes)
+        axes.set(title=title, ylabel=f"test {group.metric}")
+        axes.legend(loc="lower right")
+
+    said = "; ".join(
+        f"{name}: " + ", ".join(f"{p.score:.2f} with {percent(p.share)}" for p in points)
+        for name, points in found.items()
+    )
+    alt = f"Test {group.metric} by share of the training data. {said}."
+    heading = f"{experiment.caption}: {group.heading(fraction=False)}, suite {group.suite}"
+    stem = f"{group.stem(fraction=False)}-{experiment.name}"
+    return draw(stem, heading, alt, paint, size=small(title), task=group.task)
+
+
+def efficiency(suite: str, families: Sequence[Family]) -> list[Drawing]:
+    """How much data the baseline needs for the score of another encoder; none without a curve of both."""
+    lines: list[tuple[str, list[Point], list[Point]]] = []
+    for family in families:
+        for encoder, points in family.curves.items():
+            if encoder != BASELINE and BASELINE in family.curves:
+                name = f"{label(family.group, ', ', fraction=False)}, {encoder}"
+                lines.append((name, points, family.curves[BASELINE]))
+    if not lines:
+        return []
+    looks = look([name for name, _, _ in lines])
+    long = inches(*looks)
+    columns = 2 if long < 2.1 else 1  # of the legend
+
+    def paint(axes: Axes) -> None:
+        low = min(point.share for _, points, _ in lines for point in points)
+        axes.plot((low, 1), (low, 1), color=FAINT, linewidth=1, linestyle=(0, (4, 3)), label="as much")
+        for rank, (name, points, baseline) in enumerate(lines):
+            needs = [needed(point.score, baseline) for point in points]
+            colour, marker = looks[name]
+            inside = [(p.share, n.share) for p, n in zip(points, needs, strict=True) if not n.bound]
+            axes.plot(*zip(*inside, strict=True) if inside else ((), ()), color=colour, marker=marker, label=name)
+            aside = 8 * (rank - (len(lines) - 1) / 2)  # in points: bounds of several tasks coincide
+            for point, need in zip(points, needs, strict=True):
+                if need.bound:
+                    arrow, up = (r"$\uparrow$", 9) if need.bound == ">" else (r"$\downarrow$", -9)
+                    for sign, y, face in ((marker, 0, "none"), (arrow, up, colour)):
+                        there = offset_copy(axes.transData, axes.get_figure(root=True), x=aside, y=y, units="points")
+                        axes.plot(point.share, need.share, color=colour, marker=sign, mfc=face, transform=there)
+        axes.plot((), (), color=FAINT, marker=r"$\uparrow$", linestyle="", label=f"arrow: beyond {BASELINE}'s runs")
+        axes.margins(0.1)
+        _shares(axes)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: percent(share)))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.set(xlabel="share of the training data", ylabel=f"share that {BASELINE} needs")
+        axes.figure.legend(loc="outside upper left", ncols=columns)
+
+    said = "; ".join(
+        f"{name} with {percent(point.share)}: {needed(point.score, baseline)}"
+        for name, points, baseline in lines
+        for point in points
+    )
+    alt = f"Share of the training data with which {BASELINE} scores as high. {said}. "
+    alt += "With an arrow: more, or less, than its runs show."
+    size = (max(4.7, 0.6 + long), 3.3 + 0.17 * (len(lines) + 2) / columns)
+    return [draw(f"{suite}-efficiency", f"Sample efficiency, suite {suite}", alt, paint, size=size)]
+
+
+def _shares(axes: Axes) -> None:
+    axes.set_xscale("log")
+    axes.set_xlabel("share of the training data")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda share, _: percent(share)))
+    axes.xaxis.set_minor_locator(NullLocator())

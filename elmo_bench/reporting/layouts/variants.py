@@ -1,14 +1,26 @@
 """A table a task: the variants of an experiment, each compared with its reference."""
 
 from collections.abc import Sequence
+from typing import Any
 
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
+
+from elmo_bench.reporting.canvas import Drawing, draw, label, line, look, small
 from elmo_bench.reporting.gains import Gain, Gains, family_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.table import Column, Line, Table, gain_cells, make_table, printed, scores, words
+from elmo_bench.reporting.table import Column, Line, Made, Table, gain_cells, make_table, printed, scores, words
 from elmo_bench.spec.experiments import Experiment, Variant
 
 VariantRow = tuple[Variant, Row]
+
+
+def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
+    """A table for each group that has enough rows and, for the layout `line`, a figure."""
+    picked = [(group, found) for group in groups if (found := rows(experiment, group))]
+    drawn = [_figure(experiment, group, pairs) for group, pairs in picked] if experiment.layout == "line" else []
+    return tables(experiment, picked, gain), drawn
 
 
 def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
@@ -64,3 +76,32 @@ def _table(experiment: Experiment, group: Group, pairs: Sequence[VariantRow], ga
     title = f"{experiment.caption}: {group.heading()}, suite {group.suite}"
     stem, mine = f"{group.stem()}-{experiment.name}", [gains.get(row.anchor) for _, row in pairs]
     return make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine)
+
+
+def _figure(experiment: Experiment, group: Group, pairs: Sequence[VariantRow]) -> Drawing:
+    """Scores over the values of an option, for runs that differ in it alone."""
+    by_encoder: dict[str, list[tuple[float, Row]]] = {}
+    for variant, row in pairs:
+        by_encoder.setdefault(row.encoder, []).append((experiment.rank(variant), row))
+    looks, name, title = look(list(by_encoder)), experiment.heading, label(group)
+    values = [value for points in by_encoder.values() for value, _ in points]
+
+    def paint(axes: Axes) -> None:
+        for encoder, points in by_encoder.items():
+            xs, rows = zip(*sorted(points, key=lambda point: point[0]), strict=True)
+            line(axes, xs, rows, looks[encoder], f"{encoder}, test")
+            dev = [row.summary("dev").mean for row in rows]
+            style: dict[str, Any] = {"color": looks[encoder][0], "linewidth": 1, "linestyle": (0, (3, 2))}
+            axes.plot(xs, dev, label=f"{encoder}, dev", **style)
+        if 0 in values:
+            axes.set_xscale("symlog", linthresh=min((value for value in values if value > 0), default=1.0))
+        else:
+            axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set(title=title, xlabel=name, ylabel=group.metric)
+        axes.figure.legend(loc="outside lower left", ncols=2)
+
+    said = "; ".join(f"{row.encoder} {name} = {v.key}: {row.summary('test').mean:.2f}" for v, row in pairs)
+    alt = f"Test {group.metric} by {name}. {said}."
+    heading = f"{name}: {group.heading()}, suite {group.suite}"
+    return draw(f"{group.stem()}-{experiment.name}", heading, alt, paint, size=small(title), task=group.task)

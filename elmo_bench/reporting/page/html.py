@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from elmo_bench.ledger import RunPaths
-from elmo_bench.reporting.figures.canvas import FAINT, GRID, INK, SERIES, SURFACE, Drawing
+from elmo_bench.reporting.canvas import FAINT, GRID, INK, SERIES, SURFACE, Drawing
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard
