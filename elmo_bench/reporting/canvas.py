@@ -82,10 +82,9 @@ def draw(
     return Drawing(stem, title, alt, svg.getvalue(), png.getvalue(), size[0] * 72, task)
 
 
-def label(group: Group, between: str = "\n", *, fraction: bool = True) -> str:
+def label(group: Group, between: str = "\n") -> str:
     """The task in words, and what sets the group apart."""
-    note = group.note if fraction else group.differs
-    return between.join(filter(None, [task_info(group.task, group.suite).title, note]))
+    return between.join(filter(None, [task_info(group.task, group.suite).title, group.note]))
 
 
 def inches(*texts: str) -> float:

@@ -125,7 +125,7 @@ def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tab
         both = " → ".join(str(paper.figures[name]) for name in (BASELINE, experiment.encoder)) if paper else ""
         lines.append(
             {
-                Column("task", words=True): words(one.group.heading()),
+                Column("task", words=True): words(one.group.heading),
                 **{Column(name, JUDGED): _judged(one.rows.get(name), one.gains.get(name)) for name in encoders},
                 Column("score", words=True): words(
                     "/".join(sorted({row.newest["metric"] for row in one.rows.values()}))
@@ -155,7 +155,7 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
         printed = task_info(group.task, suite).beside_paper(f"+{paper.gain}, {paper.scored}") if paper else ""
         lines.append(
             {
-                Column("task", words=True): words(group.heading()),
+                Column("task", words=True): words(group.heading),
                 Column("encoder", words=True): words(name),
                 Column("seeds"): seeds(gain.seeds, gain.ours.anchor),
                 **gain_cells(gain, test=True),

@@ -56,7 +56,7 @@ class Need:
 class Family:
     """Groups that differ in the amount of training data alone, and their curves."""
 
-    group: Group  # one of them, for names
+    group: Group  # one of them, called as for any amount of data
     curves: dict[str, list[Point]]  # by encoder: two or more shares, the smallest first
 
     @property
@@ -93,7 +93,7 @@ def families(experiment: Experiment, groups: Sequence[Group]) -> list[Family]:
             curves.setdefault(point.row.encoder, []).append(point)
         curves = {name: curve for name, curve in curves.items() if len({point.share for point in curve}) > 1}
         if curves:
-            found.append(Family(same[0], curves))
+            found.append(Family(same[0].any_amount, curves))
     return found
 
 
@@ -132,8 +132,8 @@ def tables(experiment: Experiment, families: Sequence[Family], gain: Gains) -> l
                     ),
                 }
             )
-        title = f"{experiment.caption}: {group.heading(fraction=False)}, suite {group.suite}"
-        stem, mine = f"{group.stem(fraction=False)}-{experiment.name}", [gains.get(p.row.anchor) for p in points]
+        title = f"{experiment.caption}: {group.heading}, suite {group.suite}"
+        stem, mine = f"{group.stem}-{experiment.name}", [gains.get(p.row.anchor) for p in points]
         found.append(make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine))
     return found
 
@@ -141,7 +141,7 @@ def tables(experiment: Experiment, families: Sequence[Family], gain: Gains) -> l
 def curves(experiment: Experiment, family: Family) -> Drawing:
     """Test score over the share of the training data, a line an encoder."""
     group, found = family.group, family.curves
-    looks, title = look(list(found)), label(group, fraction=False)
+    looks, title = look(list(found)), label(group)
 
     def paint(axes: Axes) -> None:
         for name, points in found.items():
@@ -155,8 +155,8 @@ def curves(experiment: Experiment, family: Family) -> Drawing:
         for name, points in found.items()
     )
     alt = f"Test {group.metric} by share of the training data. {said}."
-    heading = f"{experiment.caption}: {group.heading(fraction=False)}, suite {group.suite}"
-    stem = f"{group.stem(fraction=False)}-{experiment.name}"
+    heading = f"{experiment.caption}: {group.heading}, suite {group.suite}"
+    stem = f"{group.stem}-{experiment.name}"
     return draw(stem, heading, alt, paint, size=small(title), task=group.task)
 
 
@@ -166,7 +166,7 @@ def efficiency(suite: str, families: Sequence[Family]) -> list[Drawing]:
     for family in families:
         for encoder, points in family.curves.items():
             if encoder != BASELINE and BASELINE in family.curves:
-                name = f"{label(family.group, ', ', fraction=False)}, {encoder}"
+                name = f"{label(family.group, ', ')}, {encoder}"
                 lines.append((name, points, family.curves[BASELINE]))
     if not lines:
         return []

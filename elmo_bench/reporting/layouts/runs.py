@@ -48,6 +48,6 @@ def _table(group: Group, gain: Gains) -> Table:
             }
         )
     amount = group.fraction or "all of the data"
-    title = f"{group.heading(fraction=False)}, suite {group.suite}: all runs on {amount}"
+    title = f"{group.any_amount.heading}, suite {group.suite}: all runs on {amount}"
     tasks = [group.task] * len(lines)
-    return make_table(f"{group.stem()}-runs", title, lines, tasks=tasks, gains=gains.values())
+    return make_table(f"{group.stem}-runs", title, lines, tasks=tasks, gains=gains.values())

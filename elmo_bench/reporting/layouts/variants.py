@@ -73,8 +73,8 @@ def _table(experiment: Experiment, group: Group, pairs: Sequence[VariantRow], ga
                 **printed(paper, variant.key if own else None, task=group.task, suite=group.suite),
             }
         )
-    title = f"{experiment.caption}: {group.heading()}, suite {group.suite}"
-    stem, mine = f"{group.stem()}-{experiment.name}", [gains.get(row.anchor) for _, row in pairs]
+    title = f"{experiment.caption}: {group.heading}, suite {group.suite}"
+    stem, mine = f"{group.stem}-{experiment.name}", [gains.get(row.anchor) for _, row in pairs]
     return make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine)
 
 
@@ -103,5 +103,5 @@ def _figure(experiment: Experiment, group: Group, pairs: Sequence[VariantRow]) -
 
     said = "; ".join(f"{row.encoder} {name} = {v.key}: {row.summary('test').mean:.2f}" for v, row in pairs)
     alt = f"Test {group.metric} by {name}. {said}."
-    heading = f"{name}: {group.heading()}, suite {group.suite}"
-    return draw(f"{group.stem()}-{experiment.name}", heading, alt, paint, size=small(title), task=group.task)
+    heading = f"{name}: {group.heading}, suite {group.suite}"
+    return draw(f"{group.stem}-{experiment.name}", heading, alt, paint, size=small(title), task=group.task)
