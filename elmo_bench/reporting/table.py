@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from elmo_bench.reporting.canvas import Drawing
 from elmo_bench.reporting.gains import Gain
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.statistics import Summary
@@ -51,7 +50,6 @@ class Table:
 
 
 Line = dict[Column, Cell]  # a row of a table, before its empty columns are left out
-Made = tuple[list[Table], list[Drawing]]  # what a layout makes of an experiment
 
 SPREAD = ("mean", "sd", "n")
 SCORE = (*SPREAD, "low", "high")

@@ -3,3 +3,8 @@
 `encoders` (tasks by encoders), `variants` (a table a task, or also a line), `fractions` (learning curves), `weights`
 (of the layers): each has `made`, which makes all of them for a suite. `runs` lists every run.
 """
+
+from elmo_bench.reporting.canvas import Drawing
+from elmo_bench.reporting.table import Table
+
+Made = tuple[list[Table], list[Drawing]]

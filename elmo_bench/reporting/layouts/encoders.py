@@ -10,20 +10,9 @@ from matplotlib.lines import Line2D
 from elmo_bench.reporting.canvas import FAINT, INK, SURFACE, Drawing, draw, inches, label, look
 from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group
+from elmo_bench.reporting.layouts import Made
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.table import (
-    JUDGED,
-    Cell,
-    Column,
-    Line,
-    Made,
-    Table,
-    gain_cells,
-    make_table,
-    seeds,
-    spread,
-    words,
-)
+from elmo_bench.reporting.table import JUDGED, Cell, Column, Line, Table, gain_cells, make_table, seeds, spread, words
 from elmo_bench.reporting.tasks import task_info
 from elmo_bench.spec.experiments import Experiment
 

@@ -11,13 +11,13 @@ from matplotlib.transforms import offset_copy
 from elmo_bench.reporting.canvas import FAINT, Drawing, draw, inches, label, line, look, small
 from elmo_bench.reporting.gains import Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group, percent
+from elmo_bench.reporting.layouts import Made
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.table import (
     SCORE,
     Cell,
     Column,
     Line,
-    Made,
     Table,
     gain_cells,
     make_table,

@@ -9,8 +9,9 @@ from matplotlib.ticker import NullLocator
 from elmo_bench.reporting.canvas import Drawing, draw, label, line, look, small
 from elmo_bench.reporting.gains import Gain, Gains, family_of
 from elmo_bench.reporting.groups import Group
+from elmo_bench.reporting.layouts import Made
 from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.table import Column, Line, Made, Table, gain_cells, make_table, printed, scores, words
+from elmo_bench.reporting.table import Column, Line, Table, gain_cells, make_table, printed, scores, words
 from elmo_bench.spec.experiments import Experiment, Variant
 
 VariantRow = tuple[Variant, Row]

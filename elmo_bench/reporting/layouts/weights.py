@@ -15,9 +15,10 @@ from matplotlib.patches import Rectangle
 from elmo_bench.reporting.canvas import Drawing, draw, inches, label
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
+from elmo_bench.reporting.layouts import Made
 from elmo_bench.reporting.rows import Row
 from elmo_bench.reporting.statistics import Summary, summarise
-from elmo_bench.reporting.table import SPREAD, Cell, Column, Line, Made, Table, make_table, number, spread, words
+from elmo_bench.reporting.table import SPREAD, Cell, Column, Line, Table, make_table, number, spread, words
 from elmo_bench.spec.experiments import Experiment
 
 SMALL, LARGE = "////", ".."  # below 1/3 hatched, above 2/3 speckled (with three layers, as the paper)
