@@ -3,8 +3,9 @@
 import csv
 import io
 from collections.abc import Sequence
+from itertools import zip_longest
 
-from elmo_bench.reporting.table import Cell, Table, Value
+from elmo_bench.reporting.table import Table, Value
 
 _LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -46,7 +47,8 @@ def to_csv(table: Table) -> str:
     writer.writerow([" ".join(filter(None, (c.name, part))) for c in table.columns for part in c.parts])
     for row in table.rows:
         cells = zip(row, table.columns, strict=True)
-        writer.writerow([_exact(value) for cell, column in cells for value in _values(cell, len(column.parts))])
+        parts = (value for cell, column in cells for _, value in zip_longest(column.parts, cell.values))
+        writer.writerow(list(map(_exact, parts)))
     return out.getvalue()
 
 
@@ -61,10 +63,6 @@ def to_latex(table: Table) -> str:
         rf"\label{{tab:{table.stem}}}", rf"\begin{{tabular}}{{{form}}}", r"\toprule", head, r"\midrule", *lines,
         r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}", "",
     ])  # fmt: skip
-
-
-def _values(cell: Cell, parts: int) -> tuple[Value, ...]:
-    return (*cell.values, *[None] * (parts - len(cell.values)))
 
 
 def _exact(value: Value) -> Value:

@@ -1,6 +1,6 @@
 """What a row gains over another, and the test of it if its outcomes allow one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ class Gain:
     summary: Summary
     test: Tested | None
     untested: str = ""  # the reason for a missing test
-    p_holm: float | None = None  # adjusted for the tests of its family, after `holm_over`
+    p_holm: float | None = None  # adjusted for the tests of its family, after `family_of`
 
     @property
     def seeds(self) -> list[int]:
@@ -51,11 +51,12 @@ class Gain:
 
 
 Gains = Callable[[Row, Row], Gain | None]
+Pair = tuple[Row, Row | None]  # a row, and what it is compared with
 
 
 def gains_from(ledger: Path) -> Gains:
     """`gain(ours, theirs)`, None without a common seed. A pair that several tables show is tested once."""
-    tested: dict[tuple[str, str], tuple[Tested | None, str]] = {}
+    known: dict[tuple[str, str], tuple[Tested | None, str]] = {}
 
     def test(ours: Row, theirs: Row) -> tuple[Tested | None, str]:
         try:
@@ -68,20 +69,20 @@ def gains_from(ledger: Path) -> Gains:
         if gap is None:
             return None
         pair = ours.anchor, theirs.anchor
-        if pair not in tested:
-            tested[pair] = test(ours, theirs)
-        return Gain(ours, theirs, gap, *tested[pair])
+        if pair not in known:
+            known[pair] = test(ours, theirs)
+        return Gain(ours, theirs, gap, *known[pair])
 
     return gain
 
 
-def over_baseline(rows: Sequence[Row], gain: Gains) -> list[Gain]:
-    """Each row against its baseline among these rows, if it has one; p is not adjusted yet."""
-    pairs = [(row, other) for row in rows if (other := baseline_of(row, rows))]
-    return [found for pair in pairs if (found := gain(*pair))]
+def over_baseline(rows: Sequence[Row]) -> list[Pair]:
+    """Each row with its baseline among these rows."""
+    return [(row, baseline_of(row, rows)) for row in rows]
 
 
-def holm_over(family: Sequence[Gain]) -> list[Gain]:
-    """The gains of one family, in the same order, each p adjusted for all tests in it."""
-    after = iter(holm([gain.test.p for gain in family if gain.test]))
-    return [replace(gain, p_holm=next(after)) if gain.test else gain for gain in family]
+def family_of(pairs: Iterable[Pair], gain: Gains) -> dict[str, Gain]:
+    """The gains of one family, by the anchor of ours; each p is adjusted for all tests of the family."""
+    family = [found for ours, theirs in pairs if theirs and (found := gain(ours, theirs))]
+    after = iter(holm([found.test.p for found in family if found.test]))
+    return {found.ours.anchor: replace(found, p_holm=next(after)) if found.test else found for found in family}

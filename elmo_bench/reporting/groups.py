@@ -54,16 +54,22 @@ class Group:
         fraction = dict(row.basis.fraction)
         return float(fraction["data.train_fraction"]) if "data.max_train" not in fraction else None
 
-    def stem(self, *, fraction: bool = True) -> str:
-        """The start of its file names; `fraction=False`: for a table of all amounts of data."""
-        words = f"{self.differs} {self.fraction if fraction else ''}".replace("=", " ").replace(",", "")
+    @property
+    def any_amount(self) -> "Group":
+        """The same group, called as for any amount of training data."""
+        return replace(self, basis=replace(self.basis, fraction=()))
+
+    @property
+    def stem(self) -> str:
+        """The start of its file names."""
+        words = self.note.replace("=", " ").replace(",", "")
         return "-".join([self.suite, self.task, *findall(r"[\w.]+", words)])
 
-    def heading(self, *, fraction: bool = True) -> str:
+    @property
+    def heading(self) -> str:
         """The task in words and by name, with what sets the group apart."""
         title = task_info(self.task, self.suite).title
-        name = self.name if fraction else ", ".join(filter(None, [self.task, self.differs]))
-        return name if title == self.task else f"{title} ({name})"
+        return self.name if title == self.task else f"{title} ({self.name})"
 
 
 def groups(rows: Sequence[Row], *, combine: bool = False) -> list[Group]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from elmo_bench.reporting.gains import Gain, Gains, holm_over, over_baseline
+from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import Row, Selection
 from elmo_bench.reporting.statistics import Summary
@@ -15,7 +15,7 @@ def json_rows(selection: Selection, gain: Gains) -> list[dict[str, Any]]:
     """
     found = []
     for group in groups(selection.rows):
-        gains = {one.ours.anchor: one for one in holm_over(over_baseline(group.rows, gain))}
+        gains = family_of(over_baseline(group.rows), gain)
         found += [_row(row, gains.get(row.anchor)) for row in group.rows]
     return found
 
@@ -47,9 +47,7 @@ def _against(gain: Gain) -> dict[str, Any]:
         "label": gain.theirs.label,
         **_numbers(gain.summary),
         "reduction": gain.reduction,
-        **(
-            {"test": found.name, "items": found.items, "p": found.p} if found else dict.fromkeys(("test", "items", "p"))
-        ),
+        **dict(zip(("test", "items", "p"), (found.name, found.items, found.p) if found else [None] * 3, strict=True)),
         "p_holm": gain.p_holm,
         "verdict": gain.verdict or None,
         "untested": gain.untested or None,

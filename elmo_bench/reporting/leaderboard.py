@@ -1,18 +1,30 @@
-"""Everything that a leaderboard shows, before it becomes a page."""
+"""Everything that a leaderboard shows, before it becomes a page: a section an experiment and suite, then all runs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
-from elmo_bench.reporting.figures import Drawing
-from elmo_bench.reporting.gains import gains_from
+from elmo_bench.reporting.canvas import Drawing
+from elmo_bench.reporting.gains import Gains, gains_from
 from elmo_bench.reporting.groups import Group, groups
-from elmo_bench.reporting.layouts.runs import listed
+from elmo_bench.reporting.layouts import encoders, fractions, runs, variants, weights
 from elmo_bench.reporting.rows import Selection
-from elmo_bench.reporting.sections import Section, sections
 from elmo_bench.reporting.table import Table
 from elmo_bench.reporting.tasks import in_paper_order
+from elmo_bench.spec.experiments import Experiment, experiments
+
+
+@dataclass(frozen=True)
+class Section:
+    """Tables and figures that belong together; `name` is its address on the page."""
+
+    name: str
+    title: str
+    about: str
+    tables: list[Table] = field(default_factory=list)
+    figures: list[Drawing] = field(default_factory=list)
+    legend: bool = False  # whether its first table needs the legend of the verdicts
 
 
 @dataclass(frozen=True)
@@ -26,7 +38,7 @@ class Suite:
     @property
     def listed(self) -> list[Group]:
         """The groups with a table of all runs."""
-        return listed(self.groups)
+        return runs.listed(self.groups)
 
 
 @dataclass(frozen=True)
@@ -65,3 +77,24 @@ def leaderboard(
         own = [group for group in found if group.suite == name]
         suites.append(Suite(name, own, sections(name, own, gain)))
     return Leaderboard(command, suites, selection, failures)
+
+
+def sections(suite: str, groups: Sequence[Group], gain: Gains) -> list[Section]:
+    """A section for each experiment that has enough runs, then all runs."""
+    shown = [experiment for experiment in map(Experiment.load, experiments()) if experiment.caption]
+    found = []
+    for experiment in shown:
+        tables, figures = _LAYOUTS[experiment.layout](experiment, suite, groups, gain)
+        if tables:
+            legend = experiment.layout == "encoders"
+            found.append(Section(experiment.name, experiment.caption, experiment.about, tables, figures, legend))
+    return [*found, Section("runs", "All runs", runs.ABOUT, runs.tables(groups, gain))]
+
+
+_LAYOUTS = {
+    "encoders": encoders.made,
+    "variants": variants.made,
+    "line": variants.made,
+    "fractions": fractions.made,
+    "weights": weights.made,
+}

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from elmo_bench.reporting.gains import Gain
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.statistics import Summary
-from elmo_bench.spec.experiments import Printed
+from elmo_bench.reporting.tasks import paper_heading
+from elmo_bench.spec.experiments import PaperFigures
 
 Value = float | int | str | None
 
@@ -48,6 +49,8 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
 
+Line = dict[Column, Cell]  # a row of a table, before its empty columns are left out
+
 SPREAD = ("mean", "sd", "n")
 SCORE = (*SPREAD, "low", "high")
 JUDGED = (*SPREAD, "verdict")
@@ -76,18 +79,20 @@ def score(summary: Summary, *, run: str) -> Cell:
     return replace(shown, values=(*shown.values, *(bounds or (None, None))), hint=hint)
 
 
-def scores(row: Row) -> list[Cell]:
-    """Dev and test score and the seeds of a row, under `score_columns`."""
-    return [*(score(row.summary(split), run=row.anchor) for split in ("dev", "test")), seeds(row.seeds, row.anchor)]
+def scores(row: Row, metric: str) -> Line:
+    """Dev and test score, and the seeds."""
+    run = row.anchor
+    found = {Column(f"{split} {metric}", SCORE): score(row.summary(split), run=run) for split in ("dev", "test")}
+    return {**found, Column("seeds"): seeds(row.seeds, run)}
 
 
-def score_columns(metric: str) -> list[Column]:
-    return [Column(f"dev {metric}", SCORE), Column(f"test {metric}", SCORE), Column("seeds")]
-
-
-def printed(figure: Printed | None) -> Cell:
-    """A figure of the paper, for a column with parts mean and sd."""
-    return Cell(str(figure), (figure.mean, figure.sd)) if figure else Cell("")
+def printed(paper: PaperFigures | None, variant: str | None, *, task: str, suite: str) -> Line:
+    """The paper's figure for a variant, under a heading that names its data; no column without figures of the task."""
+    if paper is None:
+        return {}
+    figure = paper.figures.get(variant or "")
+    cell = Cell(str(figure), (figure.mean, figure.sd)) if figure else Cell("")
+    return {Column(paper_heading(paper, task, suite), ("mean", "sd")): cell}
 
 
 def seeds(found: Sequence[int], run: str) -> Cell:
@@ -96,22 +101,13 @@ def seeds(found: Sequence[int], run: str) -> Cell:
     return Cell(f"{len(found)} ({listed})", (listed,), run, tuple(found))
 
 
-def gain_columns(over: str = BASELINE, *, test: bool = False) -> list[Column]:
-    """Headings of `gain_cells`."""
-    found = [
-        Column(f"gain over {over}", SPREAD),
-        Column("95 % over seeds", ("low", "high")),
-        Column("fewer errors"),
-        Column("p (Holm)"),
-        Column("verdict", words=True),
-    ]
-    return [*found, *([Column("p"), Column("items"), Column("test", words=True)] if test else [])]
-
-
-def gain_cells(gain: Gain | None, *, test: bool = False) -> list[Cell]:
-    """Gain, interval, relative error reduction, adjusted p and verdict; then p before the adjustment and the test."""
+def gain_cells(gain: Gain | None, over: str = BASELINE, *, test: bool = False) -> Line:
+    """Gain, interval, relative error reduction, adjusted p and verdict; `test`: also p before the adjustment."""
+    columns = [Column(f"gain over {over}", SPREAD), Column("95 % over seeds", ("low", "high")), Column("fewer errors")]
+    columns += [Column("p (Holm)"), Column("verdict", words=True)]
+    columns += [Column("p"), Column("items"), Column("test", words=True)] if test else []
     if gain is None:
-        return [Cell("")] * len(gain_columns(test=test))
+        return dict.fromkeys(columns, Cell(""))
     found, run, verdict = gain.test, gain.ours.anchor, gain.verdict or "not tested"
     cells = [
         spread(gain.summary, run=run, sign=True),
@@ -119,35 +115,21 @@ def gain_cells(gain: Gain | None, *, test: bool = False) -> list[Cell]:
         number(gain.reduction, ".1f", run=run, suffix=" %"),
         _p_value(gain.p_holm, run=run),
         Cell(f"{gain.mark} {verdict}".strip(), (verdict,), run),
+        _p_value(found and found.p, run=run),
+        number(found and found.items, ",", run=run),
+        words(found.name if found else "none"),
     ]
-    if not test:
-        return cells
-    if not found:
-        return [*cells, Cell(""), Cell(""), words("none")]
-    return [*cells, _p_value(found.p, run=run), number(found.items, ",", run=run), words(found.name)]
+    return dict(zip(columns, cells, strict=False))
 
 
 def make_table(
-    stem: str,
-    title: str,
-    columns: Sequence[Column],
-    rows: Sequence[Sequence[Cell]],
-    *,
-    tasks: Sequence[str],
-    gains: Iterable[Gain] = (),
+    stem: str, title: str, lines: Sequence[Line], *, tasks: Sequence[str], gains: Iterable[Gain | None] = ()
 ) -> Table:
     """A table without its empty columns, with a note on each reason why one of the gains is not tested."""
-    reasons = dict.fromkeys(gain.untested for gain in gains if gain.untested)
-    return Table(
-        stem, title, *without_empty(columns, rows), list(tasks), [f"Not tested: {reason}." for reason in reasons]
-    )
-
-
-def without_empty(columns: Sequence[Column], rows: Iterable[Sequence[Cell]]) -> tuple[list[Column], list[list[Cell]]]:
-    """Columns and rows without the columns in which every cell is empty."""
-    rows = [list(row) for row in rows]
-    kept = [index for index in range(len(columns)) if any(row[index].text for row in rows)]
-    return [columns[index] for index in kept], [[row[index] for index in kept] for row in rows]
+    columns = [column for column in lines[0] if any(line[column].text for line in lines)]
+    rows = [[line[column] for column in columns] for line in lines]
+    reasons = dict.fromkeys(gain.untested for gain in gains if gain and gain.untested)
+    return Table(stem, title, columns, rows, list(tasks), [f"Not tested: {reason}." for reason in reasons])
 
 
 def _between(bounds: tuple[float, float] | None, *, run: str) -> Cell:

@@ -10,15 +10,14 @@ from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.training.contracts import Metric
-from elmo_bench.training.optimisers import build_optimiser
-from elmo_bench.training.schedules import build_schedule
+from elmo_bench.training.optimisers import build_optimiser, build_schedule
 
 
 class HeadTraining(pl.LightningModule):
     """Trains a head on its loss and the penalty of its mixes; scores a whole split with the task's metric.
 
-    head: a module that is a `contracts.Head`. optimizer, schedule: options by name, see `optimisers.py` and
-    `schedules.py`. gold: the gold of each split.
+    head: a module that is a `contracts.Head`. optimizer, schedule: options by name, see `optimisers.py`. gold: the gold
+    of each split.
     After a pass over a split, `scores` holds its scores and `predictions` its predictions, in the split's order.
     """
 

@@ -1,10 +1,15 @@
-"""Optimisers by name: `task.training.optimizer` in a config, such as `{name: adam, lr: 0.001}`."""
+"""Optimisers and learning-rate schedules by name: `task.training.optimizer` and `task.training.schedule` in a config.
+
+They look like `{name: adam, lr: 0.001}` and `{name: plateau, every: epoch}`.
+"""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import CosineAnnealingLR, ExponentialLR, LRScheduler, ReduceLROnPlateau, StepLR
 
 from elmo_bench.base.errors import UserError
 
@@ -15,11 +20,33 @@ OPTIMISERS: dict[str, type[Optimizer]] = {
     "adamw": torch.optim.AdamW,
     "sgd": torch.optim.SGD,
 }
+# `plateau` takes the dev score after each epoch; the others count their steps.
+SCHEDULES = {
+    "cosine": CosineAnnealingLR,
+    "exponential": ExponentialLR,
+    "plateau": partial(ReduceLROnPlateau, mode="max"),
+    "step": StepLR,
+}
 
 
 def build_optimiser(options: Mapping[str, Any], parameters: Iterable[torch.nn.Parameter]) -> Optimizer:
     """The optimiser `options["name"]`; the other options are its arguments. Raises UserError."""
     return construct("task.training.optimizer", OPTIMISERS, options, list(parameters))
+
+
+def build_schedule(options: Mapping[str, Any], optimiser: Optimizer) -> LRScheduler:
+    """The schedule `options["name"]`; other options but `every` are its arguments. Raises UserError.
+
+    every: training steps between two steps of the schedule, or `epoch` for `plateau`.
+    """
+    name, every = options.get("name"), options.get("every")
+    if name == "plateau":
+        if every != "epoch":
+            raise UserError(f"task.training.schedule.every={every}: plateau takes dev scores. Use every=epoch.")
+    elif not isinstance(every, int) or every < 1:
+        raise UserError(f"task.training.schedule.every={every}: not a number of steps. Give a whole number from 1.")
+    arguments = {key: value for key, value in options.items() if key != "every"}
+    return construct("task.training.schedule", SCHEDULES, arguments, optimiser)
 
 
 def construct(where: str, known: Mapping[str, Any], options: Mapping[str, Any], *given: Any) -> Any:

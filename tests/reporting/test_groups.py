@@ -18,8 +18,8 @@ def test_one_group_if_all_is_comparable(tmp_path, grouped):
     for encoder in ("glove", "elmo"):
         add(tmp_path, "ner", encoder, 0)
     [group] = grouped()
-    assert (group.name, group.stem(), len(group.rows)) == ("ner", "open-ner", 2)
-    assert group.heading() == "Named entities (ner)"
+    assert (group.name, group.stem, len(group.rows)) == ("ner", "open-ner", 2)
+    assert group.heading == "Named entities (ner)"
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def test_rows_on_another_basis_are_apart_unless_combined(tmp_path, grouped, opti
     first, second = grouped()
     assert [row.spec.encoder for row in first.rows] == ["elmo", "glove"]  # most encoders first
     assert [row.spec.encoder for row in second.rows] == ["none"]
-    assert (second.differs, second.heading()) == (differs, f"Named entities (ner, {differs})")
-    assert first.stem() != second.stem()
+    assert (second.differs, second.heading) == (differs, f"Named entities (ner, {differs})")
+    assert first.stem != second.stem
     [both] = grouped(combine=True)
     assert {row.label for row in both.rows} == {
         f"elmo, {first.differs}", f"glove, {first.differs}", f"none, {second.differs}",
@@ -47,14 +47,14 @@ def test_a_fraction_of_the_data_is_a_group_with_it_in_the_heading(tmp_path, grou
     add(tmp_path, "ner", "glove", 0, max_train=50)
     whole, *parts = grouped()
     assert (whole.fraction, whole.whole) == ("", 3394)
-    assert {part.heading() for part in parts} == {
+    assert {part.heading for part in parts} == {
         "Named entities (ner, 30 % of the training data, at least 100 steps an epoch)",
         "Named entities (ner, at most 50 training examples)",
     }
     assert {part.share(part.rows[0]) for part in parts} == {1018 / 3394, 50 / 3394}
     assert whole.share(whole.rows[0]) == 1.0
-    assert {part.heading(fraction=False) for part in parts} == {"Named entities (ner)"}
-    assert {part.stem(fraction=False) for part in parts} == {"open-ner"}
+    assert {part.any_amount.heading for part in parts} == {"Named entities (ner)"}
+    assert {part.any_amount.stem for part in parts} == {"open-ner"}
 
 
 def test_without_a_run_on_all_of_the_data_the_share_is_the_option(tmp_path, grouped):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from elmo_bench.ledger import RunPaths, read_ledger, write_record
-from elmo_bench.reporting.figures.heat import LARGE, SMALL, hatch_of
 from elmo_bench.reporting.formats import to_csv
-from elmo_bench.reporting.gains import gains_from, holm_over
+from elmo_bench.reporting.gains import family_of, gains_from
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.layouts import encoders, fractions, runs, variants, weights
 from elmo_bench.reporting.layouts.fractions import Point, needed
+from elmo_bench.reporting.layouts.weights import LARGE, SMALL, hatch_of
 from elmo_bench.reporting.rows import select
 from elmo_bench.spec.experiments import Experiment
 from tests.ledger.records import make_record
@@ -43,7 +43,7 @@ def columns(table, row=0):
 def tables(name, ledger, **flags):
     experiment, own = Experiment.load(name), groups(select(read_ledger(ledger)[0]).rows, **flags)
     picked = [(group, rows) for group in own if (rows := variants.rows(experiment, group))]
-    return variants.tables(experiment, "open", picked, gains_from(ledger))
+    return variants.tables(experiment, picked, gains_from(ledger))
 
 
 def first_column(table):
@@ -102,10 +102,11 @@ def test_holm_goes_over_all_tasks_and_gains_over_common_seeds(tmp_path, found):
             right_on(tmp_path, "glove", [0], task=task, seed=seed)
         right_on(tmp_path, "elmo", range(8), task=task, seed=1)
     own, gain = found()
-    gains = [gain for one in encoders.picked(TABLE1, own, gain) for gain in one.gains.values()]
+    gains = [found for one in encoders.picked(TABLE1, own, gain) for found in one.gains.values()]
     assert [g.p_holm for g in gains] == [3 * 2 / 2**7] * 3
     assert [g.seeds for g in gains] == [[1]] * 3
-    assert holm_over(gains[:1])[0].p_holm == 2 / 2**7
+    [alone] = family_of([(gains[0].ours, gains[0].theirs)], gain).values()
+    assert alone.p_holm == 2 / 2**7
 
 
 def test_no_fraction_and_no_variation_among_the_encoders(tmp_path, found):

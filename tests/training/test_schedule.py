@@ -9,9 +9,8 @@ from torch.utils.data import DataLoader
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choices, compose
 from elmo_bench.training.module import HeadTraining
-from elmo_bench.training.optimisers import OPTIMISERS, build_optimiser
+from elmo_bench.training.optimisers import OPTIMISERS, SCHEDULES, build_optimiser, build_schedule
 from elmo_bench.training.quiet import quiet
-from elmo_bench.training.schedules import SCHEDULES, build_schedule
 
 STEPS = 7  # of an epoch; the schedule's steps fall between
 

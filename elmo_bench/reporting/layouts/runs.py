@@ -2,22 +2,9 @@
 
 from collections.abc import Sequence
 
-from elmo_bench.reporting.gains import Gains, holm_over, over_baseline
+from elmo_bench.reporting.gains import Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group
-from elmo_bench.reporting.table import (
-    Cell,
-    Column,
-    Table,
-    gain_cells,
-    gain_columns,
-    make_table,
-    number,
-    printed,
-    score_columns,
-    scores,
-    words,
-)
-from elmo_bench.reporting.tasks import paper_heading
+from elmo_bench.reporting.table import Column, Line, Table, gain_cells, make_table, number, printed, scores, words
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
 ABOUT = (
@@ -45,21 +32,22 @@ def listed(groups: Sequence[Group]) -> list[Group]:
 
 def _table(group: Group, gain: Gains) -> Table:
     paper = Experiment.load(MAIN).paper.get(group.task) if not group.basis.fraction else None
-    gains = holm_over(over_baseline(group.rows, gain))
-    by_run = {found.ours.anchor: found for found in gains}
-    columns = [Column("run", words=True), *score_columns(group.metric), *gain_columns()]
-    columns += [Column("trainable"), Column("tokens/s"), Column("minutes a run")]
-    columns += [Column(paper_heading(paper, group.task, group.suite), ("mean", "sd"))] if paper else []
-    body: list[list[Cell]] = []
+    gains = family_of(over_baseline(group.rows), gain)
+    lines: list[Line] = []
     for row in group.rows:
-        run = row.anchor
-        costs = [number(row.newest["parameters"]["trainable"], ",", run=run)]
-        costs += [
-            number(row.cost("tokens_per_second"), ",.0f", run=run),
-            number(row.cost("seconds") / 60, ".1f", run=run),
-        ]
-        figure = [printed(None if row.changes else paper.figures.get(row.spec.encoder))] if paper else []
-        body.append([words(row.label, run=run), *scores(row), *gain_cells(by_run.get(run)), *costs, *figure])
+        run, variant = row.anchor, None if row.changes else row.spec.encoder
+        lines.append(
+            {
+                Column("run", words=True): words(row.label, run=run),
+                **scores(row, group.metric),
+                **gain_cells(gains.get(run)),
+                Column("trainable"): number(row.newest["parameters"]["trainable"], ",", run=run),
+                Column("tokens/s"): number(row.cost("tokens_per_second"), ",.0f", run=run),
+                Column("minutes a run"): number(row.cost("seconds") / 60, ".1f", run=run),
+                **printed(paper, variant, task=group.task, suite=group.suite),
+            }
+        )
     amount = group.fraction or "all of the data"
-    title = f"{group.heading(fraction=False)}, suite {group.suite}: all runs on {amount}"
-    return make_table(f"{group.stem()}-runs", title, columns, body, tasks=[group.task] * len(body), gains=gains)
+    title = f"{group.any_amount.heading}, suite {group.suite}: all runs on {amount}"
+    tasks = [group.task] * len(lines)
+    return make_table(f"{group.stem}-runs", title, lines, tasks=tasks, gains=gains.values())

@@ -1,26 +1,27 @@
 """A table a task: the variants of an experiment, each compared with its reference."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from elmo_bench.reporting.gains import Gain, Gains, holm_over
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
+
+from elmo_bench.reporting.canvas import Drawing, draw, label, line, look, small
+from elmo_bench.reporting.gains import Gain, Gains, family_of
 from elmo_bench.reporting.groups import Group
+from elmo_bench.reporting.layouts import Made
 from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.table import (
-    Cell,
-    Column,
-    Table,
-    gain_cells,
-    gain_columns,
-    make_table,
-    printed,
-    score_columns,
-    scores,
-    words,
-)
-from elmo_bench.reporting.tasks import paper_heading
+from elmo_bench.reporting.table import Column, Line, Table, gain_cells, make_table, printed, scores, words
 from elmo_bench.spec.experiments import Experiment, Variant
 
 VariantRow = tuple[Variant, Row]
+
+
+def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
+    """A table for each group that has enough rows and, for the layout `line`, a figure."""
+    picked = [(group, found) for group in groups if (found := rows(experiment, group))]
+    drawn = [_figure(experiment, group, pairs) for group, pairs in picked] if experiment.layout == "line" else []
+    return tables(experiment, picked, gain), drawn
 
 
 def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
@@ -52,31 +53,56 @@ def reference(experiment: Experiment, pair: VariantRow, among: Sequence[VariantR
     return None
 
 
-def tables(
-    experiment: Experiment, suite: str, picked: Sequence[tuple[Group, Sequence[VariantRow]]], gain: Gains
-) -> list[Table]:
+def tables(experiment: Experiment, picked: Sequence[tuple[Group, Sequence[VariantRow]]], gain: Gains) -> list[Table]:
     """A table for each group and its `rows`; the tests of all of them are one family."""
-    every = [(pair, pairs) for _, pairs in picked for pair in pairs]
-    compared = [(pair[1], other) for pair, pairs in every if (other := reference(experiment, pair, pairs))]
-    tested = holm_over([found for two in compared if (found := gain(*two))])
-    gains = {found.ours.anchor: found for found in tested}
-    return [_table(experiment, suite, group, pairs, gains) for group, pairs in picked]
+    gains = family_of([(pair[1], reference(experiment, pair, own)) for _, own in picked for pair in own], gain)
+    return [_table(experiment, group, pairs, gains) for group, pairs in picked]
 
 
-def _table(
-    experiment: Experiment, suite: str, group: Group, pairs: Sequence[VariantRow], gains: dict[str, Gain]
-) -> Table:
+def _table(experiment: Experiment, group: Group, pairs: Sequence[VariantRow], gains: dict[str, Gain]) -> Table:
     paper = experiment.paper.get(group.task)
     over = experiment.over or str(experiment.reference)
-    columns = [Column(experiment.heading, words=True), *score_columns(group.metric), *gain_columns(over)]
-    columns += [Column(paper_heading(paper, group.task, suite), ("mean", "sd"))] if paper else []
-    body: list[list[Cell]] = []
+    lines: list[Line] = []
     for variant, row in pairs:
         own = variant.encoder is not None or row.encoder == experiment.encoder
         name = ", ".join(filter(None, [variant.name if own else f"{row.encoder}: {variant.name}", row.note]))
-        figure = [printed(paper.figures.get(variant.key) if own else None)] if paper else []
-        body.append([words(name, run=row.anchor), *scores(row), *gain_cells(gains.get(row.anchor)), *figure])
-    title = f"{experiment.caption}: {group.heading()}, suite {suite}"
-    mine = [gains[row.anchor] for _, row in pairs if row.anchor in gains]
-    stem = f"{group.stem()}-{experiment.name}"
-    return make_table(stem, title, columns, body, tasks=[group.task] * len(body), gains=mine)
+        lines.append(
+            {
+                Column(experiment.heading, words=True): words(name, run=row.anchor),
+                **scores(row, group.metric),
+                **gain_cells(gains.get(row.anchor), over),
+                **printed(paper, variant.key if own else None, task=group.task, suite=group.suite),
+            }
+        )
+    title = f"{experiment.caption}: {group.heading}, suite {group.suite}"
+    stem, mine = f"{group.stem}-{experiment.name}", [gains.get(row.anchor) for _, row in pairs]
+    return make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine)
+
+
+def _figure(experiment: Experiment, group: Group, pairs: Sequence[VariantRow]) -> Drawing:
+    """Scores over the values of an option, for runs that differ in it alone."""
+    by_encoder: dict[str, list[tuple[float, Row]]] = {}
+    for variant, row in pairs:
+        by_encoder.setdefault(row.encoder, []).append((experiment.rank(variant), row))
+    looks, name, title = look(list(by_encoder)), experiment.heading, label(group)
+    values = [value for points in by_encoder.values() for value, _ in points]
+
+    def paint(axes: Axes) -> None:
+        for encoder, points in by_encoder.items():
+            xs, rows = zip(*sorted(points, key=lambda point: point[0]), strict=True)
+            line(axes, xs, rows, looks[encoder], f"{encoder}, test")
+            dev = [row.summary("dev").mean for row in rows]
+            style: dict[str, Any] = {"color": looks[encoder][0], "linewidth": 1, "linestyle": (0, (3, 2))}
+            axes.plot(xs, dev, label=f"{encoder}, dev", **style)
+        if 0 in values:
+            axes.set_xscale("symlog", linthresh=min((value for value in values if value > 0), default=1.0))
+        else:
+            axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set(title=title, xlabel=name, ylabel=group.metric)
+        axes.figure.legend(loc="outside lower left", ncols=2)
+
+    said = "; ".join(f"{row.encoder} {name} = {v.key}: {row.summary('test').mean:.2f}" for v, row in pairs)
+    alt = f"Test {group.metric} by {name}. {said}."
+    heading = f"{name}: {group.heading}, suite {group.suite}"
+    return draw(f"{group.stem}-{experiment.name}", heading, alt, paint, size=small(title), task=group.task)

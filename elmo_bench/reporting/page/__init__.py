@@ -1,6 +1,5 @@
-"""The leaderboard as files: README.md, index.html, and the tables and figures as separate files."""
+"""The leaderboard as pages and files."""
 
-from elmo_bench.reporting.page.files import write
-from elmo_bench.reporting.page.upload import upload
+from elmo_bench.reporting.page.files import upload, write
 
 __all__ = ["upload", "write"]

@@ -1,6 +1,7 @@
 """The leaderboard as one HTML file that loads nothing from elsewhere."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,20 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from elmo_bench.ledger import RunPaths
+from elmo_bench.reporting.canvas import FAINT, GRID, INK, SERIES, SURFACE, Drawing
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.page.explanations import ENCODERS, HOW, LEGEND, SUITES, data_of, failed, machines, superseded
-from elmo_bench.reporting.page.inline import inline
 from elmo_bench.reporting.rows import Row
 from elmo_bench.reporting.statistics import summarise
 from elmo_bench.reporting.table import Cell
 from elmo_bench.reporting.tasks import task_info
 
 FOLDER = Path(__file__).parent
+# Colours that differ in dark mode. The colours of a heat map's cells are the same in both modes.
+_COLOURS = {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line", "#757d87": "none", "#b26a00": "static"}
+_COLOURS |= {colour: f"series{index}" for index, colour in enumerate(SERIES)}
 
 
 def html(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[str, str]) -> str:
@@ -117,3 +121,20 @@ def _seed(row: Row, seed: int, home: Path) -> dict[str, Any]:
 
 def _each(texts: Sequence[str]) -> str:
     return texts[0] if len(set(texts)) == 1 else ", ".join(texts)
+
+
+def inline(figure: Drawing) -> str:
+    """The drawing as an element of a page, labelled by its description."""
+    svg = figure.svg[figure.svg.index("<svg") :]
+    svg = re.sub(r"\s*<metadata>.*?</metadata>|\s*<title>.*?</title>|\s*<style.*?</style>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.stem}-", svg)
+    svg = re.sub(r"#[0-9a-f]{6}\b", lambda found: _coloured(found[0]), svg)
+    svg = re.sub(r"font-family: [^;\"]+;? ?", "", svg)
+    return re.sub(
+        r"\n\s*", "\n", svg.replace("<svg", f'<svg role="img" aria-labelledby="{figure.stem}-said"', 1)
+    ).strip()
+
+
+def _coloured(colour: str) -> str:
+    return f"var(--{_COLOURS[colour]})" if colour in _COLOURS else colour

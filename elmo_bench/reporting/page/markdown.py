@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from elmo_bench.reporting.formats import to_markdown
-from elmo_bench.reporting.leaderboard import Leaderboard, Suite
+from elmo_bench.reporting.leaderboard import Leaderboard, Section, Suite
 from elmo_bench.reporting.page.explanations import ENCODERS, HOW, LEGEND, SUITES, data_of, failed, machines, superseded
-from elmo_bench.reporting.sections import Section
 
 
 def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 """From axes to SVG and PNG. The same drawing gives the same bytes, whatever matplotlib's global settings are."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from elmo_bench.reporting.groups import Group
-from elmo_bench.reporting.rows import BASELINE
+from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.tasks import task_info
 
 SURFACE, INK, FAINT, GRID = "#ffffff", "#1c2128", "#646c76", "#dde1e6"
@@ -82,10 +82,9 @@ def draw(
     return Drawing(stem, title, alt, svg.getvalue(), png.getvalue(), size[0] * 72, task)
 
 
-def label(group: Group, between: str = "\n", *, fraction: bool = True) -> str:
+def label(group: Group, between: str = "\n") -> str:
     """The task in words, and what sets the group apart."""
-    note = group.note if fraction else group.differs
-    return between.join(filter(None, [task_info(group.task, group.suite).title, note]))
+    return between.join(filter(None, [task_info(group.task, group.suite).title, group.note]))
 
 
 def inches(*texts: str) -> float:
@@ -98,3 +97,17 @@ def look(encoders: list[str]) -> dict[str, tuple[str, str]]:
     others = [name for name in encoders if name not in NAMED]
     spare = {name: (SERIES[(1 + k) % len(SERIES)], MARKERS[k % len(MARKERS)]) for k, name in enumerate(others)}
     return {name: NAMED.get(name) or spare[name] for name in encoders}
+
+
+def small(title: str) -> tuple[float, float]:
+    """Inches: small enough for several in a row and for a phone; larger for a long title."""
+    return max(3.7, 0.7 + 1.25 * inches(title)), 2.7 + 0.17 * title.count("\n")
+
+
+def line(axes: Axes, xs: Sequence[float], rows: Sequence[Row], style: tuple[str, str], name: str) -> None:
+    """Means with one standard deviation to either side."""
+    found = [row.summary("test") for row in rows]
+    axes.errorbar(
+        xs, [s.mean for s in found], yerr=[s.sd or 0.0 for s in found], color=style[0], marker=style[1], capsize=2.5,
+        elinewidth=1.1, label=name,
+    )  # fmt: skip
