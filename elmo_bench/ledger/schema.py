@@ -59,9 +59,10 @@ def _check(value: Any, hint: Any) -> None:
 
 
 def _fits(value: Any, kind: type) -> bool:
-    if type(value) is int and kind in (int, float):
+    found: Any = type(value)
+    if found is int and kind in (int, float):
         return -_LARGEST <= value < _LARGEST
-    return type(value) is kind and (kind is not float or math.isfinite(value))
+    return found is kind and (kind is not float or math.isfinite(value))
 
 
 def _check_keys(value: dict[Any, Any], hints: dict[str, Any], required: frozenset[str]) -> None:
