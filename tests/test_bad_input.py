@@ -277,7 +277,8 @@ def test_a_ledger_that_is_a_file_is_one_line(main_job, tmp_path, capsys):
     (tmp_path / "runs").touch()
     assert main_job(*small(encoder="none")) == 2
     assert (
-        capsys.readouterr().err == f"elmo-bench run: ledger={tmp_path / 'runs'}: {tmp_path / 'runs'} is a file; give a folder\n"
+        capsys.readouterr().err
+        == f"elmo-bench run: ledger={tmp_path / 'runs'}: {tmp_path / 'runs'} is a file; give a folder\n"
     )
 
 

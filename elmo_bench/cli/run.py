@@ -3,11 +3,10 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
-from elmo_bench.ledger import HeldElsewhere, Record, RunPaths
+from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_ledger
 from elmo_bench.spec.config import CONF, choices, compose
 
 HELP = """\
@@ -67,36 +66,32 @@ def main(arguments: list[str]) -> int:
     except HeldElsewhere as error:
         print(error, flush=True)
         return 0  # the other process makes the run
-    print(outcome(config, record, skipped), flush=True)
+    ledger, spec, state = Path(config.ledger), record["spec"], "done"
+    if skipped:
+        lacks = config.predictions and not any(RunPaths.of(ledger, record).work.glob("test.predictions*"))
+        state = f"already in the ledger{', without predictions' if lacks else ''} (overwrite=true runs it again)"
+    print(outcome(ledger, record, state), flush=True)
     if given.attempt is None:
-        show(Path(config.ledger), record)
+        show(ledger, spec["suite"], spec["task"], record["hash"], command="elmo-bench run")
     return 0
 
 
-def outcome(config: DictConfig, record: Record, skipped: bool) -> str:
-    """One line about a run: done or skipped, its scores, its record."""
-    main = record["metric"]
-    scores: Any = record["scores"]
-    paths = RunPaths.of(Path(config.ledger), record)
-    without = config.predictions and not any(paths.work.glob("test.predictions*"))
-    state = "done"
-    if skipped:
-        state = f"already in the ledger{', without predictions' if without else ''} (overwrite=true runs it again)"
-    dev, test = (scores[split]["overall"][main] for split in ("dev", "test"))
-    return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {paths.record}"
+def outcome(ledger: Path, record: Record, state: str) -> str:
+    """One line about a run that is done or skipped: its scores, its record."""
+    main, scores = record["metric"], record["scores"]
+    dev, test = scores["dev"]["overall"][main], scores["test"]["overall"][main]
+    return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
-def show(ledger: Path, record: Record) -> None:
-    """Print the table of the run's suite and task, with an arrow at the run."""
-    from elmo_bench.ledger import read_ledger
+def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Record]:
+    """Print the table of a suite and task, with an arrow at the run; its records."""
     from elmo_bench.reporting.console import task_table
 
-    spec = record["spec"]
-    records, problems = read_ledger(ledger, suite=spec["suite"], task=spec["task"])
+    records, problems = read_ledger(ledger, suite=suite, task=task)
     for problem in problems:
-        print(f"elmo-bench run: {problem}", file=sys.stderr)
-    print(f"\n{spec['task']} on suite {spec['suite']}:\n")
-    print(task_table(records, suite=spec["suite"], task=spec["task"], highlight=record["hash"]))
+        print(f"{command}: {problem}", file=sys.stderr)
+    print(f"\n{task} on suite {suite}:\n\n{task_table(records, suite=suite, task=task, highlight=hash_)}")
+    return records
 
 
 def _groups() -> str:

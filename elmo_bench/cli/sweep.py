@@ -9,7 +9,8 @@ from pathlib import Path
 from types import FrameType
 
 from elmo_bench.base.progress import progress
-from elmo_bench.ledger import Record, RunPaths, read_ledger
+from elmo_bench.cli.run import outcome, show
+from elmo_bench.ledger import Record
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.sweep import Result, run_sweep
 
@@ -60,25 +61,17 @@ def _line(result: Result, ledger: Path) -> str:
     if result.record is None:
         words = {"held": f"left to another process ({result.note})", "failed": f"failed: {result.note}"}
         return f"{result.run.title}: {words[result.state]}"
-    main = result.record["metric"]
-    dev, test = (result.record["scores"][split]["overall"][main] for split in ("dev", "test"))  # type: ignore[literal-required]
     state = "done" if result.state == "done" else "already in the ledger (overwrite=true runs it again)"
-    where = RunPaths.of(ledger, result.record).record
-    return f"{result.run.title}: {state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {where}"
+    return f"{result.run.title}: {outcome(ledger, result.record, state)}"
 
 
 def _show(ledger: Path, made: Sequence[Record]) -> None:
     """A table for each suite and task, with an arrow at the newest of these runs; then a table of all tasks."""
-    from elmo_bench.reporting.console import overviews, task_table
+    from elmo_bench.reporting.console import overviews
 
     newest = {(record["spec"]["suite"], record["spec"]["task"]): record["hash"] for record in made}
-    records: list[Record] = []
-    for (suite, task), hash_ in newest.items():
-        found, problems = read_ledger(ledger, suite=suite, task=task)
-        records += found
-        for problem in problems:
-            print(f"elmo-bench sweep: {problem}", file=sys.stderr)
-        print(f"\n{task} on suite {suite}:\n\n{task_table(found, suite=suite, task=task, highlight=hash_)}")
+    tables = [show(ledger, *place, hash_, command="elmo-bench sweep") for place, hash_ in newest.items()]
+    records = [record for found in tables for record in found]
     for table in overviews(records, [record["hash"] for record in made]):
         print(f"\n{table}")
 

@@ -2,13 +2,12 @@
 
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Iterable
 from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, TypedDict, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from elmo_bench.base.errors import UserError
 
-_Check = Callable[[Any], None]
 _SCALARS = {str: "a text", int: "a whole number", float: "a finite number", bool: "true or false", type(None): "null"}
 _LARGEST = 2**63
 
@@ -27,118 +26,75 @@ def check(value: Any, hint: Any, where: str) -> None:
     bool, float (finite; whole numbers pass), and Any, which is whatever JSON can hold.
     """
     try:
-        _compiled(hint)(value)
+        _check(value, hint)
     except _Mismatch as wrong:
         raise UserError(f"{where}{wrong.path}: {wrong.why}") from None
 
 
-@cache
-def _compiled(hint: Any) -> _Check:
-    """The check of a hint, made once: a ledger has thousands of records of one shape."""
-    origin = get_origin(hint)
-    if hint is Any:
-        return _any
-    if is_typeddict(hint):
-        return _keys(hint)
-    if origin is Literal:
-        return _one_of(get_args(hint))
-    if origin in (Union, types.UnionType):  # X | None
-        return _optional(_compiled(next(arm for arm in get_args(hint) if arm is not type(None))))
-    if origin in (dict, list):
-        item = _compiled(get_args(hint)[-1])
-        return _mapping(item) if origin is dict else _list(item)
-    return _scalar(hint)
-
-
-def _keys(hint: Any) -> _Check:
-    checks = {key: _compiled(item) for key, item in get_type_hints(hint).items()}
-    required = frozenset(hint.__required_keys__)
-
-    def check_keys(value: Any) -> None:
+def _check(value: Any, hint: Any) -> None:
+    kind, parts = _shape(hint)
+    if kind is Any:
+        kind = type(value)
+        if kind not in (dict, list, *_SCALARS):
+            raise _Mismatch(f"{value!r:.60} is not something that JSON can hold")
+    if kind is Union:  # X | None
+        if value is not None:
+            _check(value, parts)
+    elif kind is Literal:
+        _expect(value in parts, value, " or ".join(map(repr, parts)))
+    elif kind is list:
+        _expect(type(value) is list, value, "a list")
+        _check_items(((index, item, parts) for index, item in enumerate(value)), "[{}]")
+    elif kind is TypedDict:
         _expect(type(value) is dict, value, "a mapping")
-        if not required <= value.keys():
-            raise _Mismatch(f"{', '.join(sorted(required - value.keys()))} missing")
-        if not value.keys() <= checks.keys():
-            raise _Mismatch(f"unknown key {', '.join(sorted(map(str, value.keys() - checks.keys()))):.60}")
-        try:
-            for key, item in value.items():
-                checks[key](item)
-        except _Mismatch as wrong:
-            wrong.path = f".{key}{wrong.path}"
-            raise
-
-    return check_keys
-
-
-def _mapping(check_item: _Check) -> _Check:
-    def check_mapping(value: Any) -> None:
+        _check_keys(value, *parts)
+        _check_items(((key, item, parts[0][key]) for key, item in value.items()), ".{}")
+    elif kind is dict:
         _expect(type(value) is dict, value, "a mapping")
         for key in value:
             _expect(type(key) is str, key, "a text, as every key must be")
-        try:
-            for key, item in value.items():  # noqa: B007
-                check_item(item)
-        except _Mismatch as wrong:
-            wrong.path = f".{key:.60}{wrong.path}"
-            raise
-
-    return check_mapping
-
-
-def _list(check_item: _Check) -> _Check:
-    def check_list(value: Any) -> None:
-        _expect(type(value) is list, value, "a list")
-        try:
-            for index, item in enumerate(value):  # noqa: B007
-                check_item(item)
-        except _Mismatch as wrong:
-            wrong.path = f"[{index}]{wrong.path}"
-            raise
-
-    return check_list
-
-
-def _optional(check_item: _Check) -> _Check:
-    return lambda value: None if value is None else check_item(value)
-
-
-def _one_of(values: tuple[Any, ...]) -> _Check:
-    return lambda value: _expect(value in values, value, " or ".join(map(repr, values)))
-
-
-def _scalar(kind: type) -> _Check:
-    name = _SCALARS[kind]
-
-    def check_scalar(value: Any) -> None:
-        found: Any = type(value)
-        if found is int and kind in (int, float):
-            fine = -_LARGEST <= value < _LARGEST
-        else:
-            fine = found is kind and (kind is not float or math.isfinite(value))
-        if not fine:
-            raise _Mismatch(f"{_short(value)} is not {name}")
-
-    return check_scalar
-
-
-def _any(value: Any) -> None:
-    if type(value) is dict:
-        _compiled(dict[str, Any])(value)
-    elif type(value) is list:
-        _compiled(list[Any])(value)
-    elif type(value) in _SCALARS:
-        scalar: Any = type(value)
-        _compiled(scalar)(value)
+        _check_items(((key, item, parts) for key, item in value.items()), ".{:.60}")
     else:
-        raise _Mismatch(f"{value!r:.60} is not something that JSON can hold")
+        _expect(_fits(value, kind), value, _SCALARS[kind])
+
+
+def _fits(value: Any, kind: type) -> bool:
+    found: Any = type(value)
+    if found is int and kind in (int, float):
+        return -_LARGEST <= value < _LARGEST
+    return found is kind and (kind is not float or math.isfinite(value))
+
+
+def _check_keys(value: dict[Any, Any], hints: dict[str, Any], required: frozenset[str]) -> None:
+    if missing := required - value.keys():
+        raise _Mismatch(f"{', '.join(sorted(missing))} missing")
+    if unknown := value.keys() - hints.keys():
+        raise _Mismatch(f"unknown key {', '.join(sorted(map(str, unknown))):.60}")
+
+
+def _check_items(items: Iterable[tuple[Any, Any, Any]], path: str) -> None:
+    for key, item, hint in items:
+        try:
+            _check(item, hint)
+        except _Mismatch as wrong:
+            wrong.path = path.format(key) + wrong.path
+            raise
+
+
+@cache
+def _shape(hint: Any) -> tuple[Any, Any]:
+    """(kind, what its parts have to be): the hint of an item or of X | None, a Literal's values, a TypedDict's keys."""
+    arguments, origin = get_args(hint), get_origin(hint)
+    if is_typeddict(hint):
+        return TypedDict, (get_type_hints(hint), frozenset(hint.__required_keys__))
+    if origin in (Union, types.UnionType):
+        return Union, next(arm for arm in arguments if arm is not type(None))
+    if origin is Literal:
+        return Literal, arguments
+    return origin or hint, arguments[-1] if arguments else Any
 
 
 def _expect(fine: bool, value: Any, wanted: str) -> None:
     if not fine:
-        raise _Mismatch(f"{_short(value)} is not {wanted}")
-
-
-def _short(value: Any) -> str:
-    if type(value) is int and abs(value) >= _LARGEST:  # Python refuses to print very long ones
-        return "a whole number of more than 64 bits"
-    return f"{value!r:.60}"
+        long = type(value) is int and abs(value) >= _LARGEST  # Python refuses to print very long ones
+        raise _Mismatch(f"{'a whole number of more than 64 bits' if long else f'{value!r:.60}'} is not {wanted}")

@@ -53,17 +53,24 @@ def plan(options: Sequence[str]) -> Plan:
         if len(values) > 1 and key.split(".")[0] in ONCE:
             raise UserError(f"{key} has {len(values)} values, but all runs of a sweep share it. Give one value.")
     runs: dict[str, PlannedRun] = {}
+    known: dict[tuple[str, ...], tuple[RunSpec, Any]] = {}  # by the options but the seed, which changes no spec
+    seeds: dict[tuple[str, ...], int] = {}
     first = None
     for options_ in itertools.product(*lists):
-        config = compose("config", options_)
-        check_options(config)
-        first = first or config
-        run = PlannedRun(
-            RunSpec.of(config),
-            config.seed,
-            tuple(option for option in options_ if _option(option).split(".")[0] != "launcher"),
-        )
-        runs.setdefault(canonical([run.spec.key, run.seed, _sources(config)]), run)
+        given = tuple(option for option in options_ if _option(option) == "seed")
+        rest = tuple(option for option in options_ if option not in given)
+        if rest in known and given in seeds:
+            (spec, sources), seed = known[rest], seeds[given]
+        else:
+            config = compose("config", options_)
+            check_options(config)
+            first = first or config
+            spec, sources, seed = RunSpec.of(config), _sources(config), config.seed
+            seeds[given] = seed
+            if "${seed" not in str(config):  # no option takes its value from the seed
+                known[rest] = spec, sources
+        title = tuple(option for option in options_ if _option(option).split(".")[0] != "launcher")
+        runs.setdefault(canonical([spec.key, seed, sources]), PlannedRun(spec, seed, title))
     if first is None:
         raise UserError("no run: an option has no values")
     ledger, device = Path(first.ledger), first.trainer.device

@@ -11,6 +11,7 @@ from pytorch_lightning.loggers import Logger
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, RunPaths
+from elmo_bench.ledger.store import remove_failure
 from elmo_bench.runner.evaluate import evaluate
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.runner.record import record
@@ -33,7 +34,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     early = _paths(config, spec, spec.key)
     with _failure_file(early if attempt else None, spec, attempt := attempt or ledger.new_attempt()):
         prepared = prepare(config, spec)
-    _forget(early)
+    remove_failure(early)  # of an earlier attempt, which failed before its place was known
     spec = prepared.spec
     paths = _paths(config, spec, spec.hash)
     if (found := _finished(config, paths)) is not None:
@@ -89,10 +90,3 @@ def _failure_file(paths: RunPaths | None, spec: RunSpec, attempt: str) -> Iterat
             with suppress(OSError, UserError):  # a full disk, say: the error to report is the first one
                 ledger.write_failure(paths, error, attempt=attempt, spec=spec.to_json())  # type: ignore[arg-type]
         raise
-
-
-def _forget(early: RunPaths) -> None:
-    """Remove the failure of an attempt that failed before the run's place was known."""
-    early.failure.unlink(missing_ok=True)
-    with suppress(OSError):  # the folder holds other seeds, or is not there
-        early.folder.rmdir()

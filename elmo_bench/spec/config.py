@@ -4,7 +4,7 @@ import copy
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -26,7 +26,7 @@ from omegaconf.errors import (
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import config_folders
-from elmo_bench.spec.spelling import spelled
+from elmo_bench.base.json import canonical
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 
@@ -38,6 +38,8 @@ KINDS: dict[str, tuple[type, ...]] = {
     "a list": (ListConfig,),
     "values for its parts": (DictConfig,),
 }
+_PLAIN = re.compile(r"[\w./@+:-]+")  # needs no quotes on the command line
+_NOT_TEXT = re.compile(r"(?i)true|false|null|none|nan|[+-]?(inf|[\d_.]+(e[+-]?\d+)?)")  # would be read as another type
 EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epoch
 
 
@@ -61,7 +63,9 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
         config.experiment = experiment.value()
     for each in values:
         if each.key_or_group == "encoder.name" and not OmegaConf.is_missing(plain.encoder, "name"):
-            raise UserError(f"{each.input_line}: encoder.name is for encoder=hf. Other encoders are named by their yaml.")
+            raise UserError(
+                f"{each.input_line}: encoder.name is for encoder=hf. Other encoders are named by their yaml."
+            )
         try:
             OmegaConf.update(config, each.key_or_group, each.value())
         except (ConfigAttributeError, ConfigKeyError):
@@ -91,26 +95,29 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]
         if len(asked) > 1 or any(each.is_sweep_override() for each in asked):
             raise UserError("experiment=…: more than one. Start one sweep for each.")
         rest = [each for each in parsed if each not in asked]
-        parsed = [*asked, *(_parse(experiment_options(asked[0].value(), folder)) if asked else []), *rest]
+        name = asked[0].value() if asked else None
+        own = {} if name is None else sweep_of(experiment_yaml(name, folder))
+        parsed = [*asked, *_parse([f"{key}={','.join(map(spelled, values))}" for key, values in own.items()]), *rest]
     values: dict[str, list[str]] = {}
     for each in parsed:
         values[str(each.get_key_element())] = list(_values(each, folder))  # a key that is repeated keeps its position
     return list(values.values())
 
 
-def experiment_options(name: Any, folder: Path = CONF) -> list[str]:
-    """The `sweep` of an experiment as options: `["task=snli,srl", "encoder=elmo", …]`. Raises UserError."""
-    if name is None:
-        return []
+def experiment_yaml(name: Any, folder: Path = CONF) -> dict[str, Any]:
+    """`conf/experiment/<name>.yaml` as plain data. Raises UserError for an unknown name."""
     if name not in (known := choices("experiment", folder)):
         raise UserError(
-            f"experiment={name}: unknown experiment; choose one of: {', '.join(known)}{_guess(name, known)}"
+            f"experiment={name}: unknown experiment; choose one of: {', '.join(known)}{_guess(str(name), known)}"
         )
     path = config_file("experiment", name, folder)
     assert path is not None
-    found = yaml.safe_load(path.read_text(encoding="utf-8"))["sweep"]
-    lists = {key: value if isinstance(value, list) else [value] for key, value in found.items()}
-    return [f"{key}={','.join(map(spelled, values))}" for key, values in lists.items()]
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def sweep_of(experiment: dict[str, Any]) -> dict[str, list[Any]]:
+    """The values of each option in an experiment's `sweep`."""
+    return {key: value if isinstance(value, list) else [value] for key, value in experiment["sweep"].items()}
 
 
 def choices(group: str, folder: Path = CONF) -> list[str]:
@@ -133,6 +140,24 @@ def task_yaml(task: str) -> dict[str, Any]:
     """`conf/task/<task>.yaml` as plain data, interpolations unresolved; {} if there is none."""
     path = config_file("task", task)
     return yaml.safe_load(path.read_text(encoding="utf-8")) if path else {}
+
+
+def dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The leaves of nested mappings: `{"mix": {"penalty": 1}}` becomes `{"mix.penalty": 1}`."""
+    leaves: dict[str, Any] = {}
+    for key, value in tree.items():
+        leaves |= dotted(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return leaves
+
+
+def spelled(value: Any) -> str:
+    """A value as `key=value` takes it: `true`, `null`, `0.1`, `[1,2]`, `word`, `'two words'`."""
+    if not isinstance(value, str):
+        return canonical(value)
+    if _PLAIN.fullmatch(value) and not _NOT_TEXT.fullmatch(value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def build(node: Any) -> Any:

@@ -31,9 +31,8 @@ from typing import Any
 import yaml
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.config import CONF, choices, compose, config_file
+from elmo_bench.spec.config import CONF, choices, compose, config_file, experiment_yaml, spelled, sweep_of
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.spelling import spelled
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
 FRACTION = ("data.train_fraction", "data.max_train", "data.least_steps")  # options that take a fraction of the data
@@ -176,15 +175,13 @@ def experiments(folder: Path = CONF) -> list[str]:
 
 @cache
 def _load(name: str, folder: Path) -> Experiment:
-    if name not in (known := choices("experiment", folder)):
-        raise UserError(f"experiment={name}: unknown experiment. Choose one of: {', '.join(known)}.")
-    path = config_file("experiment", name, folder)
-    assert path is not None
     try:
-        return _parsed(name, yaml.safe_load(path.read_text(encoding="utf-8")))
+        return _parsed(name, experiment_yaml(name, folder))
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError) as error:
         why = " ".join(str(error).split())
-        raise UserError(f"{path}: {why}. See elmo_bench/spec/experiments.py for the keys.") from None
+        raise UserError(
+            f"{config_file('experiment', name, folder)}: {why}. See elmo_bench/spec/experiments.py for the keys."
+        ) from None
 
 
 def _parsed(name: str, given: Any) -> Experiment:
@@ -196,7 +193,7 @@ def _parsed(name: str, given: Any) -> Experiment:
         raise ValueError(f"unknown key {', '.join(map(str, unknown))}")
     keys = dict(given)
     row = keys.pop("name", "{}")
-    keys["sweep"] = {key: value if isinstance(value, list) else [value] for key, value in keys["sweep"].items()}
+    keys["sweep"] = sweep_of(keys)
     keys["variants"] = tuple(_variant(str(key), options) for key, options in keys.get("variants", {}).items())
     keys["without"] = tuple(keys.get("without", ()))
     keys["paper"] = {task: _paper(figures) for task, figures in keys.get("paper", {}).items()}

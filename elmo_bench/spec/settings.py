@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.spec.config import task_yaml
-from elmo_bench.spec.spelling import dotted
+from elmo_bench.spec.config import dotted, task_yaml
 
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
 

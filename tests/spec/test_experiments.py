@@ -101,5 +101,5 @@ def test_a_mistake_in_a_file_is_one_line(tmp_path, text, error):
 
 
 def test_an_unknown_experiment_lists_the_known():
-    with pytest.raises(UserError, match=r"^experiment=table9: unknown experiment\. Choose one of: ablation_inputs, "):
+    with pytest.raises(UserError, match=r"^experiment=table9: unknown experiment; choose one of: ablation_inputs, "):
         Experiment.load("table9")

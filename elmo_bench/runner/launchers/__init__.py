@@ -5,6 +5,7 @@ job's arguments and reports how the process ended. It does not report results: t
 """
 
 import importlib
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,15 @@ class Ended(NamedTuple):
     code: int | None  # exit code; None if the process did not come to its end
     why: str = ""  # then the reason, such as "killed by SIGKILL"
     log: Path | None = None  # if it is not the job's
+
+    @classmethod
+    def with_code(cls, job: Job, code: int, why: str = "", log: Path | None = None) -> "Ended":
+        """From the exit code of a process, which is negative if a signal ended it."""
+        if code >= 0:
+            return cls(job, code, why, log)
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        hint = ", as the system does when memory runs out" if -code == signal.SIGKILL else ""
+        return cls(job, None, f"killed by {name}{hint}", log)
 
 
 def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended]:

@@ -36,7 +36,7 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Ite
                 running[_start(job)] = job
             wait([child.sentinel for child in running], timeout=1.0)  # a second, since memory may become free
             for child in [child for child in running if child.exitcode is not None]:
-                yield _ended(running.pop(child), child.exitcode or 0)
+                yield Ended.with_code(running.pop(child), child.exitcode or 0)
     finally:
         _end(list(running))
 
@@ -88,14 +88,6 @@ def _one_thread() -> Iterator[None]:
             del os.environ["OMP_NUM_THREADS"]
         else:
             os.environ["OMP_NUM_THREADS"] = before
-
-
-def _ended(job: Job, code: int) -> Ended:
-    if code >= 0:
-        return Ended(job, code)
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-    hint = ", as the system does when memory runs out" if -code == signal.SIGKILL else ""
-    return Ended(job, None, f"killed by {name}{hint}")
 
 
 def _end(children: Sequence[BaseProcess]) -> None:

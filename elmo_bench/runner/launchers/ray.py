@@ -56,7 +56,7 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Ite
                 unpack(files, Path(folder))
                 merged = merge(Path(folder), ledger, overwrite=job.overwrite)
             why = "; ".join([*merged.conflicts, *merged.problems])
-            yield Ended(job, code, why) if code >= 0 else Ended(job, None, f"killed by signal {-code}")
+            yield Ended.with_code(job, code, why)
     finally:
         if own:
             ray.shutdown()  # ends the workers

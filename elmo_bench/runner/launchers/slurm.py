@@ -53,5 +53,4 @@ def _ended(handle: Any, job: Job) -> Ended:
     if (error := handle.exception()) is not None:
         lines = str(error).strip().splitlines()
         return Ended(job, None, f"Slurm job {handle.job_id}: {lines[0] if lines else type(error).__name__}", log)
-    code = handle.result()
-    return Ended(job, code, log=log) if code >= 0 else Ended(job, None, f"killed by signal {-code}", log)
+    return Ended.with_code(job, handle.result(), log=log)
