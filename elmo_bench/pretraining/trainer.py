@@ -19,6 +19,8 @@ from elmo_bench.pretraining.callbacks import Checkpoints, Curve, Meter, WholeChe
 from elmo_bench.pretraining.corpus import Corpus, count_words, shard_files
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.module import Pretraining
+from elmo_bench.pretraining.resident.encode import encode
+from elmo_bench.pretraining.resident.loop import Resident
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.training.loggers import finish, wandb
 
@@ -52,6 +54,8 @@ def pretrain(config: DictConfig) -> Trained:
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"shape: {error}; see pretraining/conf/shape") from None
     corpus = Corpus(tuple(shard_files(config.corpus)), config.tokenizer)
+    if config.recipe.get("resident"):
+        return _resident(options, corpus, config)
     vocabulary = _vocabulary(corpus, config.recipe.vocabulary, Path(config.out))
     torch.manual_seed(config.seed)
     model = LanguageModel(options, words=len(vocabulary), samples=config.recipe.samples, dropout=config.recipe.dropout)
@@ -69,8 +73,7 @@ def train(
     title: str,
 ) -> Trained:
     """Train a model by `config.recipe`, on from the newest whole checkpoint in `<out>/checkpoints`."""
-    if config.accelerator == "gpu" and not torch.cuda.is_available():
-        raise UserError("accelerator=gpu: no CUDA device here; use accelerator=cpu")
+    _check_accelerator(config)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     torch.set_num_threads(config.threads or max(1, cores // config.devices))
     if why := fuse(config.compile):
@@ -122,6 +125,45 @@ def train(
         text=text,
         first=trainer.is_global_zero,
     )
+
+
+def _resident(options: BiLMOptions, corpus: Corpus, config: DictConfig) -> Trained:
+    """A training with the whole text in memory (`recipe=gpu`)."""
+    if config.devices > 1:
+        raise UserError(f"devices={config.devices}: recipe=gpu trains on one device. Use devices=1.")
+    _check_accelerator(config)
+    out = Path(config.out)
+    heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer) if config.heldout else None
+    encoded, vocabulary = encode(
+        corpus,
+        heldout,
+        Path(config.encoded or out / "encoded"),
+        words=config.recipe.vocabulary,
+        threads=config.threads,
+    )
+    torch.manual_seed(config.seed)
+    model = LanguageModel(options, words=len(vocabulary), samples=config.recipe.samples, dropout=config.recipe.dropout)
+    training = Resident(model, encoded, config, "cuda" if config.accelerator == "gpu" else "cpu")
+    resume, checkpoint = newest(out / "checkpoints")
+    if resume:
+        console.print(f"going on from {resume} at step {checkpoint['global_step']}", highlight=False)
+        training.load(checkpoint)
+    training.run("pretrain")
+    return Trained(
+        model=model.cpu(),
+        vocabulary=vocabulary,
+        steps=training.step,
+        tokens=training.read,
+        seconds=training.elapsed,
+        files=corpus.files,
+        text=TextSize(vocabulary.tokens, vocabulary.sentences),
+        first=True,
+    )
+
+
+def _check_accelerator(config: DictConfig) -> None:
+    if config.accelerator == "gpu" and not torch.cuda.is_available():
+        raise UserError("accelerator=gpu: no CUDA device here; use accelerator=cpu")
 
 
 def newest(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:

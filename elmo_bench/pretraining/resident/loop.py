@@ -1,0 +1,228 @@
+"""The training itself: steps over batches of whole sentences until the time or the passes are spent."""
+
+import csv
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from omegaconf import DictConfig
+from torch import Tensor
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.base.progress import Meter, console, progress
+from elmo_bench.pretraining.callbacks import COLUMNS
+from elmo_bench.pretraining.model import LanguageModel
+from elmo_bench.pretraining.resident.batches import Batch, Batches
+from elmo_bench.pretraining.resident.cross_entropy import Sampler, cross_entropy
+from elmo_bench.pretraining.resident.encode import Encoded
+from elmo_bench.pretraining.resident.muon import Muon
+from elmo_bench.pretraining.resident.network import top_layer, trimmed
+from elmo_bench.spec.config import build
+
+READ_EVERY = 50  # steps between two looks at the losses, each of which waits for the GPU
+CHECK_SENTENCES = 4000  # of the held-out text, while training
+CHECK_SECONDS = 60
+
+
+class Resident:
+    """A language model on a device with its text, its optimisers and its place in the training."""
+
+    def __init__(self, model: LanguageModel, encoded: Encoded, config: DictConfig, device: str):
+        self.config, self.recipe, self.device = config, config.recipe, torch.device(device)
+        self.model, self.out = model.to(self.device).train(), Path(config.out)
+        self.characters = torch.from_numpy(encoded.characters).to(self.device)  # int16 WC
+        self.lengths = encoded.lengths
+        self.batches = Batches(
+            encoded.tokens, encoded.starts, encoded.targets, cells=self.recipe.cells, seed=config.seed
+        )
+        self.heldout = Batches(
+            encoded.heldout_tokens,
+            encoded.heldout_starts[: CHECK_SENTENCES + 1],
+            encoded.targets,
+            cells=self.recipe.cells,
+            seed=0,
+        )
+        self.cells = len(encoded.tokens) + len(encoded.starts) - 1  # targets of a pass, in each direction
+        words = len(model.softmax.bias)
+        self.sampler = Sampler(words, min(self.recipe.samples, words), self.device)
+        self.optimizers = optimizers(model, self.recipe)
+        self.rates = [[group["lr"] for group in optimizer.param_groups] for optimizer in self.optimizers]
+        self.step = self.read = self.number = self.index = 0  # steps, targets, pass, batch of the pass
+        self.seconds = 0.0  # before this start
+        self.started = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of training, over all starts."""
+        return self.seconds + time.monotonic() - self.started
+
+    @property
+    def done(self) -> float:
+        """The share of the training that is behind, from 0 to 1."""
+        if self.recipe.minutes is not None:
+            return min(1.0, self.elapsed / (60 * self.recipe.minutes))
+        return min(1.0, self.read / (self.recipe.epochs * self.cells))
+
+    def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The top layer [M, P] and its targets [M], forward rows first."""
+        distinct = torch.from_numpy(batch.distinct).to(self.device, non_blocking=True)
+        words = torch.from_numpy(batch.words).to(self.device, non_blocking=True)
+        targets = torch.from_numpy(batch.targets).to(self.device, non_blocking=True)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.recipe.precision == "bf16-mixed"):
+            ids = self.characters[distinct].int()
+            top = top_layer(self.model, ids, trimmed(self.lengths[batch.distinct]), words)
+        return top.flatten(0, 2), targets.flatten()
+
+    def train_step(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """One step; the mean loss [2] of each direction, and whether the gradient was finite."""
+        torch.manual_seed(self.config.seed * 1_000_003 + self.step)  # the draws of a step depend on nothing before it
+        done = self.done
+        up = min(1.0, (self.step + 1) / max(1, self.recipe.warmup))
+        factor = up * max(0.005, 1 - done) if self.recipe.schedule == "linear" else up
+        for optimizer, rates in zip(self.optimizers, self.rates, strict=True):
+            for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate * factor
+        x, targets = self.features(batch)
+        sampler = self.sampler if done < self.recipe.full_from else None
+        mean, losses = cross_entropy(x, self.model.softmax.weight, self.model.softmax.bias, targets, sampler)
+        mean.backward()
+        parameters = [parameter for parameter in self.model.parameters() if parameter.grad is not None]
+        norm = torch.nn.utils.clip_grad_norm_(parameters, self.recipe.clip, foreach=True)
+        for parameter in parameters:  # a step that is not a number changes nothing
+            assert parameter.grad is not None
+            parameter.grad.nan_to_num_(0.0, 0.0, 0.0)
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        self.step, self.read, self.index = self.step + 1, self.read + batch.cells, self.index + 1
+        return losses.view(2, -1).sum(dim=1) / batch.cells, torch.isfinite(norm)
+
+    @torch.no_grad()
+    def check(self) -> float:
+        """Perplexity of the first held-out sentences, by the full softmax; NaN where there are none."""
+        self.model.eval()
+        total, count = torch.zeros((), device=self.device), 0
+        for sentences in self.heldout.plan(0) if len(self.heldout.sizes) else []:
+            batch = self.heldout.batch(sentences)
+            x, targets = self.features(batch)
+            _, losses = cross_entropy(x, self.model.softmax.weight, self.model.softmax.bias, targets)
+            total, count = total + losses.sum(), count + 2 * batch.cells
+        self.model.train()
+        return math.exp(float(total) / count) if count else math.nan
+
+    def run(self, title: str) -> None:
+        """Train to the end, from where `load` put it."""
+        self.started = time.monotonic()
+        kept: list[tuple[int, int, float, Tensor, Tensor]] = []
+        checked = saved = time.monotonic()
+        curve = self.out / "curve.csv"
+        _truncate(curve, self.step)
+        with progress(title) as meter:
+            for batch in self._remaining():
+                losses, finite = self.train_step(batch)
+                kept.append((self.step, self.read, self.optimizers[0].param_groups[0]["lr"], losses, finite))
+                if len(kept) == READ_EVERY:
+                    self._look(kept, curve, meter)
+                    kept = []
+                now = time.monotonic()
+                if now - checked > CHECK_SECONDS and len(self.heldout.sizes):
+                    meter.say(f"{self.elapsed:,.0f} s, step {self.step:,}: held-out perplexity {self.check():.2f}")
+                    checked = time.monotonic()
+                if now - saved > 60 * self.config.checkpoint_minutes:
+                    self._look(kept, curve, meter)
+                    kept = []
+                    self.save()
+                    saved = time.monotonic()
+            self._look(kept, curve, meter)
+            if len(self.heldout.sizes):
+                meter.say(f"{self.elapsed:,.0f} s, step {self.step:,}: held-out perplexity {self.check():.2f}, the end")
+        self.save()
+
+    def _remaining(self) -> Iterator[Batch]:
+        while self.done < 1:
+            plan = self.batches.plan(self.number)
+            for sentences in plan[self.index :]:
+                if self.done >= 1:
+                    return
+                yield self.batches.batch(sentences)
+            self.number, self.index = self.number + 1, 0
+
+    def _look(self, kept: list, curve: Path, meter: Meter) -> None:
+        """Read the losses of some steps, which waits for the device. Raises UserError if they are no numbers."""
+        if not kept:
+            return
+        losses = torch.stack([losses for *_, losses, _ in kept]).cpu().numpy()
+        finite = torch.stack([finite for *_, finite in kept]).cpu().numpy()
+        if np.mean(finite) < 0.5:
+            raise UserError(
+                f"step {self.step}: the gradient is not finite. The last checkpoint is good: resume from it with a "
+                "lower recipe.optimizer.lr."
+            )
+        with curve.open("a", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(
+                [step, read, f"{forward:.5f}", f"{backward:.5f}", f"{rate:.4g}"]
+                for (step, read, rate, *_), (forward, backward) in zip(kept, losses, strict=True)
+            )
+        read = kept[-1][1] - getattr(self, "_looked", 0)
+        self._looked = kept[-1][1]
+        meter.advance(
+            read,
+            f"loss {losses.mean():.3f}  lr {kept[-1][2]:.2e}  {100 * self.done:.1f} % of the budget, "
+            f"pass {self.read / self.cells:.2f}",
+            steps=len(kept),
+        )
+
+    def save(self) -> None:
+        """A checkpoint, atomically; the newest two stay."""
+        folder = self.out / "checkpoints"
+        state = {
+            "global_step": self.step,
+            "place": [self.read, self.number, self.index],
+            "seconds": self.elapsed,
+            "model": self.model.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+        }
+        with atomic_write(folder / f"{self.step:08d}.ckpt") as file:
+            torch.save(state, file)
+        for path in sorted(folder.glob("*.ckpt"))[:-2]:
+            path.unlink()
+
+    def load(self, checkpoint: Any) -> None:
+        """Go on from what `save` wrote."""
+        self.model.load_state_dict(checkpoint["model"])
+        for optimizer, state in zip(self.optimizers, checkpoint["optimizers"], strict=True):
+            optimizer.load_state_dict(state)
+        self.step, (self.read, self.number, self.index) = checkpoint["global_step"], checkpoint["place"]
+        self.seconds, self.started = checkpoint["seconds"], time.monotonic()
+        self._looked = self.read
+
+
+def optimizers(model: LanguageModel, recipe: DictConfig) -> list[torch.optim.Optimizer]:
+    """The recipe's optimiser, and Muon for the biLM's matrices if the recipe has it."""
+    if recipe.muon is None:
+        return [build(recipe.optimizer)(model.parameters())]
+    characters = model.bilm.characters
+    gates = [lstm.weight for lstm in model.bilm.lstms]
+    matrices = [lstm.projection for lstm in model.bilm.lstms] + [characters.projection.weight]
+    matrices += [linear.weight for highway in characters.highways for linear in (highway.carry, highway.transform)]
+    taken = {id(parameter) for parameter in [*gates, *matrices]}
+    rest = [parameter for parameter in model.parameters() if id(parameter) not in taken]
+    groups: list[dict[str, Any]] = [{"params": gates, "gates": True}, {"params": matrices}]
+    return [build(recipe.optimizer)(rest), Muon(groups, **recipe.muon)]
+
+
+def _truncate(curve: Path, step: int) -> None:
+    """The header, and the rows up to a step."""
+    rows: list[list[str]] = []
+    if curve.exists():
+        with curve.open(encoding="utf-8", newline="") as file:
+            rows = [row for row in list(csv.reader(file))[1:] if int(row[0]) <= step]
+    with atomic_write(curve, "w") as handle:
+        csv.writer(handle, lineterminator="\n").writerows([COLUMNS, *rows])
+
+
