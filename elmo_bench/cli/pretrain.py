@@ -24,7 +24,8 @@ def main(arguments: list[str]) -> int:
     if trained.first:
         out = save_trained(trained, config, command="pretrain", arguments=arguments)
         if heldout:
-            found = dataclasses.asdict(perplexity(trained.model.eval(), trained.vocabulary, heldout))
+            device = "cuda" if config.accelerator == "gpu" else "cpu"
+            found = dataclasses.asdict(perplexity(trained.model.eval(), trained.vocabulary, heldout, device=device))
             measured = [{**found, "corpus": ", ".join(file.name for file in heldout.files)}]
             save_trained(trained, config, command="pretrain", arguments=arguments, perplexity=measured)
             print("perplexity {average:.2f} (forward {forward:.2f}, backward {backward:.2f})".format_map(found))

@@ -149,7 +149,9 @@ def test_the_full_softmax_is_pytorchs(block, monkeypatch):
     assert rows[3] == 0
     torch.testing.assert_close(mean, wanted)
     for ours, theirs in zip(
-        torch.autograd.grad(2 * mean, (x, weight, bias)), torch.autograd.grad(2 * wanted, (x, weight, bias)), strict=True
+        torch.autograd.grad(2 * mean, (x, weight, bias)),
+        torch.autograd.grad(2 * wanted, (x, weight, bias)),
+        strict=True,
     ):
         torch.testing.assert_close(ours, theirs)
 

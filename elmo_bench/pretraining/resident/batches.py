@@ -33,7 +33,7 @@ class Batches:
         self.place = np.zeros(len(targets), np.int64)
 
     def plan(self, number: int) -> list[np.ndarray]:
-        """The sentences of every batch of a pass: similar lengths, at most `cells` targets (but a sentence at least)."""
+        """The sentences of every batch of a pass: similar lengths, at most `cells` targets, at least one sentence."""
         rng = np.random.default_rng([self.seed, number])
         order = rng.permutation(len(self.sizes))
         order = order[np.argsort(self.sizes[order], kind="stable")]

@@ -12,6 +12,8 @@ from elmo_bench.pretraining.resident.kernels import IGNORED, SEPARATE, loss_rows
 
 LOGITS = 2**29  # in memory at once
 EXTRA = 8  # columns beside the features: the bias in two parts, and zeros that keep rows aligned
+ALIGNED = 64  # candidates are made up to a multiple of this: products of odd sizes are several times slower
+NEVER = -30_000.0  # the logit of a candidate that only fills up
 
 
 class Sampler:
@@ -79,7 +81,7 @@ class _CrossEntropy(torch.autograd.Function):
             torch.mm(logits, matrix, out=d_x[block])
             d_matrix += logits.T @ ahead[block]
             del logits
-        d_x = d_x[:, :features]
+        d_x, d_matrix = d_x[:, :features], d_matrix[: len(weight if ids is None else ids)]
         if ids is None:
             d_weight, d_bias = d_matrix[:, :features], d_matrix[:, features]
         else:
@@ -102,9 +104,14 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 def _with_bias(weight: Tensor, bias: Tensor, kind: torch.dtype) -> Tensor:
-    """[S, P] and [S] -> [S, P + EXTRA] in `kind`: the bias is two columns, its rounded value and what is left of it."""
-    matrix = torch.zeros(len(weight), weight.shape[1] + EXTRA, dtype=kind, device=weight.device)
+    """[S, P] and [S] -> [S made up to ALIGNED, P + EXTRA] in `kind`.
+
+    The bias is two columns: its rounded value and what is left of it.
+    """
+    words, features = weight.shape
+    matrix = weight.new_zeros(-(-words // ALIGNED) * ALIGNED, features + EXTRA, dtype=kind)
     rounded = bias.to(kind)
-    matrix[:, : weight.shape[1]] = weight
-    matrix[:, weight.shape[1]], matrix[:, weight.shape[1] + 1] = rounded, bias - rounded.float()
+    matrix[:words, :features] = weight
+    matrix[:words, features], matrix[:words, features + 1] = rounded, bias - rounded.float()
+    matrix[words:, features] = NEVER
     return matrix

@@ -80,9 +80,9 @@ def encode(
     numbers, counts, skipped = _Numbers({SENTENCE_START: START, SENTENCE_END: END}), np.zeros(0, np.int64), Skipped()
     parts: list[tuple[np.ndarray, np.ndarray]] = []
     with progress("encode", total=len(files)) as meter:
-        for place, (found, tokens, lengths, left) in enumerate(in_order(partial(_read, corpus), files, processes)):
+        for place, (found, local, lengths, left) in enumerate(in_order(partial(_read, corpus), files, processes)):
             translated = np.array([numbers[word] for word in found], np.int32)
-            tokens = translated[tokens] if len(found) else tokens
+            tokens = translated[local] if len(found) else local
             parts.append((tokens, lengths))
             counts = np.pad(counts, (0, len(numbers) - len(counts)))
             if place < len(corpus.files):

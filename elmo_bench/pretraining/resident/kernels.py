@@ -91,7 +91,9 @@ def _jit(function: Any) -> Any:
 
 
 @_jit
-def _lstm_step(gates, bias, before, after, raw, count, gate_stride, raw_stride, clip, H: tl.constexpr, BLOCK: tl.constexpr):  # noqa: E501,PLR0917
+def _lstm_step(  # noqa: PLR0917
+    gates, bias, before, after, raw, count, gate_stride, raw_stride, clip, H: tl.constexpr, BLOCK: tl.constexpr
+):
     side = tl.program_id(1)
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = place < count
@@ -115,7 +117,9 @@ def _lstm_step(gates, bias, before, after, raw, count, gate_stride, raw_stride, 
 
 
 @_jit
-def _lstm_step_backward(d_raw, d_c, gates, before, after, count, gate_stride, clip, H: tl.constexpr, BLOCK: tl.constexpr):  # noqa: E501,PLR0917
+def _lstm_step_backward(  # noqa: PLR0917
+    d_raw, d_c, gates, before, after, count, gate_stride, clip, H: tl.constexpr, BLOCK: tl.constexpr
+):
     side = tl.program_id(1)
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = place < count
@@ -139,7 +143,7 @@ def _lstm_step_backward(d_raw, d_c, gates, before, after, count, gate_stride, cl
 
 
 @_jit
-def _loss_rows(logits, column, separate, loss, d_separate, columns, stride, BLOCK: tl.constexpr):
+def _loss_rows(logits, column, separate, loss, d_separate, columns, stride, BLOCK: tl.constexpr):  # noqa: PLR0917
     row = tl.program_id(0)
     line = logits + row.to(tl.int64) * stride
     target = tl.load(column + row)

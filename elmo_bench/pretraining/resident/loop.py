@@ -3,7 +3,10 @@
 import csv
 import math
 import time
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.base.progress import Meter, console, progress
+from elmo_bench.base.progress import Meter, progress
 from elmo_bench.pretraining.callbacks import COLUMNS
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.resident.batches import Batch, Batches
@@ -27,6 +30,7 @@ from elmo_bench.spec.config import build
 READ_EVERY = 50  # steps between two looks at the losses, each of which waits for the GPU
 CHECK_SENTENCES = 4000  # of the held-out text, while training
 CHECK_SECONDS = 60
+AHEAD = 4  # batches made while the device works
 
 
 class Resident:
@@ -70,13 +74,15 @@ class Resident:
 
     def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The top layer [M, P] and its targets [M], forward rows first."""
-        distinct = torch.from_numpy(batch.distinct).to(self.device, non_blocking=True)
-        words = torch.from_numpy(batch.words).to(self.device, non_blocking=True)
-        targets = torch.from_numpy(batch.targets).to(self.device, non_blocking=True)
+        distinct, words, targets = (self._to(array) for array in (batch.distinct, batch.words, batch.targets))
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.recipe.precision == "bf16-mixed"):
             ids = self.characters[distinct].int()
             top = top_layer(self.model, ids, trimmed(self.lengths[batch.distinct]), words)
         return top.flatten(0, 2), targets.flatten()
+
+    def _to(self, array: np.ndarray) -> Tensor:
+        tensor = torch.from_numpy(array)
+        return tensor.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else tensor
 
     def train_step(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One step; the mean loss [2] of each direction, and whether the gradient was finite."""
@@ -144,13 +150,18 @@ class Resident:
         self.save()
 
     def _remaining(self) -> Iterator[Batch]:
-        while self.done < 1:
-            plan = self.batches.plan(self.number)
-            for sentences in plan[self.index :]:
-                if self.done >= 1:
-                    return
-                yield self.batches.batch(sentences)
-            self.number, self.index = self.number + 1, 0
+        """The batches from here on; a thread makes the next ones meanwhile."""
+        with ThreadPoolExecutor(1) as thread:
+            while self.done < 1:
+                plan = iter(self.batches.plan(self.number)[self.index :])
+                coming = deque(thread.submit(self.batches.batch, sentences) for sentences in islice(plan, AHEAD))
+                while coming:
+                    if self.done >= 1:
+                        return
+                    batch = coming.popleft().result()
+                    coming.extend(thread.submit(self.batches.batch, sentences) for sentences in islice(plan, 1))
+                    yield batch
+                self.number, self.index = self.number + 1, 0
 
     def _look(self, kept: list, curve: Path, meter: Meter) -> None:
         """Read the losses of some steps, which waits for the device. Raises UserError if they are no numbers."""
@@ -224,5 +235,3 @@ def _truncate(curve: Path, step: int) -> None:
             rows = [row for row in list(csv.reader(file))[1:] if int(row[0]) <= step]
     with atomic_write(curve, "w") as handle:
         csv.writer(handle, lineterminator="\n").writerows([COLUMNS, *rows])
-
-

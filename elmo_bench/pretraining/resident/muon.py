@@ -19,7 +19,7 @@ class Muon(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "gates": False})
 
     @torch.no_grad()
-    def step(self, closure=None) -> None:
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
         """One step, with Nesterov momentum."""
         for group in self.param_groups:
             for parameter in group["params"]:

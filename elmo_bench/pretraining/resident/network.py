@@ -56,6 +56,7 @@ def _highest(x: Tensor, convolution: torch.nn.Conv1d) -> Tensor:
     """x WC(char dim) -> the highest value of each filter WF."""
     width, columns = convolution.kernel_size[0], x.shape[1]
     x = torch.cat([x[:, start : columns - width + 1 + start] for start in range(width)], dim=2)
+    assert convolution.bias is not None
     weight = convolution.weight.permute(2, 1, 0).flatten(0, 1)  # (width char dim)F
     return (x @ weight).max(dim=1).values + convolution.bias
 
@@ -107,7 +108,7 @@ class _Layer(torch.autograd.Function):
         features, steps = d_y.shape[3], d_y.shape[1]
         weight_t, projection_t = weight.transpose(1, 2).contiguous(), projection.transpose(1, 2).contiguous()
         inside = (both[:, 1:, :, features:].abs() < projection_clip).to(d_y.dtype)  # 2TBP
-        d_projected = d_y * inside
+        d_projected = d_y.contiguous() * inside
         d_both = torch.empty_like(both[:, :-1])
         d_c, d_raw = torch.zeros_like(cells[0]), raw.new_empty(2, *raw.shape[2:])
         states = cells.unbind(0)
