@@ -120,7 +120,7 @@ def test_layers_and_gradients_are_those_of_the_reference(clips):
         lstm.weight.data.mul_(3)
     ids = words_ids(SPELT)
     pieces = network.trimmed((ids != 261).sum(axis=1))
-    assert len(pieces) > 2
+    assert len(pieces) > 1
     words, spelt = torch.randint(0, len(SPELT), (2, 7, 5)), torch.from_numpy(ids)
     weights = torch.randn(2, 7, 5, 8)
     found = []

@@ -4,8 +4,11 @@ Shape letters: W distinct words, C characters, T steps, B sentences, P projectio
 the direction.
 """
 
+import math
+from collections import Counter
 from itertools import pairwise
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -16,7 +19,7 @@ from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.resident.kernels import lstm_step, lstm_step_backward
 from elmo_bench.text.chars import WORD_LENGTH
 
-CUTS = (0, 8, 11, 15, 20, WORD_LENGTH)  # words of these lengths share a trimmed convolution
+CUTS = (0, 12, WORD_LENGTH)  # words up to these lengths share a trimmed convolution; each piece costs kernel launches
 
 
 def top_layer(model: LanguageModel, ids: Tensor, pieces: list[tuple[int, int]], words: Tensor) -> Tensor:
@@ -63,9 +66,11 @@ def _highest(x: Tensor, convolution: torch.nn.Conv1d) -> Tensor:
 
 def layer(lstm: ProjectedLstm, x: Tensor) -> Tensor:
     """x [2, T, B, P] -> [2, T, B, P] from zero state: `ProjectedLstm.forward` without its masks."""
-    return _Layer.apply(
-        _autocast(x), lstm.weight, lstm.gate_bias(), lstm.projection, lstm.cell_clip, lstm.projection_clip
-    )
+    x = _autocast(x)
+    loop = _LOOPS.get(lstm)
+    if loop is None or not loop.fits(x):
+        loop = _LOOPS[lstm] = TimeLoop(lstm, x)
+    return _Layer.apply(x, lstm.weight, lstm.gate_bias(), lstm.projection, loop)
 
 
 def _autocast(x: Tensor) -> Tensor:
@@ -73,54 +78,126 @@ def _autocast(x: Tensor) -> Tensor:
     return x.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x
 
 
+class TimeLoop:
+    """The steps of one layer, forward and backward, on buffers that stay where they are.
+
+    On a GPU the loops over time of a shape that comes again are captured as CUDA graphs: a step of training is hundreds
+    of small kernels, and launching them one by one takes longer than running them.
+    """
+
+    def __init__(self, lstm: ProjectedLstm, x: Tensor):
+        _, steps, rows, features = x.shape
+        cell = lstm.projection.shape[1]
+        self.cell_clip, self.projection_clip = lstm.cell_clip, lstm.projection_clip
+        self.features, self.cell, self.room = features, cell, max(2 * rows * (steps + 1), LEAST_ROOM)
+        sizes = {"both": 2 * features, "gates": 4 * cell, "raw": cell, "d_both": 2 * features, "d_y": features}
+        self.flat = {name: x.new_empty(self.room * size) for name, size in sizes.items()}
+        self.flat["inside"], self.flat["d_raw"] = torch.empty_like(self.flat["d_y"]), torch.empty_like(self.flat["raw"])
+        self.flat["cells"] = x.new_empty(self.room * cell, dtype=torch.float32)
+        self.flat["d_c"] = torch.empty_like(self.flat["cells"])
+        self.weight, self.projection = (x.new_empty(part.shape) for part in (lstm.weight, lstm.projection))
+        self.weight_t, self.projection_t = (
+            x.new_empty(part.transpose(1, 2).shape) for part in (lstm.weight, lstm.projection)
+        )
+        self.bias = x.new_empty(lstm.bias.shape, dtype=torch.float32)
+        self.seen: Counter[tuple[str, int, int]] = Counter()
+        self.graphs: dict[tuple[str, int, int], torch.cuda.CUDAGraph] = {}
+        if x.is_cuda:
+            self.pool, self.stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream()
+
+    def fits(self, x: Tensor) -> bool:
+        """Whether the buffers can hold this input."""
+        kept = self.flat["both"]
+        return 2 * x.shape[2] * (x.shape[1] + 1) <= self.room and (x.dtype, x.device) == (kept.dtype, kept.device)
+
+    def view(self, name: str, *shape: int) -> Tensor:
+        """A buffer's beginning in this shape."""
+        return self.flat[name][: math.prod(shape)].view(shape)
+
+    def run(self, name: str, steps: int, rows: int) -> None:
+        """Run `forward` or `backward`, from the third time of a shape on as a graph."""
+        loop, key = getattr(self, name), (name, steps, rows)
+        self.seen[key] += 1
+        if graph := self.graphs.get(key):
+            graph.replay()
+        elif not self.bias.is_cuda or self.seen[key] < 3:
+            loop(steps, rows)
+        else:
+            graph, current = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+            self.stream.wait_stream(current)
+            with torch.cuda.stream(self.stream):
+                graph.capture_begin(pool=self.pool, capture_error_mode="thread_local")
+                loop(steps, rows)
+                graph.capture_end()
+            current.wait_stream(self.stream)
+            self.graphs[key] = graph
+            graph.replay()
+
+    def forward(self, steps: int, rows: int) -> None:
+        """The equations of the reference cell: `both` holds the input and h before each step."""
+        both = self.view("both", 2, steps + 1, rows, 2 * self.features)
+        gates, raw = self.view("gates", 2, steps, rows, 4 * self.cell), self.view("raw", 2, steps, rows, self.cell)
+        states = self.view("cells", steps + 1, 2, rows, self.cell).unbind(0)
+        states[0].zero_()
+        both[:, 0, :, self.features :].zero_()
+        for t in range(steps):
+            h = both[:, t + 1, :, self.features :]
+            torch.bmm(both[:, t], self.weight, out=gates[:, t])
+            lstm_step(gates[:, t], self.bias, states[t], states[t + 1], raw[:, t], self.cell_clip)
+            torch.bmm(raw[:, t], self.projection, out=h)
+            h.clamp_(-self.projection_clip, self.projection_clip)
+
+    def backward(self, steps: int, rows: int) -> None:
+        """Gradients of the gates (written over them), of `both` and, with those of later steps, of the outputs."""
+        features, cell = self.features, self.cell
+        gates, states = self.view("gates", 2, steps, rows, 4 * cell), self.view("cells", steps + 1, 2, rows, cell)
+        d_y, inside = (self.view(name, 2, steps, rows, features) for name in ("d_y", "inside"))
+        d_both = self.view("d_both", 2, steps, rows, 2 * features)
+        d_raw, d_c = self.view("d_raw", 2, rows, cell), self.view("d_c", 2, rows, cell)
+        d_c.zero_()
+        for t in range(steps - 1, -1, -1):
+            if t + 1 < steps:
+                d_y[:, t].addcmul_(d_both[:, t + 1, :, features:], inside[:, t])
+            torch.bmm(d_y[:, t], self.projection_t, out=d_raw)
+            lstm_step_backward(d_raw, d_c, gates[:, t], states[t], states[t + 1], self.cell_clip)
+            torch.bmm(gates[:, t], self.weight_t, out=d_both[:, t])
+
+
+_LOOPS: WeakKeyDictionary[ProjectedLstm, TimeLoop] = WeakKeyDictionary()
+LEAST_ROOM = 2**17  # rows of the buffers, in both directions
+
+
 class _Layer(torch.autograd.Function):
-    """x 2TBP, weight 2(2P)(4H), bias 2(4H), projection 2HP -> outputs 2TBP; the equations of `elmo.recurrence`."""
+    """x 2TBP, weight 2(2P)(4H), bias 2(4H), projection 2HP -> outputs 2TBP. One backward pass for each forward pass."""
 
     @staticmethod
     @torch.amp.custom_fwd(device_type="cuda")
-    def forward(ctx, x, weight, bias, projection, cell_clip, projection_clip):  # noqa: PLR0917
-        kind, (_, steps, rows, features), cell = x.dtype, x.shape, projection.shape[1]
-        weight, projection, bias = weight.to(kind), projection.to(kind), bias.float().contiguous()
-        both = x.new_empty(2, steps + 1, rows, 2 * features)  # the input, and h before the step
+    def forward(ctx, x, weight, bias, projection, loop):  # noqa: PLR0917
+        _, steps, rows, features = x.shape
+        loop.weight.copy_(weight)
+        loop.projection.copy_(projection)
+        loop.bias.copy_(bias)
+        both = loop.view("both", 2, steps + 1, rows, 2 * features)
         both[:, :-1, :, :features] = x
-        both[:, 0, :, features:] = 0
-        gates, raw = x.new_empty(2, steps, rows, 4 * cell), x.new_empty(2, steps, rows, cell)
-        cells = x.new_empty(steps + 1, 2, rows, cell, dtype=torch.float32)
-        cells[0] = 0
-        parts = zip(both.unbind(1), both[:, 1:, :, features:].unbind(1), gates.unbind(1), raw.unbind(1), strict=False)
-        states = cells.unbind(0)
-        for t, (inputs, h, gate, hidden) in enumerate(parts):
-            torch.bmm(inputs, weight, out=gate)
-            lstm_step(gate, bias, states[t], states[t + 1], hidden, cell_clip)
-            torch.bmm(hidden, projection, out=h)
-            h.clamp_(-projection_clip, projection_clip)
-        ctx.clips = cell_clip, projection_clip
-        ctx.kept = both, gates, cells, raw
-        ctx.save_for_backward(weight, projection)
+        loop.run("forward", steps, rows)
+        ctx.loop = loop
         return both[:, 1:, :, features:].contiguous()
 
     @staticmethod
     @torch.amp.custom_bwd(device_type="cuda")
-    def backward(ctx, d_y):
-        weight, projection = ctx.saved_tensors
-        (both, gates, cells, raw), (cell_clip, projection_clip) = ctx.kept, ctx.clips
-        ctx.kept = None  # the gates are written over: a second backward pass would be wrong
-        features, steps = d_y.shape[3], d_y.shape[1]
-        weight_t, projection_t = weight.transpose(1, 2).contiguous(), projection.transpose(1, 2).contiguous()
-        inside = (both[:, 1:, :, features:].abs() < projection_clip).to(d_y.dtype)  # 2TBP
-        d_projected = d_y.contiguous() * inside
-        d_both = torch.empty_like(both[:, :-1])
-        d_c, d_raw = torch.zeros_like(cells[0]), raw.new_empty(2, *raw.shape[2:])
-        states = cells.unbind(0)
-        outputs, masks, gate, d_input = (part.unbind(1) for part in (d_projected, inside, gates, d_both))
-        for t in range(steps - 1, -1, -1):
-            if t + 1 < steps:
-                outputs[t].addcmul_(d_input[t + 1][..., features:], masks[t])
-            torch.bmm(outputs[t], projection_t, out=d_raw)
-            lstm_step_backward(d_raw, d_c, gate[t], states[t], states[t + 1], cell_clip)
-            torch.bmm(gate[t], weight_t, out=d_input[t])
-        flat = gates.flatten(1, 2)
-        d_weight = torch.bmm(both[:, :-1].flatten(1, 2).transpose(1, 2), flat).float()
-        d_projection = torch.bmm(raw.flatten(1, 2).transpose(1, 2), d_projected.flatten(1, 2)).float()
+    def backward(ctx, d_outputs):
+        loop, (_, steps, rows, features) = ctx.loop, d_outputs.shape
+        loop.weight_t.copy_(loop.weight.transpose(1, 2))
+        loop.projection_t.copy_(loop.projection.transpose(1, 2))
+        both = loop.view("both", 2, steps + 1, rows, 2 * features)
+        inside, d_y = (loop.view(name, 2, steps, rows, features) for name in ("inside", "d_y"))
+        torch.lt(both[:, 1:, :, features:].abs(), loop.projection_clip, out=inside)
+        torch.mul(d_outputs, inside, out=d_y)
+        loop.run("backward", steps, rows)
+        flat = loop.view("gates", 2, steps * rows, 4 * loop.cell)
+        raw = loop.view("raw", 2, steps * rows, loop.cell)
+        d_weight = torch.bmm(both[:, :-1].reshape(2, steps * rows, 2 * features).transpose(1, 2), flat).float()
+        d_projection = torch.bmm(raw.transpose(1, 2), d_y.flatten(1, 2)).float()
         d_bias = torch.bmm(flat.new_ones(2, 1, flat.shape[1]), flat)[:, 0].float()
-        return d_both[..., :features].contiguous(), d_weight, d_bias, d_projection, None, None
+        d_x = loop.view("d_both", 2, steps, rows, 2 * features)[..., :features].clone()
+        return d_x, d_weight, d_bias, d_projection, None
