@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from huggingface_hub import ModelCard, ModelCardData
-from omegaconf import DictConfig
 from safetensors.torch import save
 
 from elmo_bench.encoders.int8 import write_int8
@@ -19,7 +18,7 @@ from elmo_bench.pretraining.masked.train import Training
 
 INT8, FLOAT16 = "model.int8.safetensors", "model.safetensors"
 TIED = "cls.predictions.decoder."  # the output layer is the embedding of the pieces
-ABOUT = {"library_name": "transformers", "pipeline_tag": "fill-mask", "tags": ["elmo-bench", "bert"]}
+ABOUT: Mapping[str, Any] = {"library_name": "transformers", "pipeline_tag": "fill-mask", "tags": ["elmo-bench", "bert"]}
 RECIPE = (
     "batch", "width", "share", "learning_rate", "warmup", "betas", "epsilon", "weight_decay", "clip", "dropout",
     "precision", "tokenizer_lines", "seed",
@@ -30,8 +29,8 @@ TEMPLATE = """---
 
 # {{ title }}
 
-A small BERT, trained from scratch as a masked language model with whole-word masking. `encoder=hf encoder.name=FOLDER` of
-elmo-bench reads this folder{{ plain }}.
+A small BERT, trained from scratch as a masked language model with whole-word masking. elmo-bench reads
+this folder with `encoder=hf encoder.name=FOLDER`{{ plain }}.
 
 | | |
 |---|---|
@@ -105,13 +104,13 @@ def save_card(
         "parameters": f"{sum(each.numel() for each in model.parameters()):,}, of them {embedding:,} in the embeddings "
         "of the pieces, which are also the output layer",
         "pieces": f"{shape.vocab_size:,}, cased WordPiece",
-        "text": f"{names[0]}{f' to {names[-1]}, {len(names)} files' if len(names) > 1 else ''}: {text['words']:,} words, "
-        f"{text['pieces']:,} pieces, {text['sentences']:,} sentences",
+        "text": f"{names[0]}{f' to {names[-1]}, {len(names)} files' if len(names) > 1 else ''}: "
+        f"{text['words']:,} words, {text['pieces']:,} pieces, {text['sentences']:,} sentences",
         "licence of the text": licence,
         "masks": f"{config.share:.0%} of the words, whole; 80 % [MASK], 10 % random, 10 % unchanged; new in each pass",
         "recipe": "AdamW, " + ", ".join(f"{name} {config[name]}" for name in RECIPE),
-        "read": f"{training.steps:,} steps, {training.pieces:,} pieces, {training.passes:.2f} passes over the text, half "
-        "of them with each sentence alone",
+        "read": f"{training.steps:,} steps, {training.pieces:,} pieces, {training.passes:.2f} passes over the text, "
+        "half of them with each sentence alone",
         "cost": f"{training.seconds / 60:.1f} minutes with compilation, {hardware(training.device.type)}, torch "
         f"{torch.__version__}",
         "stored": "int8 with a scale for each row" if config.stored == "int8" else "float16",

@@ -62,7 +62,7 @@ def mask_words(rows: Tensor, *, share: float, vocabulary: int, generator: torch.
 
 def _slots(chosen: Tensor, ids: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Places and ids of the chosen pieces in `size` slots. Waits for no device, as `nonzero` would."""
-    slot = torch.where(chosen, chosen.cumsum(dim=0) - 1, size).clamp(max=size)  # the last slot takes what is left over
+    slot = torch.where(chosen, chosen.cumsum(dim=0) - 1, size).clamp(max=size)  # the last slot is dropped
     picked = torch.zeros(size + 1, dtype=torch.long, device=ids.device)
     targets = torch.full((size + 1,), IGNORED, device=ids.device)
     picked[slot] = torch.arange(len(ids), device=ids.device)

@@ -1,4 +1,4 @@
-"""The masked language model: BERT as `transformers` has it, and its loss at the masked pieces alone."""
+"""The masked language model: a BERT of `transformers`, and its loss at the masked pieces alone."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from elmo_bench.pretraining.masked.masking import IGNORED, Batch, mask_words
 from elmo_bench.pretraining.masked.text import PAD
 from elmo_bench.progress import console
 
-Loss = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+Loss = Callable[..., Tensor]  # of the fields of a `Batch`
 
 
 def new_model(config: DictConfig) -> Any:
@@ -33,7 +33,6 @@ def new_model(config: DictConfig) -> Any:
             attention_probs_dropout_prob=config.dropout,
             layer_norm_eps=1e-12,
             pad_token_id=PAD,
-            attn_implementation="sdpa",
         )
     )
 
@@ -53,7 +52,7 @@ class MaskedLoss(nn.Module):
 
 
 def compiled(loss: MaskedLoss, example: Batch, autocast: Callable[[], Any]) -> Loss:
-    """The loss under torch.compile, tried forward and backward on a batch; as it is if that fails."""
+    """The loss under torch.compile, tried forward and backward on a batch; if that fails, the loss itself."""
     try:
         faster: Loss = torch.compile(loss, dynamic=False)
         with autocast():

@@ -94,13 +94,17 @@ def _check(config: DictConfig) -> None:
     """Find mistakes in the options before the long work."""
     if (config.minutes is None) == (config.steps is None):
         raise UserError("pretrain-masked: give either minutes=… or steps=….")
-    if not 0 <= (config.minutes or 0) or not 0 <= (config.steps or 0):
+    if min(config.minutes or 0, config.steps or 0) < 0:
         raise UserError("pretrain-masked: minutes and steps must not be negative.")
     if config.vocabulary > np.iinfo(np.int16).max:
         raise UserError(f"vocabulary={config.vocabulary}: pieces are stored as int16. Give at most 32767.")
     if config.hidden % config.heads:
         raise UserError(f"hidden={config.hidden}: not a multiple of heads={config.heads}. Change one of them.")
-    for key, known in (("accelerator", ("cpu", "gpu")), ("stored", ("int8", "float16")), ("precision", ("bf16", "float32"))):
+    for key, known in (
+        ("accelerator", ("cpu", "gpu")),
+        ("stored", ("int8", "float16")),
+        ("precision", ("bf16", "float32")),
+    ):
         if config[key] not in known:
             raise UserError(f"{key}={config[key]}: unknown. Choose {' or '.join(known)}.")
     if config.accelerator == "gpu" and not torch.cuda.is_available():

@@ -23,7 +23,7 @@ from elmo_bench.progress import progress
 
 PAD, UNK, CLS, SEP, MASK = range(5)
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # in the order of their ids
-LETTERS = 1000  # characters with a piece of their own; a word with any other is [UNK]
+LETTERS = 1000  # characters with a piece of their own; a word with any other character is [UNK]
 AT_ONCE = 2000  # sentences that are split at once
 
 

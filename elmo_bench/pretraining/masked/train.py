@@ -1,10 +1,12 @@
 """The training loop of a masked language model.
 
-A step depends only on the seed, its number and the weights: the order of the rows comes from (seed, pass), the masks from
-(seed, step). So a checkpoint holds no random state, and a resumed training gives the curve of one that was never killed.
+A step depends only on the seed, its number and the weights: the order of the rows comes from (seed, pass), the masks
+come from (seed, step). So a checkpoint holds no random state, and a resumed training gives the curve of one that was
+never killed.
 """
 
 import csv
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
@@ -66,7 +68,7 @@ class Training:
     def run(self, save: Callable[[], None]) -> None:
         """Train until the end, resuming from the newest checkpoint; `save` is called at each checkpoint and the end.
 
-        Raises UserError if the loss is no longer a number. The last checkpoint stays.
+        Raises UserError if the loss becomes NaN. The last checkpoint stays.
         """
         self._resume()
         self.started = time.monotonic()
@@ -143,7 +145,7 @@ class Training:
         total, pieces = sums.tolist()
         sums.zero_()
         loss = total / steps
-        if loss != loss:
+        if math.isnan(loss):
             raise UserError(
                 f"step {self.steps}: the loss is not a number. Remove {self.out} and give a lower learning_rate=."
             )
