@@ -3,9 +3,9 @@
 Options are in elmo_bench/pretraining/conf/pretrain-masked.yaml.
 """
 
-from elmo_bench.config import compose
 from elmo_bench.pretraining import CONF
-from elmo_bench.quiet import quiet
+from elmo_bench.spec.config import compose
+from elmo_bench.training.quiet import quiet
 
 
 def main(arguments: list[str]) -> int:

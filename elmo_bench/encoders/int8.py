@@ -12,8 +12,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
 
 FORMAT = "int8-rows"
 ENDING = ".int8.safetensors"

@@ -10,8 +10,8 @@ import torch
 from huggingface_hub import ModelCard, ModelCardData
 from safetensors.torch import save
 
+from elmo_bench.base.files import atomic_write, sha256_of
 from elmo_bench.encoders.int8 import write_int8
-from elmo_bench.files import atomic_write, sha256_of
 from elmo_bench.pretraining.card import hardware
 from elmo_bench.pretraining.masked.text import SPECIAL
 from elmo_bench.pretraining.masked.train import Training

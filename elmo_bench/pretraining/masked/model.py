@@ -8,9 +8,9 @@ from omegaconf import DictConfig
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_bench.base.progress import console
 from elmo_bench.pretraining.masked.masking import IGNORED, Batch, mask_words
 from elmo_bench.pretraining.masked.text import PAD
-from elmo_bench.progress import console
 
 Loss = Callable[..., Tensor]  # of the fields of a `Batch`
 

@@ -11,16 +11,16 @@ from omegaconf import DictConfig
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.base.progress import console
 from elmo_bench.encoders.int8 import read_int8
-from elmo_bench.errors import UserError
-from elmo_bench.files import atomic_write
 from elmo_bench.pretraining.corpus import shard_files
 from elmo_bench.pretraining.masked.folder import INT8, save_card, save_model, save_tokenizer, weights_of
 from elmo_bench.pretraining.masked.model import new_model
 from elmo_bench.pretraining.masked.text import rows_of, train_tokenizer
 from elmo_bench.pretraining.masked.train import Training
 from elmo_bench.pretraining.processes import all_cores
-from elmo_bench.progress import console
 
 KINDS = ("alone", "together")  # of held-out rows
 

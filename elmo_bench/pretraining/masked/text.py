@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from elmo_bench.errors import UserError
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import progress
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.processes import in_order
-from elmo_bench.progress import progress
 
 PAD, UNK, CLS, SEP, MASK = range(5)
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # in the order of their ids
