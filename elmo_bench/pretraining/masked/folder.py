@@ -116,7 +116,7 @@ def save_card(
         "stored": "int8 with a scale for each row" if config.stored == "int8" else "float16",
         **{f"held-out loss, rows {name}": f"**{loss:.4f}**" for name, loss in heldout.items()},
     }
-    named = {"license_name": licence} if code == "other" else {}
+    named: dict[str, Any] = {"license_name": licence} if code == "other" else {}
     card = ModelCard.from_template(
         ModelCardData(**ABOUT, **named, license=code, language="en"),
         template_str=TEMPLATE,

@@ -17,12 +17,12 @@ import torch
 from omegaconf import DictConfig
 from torch import Tensor
 
+from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import Meter, console, progress
 from elmo_bench.pretraining.masked.masking import Batch, mask_words
 from elmo_bench.pretraining.masked.model import Loss, MaskedLoss, compiled, heldout_loss
-from elmo_bench.training.checkpoints import read_checkpoint
 
 CURVE = ("step", "pieces", "loss", "rate", "seconds")
 KEPT = 2  # checkpoints
