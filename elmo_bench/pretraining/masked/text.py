@@ -8,6 +8,7 @@ Pieces are int16. A piece that continues a word is stored as `~id`, so whole-wor
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,7 @@ from elmo_bench.pretraining.processes import in_order
 
 PAD, UNK, CLS, SEP, MASK = range(5)
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # in the order of their ids
-LETTERS = 1000  # characters with a piece of their own; a word with any other character is [UNK]
+LETTERS = 500  # the most frequent characters, which are pieces; a word with any other character is [UNK]
 AT_ONCE = 2000  # sentences that are split at once
 
 
@@ -51,25 +52,39 @@ class Rows:
 def train_tokenizer(files: Sequence[Path], *, size: int, lines: int) -> str:
     """A cased WordPiece tokenizer with BERT's rules, learned from the first `lines` of each file, as JSON.
 
-    Raises UserError if the text has no sentence.
+    The same text gives the same pieces. Raises UserError if the text has no sentence.
     """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
+    normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
+    corpus = Corpus(tuple(files))
+    text = [normalizer.normalize_str(line) for file in files for line in islice(corpus.lines(file), lines)]
+    if not text:
+        raise UserError(f"{files[0]}: no sentence in the whole corpus. Give text with one sentence a line.")
+
+    # The trainer numbers the letters in random order, and numbers decide between pairs of equal counts. So letters get
+    # their numbers here.
+    counts = Counter(chain.from_iterable(text))
+    frequent = sorted((letter for letter in counts if not letter.isspace()), key=lambda each: (-counts[each], each))
+    letters = frequent[:LETTERS]
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size,
+        special_tokens=[*SPECIAL, *letters, *(f"##{letter}" for letter in letters)],
+        limit_alphabet=0,
+        show_progress=False,
+    )
+    learner = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    learner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    learner.train_from_iterator(text, trainer)
+
+    tokenizer = Tokenizer(models.WordPiece(learner.get_vocab(), unk_token="[UNK]"))  # without letters as special tokens
+    tokenizer.add_special_tokens(list(SPECIAL))
+    tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", CLS), ("[SEP]", SEP)]
     )
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=size, special_tokens=list(SPECIAL), limit_alphabet=LETTERS, show_progress=False
-    )
-    corpus = Corpus(tuple(files))
-    text = chain.from_iterable(islice(corpus.lines(file), lines) for file in files)
-    if (first := next(text, None)) is None:
-        raise UserError(f"{files[0]}: no sentence in the whole corpus. Give text with one sentence a line.")
-    tokenizer.train_from_iterator(chain([first], text), trainer)
     return tokenizer.to_str()
 
 
