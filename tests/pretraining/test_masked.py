@@ -218,6 +218,7 @@ def test_a_loss_that_is_not_a_number_ends_in_one_line(corpus, tmp_path, monkeypa
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of the compiler
 def test_compiled_steps_give_the_loss_of_plain_ones(trained, corpus, tmp_path, capsys):
     out = tmp_path / "my-bert"
     assert pretrain(corpus, out, "steps=10", "compile=true") == 0

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from elmo_bench.pretraining.masked.text import CLS, MASK, PAD, SPECIAL
 
-IGNORED = -100  # the target of an unused slot, as `cross_entropy` has it
+IGNORED = -100  # the target of an unused slot; the default of `cross_entropy`
 
 
 @dataclass(frozen=True)

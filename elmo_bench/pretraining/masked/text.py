@@ -52,7 +52,7 @@ class Rows:
 def train_tokenizer(files: Sequence[Path], *, size: int, lines: int) -> str:
     """A cased WordPiece tokenizer with BERT's rules, learned from the first `lines` of each file, as JSON.
 
-    The same text gives the same pieces. Raises UserError if the text has no sentence.
+    The same text gives the same pieces. Raises UserError if the text is empty.
     """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
