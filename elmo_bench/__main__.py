@@ -38,6 +38,10 @@ COMMANDS = {
         "elmo_bench.cli.export",
         "a biLM in the published layout, as AllenNLP loads it:  export mini folder",
     ),
+    "pretrain-masked": (
+        "elmo_bench.cli.pretrain_masked",
+        "train a small BERT on your own text:  pretrain-masked corpus='shards/*.xz' out=my-bert minutes=15",
+    ),
     "pretrain-static": ("elmo_bench.cli.pretrain_static", "train GloVe vectors on your own text"),
 }
 

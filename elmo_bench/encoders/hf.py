@@ -14,6 +14,7 @@ from elmo_bench.base.files import sha256_of
 from elmo_bench.base.progress import console
 from elmo_bench.elmo.hub import is_repository, repository
 from elmo_bench.elmo.inference import frozen
+from elmo_bench.encoders.int8 import ENDING, read_int8
 from elmo_bench.text.pools import by_length, pools
 
 FILES = ("*.json", "*.safetensors", "*.txt", "*.model")  # configuration, weights, tokeniser
@@ -140,14 +141,17 @@ def _load(folder: Path) -> tuple[Any, Any]:
     given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
         tokeniser = AutoTokenizer.from_pretrained(folder, add_prefix_space=True, **given)
-        model, about = AutoModel.from_pretrained(
-            folder,
-            use_safetensors=True,
-            dtype=torch.float32,
-            ignore_mismatched_sizes=True,
-            output_loading_info=True,
-            **given,
-        )
+        if packed := sorted(folder.glob(f"*{ENDING}")):
+            model, about = _from_int8(folder, packed[0])
+        else:
+            model, about = AutoModel.from_pretrained(
+                folder,
+                use_safetensors=True,
+                dtype=torch.float32,
+                ignore_mismatched_sizes=True,
+                output_loading_info=True,
+                **given,
+            )
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         why = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise UserError(f"encoder.name={folder}: transformers cannot load it: {why}") from None
@@ -162,3 +166,15 @@ def _load(folder: Path) -> tuple[Any, Any]:
             f"have them in another size, such as {lacking[0]}; save the model again with save_pretrained"
         )
     return (model.get_encoder() if model.config.is_encoder_decoder else model), tokeniser
+
+
+def _from_int8(folder: Path, weights: Path) -> tuple[Any, dict[str, Any]]:
+    """A model from `config.json` and an int8 file (`int8.py`), and the names that the file lacks."""
+    from transformers import AutoConfig, AutoModel
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    model = AutoModel.from_config(config, trust_remote_code=False, dtype=torch.float32)
+    prefix = f"{model.base_model_prefix}."
+    found = {name.removeprefix(prefix): tensor for name, tensor in read_int8(weights).items()}
+    result = model.load_state_dict(found, strict=False)
+    return model, {"missing_keys": set(result.missing_keys), "mismatched_keys": []}
