@@ -1,9 +1,11 @@
-"""Tokens a second of the encoder and of AllenNLP's, in turns, on the same weights, sentences and threads.
+"""Tokens per second of our encoder and of AllenNLP's, in turns, on the same weights, sentences and threads.
 
     make peer                                                        # once: AllenNLP in benchmarks/.peer
     python benchmarks/encode.py --shapes small,original --json encode.json
+    python benchmarks/encode.py --device cuda --peer none            # without AllenNLP: checked against model.py
 
-See benchmarks/README.md for what is measured and how to read it.
+See benchmarks/README.md for the method and how to read the figures. `--peer none` also reads epochs of batches from
+each kind of layer store onto the device. It needs no Hydra.
 """
 
 import argparse
@@ -19,7 +21,7 @@ import inputs
 import numpy as np
 import tables
 import torch
-from ours import Ours, Sentences, stages, worst_and_rms
+from ours import Ours, Reference, Sentences, stages, store_rates, worst_and_rms
 from peer_process import PYTHON, PeerProcess
 
 from elmo_bench.base.errors import UserError
@@ -71,7 +73,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=positive, default=5)
     parser.add_argument("--threads", type=positive, default=2)
     parser.add_argument("--device", default="cpu", help="of both sides: cpu or cuda")
-    parser.add_argument("--peer", type=Path, default=PYTHON, help="the Python of the peer's environment")
+    parser.add_argument("--peer", type=Path, default=PYTHON, help="the Python of the peer's environment, or none")
     parser.add_argument("--json", type=Path, help="write all figures here")
     return parser.parse_args()
 
@@ -90,7 +92,7 @@ def calls_of_ours(sentences: Sentences, batch: int, pool: str | int) -> list[Sen
 
 
 def compare(
-    sides: dict[str, Ours], peer: PeerProcess, sentences: Sentences, folder: Path
+    sides: dict[str, Ours], peer: PeerProcess | Reference, sentences: Sentences, folder: Path
 ) -> dict[str, dict[str, float]]:
     """Differences from the peer's layers, by precision; exits where float32 is not the same function."""
     file = folder / "layers.npz"
@@ -109,7 +111,7 @@ def compare(
 
 
 def measure(
-    sides: dict[str, Ours], peer: PeerProcess, sentences: Sentences, batch: int, args: argparse.Namespace
+    sides: dict[str, Ours], peer: PeerProcess | Reference, sentences: Sentences, batch: int, args: argparse.Namespace
 ) -> tuple[dict[tuple[str, str], list[float]], list[dict[str, float]]]:
     """Of every round: our seconds by (precision, cold or warm), and the peer's answer."""
     theirs, calls = cut(sentences, batch), calls_of_ours(sentences, batch, args.pool)
@@ -125,7 +127,7 @@ def measure(
 
 
 def run_shape(
-    shape: str, sentences: Sentences, peer: PeerProcess, folder: Path, args: argparse.Namespace
+    shape: str, sentences: Sentences, peer: PeerProcess | Reference, folder: Path, args: argparse.Namespace
 ) -> dict[str, Any]:
     found = inputs.write_weights(shape, folder)
     files = {"options": str(folder / "options.json"), "weights": str(folder / "weights.hdf5")}
@@ -149,6 +151,10 @@ def run_shape(
                 parts = tables.stage_shares(stages(ours.fresh(), calls), work, precision)
                 results["stages"][f"{batch} {precision}"] = parts
     tables.show(results)
+    if isinstance(peer, Reference):
+        results["stores"] = store_rates(sides["float32"], sentences)
+        for name, rate in results["stores"].items():
+            print(f"{name}: {rate:,.0f} tokens/s")
     return results
 
 
@@ -162,7 +168,9 @@ def main() -> None:
     sentences = inputs.read_sentences(args.sentences, args.count)
     if args.json:
         args.json.parent.mkdir(parents=True, exist_ok=True)
-    with PeerProcess(args.peer, threads=args.threads) as peer, tempfile.TemporaryDirectory() as folder:
+    without = str(args.peer) == "none"
+    side = Reference(args.device) if without else PeerProcess(args.peer, threads=args.threads)
+    with side as peer, tempfile.TemporaryDirectory() as folder:
         for shape in args.shapes:
             results[shape] = run_shape(shape, sentences, peer, Path(folder) / shape, args)
             if args.json:

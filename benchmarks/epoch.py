@@ -9,23 +9,19 @@ epoch is its training steps and the scoring of dev, without checkpoints and logg
 
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
-import torch
 from pytorch_lightning.callbacks import Callback
 
-from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data, shared_store
-from elmo_bench.spec.config import build, compose
-from elmo_bench.training.data import Splits
-from elmo_bench.training.module import HeadTraining
+from elmo_bench.runner.prepare import prepare
+from elmo_bench.runner.train import build, fill
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.training.quiet import quiet
 
 ROUNDS = 7
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # tasks/ is not part of the wheel
 
 
 class Clock(Callback):
@@ -49,26 +45,16 @@ class Training:
     """A run's parts, without its record."""
 
     def __init__(self, encoder: str, overrides: list[str]):
-        self.config = config = compose("config", [f"encoder={encoder}", "trainer.threads=1", *overrides])
-        torch.set_num_threads(config.trainer.threads)
-        pl.seed_everything(config.seed, verbose=False)
-        data = build(config.task.data)
-        splits = read_data(config, data)
-        frozen = load_frozen(config, splits)
-        embedder = build_embedder(config, frozen, splits["train"])
-        head = build(config.task.head)(embedder, **data.vocabulary(splits["train"]))
-        gold: dict[str, Sequence[Any]] = {split: [example.gold for example in part] for split, part in splits.items()}
-        self.module = HeadTraining(head, build(config.task.metric), build(config.task.training.optimizer), gold)
-        self.store = shared_store(config, frozen.encoder, "")
+        self.config = compose("config", [f"encoder={encoder}", "trainer.threads=1", *overrides])
+        prepared = prepare(self.config, RunSpec.of(self.config))
+        trained = build(prepared)
         before = time.perf_counter()
-        if self.store is not None:
-            self.store.fill(text for split in ("train", "dev") for example in splits[split] for text in example.texts)
+        fill(trained, prepared, "train", "dev")
         self.filling = time.perf_counter() - before
-        index = build_indexer(embedder, self.store)
-        limits = {"batch": config.task.training.batch, "tokens": config.task.training.tokens}
-        self.data = Splits(splits, lambda examples: head.collate(examples, index), **limits, seed=config.seed)
-        self.tokens = sum(len(text) for example in splits["train"] for text in example.texts)
-        self.size = f"head input {embedder.dim}, {sum(p.numel() for p in head.parameters()):,} parameters"
+        self.module, self.data, self.store = trained.module, trained.loaders, trained.store
+        self.tokens = sum(map(len, prepared.texts("train")))
+        head: Any = trained.module.head
+        self.size = f"head input {head.embedder.dim}, {sum(p.numel() for p in head.parameters()):,} parameters"
 
     def epoch(self) -> np.ndarray:
         """Seconds [the training steps or the whole epoch, by the clock or by the processor]."""

@@ -1,6 +1,9 @@
-"""Our side of a benchmark: fresh encoders, batches, and the share of each stage, measured from outside."""
+"""Our side of a benchmark: fresh encoders, the share of each stage, the reference model, and the layer stores."""
 
+import copy
 import importlib
+import statistics
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -9,22 +12,25 @@ from typing import Any
 from unittest import mock
 
 import gemm
+import numpy as np
+import torch
 from torch import Tensor
 
 from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.kernels.batched import BatchedBiLM
+from elmo_bench.elmo.pretrained import load_bilm
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.text import chars
 
 Sentences = Sequence[Sequence[str]]
 WARM_UP = ["ʘ"] * 8  # a word that no text has: caches of words stay empty but for it
 # A stage and where its work is called, on the encoder; whatever is not there (any more) counts to what surrounds it.
 STAGES = [
-    ("character CNN", "vectors.characters"),
-    ("character CNN", "bilm.characters.forward"),
-    ("LSTM, the rest", "network.contextual"),
-    ("LSTM, the rest", "bilm.contextual"),
+    ("character CNN", "frozen.vectors.characters"),
+    ("LSTM, the rest", "frozen.network.contextual"),
 ]
 # The same, of the LSTM: functions of modules, and products that packed layers hold.
-LOOPS = [("recurrent loop", "elmo_bench.elmo.recurrence", "run")]
+LOOPS = [("recurrent loop", "elmo_bench.elmo.kernels.recurrence", "run")]
 PRODUCTS = {
     "both": "step products",
     "recurrent": "step products",
@@ -85,7 +91,7 @@ def _places(encoder: ElmoEncoder) -> Iterator[tuple[str, Any, str]]:
     for stage, module, name in LOOPS:
         if callable(getattr(importlib.import_module(module), name, None)):
             yield stage, importlib.import_module(module), name
-    for layer in getattr(getattr(encoder, "network", None), "lstms", []):
+    for layer in getattr(encoder.frozen.network, "lstms", []):
         for direction in layer if isinstance(layer, Sequence) else []:
             for name, stage in PRODUCTS.items():
                 if callable(getattr(direction, name, None)):
@@ -130,3 +136,64 @@ def worst_and_rms(found: Sequence[Tensor], wanted: Sequence[Tensor]) -> tuple[fl
         max(float(part.abs().max()) for part in differences),
         (sum(float(part.square().sum()) for part in differences) / count) ** 0.5,
     )
+
+
+class Reference:
+    """Takes the peer's place where AllenNLP is not installed.
+
+    Its layers are those of `model.py` on the CPU, its time that of the batched kernel, one batch after another.
+    """
+
+    def __init__(self, device: str):
+        self.device = device
+
+    def __enter__(self) -> "Reference":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    @torch.no_grad()
+    def ask(self, do: str, **request: Any) -> dict[str, Any]:
+        """The answers of `PeerProcess.ask`."""
+        if do == "load":
+            self.encoder = ElmoEncoder(weights=request["weights"], options=request["options"], device=self.device)
+            self.encoder.frozen.network = BatchedBiLM(copy.deepcopy(self.encoder.bilm).to(self.device))
+            return {"name": "kernels/batched.py"}
+        if do == "layers":
+            bilm, _ = load_bilm(str(self.encoder.files[1]), str(self.encoder.files[0]))
+            marked = [chars.words_ids(["<S>", *sentence, "</S>"]) for sentence in request["sentences"]]
+            np.savez(request["file"], *(bilm(torch.from_numpy(ids))[0][:, 1:-1].numpy() for ids in marked))
+            return {}
+        start = gemm.now(self.device)
+        for batch in request["batches"]:
+            self.encoder.batch(batch)
+        return {"seconds": gemm.now(self.device) - start, "characters_seconds": 0.0, "ids_seconds": 0.0}
+
+
+def store_rates(ours: Ours, sentences: Sentences, *, batch: int = 32, rounds: int = 5) -> dict[str, float]:
+    """Tokens per second of reading an epoch of batches onto the encoder's device from each kind of layer store.
+
+    Each store's batches are checked against the encoder's layers first.
+    """
+    encoder = ours.fresh()
+    texts = sorted({tuple(sentence) for sentence in sentences}, key=len)
+    batches = [texts[start : start + batch] for start in range(0, len(texts), batch)]
+    tokens, rates = sum(map(len, texts)), {}
+    with tempfile.TemporaryDirectory() as folder:
+        for mode in ("ram", "disk"):
+            for dtype in ("float32", "float16"):
+                options = {"folder": f"{folder}/{dtype}"} if mode == "disk" else {}
+                store = LayerStore(encoder, mode=mode, dtype=dtype, max_gb=100.0, **options)
+                store.fill(texts)
+                for layers, wanted in zip(store.batch(batches[-1]), encoder.encode(batches[-1]), strict=True):
+                    assert layers.device == wanted.device
+                    torch.testing.assert_close(layers[:, : wanted.shape[1]], wanted, atol=0.02, rtol=0.001)
+                seconds = []
+                for _ in range(rounds):
+                    start = gemm.now(ours.device)
+                    for some in batches:
+                        store.batch(some)
+                    seconds.append(gemm.now(ours.device) - start)
+                rates[f"store={mode} dtype={dtype} on {encoder.device.type}"] = tokens / statistics.median(seconds)
+    return rates

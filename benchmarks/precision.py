@@ -11,7 +11,7 @@ import torch
 
 from elmo_bench.base.files import read_lines
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.inference import PRECISIONS
+from elmo_bench.elmo.kernels import PRECISIONS
 
 
 def main() -> None:

@@ -25,7 +25,8 @@ from omegaconf import OmegaConf
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_bench.elmo.bilm import zero_states
+from elmo_bench.elmo.batches import zero_states
+from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.nn.fused import fuse
 from elmo_bench.pretraining import CONF
@@ -132,9 +133,12 @@ class Side:
             yield "backward", lambda: found["forward"].backward()  # noqa: PLW0108  it is not there yet
         else:
             states = zero_states(model.bilm.options, ROWS, keep)
-            yield do("characters", lambda: model.bilm.characters(ids).requires_grad_())
+            yield do("characters", lambda: BatchedBiLM(model.bilm).characters(ids).requires_grad_())
             vectors = found["characters"]
-            yield do("lstms", lambda: model.bilm.contextual(vectors, words, states, [ROWS] * STEPS, keep=keep)[0][-1])
+            yield do(
+                "lstms",
+                lambda: BatchedBiLM(model.bilm).contextual(vectors, words, states, [ROWS] * STEPS, keep=keep)[0][-1],
+            )
             top = found["lstms"]
             if self.name == "full softmax":
                 yield do("softmax", lambda: model.softmax.full(top.flatten(0, 2), targets.flatten()).mean())

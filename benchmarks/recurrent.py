@@ -40,16 +40,16 @@ def repack(module: nn.Module) -> None:
     """`Packed` in place of every `BiLstm` below this module, of the same size."""
     for name, child in module.named_children():
         if isinstance(child, BiLstm):
-            setattr(module, name, Packed(child.onward.input_size, child.onward.hidden_size))
+            setattr(module, name, Packed(child.forwards.input_size, child.forwards.hidden_size))
         else:
             repack(child)
 
 
 def main(overrides: list[str]) -> None:
     with quiet():
-        runs = {kind: Training("elmo", overrides) for kind in ("packed", "turned")}
+        runs = {kind: Training("elmo", overrides) for kind in ("packed", "reverse")}
         repack(runs["packed"].module)
-        loader = runs["turned"].data.train_dataloader()
+        loader = runs["reverse"].data.train_dataloader()
         batches = list(islice(iter(loader), STEPS))
         optimizers = {}
         for kind, run in runs.items():
@@ -68,8 +68,8 @@ def main(overrides: list[str]) -> None:
     seconds = {kind: np.array(some[1:]) for kind, some in found.items()}  # the first round warms up
     for kind, some in seconds.items():
         print(f"{kind}: {1e3 * np.median(some):.1f} ms a step")
-    ratios = seconds["packed"] / seconds["turned"]
-    print(f"packed / turned: {np.median(ratios):.2f} ({ratios.min():.2f} to {ratios.max():.2f})")
+    ratios = seconds["packed"] / seconds["reverse"]
+    print(f"packed / reverse: {np.median(ratios):.2f} ({ratios.min():.2f} to {ratios.max():.2f})")
 
 
 if __name__ == "__main__":

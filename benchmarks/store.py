@@ -19,7 +19,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from elmo_bench.encoders.features import LayerStore, Sentence
+from elmo_bench.encoders.cache import LayerStore
+from elmo_bench.encoders.protocol import Sentence
 
 WORDS = (5, 32)  # of a sentence: 18.5 in the mean, as in the training part of WNUT-17
 
@@ -27,7 +28,7 @@ WORDS = (5, 32)  # of a sentence: 18.5 in the mean, as in the training part of W
 class NoEncoder:
     """Layers from a table of random numbers."""
 
-    parameters = 0
+    parameters, device = 0, torch.device("cpu")
 
     def __init__(self, layers: int, dim: int):
         self.layers, self.dim, self.checksum = layers, dim, f"random {layers} {dim}"

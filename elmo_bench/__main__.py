@@ -9,6 +9,7 @@ from elmo_bench.base.errors import UserError
 
 # Each command is a module with `main(arguments) -> exit code`; it is imported only when it is called.
 COMMANDS = {
+    "run": ("elmo_bench.cli.run", "train and score one head:  run task=ner encoder=elmo"),
     "score": ("elmo_bench.cli.score", "official figures of a file of predictions:  score TASK FILE [--json]"),
     "fetch": ("elmo_bench.cli.fetch", "public data files, held against their checksums:  fetch --suite open"),
     "predict": ("elmo_bench.cli.predict", "a trained head on new text:  predict RECORD FILE OUT"),
@@ -17,6 +18,8 @@ COMMANDS = {
         "elmo_bench.cli.status",
         "which runs of a sweep are done, failed or missing:  status --experiment table1",
     ),
+    "sweep": ("elmo_bench.cli.sweep", "every combination of values:  sweep task=ner encoder=none,glove,elmo seed=0,1"),
+    "merge": ("elmo_bench.cli.merge", "add the runs of a ledger that was made elsewhere:  merge LEDGER"),
     "clean": ("elmo_bench.cli.clean", "remove what finished and failed runs leave behind"),
     "embed": (
         "elmo_bench.cli.embed",

@@ -11,7 +11,6 @@ import h5py
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.sources import data_file
 from elmo_bench.cli import report
 from elmo_bench.ledger import read_failures, read_ledger
 from tests.runs import GOLDEN, ROOT, files, small
@@ -64,7 +63,7 @@ def test_no_data_root(ends_in_one_line, monkeypatch):
 
 def test_a_missing_data_root(ends_in_one_line, tmp_path):
     line = ends_in_one_line(*on(tmp_path / "nowhere"))
-    assert f"data.root={tmp_path / 'nowhere'} is not a folder" in line
+    assert f"data.root={tmp_path / 'nowhere'}: not a folder" in line
 
 
 def test_a_missing_file(ends_in_one_line, root):
@@ -122,11 +121,6 @@ def test_crlf_and_a_bom_are_read_as_the_same_data(main_job, root, tmp_path, caps
     assert "already in the ledger" in capsys.readouterr().out
 
 
-def test_a_path_out_of_the_data_root_is_refused(root):
-    with pytest.raises(UserError, match="leads out"):
-        data_file(root, "..", "secret")
-
-
 @pytest.fixture
 def weights(tmp_path):
     return shutil.copytree(GOLDEN, tmp_path / "bilm")
@@ -154,15 +148,15 @@ def reshape(weights):
 
 DAMAGES = {
     "a missing data set": (delete("RNN_1/RNN/MultiRNNCell/Cell1/LSTMCell/W_0"), "Cell1/LSTMCell/W_0' is missing"),
-    "a wrong shape": (reshape, "'CNN_proj/W_proj' has shape (47, 16), the options.json asks for (48, 16)"),
+    "a wrong shape": (reshape, "'CNN_proj/W_proj' has shape (47, 16), the options.json expects (48, 16)"),
     "options of another model": (
-        lambda weights: change_options(weights, lambda o: o["lstm"].update(dim=64)), "the options.json asks for"
+        lambda weights: change_options(weights, lambda o: o["lstm"].update(dim=64)), "the options.json expects"
     ),
     "options without a key": (
         lambda weights: change_options(weights, lambda o: o["lstm"].pop("dim")), "the key 'dim' is missing"
     ),
     "options of training": (
-        lambda weights: change_options(weights, lambda o: o["char_cnn"].update(n_characters=261)), "set 262 for use"
+        lambda weights: change_options(weights, lambda o: o["char_cnn"].update(n_characters=261)), "set 262"
     ),
     "options that are no mapping": (lambda weights: (weights / "options.json").write_text("[1]"), "options.json: "),
     "options that are no JSON": (lambda weights: (weights / "options.json").write_text("{"), "not valid JSON"),
@@ -195,7 +189,7 @@ def test_a_vectors_file_with_a_short_line(ends_in_one_line, tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("".join(f"word{n} 0.1 0.2 0.3\n" for n in range(20)) + "short 0.1 0.2\n")
     line = ends_in_one_line(f"encoder.vectors={path}", encoder="glove")
-    assert f"{path}:21: expected 3 numbers, found 2" in line
+    assert f"{path}:21: 2 numbers, expected 3" in line
 
 
 def test_unknown_vectors(ends_in_one_line):

@@ -1,12 +1,13 @@
 """Every head learns a few real examples by heart, with its own optimiser at `size=cpu`: `make test-all`."""
 
-import hydra
 import pytest
 import torch
 
 from elmo_bench.cli.clone import task_yaml
 from elmo_bench.spec.config import choices
+from elmo_bench.spec.names import task_class
 from elmo_bench.tasks.coref.data import read_file
+from elmo_bench.training.optimisers import build_optimiser
 from tests.heads import build, has_layers
 from tests.runs import DATA
 
@@ -27,8 +28,8 @@ def test_it_learns_real_examples_by_heart(task, encoder):
     train = shortest_documents(count) if task == "coref" else None
     config, train, head, index = build(task, *given, f"data.max_train={count}", train=train)
     assert len(train) == count
-    metric = hydra.utils.instantiate(config.task.metric)
-    optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
+    metric = task_class(config.task.name, "metric")()
+    optimizer = build_optimiser(config.task.training.optimizer, head.parameters())
     size = config.task.training.batch
     batches = [head.collate(train[start : start + size], index) for start in range(0, count, size)]
     best = 0.0

@@ -2,16 +2,19 @@
 
 from functools import cache
 
-import hydra
 import pytest
 import pytorch_lightning as pl
 import torch
 from safetensors.torch import load, save
 
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.reporting.formulas import score_of
-from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen, read_data
+from elmo_bench.runner.data import words_of
+from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, load_frozen
+from elmo_bench.runner.prepare import prepare
 from elmo_bench.spec.config import choices, compose
+from elmo_bench.spec.names import task_class
+from elmo_bench.spec.run_spec import RunSpec
 from tests.heads import has_layers
 from tests.runs import small
 
@@ -21,15 +24,15 @@ STEPS = 400
 def options(task, encoder):
     """Four examples and narrow layers, where the head has any."""
     given = small(f"task={task}", "data.max_train=4", encoder=encoder)
-    return given if has_layers(task) else [said for said in given if not said.startswith("task.sizes.cpu.hidden=")]
+    return given if has_layers(task) else [said for said in given if not said.startswith("task.head.hidden=")]
 
 
 @cache
 def data(task):
     """(adapter, splits): making them takes longer than reading them with another encoder."""
     config = compose("config", options(task, "none"))
-    adapter = hydra.utils.instantiate(config.task.data)
-    return adapter, read_data(config, adapter)
+    prepared = prepare(config, RunSpec.of(config))
+    return prepared.data, prepared.splits
 
 
 class Bench:
@@ -39,14 +42,15 @@ class Bench:
         self.config = compose("config", options(task, encoder))
         self.adapter, splits = data(task)
         self.train, self.others = splits["train"], splits["dev"][:12]
-        self.frozen = load_frozen(self.config, splits)
+        self.spec = RunSpec.of(self.config)
+        self.frozen = load_frozen(self.config, words_of([example for split in splits.values() for example in split]))
         self.head = self.build(seed=0)
         self.everything = self.collate(self.train)
 
     def build(self, seed):
         pl.seed_everything(seed, verbose=False)
-        embedder = build_embedder(self.config, self.frozen, self.train)
-        return hydra.utils.instantiate(self.config.task.head)(embedder, **self.adapter.vocabulary(self.train))
+        embedder = build_embedder(self.spec, self.frozen, Lexicon.of(self.train))
+        return build_head(self.spec, embedder, self.adapter.vocabulary(self.train))
 
     def collate(self, examples):
         store = LayerStore(self.frozen.encoder, mode="off") if self.frozen.encoder else None
@@ -122,7 +126,7 @@ def test_predictions_do_not_depend_on_batch_mates(bench):
 
 
 def test_metric_and_files_keep_the_contract(bench, tmp_path):
-    metric, path = hydra.utils.instantiate(bench.config.task.metric), tmp_path / f"found{bench.adapter.ending}"
+    metric, path = task_class(bench.spec.task, "metric")(), tmp_path / f"found{bench.adapter.ending}"
     gold = [example.gold for example in bench.others]
     with torch.no_grad():
         found = bench.head.eval().predict(bench.collate(bench.others))

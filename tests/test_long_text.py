@@ -8,18 +8,20 @@ import pytest
 from tests.runs import ROOT
 
 PREDICT = """
-import resource, sys, hydra, torch
+import resource, sys, torch
+from elmo_bench.encoders.cache import LayerStore
+from elmo_bench.runner.data import build_data, words_of
+from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, load_frozen
 from elmo_bench.spec.config import compose
-from elmo_bench.encoders.features import LayerStore
-from elmo_bench.runner.parts import build_embedder, build_indexer, load_frozen
+from elmo_bench.spec.run_spec import RunSpec
 from tests.runs import GOLDEN
 task, example = sys.argv[1], eval(sys.argv[2], {"words": tuple(f"word{n}" for n in range(5000))})
 config = compose("config", [f"task={task}", "size=paper", "encoder=elmo", f"encoder.weights={GOLDEN}"])
-adapter = hydra.utils.instantiate(config.task.data)
-train = adapter.read("mini", None)["train"][:50]
-frozen = load_frozen(config, {"train": [*train, example]})
-embedder = build_embedder(config, frozen, train)
-head = hydra.utils.instantiate(config.task.head)(embedder, **adapter.vocabulary(train)).eval()
+spec, data = RunSpec.of(config), build_data(config)
+train = data.read("mini", None)["train"][:50]
+frozen = load_frozen(config, words_of([*train, example]))
+embedder = build_embedder(spec, frozen, Lexicon.of(train))
+head = build_head(spec, embedder, data.vocabulary(train)).eval()
 index = build_indexer(embedder, LayerStore(frozen.encoder, mode="off"))
 with torch.no_grad():
     [found] = head.predict(head.collate([example], index))
@@ -27,10 +29,10 @@ assert isinstance(found, int) or len(found) == 5000
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 EXAMPLES = {
-    "ner": "__import__('tasks.ner.sentence').ner.sentence.Sentence(words, ('O',) * 5000)",
+    "ner": "__import__('elmo_bench.tasks.ner.sentence').tasks.ner.sentence.Sentence(words, ('O',) * 5000)",
     "srl": "(lambda m: m.Proposition(m.Sentence(words, 0, (), ()), 2500, 'word', None))"
-    "(__import__('tasks.srl.proposition').srl.proposition)",
-    "sst5": "__import__('tasks.sst5.phrase').sst5.phrase.Phrase(words, None)",
+    "(__import__('elmo_bench.tasks.srl.proposition').tasks.srl.proposition)",
+    "sst5": "__import__('elmo_bench.tasks.sst5.phrase').tasks.sst5.phrase.Phrase(words, None)",
 }
 
 

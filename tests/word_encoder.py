@@ -7,14 +7,14 @@ import numpy as np
 import torch
 
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.encoders import features
-from elmo_bench.encoders.features import LayerStore
+from elmo_bench.encoders import cache
+from elmo_bench.encoders.cache import LayerStore
 
 
 class WordEncoder:
     """A vector depends on every word of the sentence, its order included; `asked` lists what was computed."""
 
-    parameters = 0
+    parameters, device = 0, torch.device("cpu")
 
     def __init__(self, layers=2, dim=8, checksum="words"):
         self.layers, self.dim, self.checksum = layers, dim, checksum
@@ -39,6 +39,6 @@ def sentences(number, *, longest=30, seed=0):
 def fill(folder, texts, weights=None):
     """Fill a store from another process (for `multiprocessing`), in many small files."""
     torch.set_num_threads(1)
-    features.TOKENS_AT_ONCE = 512
+    cache.TOKENS_AT_ONCE = 512
     encoder = ElmoEncoder(weights=weights) if weights else WordEncoder(dim=256)
     LayerStore(encoder, mode="disk", folder=folder).fill(texts)

@@ -1,105 +1,186 @@
-"""Files that stand behind a name or an address: brought to the cache folder once, the same ever after.
+"""Published files, downloaded once to the cache folder and verified by checksum.
 
-The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench`. Beside a file in it lies `<file>.sha256` (as
-`sha256sum` writes it): the published checksum, else the one recorded when the file was first read. A file that was put
-there by hand counts as well. `$ELMO_BENCH_OFFLINE=1` (or `$HF_HUB_OFFLINE=1`): nothing is downloaded.
-`$ELMO_BENCH_MIRROR=https://host/folder` stands in for scheme and host of the published addresses.
+The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench`. Next to a file in it is `<file>.sha256` (in
+the format of `sha256sum`): the published checksum, or the one recorded when the file was first read. A file that the
+user put there counts as well. With `$ELMO_BENCH_OFFLINE=1` (or `$HF_HUB_OFFLINE=1`) nothing is downloaded.
+`$ELMO_BENCH_MIRROR=https://host/folder` replaces scheme and host of the published addresses.
 """
 
 import contextlib
+import errno
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, sha256_of
-from elmo_bench.base.progress import console
-from elmo_bench.base.transfer import TransferError, transfer
+from elmo_bench.base.progress import console, progress
+
+if TYPE_CHECKING:
+    from requests import Response
+
+CONNECT, READ = 10.0, 60.0  # seconds to wait for a connection, and for the next bytes
+PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before each new try
+TRANSIENT = (408, 429, 500, 502, 503, 504)  # HTTP statuses after which another try may work
+
+
+class DownloadError(Exception):
+    """Why a file could not be downloaded, in a few words; another try would not help."""
 
 
 def cache_folder() -> Path:
-    """Where files that can be made or fetched again are kept."""
+    """The folder of files that can be made or downloaded again."""
     return Path(os.environ.get("ELMO_BENCH_CACHE") or Path.home() / ".cache" / "elmo-bench")
 
 
 def offline() -> bool:
-    """Whether the user wants nothing to come from the network."""
+    """Whether the user forbids network access."""
     switches = (os.environ.get(name, "") for name in ("ELMO_BENCH_OFFLINE", "HF_HUB_OFFLINE"))
     return any(switch.lower() in ("1", "true", "yes", "on") for switch in switches)
 
 
 def mirrored(url: str) -> str:
-    """A published address, on the user's mirror where there is one."""
+    """A published address, on the user's mirror if one is set."""
     mirror = os.environ.get("ELMO_BENCH_MIRROR")
     return mirror.rstrip("/") + urlsplit(url).path if mirror else url
 
 
 def fetch(url: str, path: Path, *, sha256: str | None = None, by_hand: str | None = None) -> Path:
-    """`path`, downloaded from `url` if it is not there; whole or not at all, by one process at a time.
+    """Download `url` to `path` if there is no such file, atomically and by one process at a time; returns `path`.
 
-    `sha256` is the published checksum; `by_hand` says, in an error, what a user can do instead. Raises UserError where
-    the file cannot be had, or is not the one expected.
+    `sha256` is the published checksum; with it, a download that was cut off is resumed. `by_hand` tells the user what
+    to do instead. Raises UserError if the download fails or has a different checksum.
     """
     if not path.is_file():
         try:
             if offline():
-                raise TransferError("not downloaded yet, and $ELMO_BENCH_OFFLINE or $HF_HUB_OFFLINE is set")
+                raise DownloadError("not downloaded yet, and $ELMO_BENCH_OFFLINE or $HF_HUB_OFFLINE is set")
             path.parent.mkdir(parents=True, exist_ok=True)
-            with _alone(path):
+            with _one_process(path):
                 if not path.is_file():
-                    _bring(url, path, sha256)
-        except TransferError as error:
-            instead = by_hand or f"put that file at {path}"
-            raise UserError(f"{shown(url)}: {error}; by hand: {instead}") from None
+                    console.print(f"downloading {shown(url)} to {path}", highlight=False, markup=False)
+                    _download(url, path, sha256 or _recorded(path))
+        except DownloadError as error:
+            raise UserError(f"{shown(url)}: {error}. Or {by_hand or f'put that file at {path}'}.") from None
         except OSError as error:
-            raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            reason = "the disk is full" if full else f"cannot be written ({error.strerror or error})"
+            raise UserError(f"{path}: {reason}. Make room, or set $ELMO_BENCH_CACHE to another folder.") from None
     if sha256:
         record(path, sha256)
     return path
 
 
 def verify(path: Path, checksum: str) -> None:
-    """Hold a file's SHA-256 against the one recorded beside it, if any; raises UserError where they differ."""
+    """Compare a file's SHA-256 with the one recorded next to it, if any; raises UserError if they differ."""
     if (recorded := _recorded(path)) and recorded != checksum:
         raise UserError(
-            f"{path}: damaged or changed (SHA-256 {checksum[:12]}…, recorded {recorded[:12]}…); delete it to have it "
-            f"fetched again, or delete {_record(path).name} if the change is meant"
+            f"{path}: damaged or changed (SHA-256 {checksum[:12]}…, recorded {recorded[:12]}…). Delete it to download "
+            f"it again, or delete {_record(path).name} if the change is intended."
         )
 
 
 def record(path: Path, checksum: str) -> None:
-    """Write down what the SHA-256 of a file in the cache folder has to be, if nothing is recorded: the first counts."""
+    """Record the SHA-256 of a file in the cache folder, unless one is recorded already."""
     if path.is_relative_to(cache_folder()) and not _recorded(path):
-        # A cache may be there to be read only.
+        # The cache may be read-only.
         with contextlib.suppress(UserError, OSError), atomic_write(_record(path), "w") as handle:
             handle.write(f"{checksum}  {path.name}\n")
 
 
 def shown(url: str) -> str:
-    """An address as a message may show it: without password and query, which may hold a key."""
+    """An address as messages show it: without user, password and query, which may hold a key."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def _bring(url: str, path: Path, sha256: str | None) -> None:
-    console.print(f"downloading {shown(url)} to {path}", highlight=False, markup=False)
+def _download(url: str, path: Path, checksum: str | None) -> None:
     part = path.with_name(f"{path.name}.part")
-    transfer(url, part)
-    expected = sha256 or _recorded(path)
-    if expected and sha256_of(part) != expected:
+    if not checksum:
+        part.unlink(missing_ok=True)  # it may be of another version of the file
+    resumed = part.exists()
+    _transfer(url, part, checked=bool(checksum))
+    if checksum and sha256_of(part) != checksum:
         part.unlink()
-        whose = "published" if sha256 else f"recorded in {_record(path)} (delete that if the change is meant)"
-        raise TransferError(f"what came does not have the SHA-256 {whose}")
+        if resumed:
+            return _download(url, path, checksum)
+        recorded = f"recorded in {_record(path)} (delete that if the change is intended)"
+        raise DownloadError(f"the download does not have the SHA-256 {recorded if _recorded(path) else 'published'}")
     part.replace(path)
 
 
+def _transfer(url: str, part: Path, *, checked: bool) -> None:
+    """Complete `part`, with new tries after a cut connection or a busy server. Raises DownloadError.
+
+    A try continues where the last one ended, if the caller will check the result or the server names versions (ETag).
+    """
+    import requests  # here: it takes a third of a second, and most runs download nothing
+
+    session, version = requests.Session(), None
+    if url.startswith("https:"):
+        session.adapters.pop("http://")  # no redirect leaves TLS
+    for pause in (*PAUSES, None):
+        have = part.stat().st_size if part.exists() and (checked or version) else 0
+        headers = {"Accept-Encoding": "identity"}
+        if have:
+            headers |= {"Range": f"bytes={have}-"} | ({"If-Range": version} if version else {})
+        try:
+            with session.get(url, headers=headers, stream=True, timeout=(CONNECT, READ)) as response:
+                status = response.status_code
+                if status == 416 and checked:  # no bytes after these
+                    return
+                if status in TRANSIENT:
+                    raise requests.HTTPError(f"HTTP {status}")
+                if status not in (200, 206):
+                    raise DownloadError(f"HTTP {status}")
+                version = response.headers.get("ETag")
+                _save(response, part, have if status == 206 else 0)
+                return
+        except requests.exceptions.InvalidSchema:
+            raise DownloadError("redirected away from https") from None
+        except requests.RequestException as error:
+            reason = str(error) if isinstance(error, requests.HTTPError) else _reason(error)
+            untried = isinstance(error, requests.ConnectionError) and not isinstance(error, requests.Timeout)
+            if untried and not part.exists():  # there is no such server, or no network
+                raise DownloadError(reason) from None
+        if pause is not None:
+            time.sleep(pause)
+    kept = "; what came is kept, start again to resume" if checked and part.exists() else ""
+    raise DownloadError(f"{reason}, after {len(PAUSES) + 1} tries{kept}")
+
+
+def _save(response: "Response", part: Path, have: int) -> None:
+    """Write the rest of a file behind its first `have` bytes."""
+    length = response.headers.get("Content-Length", "")
+    total = have + int(length) if length.isdigit() else None
+    megabytes = total and total // 10**6
+    with part.open("ab" if have else "wb") as handle, progress(f"{part.stem}, MB", total=megabytes) as meter:
+        for piece in response.iter_content(2**16):
+            handle.write(piece)
+            meter.advance(steps=handle.tell() // 10**6 - meter.steps)
+        handle.flush()
+        os.fsync(handle.fileno())
+
+
+def _reason(error: BaseException | None) -> str:
+    """What the system said about a failed connection; the error itself would show the address."""
+    reason = "the connection was cut"
+    while error is not None:
+        if isinstance(error, OSError) and error.strerror:
+            reason = error.strerror.lower()
+        error = error.__cause__ or error.__context__
+    return reason
+
+
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold the file's lock; it ends with the process, and its file goes with it."""
+def _one_process(path: Path) -> Iterator[None]:
+    """Hold the file's lock, which ends with the process."""
     lock = FileLock(path.with_name(f"{path.name}.lock"))
     try:
         lock.acquire(timeout=0.5)
@@ -109,7 +190,7 @@ def _alone(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        Path(lock.lock_file).unlink(missing_ok=True)  # while held: nobody ends up with a lock on a ghost
+        Path(lock.lock_file).unlink(missing_ok=True)  # while held, so that no other process locks a deleted file
         lock.release()
 
 

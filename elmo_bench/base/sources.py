@@ -1,9 +1,12 @@
-"""Where real data comes from: files under the user's data folder, or parquet files on the Hugging Face Hub."""
+"""Where a task's real data comes from: files in the user's data folder, or parquet files on the Hugging Face Hub.
+
+The options of one suite (a node of `task.data` in the yaml) say which: `source` is `generated`, `files` or `hub`.
+"""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from elmo_bench.base.downloads import offline
 from elmo_bench.base.errors import UserError
@@ -11,52 +14,96 @@ from elmo_bench.base.errors import UserError
 if TYPE_CHECKING:
     from datasets import Dataset
 
+SPLITS = ("train", "dev", "test")
+Suites = Mapping[str, Mapping[str, Any]]  # options by the name of the suite
 
-def data_file(root: Path | None, folder: str, names: str | Sequence[str]) -> Path:
-    """The first of `names` that is a file in `root`/`folder`.
 
-    Raises UserError where the root is not set or not a folder, where none of the files is there, and where a name
-    would lead out of the root.
+def suite_options(suites: Suites, suite: str, sources: Collection[str]) -> Mapping[str, Any]:
+    """The options of a suite. Raises UserError for an unknown suite, and for a source that is not in `sources`."""
+    if suite not in suites:
+        raise UserError(f"suite={suite}: unknown suite. Choose one of: {', '.join(suites)}.")
+    options = suites[suite]
+    if options["source"] not in sources:
+        raise UserError(
+            f"task.data.{suite}.source={options['source']}: unknown source. Choose one of: {', '.join(sources)}."
+        )
+    return options
+
+
+def suite_files(options: Mapping[str, Any], root: Path | None, *, pattern: str | None = None) -> list[Path]:
+    """The files that hold the splits of a suite, in the order of SPLITS; none for generated data.
+
+    Files of the Hub are downloaded. Raises UserError where a file is missing.
+    """
+    if options["source"] == "hub":
+        hub = options["hub"]
+        return [hub_file(hub["repo"], hub[split], revision=hub["revision"]) for split in SPLITS if split in hub]
+    if options["source"] == "files":
+        names = [options[split] for split in SPLITS if isinstance(options[split], str | Sequence)]
+        return [path for name in names for path in data_files(root, options["folder"], name, pattern=pattern)]
+    return []
+
+
+def data_files(root: Path | None, folder: str, names: str | Sequence[str], *, pattern: str | None = None) -> list[Path]:
+    """The first of `names` in `root`/`folder` that exists: a file, or with `pattern` the matching files of a folder.
+
+    Raises UserError where the root is not set or not a folder, where no name exists, and where a name would lead out
+    of the root (the user's own symbolic links may lead anywhere).
     """
     names = [names] if isinstance(names, str) else list(names)
     wanted = f"{folder}/{' or '.join(names)}"
     if root is None:
-        raise UserError(f"data.root is not set: set it (or $ELMO_BENCH_DATA) to a folder with {wanted}")
+        raise UserError(f"data.root is not set. Set it (or $ELMO_BENCH_DATA) to a folder that has {wanted}.")
     if not Path(root).is_dir():
-        raise UserError(f"data.root={root} is not a folder: set it (or $ELMO_BENCH_DATA) to one with {wanted}")
+        raise UserError(f"data.root={root}: not a folder. Set it (or $ELMO_BENCH_DATA) to a folder that has {wanted}.")
     for name in names:
         inside = Path(folder, name)
-        if inside.is_absolute() or ".." in inside.parts:  # the user's own symbolic links may lead anywhere
-            raise UserError(f"{inside}: leads out of data.root={root}; use a path inside it")
-        if (Path(root) / inside).is_file():
-            return Path(root) / inside
-    raise UserError(f"{Path(root) / folder}: no {' or '.join(names)} here; put it there, or change data.root")
+        if inside.is_absolute() or ".." in inside.parts:
+            raise UserError(f"{inside}: leads out of data.root={root}. Use a path inside it.")
+        path = Path(root) / inside
+        if path.is_file():
+            return [path]
+        if pattern and path.is_dir():
+            if found := sorted(file for file in path.rglob(pattern) if file.is_file()):
+                return found
+            raise UserError(f"{path}: no {pattern} files in this folder. Put them there, or change data.root.")
+    raise UserError(f"{Path(root) / folder}: {' or '.join(names)} not found. Put it there, or change data.root.")
 
 
-def hub_table(repo: str, file: str, *, revision: str) -> "Dataset":
-    """A parquet file of a data set repository on the Hub, downloaded once to the Hub's own cache; no remote code runs.
+def data_file(root: Path | None, folder: str, names: str | Sequence[str]) -> Path:
+    """The first of `names` that is a file in `root`/`folder`; raises UserError as `data_files` does."""
+    return data_files(root, folder, names)[0]
 
-    `$HF_ENDPOINT` and the other variables of huggingface_hub hold. Raises UserError where the file cannot be had.
+
+def hub_file(repo: str, file: str, *, revision: str) -> Path:
+    """A file of a data set repository, downloaded once to the Hub's own cache. Raises UserError.
+
+    `$HF_ENDPOINT` and the other variables of huggingface_hub apply.
     """
-    # Imported here: together they cost over a second, and only this function needs them.
-    import datasets
+    # Imported here: it costs over a second, and most runs download nothing.
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError, HTTPError
 
-    where = f"{repo}@{revision}/{file}"
+    endpoint = os.environ.get("HF_ENDPOINT") or None
     try:
-        path = hf_hub_download(
-            repo,
-            file,
-            repo_type="dataset",
-            revision=revision,
-            endpoint=os.environ.get("HF_ENDPOINT") or None,
-            local_files_only=offline(),
+        return Path(
+            hf_hub_download(
+                repo, file, repo_type="dataset", revision=revision, endpoint=endpoint, local_files_only=offline()
+            )
         )
     except (HfHubHTTPError, HTTPError, OSError) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
-        raise UserError(f"{where}: not on the Hub or no network; use your own files instead ({reason})") from None
+        raise UserError(
+            f"{repo}@{revision}/{file}: not on the Hub, or no network ({reason}). Use your own files instead."
+        ) from None
+
+
+def hub_table(repo: str, file: str, *, revision: str) -> "Dataset":
+    """A parquet file of a data set repository as a table; no code from the Hub runs. Raises UserError."""
+    import datasets  # costs over a second
+
+    path = hub_file(repo, file, revision=revision)
     try:
-        return datasets.Dataset.from_parquet(path)
+        return datasets.Dataset.from_parquet(str(path))
     except (datasets.exceptions.DatasetGenerationError, OSError, ValueError):
-        raise UserError(f"{where}: damaged parquet file; delete {path} and start again") from None
+        raise UserError(f"{repo}@{revision}/{file}: damaged parquet file. Delete {path} and start again.") from None

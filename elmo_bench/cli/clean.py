@@ -1,19 +1,23 @@
-"""`python -m elmo_bench clean`: remove what finished, killed and failed runs leave behind; never a current record."""
+"""`elmo-bench clean`: remove what finished, killed and failed runs leave behind; never a current record."""
 
 import argparse
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from elmo_bench.ledger import HeldElsewhere, RunPaths, is_held, read_ledger, run_lock, runs_in
-from elmo_bench.reporting.select import select
+from elmo_bench.base.errors import UserError
+from elmo_bench.ledger import HeldElsewhere, RunPaths, is_held, list_runs, read_ledger, run_lock
 
 
 def main(arguments: list[str]) -> int:
-    """Remove and say what was removed; a run whose lock is held is left alone."""
+    """Remove files and print their names. Leaves alone what is a link and what another process works on.
+
+    The exit code is 2 if something could not be cleaned.
+    """
     parser = argparse.ArgumentParser(
-        prog="python -m elmo_bench clean",
+        prog="elmo-bench clean",
         description="Remove checkpoints of finished runs, locks that nobody holds and half-written files.",
     )
     parser.add_argument(
@@ -24,17 +28,16 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--unfinished", action="store_true", help="also checkpoints of unfinished runs, which then start anew"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
     options = parser.parse_args(arguments)
 
+    runs, problems = list_runs(options.ledger)
+    stale = _superseded(options.ledger) if options.stale else set()
     total = 0
-    stale = _stale(options.ledger) if options.stale else set()
-    for run in runs_in(options.ledger):
+    for run in runs:
         orphans = [path for path in (run.lock, *sorted(run.folder.glob(f"{run.lease.name}*"))) if path.exists()]
         try:
-            if options.dry_run and is_held(run):
-                raise HeldElsewhere(f"{run.work}: another process is working on this run: left to it")
-            with nullcontext() if options.dry_run else run_lock(run):
+            with _preview(run) if options.dry_run else run_lock(run):
                 doomed = [*orphans]
                 doomed += _leftovers(run, stale=run in stale, failures=options.failures, unfinished=options.unfinished)
                 for path in doomed:
@@ -46,14 +49,32 @@ def main(arguments: list[str]) -> int:
         except HeldElsewhere as held:
             print(held)
             continue
+        except UserError as error:  # a link, or no permission
+            if str(error) not in problems:
+                problems.append(str(error))
+            continue
         if not options.dry_run:
             _prune(run)
+    for problem in problems:
+        print(f"elmo-bench clean: {problem}", file=sys.stderr)
     print(f"{'would free' if options.dry_run else 'freed'} {_readable(total)}")
-    return 0
+    return 2 if problems else 0
 
 
-def _stale(ledger: Path) -> set[RunPaths]:
-    return {RunPaths.of(ledger, record) for old, _ in select(read_ledger(ledger)).stale for record in old.records}
+def _superseded(ledger: Path) -> set[RunPaths]:
+    """The runs that reports call superseded."""
+    from elmo_bench.reporting.rows import select
+
+    older = (old for old, _ in select(read_ledger(ledger)[0]).superseded)
+    return {RunPaths.of(ledger, record) for row in older for record in row.records}
+
+
+def _preview(run: RunPaths) -> nullcontext[None]:
+    """Raises what `run_lock` would raise, without a lock."""
+    run.refuse_links()
+    if is_held(run):
+        raise HeldElsewhere(f"{run.work}: another process is working on this run: left to it")
+    return nullcontext()
 
 
 def _leftovers(run: RunPaths, *, stale: bool, failures: bool, unfinished: bool) -> Iterator[Path]:
@@ -71,20 +92,24 @@ def _leftovers(run: RunPaths, *, stale: bool, failures: bool, unfinished: bool) 
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file, or of all files in a folder."""
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.lstat().st_size for file in files if not file.is_dir())
+    """Bytes of a file, or of all files in a folder; links are not followed."""
+    files = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
+    return sum(file.lstat().st_size for file in files if file.is_symlink() or not file.is_dir())
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    """A link goes; what it leads to stays."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be removed ({error.strerror or error})") from None
 
 
 def _prune(run: RunPaths) -> None:
-    """Empty folders go too, up to the ledger."""
+    """Remove empty folders, up to the ledger."""
     with suppress(OSError):  # the first that is not empty ends it
         for folder in (run.work, *([run.folder, *run.folder.parents][:4])):
             if folder.exists():

@@ -9,30 +9,28 @@ from elmo_bench.base.errors import UserError
 EPILOG = """\
 out.h5 (or .hdf5) gets the float32 data sets "0", "1", …, one for each line of the input, of shape (3, T, D), and
 sentence_to_index. A folder (out/) gets the same arrays in shards 00000.npz, 00001.npz, … and an index.json.
-A run that was killed goes on when the same command is given again."""
+A killed run resumes when the same command is given again."""
 
 
 def main(arguments: list[str]) -> int:
-    """Embed a file and print what was done; 0, or 130 where it was stopped by Ctrl-C. Raises UserError."""
+    """Embed a file and print a summary. Returns 0, or 130 after Ctrl-C. Raises UserError."""
     options = _parse(arguments)
     try:
         print(_run(options))
     except KeyboardInterrupt:
-        print("elmo_bench embed: stopped; the same command goes on behind the last whole part", file=sys.stderr)
+        print("elmo_bench embed: stopped. The same command resumes after the last complete part.", file=sys.stderr)
         return 130
     return 0
 
 
 def _run(options: argparse.Namespace) -> str:
-    # Imported here, so that --help and mistakes in the options need not wait for torch.
-    from elmo_bench.elmo.embed.hdf5 import Hdf5Output
-    from elmo_bench.elmo.embed.lines import count
+    # Imported here, so that --help and wrong options do not wait for torch.
+    from elmo_bench.elmo.embed.lines import STATEFUL_BATCH, count
     from elmo_bench.elmo.embed.modes import Mode
-    from elmo_bench.elmo.embed.npz import NpzOutput
-    from elmo_bench.elmo.embed.plan import STATEFUL_BATCH
+    from elmo_bench.elmo.embed.outputs import Hdf5Output, NpzOutput, parts_folder
 
     if options.batch_size is not None and options.batch_size < 1:
-        raise UserError(f"--batch-size {options.batch_size}: must be 1 or more")
+        raise UserError(f"--batch-size {options.batch_size}: too small. Give 1 or more.")
     mode = Mode.mix(options.mix) if options.mix is not None else Mode(options.mode)
     weights = _weights(options)
     kind = _kind(options.out)
@@ -42,7 +40,6 @@ def _run(options: argparse.Namespace) -> str:
     totals = count(source)
 
     from elmo_bench.elmo.embed.job import Job
-    from elmo_bench.elmo.embed.output import parts_folder
     from elmo_bench.elmo.embed.parts import open_parts
     from elmo_bench.elmo.encoder import ElmoEncoder
 
@@ -64,13 +61,13 @@ def _run(options: argparse.Namespace) -> str:
 
 
 def _weights(options: argparse.Namespace) -> dict[str, str]:
-    """The encoder's keywords that say which weights it loads."""
+    """The encoder's keywords for its weights."""
     if (options.options_file is None) != (options.weight_file is None):
-        raise UserError("--options-file and --weight-file go together: give both, or --weights")
+        raise UserError("--options-file, --weight-file: one of them is missing. Give both, or --weights.")
     if options.weight_file is None:
         return {"weights": options.weights or "mini"}
     if options.weights is not None:
-        raise UserError("--weights and --weight-file both name weights: give one of them")
+        raise UserError("--weights, --weight-file: both name weights. Give one of them.")
     return {"weights": options.weight_file, "options": options.options_file}
 
 
@@ -80,7 +77,9 @@ def _kind(out: str) -> str:
         return "hdf5"
     if out.endswith("/") or not suffix or Path(out).is_dir():
         return "npz"
-    raise UserError(f"{out}: unknown extension '{suffix}'; name a file .h5 or .hdf5, or a folder for npz shards (out/)")
+    raise UserError(
+        f"{out}: unknown extension '{suffix}'. Name a file .h5 or .hdf5, or a folder for npz shards (out/)."
+    )
 
 
 def _device(name: str) -> str:
@@ -89,16 +88,16 @@ def _device(name: str) -> str:
     try:
         kind = torch.device(name).type
     except RuntimeError:
-        raise UserError(f"--device {name}: no such device; use cpu or cuda") from None
+        raise UserError(f"--device {name}: no such device. Use cpu or cuda.") from None
     if kind == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"--device {name}: no CUDA device here; use --device cpu")
+        raise UserError(f"--device {name}: no CUDA device found. Use --device cpu.")
     return name
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m elmo_bench embed",
-        description="Write the ELMo vectors of a text, one tokenised sentence a line, tokens parted by white space.",
+        description="Write the ELMo vectors of a text: a tokenised sentence per line, tokens separated by white space.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -114,7 +113,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     what.add_argument(
         "--mix",
         metavar="W0,W1,W2,GAMMA",
-        help="a fixed mix, (T, D): gamma * the sum of softmax(w) * layers; the weights are those before the softmax",
+        help="a fixed mix, (T, D): gamma * sum of softmax(w) * layers; give the weights before the softmax",
     )
     parser.add_argument("--weights", metavar="NAME", help="mini (the default), small, medium, original, …, or a folder")
     parser.add_argument("--options-file", metavar="FILE", help="options.json of the weights in --weight-file")
@@ -128,7 +127,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--stateful",
         action="store_true",
-        help="sentence i of a batch goes on from sentence i of the batch before, as the original does; batches of 64",
+        help="start sentence i of a batch where sentence i of the last one ended, as in bilm-tf",
     )
     parser.add_argument(
         "--precision",
@@ -136,7 +135,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         help="of the computation: float32 (the default), bfloat16, int8; what is written is float32",
     )
     parser.add_argument("--device", default="cpu", help="cpu (the default) or cuda")
-    parser.add_argument("--overwrite", action="store_true", help="replace an output, and parts of other options")
-    # A mix may begin with a minus sign, which argparse takes for the beginning of an option.
+    parser.add_argument("--overwrite", action="store_true", help="replace an output, and parts made with other options")
+    # A mix may start with a minus sign, which argparse would take for an option.
     rest = iter(arguments)
     return parser.parse_args([f"--mix={next(rest, '')}" if each == "--mix" else each for each in rest])

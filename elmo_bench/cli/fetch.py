@@ -2,11 +2,12 @@
 
 A suite's `fetch` in `conf/task/<task>.yaml` is a list of files, or one line that says why there is none. Each has
 `file`, its name in the suite's folder, `url`, `sha256` of what comes from there (null where it is not known here), and
-for what is only part of it `member` (a file of a zip archive) or `make`: `by`, the name of a function of
-(what came, the file to write), and its options.
+for what is only part of it `member` (a file of a zip archive) or `make`: the options of `make(download, file)` in the
+task's module `part`.
 """
 
 import argparse
+import importlib
 import os
 import shutil
 import sys
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 from elmo_bench.base.downloads import cache_folder, fetch, mirrored, record, verify
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, sha256_of
-from elmo_bench.cli.clone import named, task_yaml, tasks
+from elmo_bench.cli.clone import task_yaml, tasks
 
 
 def main(arguments: list[str]) -> int:
@@ -75,14 +76,13 @@ def bring(file: Mapping[str, Any], path: Path, task: str) -> str:
     found = sha256_of(fetch(url, source, sha256=checksum, by_hand=by_hand))
     record(source, found)
     verify(source, found)
-    _take(file, source, path)
+    _take(file, source, path, task)
     return f"{path}: from {source.name}, SHA-256 {found[:12]}…"
 
 
-def _take(file: Mapping[str, Any], source: Path, path: Path) -> None:
+def _take(file: Mapping[str, Any], source: Path, path: Path, task: str) -> None:
     if "make" in file:
-        options = dict(file["make"])
-        named(options.pop("by"))(source, path, **options)
+        importlib.import_module(f"elmo_bench.tasks.{task}.part").make(source, path, **file["make"])
         return
     try:
         with zipfile.ZipFile(source) as archive, archive.open(file["member"]) as member, atomic_write(path) as handle:

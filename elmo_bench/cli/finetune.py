@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.pretraining import CONF
-from elmo_bench.spec.config import build, compose
+from elmo_bench.spec.config import compose
 from elmo_bench.training.quiet import quiet
 
 TEXT = """\
@@ -50,9 +50,10 @@ def main(arguments: list[str]) -> int:
 def take_text(config: DictConfig, options: list[str]) -> None:
     """Write the sentences of a task's training split, and of its dev split to hold out, to files in `out`."""
     run = compose("config", options)
-    from elmo_bench.runner.parts import read_data
+    from elmo_bench.runner.data import build_data, read_splits, training_fraction
 
-    splits = read_data(run, build(run.task.data))
+    splits = read_splits(run, build_data(run))
+    splits["train"] = training_fraction(splits["train"], fraction=run.data.train_fraction, limit=run.data.max_train)
     for key, split in (("corpus", "train"), ("heldout", "dev")):
         if config[key]:
             continue

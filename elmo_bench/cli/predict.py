@@ -10,11 +10,15 @@ def main(arguments: list[str]) -> int:
         prog="python -m elmo_bench predict",
         description="Predictions of the head that a run kept, for a file in the native format of its task.",
     )
-    parser.add_argument("record", type=Path, help="seed<k>.json of a run that lies in the ledger with its head")
+    parser.add_argument("record", type=Path, help="seed<k>.json of a run, next to the folder with its head")
     parser.add_argument("file", type=Path, help="text in the format of the task's card; gold may be missing")
     parser.add_argument("out", type=Path, help="where to write the predictions, in the official format")
-    parser.add_argument("--weights", help="of the frozen encoder, where they do not lie as in the record's config")
-    parser.add_argument("--vectors", help="the static table, likewise")
+    parser.add_argument(
+        "--weights", help="where the encoder's weights are; needed if the record does not name published ones"
+    )
+    parser.add_argument(
+        "--vectors", help="where the static vectors are; needed if the record does not name published ones"
+    )
     options = parser.parse_args(arguments)
     from elmo_bench.runner.predict import predict  # imports torch; --help should not wait for it
     from elmo_bench.training.quiet import quiet

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.cli.clone import named, task_yaml
+from elmo_bench.spec.names import task_class
 
 
 def main(arguments: list[str]) -> int:
@@ -27,6 +27,5 @@ def main(arguments: list[str]) -> int:
 
 
 def metric_of(task: str) -> Any:
-    """The metric of `conf/task/<task>.yaml`. Raises UserError for an unknown task."""
-    options = dict(task_yaml(task)["metric"])
-    return named(options.pop("_target_"))(**options)
+    """The metric of a task. Raises UserError for an unknown task."""
+    return task_class(task, "metric")()

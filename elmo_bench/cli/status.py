@@ -1,74 +1,76 @@
-"""`python -m elmo_bench status --experiment table1`: which runs of a sweep are done, and which are not."""
+"""`elmo-bench status --experiment table1`: which runs of a sweep are done, and which are not."""
 
 import argparse
+import sys
 from collections import Counter
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.reporting.tables import markdown
-from elmo_bench.runner.plan import planned
-from elmo_bench.runner.standing import STATES, Standing, seconds_left, standings
-from elmo_bench.runner.values import check_sweep
+from elmo_bench.runner.plan import plan
+from elmo_bench.runner.states import STATES, LedgerState, RunState
 
 
 def main(arguments: list[str]) -> int:
-    """Print the counts, what runs and what failed; or, with --missing or --failed, those runs alone.
+    """Print the counts, the runs that run and those that failed; with --missing or --failed, only those runs.
 
-    Raises UserError for an unknown experiment, for options that run.py refuses and for a damaged ledger.
+    The exit code is 2 if a file of the ledger had to be skipped. Raises UserError for options that a run refuses.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m elmo_bench status", description="Which runs of a sweep are done, running, failed or missing."
+        prog="elmo-bench status", description="Which runs of a sweep are done, running, failed or missing."
     )
     parser.add_argument("--experiment", metavar="NAME", help="one of conf/experiment/*.yaml")
-    parser.add_argument("--missing", action="store_true", help="only list the runs that a sweep would do")
+    parser.add_argument("--missing", action="store_true", help="only list the runs that a sweep would make")
     parser.add_argument("--failed", action="store_true", help="only list the runs that failed")
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="as for run.py -m: suite=open seed=0,1")
-    options = parser.parse_args(arguments)
-    overrides = [*([f"experiment={options.experiment}"] if options.experiment else []), *options.overrides]
-    if not overrides:
+    parser.add_argument("options", nargs="*", metavar="key=value", help="as for a sweep: suite=open seed=0,1")
+    given = parser.parse_args(arguments)
+    options = [*([f"experiment={given.experiment}"] if given.experiment else []), *given.options]
+    if not options:
         raise UserError("give --experiment NAME, or the options of a sweep (encoder=none,glove,elmo seed=0,1)")
-    if options.experiment and any(given.lstrip("+").startswith("experiment=") for given in options.overrides):
-        raise UserError(f"--experiment {options.experiment} and experiment=… are two; give one of them")
-    check_sweep(overrides)
-    found = standings(planned(overrides))
-    if options.missing or options.failed:
-        wanted = {*(["missing", "stale", "failed"] if options.missing else []), *(["failed"] if options.failed else [])}
+    planned = plan(options)
+    ledger = LedgerState.of(planned.ledger)
+    found = ledger.of_runs(planned.runs)
+    for problem in ledger.problems:
+        print(f"elmo-bench status: {problem}", file=sys.stderr)
+    if given.missing or given.failed:
+        wanted = {*(["missing", "stale", "failed"] if given.missing else []), *(["failed"] if given.failed else [])}
+        print(*(f"{_line(each)}\n" for each in found if each.state in wanted), sep="", end="")
+    else:
+        print(f"{given.experiment or ' '.join(options)}: {_summary(found, ledger)}\n")
+        print(_table(found))
         for each in found:
-            if each.state in wanted:
-                print(_line(each))
-        return 0
-    print(f"{options.experiment or ' '.join(overrides)}: {_summary(found)}\n")
-    print(_table(found))
-    for each in found:
-        if each.state in ("running", "failed"):
-            print(f"\n{each.state}: {_line(each)}")
-    return 0
+            if each.state in ("running", "failed"):
+                print(f"\n{each.state}: {_line(each)}")
+    return 2 if ledger.problems else 0
 
 
-def _line(each: Standing) -> str:
-    """The run as run.py takes it; of a failed one the error too."""
-    return " ".join(each.run.overrides) + (f"\n  {each.note}" if each.note else "")
+def _line(each: RunState) -> str:
+    """The run's options; of a failed run the error too."""
+    return each.run.title + (f"\n  {each.note}" if each.note else "")
 
 
-def _summary(found: list[Standing]) -> str:
+def _summary(found: list[RunState], ledger: LedgerState) -> str:
     counts = Counter(each.state for each in found)
     parts = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    runs = f"{len(found)} run{'s' if len(found) != 1 else ''}: {parts}"
     if counts["done"] == len(found):
-        return f"{len(found)} runs: {parts}"
-    seconds, unknown = seconds_left(found)
+        return runs
+    seconds, unknown = ledger.seconds_left(found)
     known = (
-        f"about {readable(seconds)} left, one after the other" if seconds else "no like run to tell the time left by"
+        f"about {readable(seconds)} left, one after the other" if seconds else "no comparable run to estimate the time"
     )
-    rest = f" and {unknown} runs without a like" if unknown and seconds else ""
-    return f"{len(found)} runs: {parts}; {known}{rest}"
+    rest = f" and {unknown} runs without an estimate" if unknown and seconds else ""
+    return f"{runs}; {known}{rest}"
 
 
-def _table(found: list[Standing]) -> str:
+def _table(found: list[RunState]) -> str:
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for each in found:
-        place = (each.run.suite, each.run.task, each.run.encoder)
-        counts.setdefault(place, Counter())[each.state] += 1
-    body = [[*place, *(str(count[state] or "") for state in STATES)] for place, count in counts.items()]
-    return markdown(["suite", "task", "encoder", *STATES], body)
+        spec = each.run.spec
+        counts.setdefault((spec.suite, spec.task, spec.encoder), Counter())[each.state] += 1
+    rows = [["suite", "task", "encoder", *STATES]]
+    rows += [[*group, *(str(count[state] or "") for state in STATES)] for group, count in counts.items()]
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
 
 
 def readable(seconds: float) -> str:

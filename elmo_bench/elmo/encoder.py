@@ -1,4 +1,7 @@
-"""ELMo as a frozen encoder: tokenised sentences in, layers [L, T, 2P] out."""
+"""`ElmoEncoder`: tokenised sentences in, the frozen biLM's layers [L, T, 2P] out.
+
+A sentence passes through this file, `frozen.py` (words to vectors), `batches.py` (sorting) and `kernels/` (network).
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -6,28 +9,27 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-from elmo_bench.elmo.bilm import BiLM, State
-from elmo_bench.elmo.inference import frozen, frozen_network
-from elmo_bench.elmo.outputs import named_outputs, tokens_of
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.batches import States, layers_of, states_after_markers
+from elmo_bench.elmo.frozen import FrozenBiLM, frozen
+from elmo_bench.elmo.kernels.threads import parallel_map
+from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.pretrained import load_files, locate
-from elmo_bench.elmo.sentences import States, behind_markers, layers_of
 from elmo_bench.elmo.sharing import Shareable
-from elmo_bench.elmo.side_by_side import side_by_side
-from elmo_bench.elmo.word_vectors import WordVectors
 from elmo_bench.encoders.mix import ScalarMix
-from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
+from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START
 from elmo_bench.text.pools import by_length, pools
 
 START, END = (SENTENCE_START,), (SENTENCE_END,)
 ROWS, TOKENS = 128, 4096  # at most, of a pool of sentences that go through the network together
-FEWEST = 32  # sentences, below which a pool is not cut for the sake of another core
+FEWEST = 32  # sentences; a smaller pool is not split for the sake of another core
 
 
 class ElmoEncoder(Shareable):
-    """A biLM under the interface of an encoder (see `features.py`): `.layers`, `.dim`, `.checksum`, `.encode`.
+    """A biLM as an `Encoder` (see encoders/protocol.py): `.layers`, `.dim`, `.checksum`, `.device`, `.encode`.
 
-    Stateless by default: every sentence starts from zero state, so its vectors depend on nothing else. With
-    `stateful=True` row i of a call goes on from row i of the call before, as the original does (facts sheet 2.4).
+    Every sentence starts from zero states, so its vectors depend on nothing else. With `stateful=True` sentence i of a
+    call starts where sentence i of the call before ended, as in bilm-tf.
     precision: float32 (the published numbers), or the faster bfloat16 or int8.
     """
 
@@ -42,18 +44,19 @@ class ElmoEncoder(Shareable):
     ):
         """`weights`: a name, folder, file, address or repository (see `pretrained.locate`).
 
-        `options`: the options.json where it does not lie beside the weights; then both are paths or addresses.
+        `options`: the options.json if it is not next to the weights; then both are paths or addresses.
         """
         self.files = locate(weights, options)
         bilm, self.source = load_files(*self.files)
-        self.bilm: BiLM = bilm
-        self.stateful, self.device, self.precision = stateful, device, precision
-        self.network = frozen_network(bilm, precision=precision, device=device)
-        self.vectors = WordVectors(
-            self.network.characters, words_ids, dim=bilm.options.projection_dim, device=self.device
-        )
+        self.frozen = FrozenBiLM(bilm, precision=precision, device=device)
+        self.stateful, self.precision, self.device = stateful, precision, self.frozen.device
         self._states = States(bilm.options)
-        self._first: list[State] | None = None
+        self._after_markers: list[State] | None = None
+
+    @property
+    def bilm(self) -> BiLM:
+        """The weights, in float32 on the CPU."""
+        return self.frozen.bilm
 
     @property
     def checksum(self) -> str:
@@ -74,7 +77,7 @@ class ElmoEncoder(Shareable):
 
     @property
     def states(self) -> list[State]:
-        """With `stateful`, what the next call goes on from: (h, c) of each layer, [2, B, P or H]; may be set."""
+        """With `stateful`, where the next call starts: (h, c) of each layer, [2, B, P or H]. It can be set."""
         return self._states.kept
 
     @states.setter
@@ -82,79 +85,107 @@ class ElmoEncoder(Shareable):
         self._states.kept = states
 
     def encode(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> list[Tensor]:
-        """The layers of each sentence, float32 [L, T, D] on the CPU; with `markers`, from `<S>` to `</S>`.
+        """The layers of each sentence, float32 [L, T, D] on the encoder's device; with `markers`, from `<S>` to `</S>`.
 
         Layer 0 is the character vector twice; every other layer is [forward; backward]. A stateful encoder takes the
-        sentences as the rows of one batch; otherwise they may be as many as memory holds the results of.
+        sentences as the rows of one batch; otherwise there may be as many as memory can hold the results of.
         """
         if self.stateful:
-            return self._together(sentences, markers=markers) if sentences else []
+            return self._encode_pool(sentences, markers=markers) if sentences else []
         results: list[Tensor] = [torch.empty(0)] * len(sentences)
         lengths = [len(sentence) for sentence in sentences]
-        threads = torch.get_num_threads() if torch.device(self.device).type == "cpu" else 1
+        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
         size = max(FEWEST, min(ROWS, math.ceil(len(sentences) / threads)))
         work = list(pools(by_length(lengths), lengths, size=size, tokens=TOKENS))[::-1]  # the longest first
 
-        def together(pool: list[int]) -> list[Tensor]:
-            return self._together([sentences[row] for row in pool], markers=markers)
+        def encode_pool(pool: list[int]) -> list[Tensor]:
+            return self._encode_pool([sentences[row] for row in pool], markers=markers)
 
         for start in range(0, len(work), 8 * threads):
             some = work[start : start + 8 * threads]
-            apart = threads > 1 and len(some) > 1
-            if apart:
+            parallel = threads > 1 and len(some) > 1
+            if parallel:
                 self._prepare(sentences[row] for pool in some for row in pool)
-            for pool, found in zip(some, (side_by_side if apart else map)(together, some), strict=True):
+            for pool, found in zip(some, (parallel_map if parallel else map)(encode_pool, some), strict=True):
                 for row, layers in zip(pool, found, strict=True):
                     results[row] = layers
         return results
 
     @frozen
     def _prepare(self, sentences: Iterable[Sequence[str]]) -> None:
-        """What several threads then only read: the vectors of all words."""
-        self.vectors(list({word for sentence in sentences for word in sentence} | {*START, *END}))
-        self._behind_markers(1)
+        """Compute the vectors of all words, which several threads then only read."""
+        self.frozen.vectors(list({word for sentence in sentences for word in sentence} | {*START, *END}))
+        self._start_after_markers(1)
 
     @frozen
-    def _together(self, sentences: Sequence[Sequence[str]], *, markers: bool) -> list[Tensor]:
+    def _encode_pool(self, sentences: Sequence[Sequence[str]], *, markers: bool) -> list[Tensor]:
         layers, lengths = self.batch(sentences, markers=markers)
-        return [row[:, :length].to(torch.float32, copy=True) for row, length in zip(layers.cpu(), lengths, strict=True)]
+        return [row[:, :length].to(torch.float32, copy=True) for row, length in zip(layers, lengths, strict=True)]
 
     @frozen
     def batch(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> tuple[Tensor, list[int]]:
-        """Layers [B, L, T, D] of one batch on the encoder's device, to be read up to the lengths."""
+        """Layers [B, L, T, D] of one batch on the encoder's device, valid up to the lengths."""
         marked = markers or self.stateful
-        places: dict[str, int] = {}
-        rows = [
-            [places.setdefault(word, 1 + len(places)) for word in ((*START, *sentence, *END) if marked else sentence)]
+        rows: dict[str, int] = {}  # of the vectors; row 0 is padding
+        index_rows = [
+            [rows.setdefault(word, 1 + len(rows)) for word in ((*START, *sentence, *END) if marked else sentence)]
             for sentence in sentences
         ]
-        lengths = [len(row) for row in rows]
-        index = torch.zeros(len(rows), max(lengths), dtype=torch.int64)
-        index[torch.arange(index.shape[1]) < torch.tensor(lengths)[:, None]] = torch.tensor(
-            [place for row in rows for place in row], dtype=torch.int64
-        )
-        vectors = self.vectors(list(places))
-        states = self._states.start(len(rows), vectors) if marked else self._behind_markers(len(rows))
-        layers, last = layers_of(self.network, vectors, index.to(vectors.device), states)
+        lengths = [len(row) for row in index_rows]
+        index = torch.zeros(len(index_rows), max(lengths), dtype=torch.int64)  # BT
+        inside = torch.arange(index.shape[1]) < torch.tensor(lengths)[:, None]
+        index[inside] = torch.tensor([place for row in index_rows for place in row], dtype=torch.int64)
+        vectors = self.frozen.vectors(list(rows))
+        states = self._states.start(len(lengths), vectors) if marked else self._start_after_markers(len(lengths))
+        layers, last = layers_of(self.frozen.network, vectors, index, states)
         if self.stateful:
             self._states.keep(last)
             if not markers:
                 return layers[:, :, 1:-1], [length - 2 for length in lengths]
         return layers, lengths
 
-    def _behind_markers(self, rows: int) -> list[State]:
-        if self._first is None:
-            self._first = behind_markers(self.network, self.vectors([*START, *END]))
-        return [(h.expand(-1, rows, -1), c.expand(-1, rows, -1)) for h, c in self._first]
+    def _start_after_markers(self, rows: int) -> list[State]:
+        if self._after_markers is None:
+            vectors = self.frozen.vectors([*START, *END])
+            self._after_markers = states_after_markers(self.frozen.network, vectors)
+        return [(h.expand(-1, rows, -1), c.expand(-1, rows, -1)) for h, c in self._after_markers]
 
     def outputs(self, sentences: Sequence[str | Sequence[str]], *, mix: ScalarMix | None = None) -> dict[str, Tensor]:
-        """One batch under the names of the TF-Hub module: word_emb, lstm_outputs1, …, elmo, default, mask, lengths.
+        """One batch under the names of the TF-Hub module `google/elmo`: see `named_outputs`.
 
-        Sentences are lists of tokens, or strings to be split on spaces. Tensors are float32, padded, on the encoder's
-        device; their shapes stand at `outputs.named_outputs`. `mix` makes `elmo`, and gradients reach it.
+        Sentences are lists of tokens, or strings to be split on spaces (the module's signature `default`). Tensors are
+        float32, padded, on the encoder's device. `mix` makes `elmo`; gradients reach it.
         """
-        tokens = tokens_of(sentences)
-        if not tokens:
+        if isinstance(sentences, str):
+            raise UserError(
+                f"outputs: a string, expected a list of sentences. For one sentence give [{sentences[:20]!r}]."
+            )
+        split = [
+            [token for token in sentence.split(" ") if token] if isinstance(sentence, str) else list(sentence)
+            for sentence in sentences
+        ]
+        if not split:
             return named_outputs(torch.zeros(0, self.layers, 0, self.dim, device=self.device), [], mix)
-        layers, lengths = self.batch(tokens)
+        layers, lengths = self.batch(split)
         return named_outputs(layers.float(), lengths, mix)
+
+
+def named_outputs(layers: Tensor, lengths: Sequence[int], mix: ScalarMix | None) -> dict[str, Tensor]:
+    """Layers [B, L, T, 2P] without markers, anything after a sentence's end -> TF-Hub's outputs, zeros there.
+
+    word_emb [B, T, P]; lstm_outputs1, … [B, T, 2P]; elmo [B, T, 2P], the layers' mean without a `mix`; default [B, 2P],
+    the mean of elmo over the tokens; mask, bool [B, T]; lengths, int64 [B].
+    """
+    sizes = torch.tensor(lengths, dtype=torch.int64, device=layers.device)
+    mask = torch.arange(layers.shape[2], device=layers.device) < sizes[:, None]  # BT
+    layers = torch.where(mask[:, None, :, None], layers, 0)
+    elmo = layers.mean(dim=1) if mix is None else torch.where(mask[..., None], mix(layers, mask), 0)  # BT(2P)
+    first, *others = layers.unbind(1)
+    return {
+        "word_emb": first[..., : first.shape[2] // 2],
+        **{f"lstm_outputs{number}": layer for number, layer in enumerate(others, start=1)},
+        "elmo": elmo,
+        "default": elmo.sum(dim=1) / sizes.clamp(min=1)[:, None],
+        "mask": mask,
+        "lengths": sizes,
+    }

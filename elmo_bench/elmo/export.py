@@ -1,4 +1,4 @@
-"""Any weights as a folder of files under their published names, which AllenNLP and bilm-tf's users load as they are."""
+"""Export weights to a folder in the published layout, which AllenNLP loads without changes."""
 
 import json
 from contextlib import suppress
@@ -9,13 +9,12 @@ from huggingface_hub import metadata_load
 from yaml import YAMLError
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.beside import SOFTMAX, check_free, softmax_beside, vocabulary_name
 from elmo_bench.elmo.model_card import model_card
-from elmo_bench.elmo.pretrained import load_files, locate
-from elmo_bench.elmo.together import write_together
+from elmo_bench.elmo.pretrained import SOFTMAX, check_free, load_files, locate, softmax_files
+from elmo_bench.elmo.sharing import write_together
 from elmo_bench.elmo.weights import write_hdf5, write_safetensors
 
-# The names that bilm-tf gives them (`dump_weights`, its save folder); `locate` finds them in a folder.
+# The names of bilm-tf (`dump_weights`, its save folder).
 WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
 CARD, ORIGIN = "README.md", "ORIGIN.md"
@@ -30,31 +29,29 @@ def export(
     dtype: str = "float32",
     overwrite: bool = False,
 ) -> list[Path]:
-    """Write weights (as of `pretrained.locate`) to a folder; the files, all of them there or none.
+    """Write the weights that `pretrained.locate` finds to a folder, all files or none; returns the files.
 
-    `options.json`, `weights.hdf5` or `weights.safetensors`, the softmax with its vocabulary where they lie beside the
-    weights, a card, and the card that the weights came with. Raises UserError where files of that name are there
-    (unless `overwrite`), or other weights.
+    The files: `options.json`, `weights.hdf5` or `weights.safetensors`, the softmax and its vocabulary if they are next
+    to the weights, a card, and the card that the weights came with. Raises UserError if the folder has other weights,
+    or (without `overwrite`) files of these names.
     """
     options_file, weights_file = locate(weights, options)
-    copied: dict[str, Path] = {}
-    if (beside := softmax_beside(weights_file)) is not None:
-        copied |= {SOFTMAX: beside[0], vocabulary_name(beside[1]): beside[1]}
+    copied = softmax_files(weights_file)
     if (origin := _card_of(weights_file)) is not None:
         copied[ORIGIN] = origin
     names = ["options.json", WEIGHTS[kind], *copied, CARD]
     check_free(out, names)
     if not overwrite and (there := [name for name in names if (out / name).exists()]):
-        raise UserError(f"{out}: holds {there[0]} already; give another folder, or --overwrite")
+        raise UserError(f"{out}: has {there[0]} already. Give another folder, or --overwrite.")
     bilm, checksum = load_files(options_file, weights_file)
-    contents = {name: path.read_bytes() for name, path in copied.items()}  # before one of them is written over
+    contents = {name: path.read_bytes() for name, path in copied.items()}  # before one of them is overwritten
     contents["options.json"] = json.dumps(bilm.options.to_json(), indent=1).encode()
     card = model_card(
         bilm.options,
         checksum=checksum,
         license=_licence(origin),
         rows={"these files": f"{dtype}, exported from the weights with that checksum"},
-        description=f"What the weights were trained on, and their licence: [{ORIGIN}]({ORIGIN})." if origin else "",
+        description=f"For the training data and the licence see [{ORIGIN}]({ORIGIN})." if origin else "",
         files=_files(names),
     )
     contents[CARD] = f"{card}\n".encode()
@@ -69,15 +66,15 @@ def export(
 
 
 def _card_of(weights: Path) -> Path | None:
-    """`x.md` of `x-weights.safetensors`, as beside those that ship; else the README.md of the folder, if any."""
+    """`x.md` of `x-weights.safetensors`, as for the shipped weights; else the README.md of the folder, if any."""
     name = weights.stem.partition("weights")[0].rstrip("-_.") if "weights" in weights.stem else ""
-    beside = [weights.with_name(f"{name}.md")] if name else []
-    return next((path for path in [*beside, weights.with_name(CARD)] if path.is_file()), None)
+    candidates = [weights.with_name(f"{name}.md")] if name else []
+    return next((path for path in [*candidates, weights.with_name(CARD)] if path.is_file()), None)
 
 
 def _licence(card: Path | None) -> str:
-    """The Hub's code in the YAML of a card."""
-    with suppress(KeyError, ValueError, YAMLError):  # somebody's own README.md may hold anything
+    """The Hub's code of the licence, in the YAML of a card."""
+    with suppress(KeyError, ValueError, YAMLError):  # the README.md may be anything
         return str(((card and metadata_load(card)) or {})["license"])
     return "unknown"
 
@@ -85,10 +82,10 @@ def _licence(card: Path | None) -> str:
 def _files(names: list[str]) -> str:
     what = {
         "options.json": "the shape in the published schema, with 262 characters as AllenNLP expects",
-        "weights.hdf5": "the arrays under their published names; AllenNLP loads it as it is",
+        "weights.hdf5": "the arrays under their published names, as AllenNLP loads them",
         "weights.safetensors": "the arrays under their published names",
         SOFTMAX: "the output layer of the language model: for perplexity and further training",
-        "vocabulary.txt": "the words of the softmax, `word<TAB>count` a line",
+        "vocabulary.txt": "the words of the softmax, one `word<TAB>count` per line",
         ORIGIN: "the card that the weights came with",
     }
     rows = [f"| `{name}` | {text} |" for name in names for start, text in what.items() if name.startswith(start)]

@@ -1,4 +1,4 @@
-"""A biLM in a repository on the Hugging Face Hub: downloaded to the Hub's own cache; no code of the repository runs."""
+"""Download a model from the Hugging Face Hub to the Hub's cache. No code of the repository is executed."""
 
 import os
 import re
@@ -25,12 +25,12 @@ def repository(
     local_files_only: bool = False,
     **keywords: Any,
 ) -> Path:
-    """The folder with options and weights, and what matches `also`, of `user/repo` or `user/repo@revision`.
+    """The local folder of `user/repo` or `user/repo@revision`: options, weights, and files that match `also`.
 
-    A revision is a branch, tag or commit. `$HF_ENDPOINT` and the other variables of huggingface_hub hold; `keywords`
-    are those of its `snapshot_download`. Raises UserError where the files cannot be had.
+    A revision is a branch, tag or commit. `$HF_ENDPOINT` and the other variables of huggingface_hub apply; `keywords`
+    go to its `snapshot_download`. Raises UserError if the files cannot be downloaded.
     """
-    # Imported here: most runs need no Hub.
+    # Imported here because most runs do not need the Hub.
     from huggingface_hub import errors, snapshot_download
 
     repo, _, tag = name.partition("@")
@@ -49,9 +49,9 @@ def repository(
     except errors.RevisionNotFoundError:
         why = f"it has no revision '{revision or tag}'"
     except errors.RepositoryNotFoundError:
-        why = "there is none (or it is private: hf auth login)"
+        why = "it does not exist (or it is private: hf auth login)"
     except errors.LocalEntryNotFoundError:
-        why = "not in its cache, and the Hub was not asked (offline) or did not answer"
+        why = "not in its cache, and the Hub is offline or did not answer"
     except (errors.HfHubHTTPError, errors.HTTPError, errors.HFValidationError, OSError) as error:
         why = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
-    raise UserError(f"weights '{name}': no such folder or file; as a repository on the Hugging Face Hub: {why}")
+    raise UserError(f"weights '{name}': no such folder or file. As a repository on the Hugging Face Hub: {why}.")

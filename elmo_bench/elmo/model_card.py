@@ -1,4 +1,4 @@
-"""The card (README.md) of a biLM: YAML for the Hugging Face Hub, and for people what it is and how to use it."""
+"""The card (README.md) of a biLM: YAML for the Hugging Face Hub, a description and an example."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from huggingface_hub import ModelCard, ModelCardData
 
-from elmo_bench.elmo.bilm import BiLM
+from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 
 PAPER = "https://aclanthology.org/N18-1202/"
@@ -18,8 +18,8 @@ TEMPLATE = """---
 
 # {{ title | default(repo_id, true) | default("A biLM (ELMo)", true) }}
 
-A frozen biLM as [Peters et al. 2018]({{ paper }}) describe it. Tokenised sentences in, layers
-`[{{ layers }}, T, {{ dim }}]` out for each: the character vectors, then one layer for each pair of LSTMs.
+A frozen biLM as described by [Peters et al. 2018]({{ paper }}). It turns a tokenised sentence into layers
+`[{{ layers }}, T, {{ dim }}]`: the character vectors, then one layer for each pair of LSTMs.
 
 | | |
 |---|---|
@@ -54,7 +54,7 @@ def model_card(
 ) -> ModelCard:
     """The card of weights of this shape. `license` and `language` are codes of the Hub, `about` is more YAML.
 
-    `rows` go into its table; `more` may have `repo_id`, `title` and `description`, a text of your own in Markdown.
+    `rows` are added to the table; `more` may have `repo_id`, `title` and `description` (Markdown).
     """
     with torch.device("meta"):
         parameters = sum(parameter.numel() for parameter in BiLM(options).parameters())

@@ -1,4 +1,4 @@
-"""`options.json`: the shape of a biLM, in the published schema (bilm-tf)."""
+"""`options.json`: the shape of a biLM, in bilm-tf's schema."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from elmo_bench.text.chars import CHARACTERS, WORD_LENGTH
 
 @dataclass(frozen=True, kw_only=True)
 class BiLMOptions:
-    """The numbers of `options.json` that shape the network (section 3.1 of Peters et al. 2018; bilm-tf)."""
+    """The numbers that shape the network (Peters et al. 2018, section 3.4; bilm-tf)."""
 
     filters: tuple[tuple[int, int], ...]  # (width in characters, number of filters)
     character_dim: int
@@ -24,7 +24,7 @@ class BiLMOptions:
     projection_clip: float
 
     def to_json(self) -> dict[str, Any]:
-        """The published schema, ready to dump."""
+        """The published schema."""
         return {
             "lstm": {
                 "use_skip_connections": True,
@@ -46,21 +46,21 @@ class BiLMOptions:
 
     @classmethod
     def from_file(cls, path: Path) -> "BiLMOptions":
-        """Read and check an `options.json`; raises UserError with the file and the key that does not fit."""
+        """Read and check an `options.json`. Raises UserError with the file and the wrong key."""
         try:
             return cls.from_json(json.loads(path.read_text(encoding="utf-8-sig")))
         except FileNotFoundError:
-            raise UserError(f"{path}: no such file; a biLM needs its options.json beside the weights") from None
+            raise UserError(f"{path}: no such file. Put the options.json of the biLM next to its weights.") from None
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise UserError(f"{path}: not valid JSON ({error})") from None
         except KeyError as error:
-            raise UserError(f"{path}: the key {error} is missing; is this the options.json of a biLM?") from None
+            raise UserError(f"{path}: the key {error} is missing. Give the options.json of a biLM.") from None
         except (TypeError, ValueError) as error:
             raise UserError(f"{path}: {error}") from None
 
     @classmethod
     def from_json(cls, options: dict[str, Any]) -> "BiLMOptions":
-        """From the published schema; KeyError or ValueError where it does not fit this encoder."""
+        """From the published schema. Raises KeyError or ValueError if this encoder cannot compute it."""
         cnn, lstm = options["char_cnn"], options["lstm"]
         required = {
             "char_cnn.n_characters": (cnn["n_characters"], CHARACTERS),
@@ -69,13 +69,13 @@ class BiLMOptions:
         }
         for key, (found, wanted) in required.items():
             if found != wanted:
-                hint = " (261 is the number in training; set 262 for use)" if found == CHARACTERS - 1 else ""
-                raise ValueError(f"{key} is {found}, this encoder needs {wanted}{hint}")
+                hint = " (261 is for training; set 262)" if found == CHARACTERS - 1 else ""
+                raise ValueError(f"{key} is {found}, expected {wanted}{hint}")
         if cnn["activation"] not in ("relu", "tanh"):
-            raise ValueError(f"char_cnn.activation is {cnn['activation']!r}, choose relu or tanh")
+            raise ValueError(f"char_cnn.activation is {cnn['activation']!r}. Choose relu or tanh.")
         for key in ("dim", "projection_dim", "n_layers"):
             if int(lstm[key]) < 1:
-                raise ValueError(f"lstm.{key} is {lstm[key]}, give a whole number from 1")
+                raise ValueError(f"lstm.{key} is {lstm[key]}. Give an integer from 1 on.")
         return cls(
             filters=tuple((int(width), int(number)) for width, number in cnn["filters"]),
             character_dim=int(cnn["embedding"]["dim"]),

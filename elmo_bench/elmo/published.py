@@ -1,4 +1,4 @@
-"""Published weights and vectors by name (published.yaml), downloaded to the cache folder at first use."""
+"""Published weights and vectors by name (published.yaml); they are downloaded to the cache folder at first use."""
 
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,12 +15,12 @@ _ENDINGS = {"options": "options.json", "weights": "weights.hdf5"}
 
 
 def bilm_folder(name: str) -> Path:
-    """Where the files of a published biLM lie; a user may put them there by hand, under any name."""
+    """The folder of a published biLM's files. Users may put the files there by hand, under any name."""
     return cache_folder() / "elmo" / name
 
 
 def bilm_file(name: str, kind: str) -> Path:
-    """The `options` or `weights` of a published biLM. Raises UserError where they cannot be had."""
+    """The `options` or `weights` of a published biLM. Raises UserError if the file cannot be downloaded."""
     model, folder = BILMS[name], bilm_folder(name)
     base = mirrored(f"{TABLE['bilm']['base']}/{model['stem']}")
     files = {each: _file_name(name, each) for each in _ENDINGS}
@@ -33,14 +33,14 @@ def bilm_file(name: str, kind: str) -> Path:
 
 
 def known_address(url: str) -> tuple[str, str] | None:
-    """(name, kind) of the published file that an address stands for; code written for AllenNLP names such."""
+    """(name, kind) of the published file at an address, as in code written for AllenNLP; None for other addresses."""
     file = PurePosixPath(urlsplit(url).path).name
     kinds = {_file_name(name, kind): (name, kind) for name in BILMS for kind in _ENDINGS}
     return kinds.get(file) if url.startswith(tuple(TABLE["bilm"]["also"])) else None
 
 
 def vector_archive(name: str) -> Path:
-    """The archive with the vectors of this name. Raises UserError where it cannot be had."""
+    """The archive with the vectors of this name. Raises UserError if it cannot be downloaded."""
     archive = TABLE["archives"][VECTORS[name]["archive"]]
     file = PurePosixPath(urlsplit(archive["url"]).path).name
     return fetch(mirrored(archive["url"]), cache_folder() / "vectors" / file, sha256=archive["sha256"])

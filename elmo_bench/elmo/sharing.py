@@ -1,19 +1,20 @@
 """Saving an encoder to a folder, and sharing it on the Hugging Face Hub."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from huggingface_hub import ModelCard, ModelHubMixin
 from huggingface_hub.errors import HfHubHTTPError, HTTPError
 
 from elmo_bench.base.downloads import offline
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.beside import SOFTMAX, check_free, softmax_beside, vocabulary_name
-from elmo_bench.elmo.bilm import BiLM
+from elmo_bench.base.files import atomic_write
+from elmo_bench.elmo.frozen import FrozenBiLM
 from elmo_bench.elmo.hub import is_repository, repository
 from elmo_bench.elmo.model_card import ABOUT, PAPER, TEMPLATE, model_card
-from elmo_bench.elmo.pretrained import checksum_of
-from elmo_bench.elmo.together import write_together
+from elmo_bench.elmo.pretrained import check_free, checksum_of, softmax_files
 from elmo_bench.elmo.weights import as_safetensors
 
 
@@ -28,40 +29,26 @@ class Shareable(
 
     files: tuple[Path, Path]  # options, weights
     source: str  # their checksum
-    bilm: BiLM
+    frozen: FrozenBiLM  # their weights
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        # Not the mixin's: it keeps the arguments, paths of this machine among them, to save them as config.json.
+        # The mixin's would keep the arguments, local paths among them, and save them as config.json.
         return super(ModelHubMixin, cls).__new__(cls)
 
     @classmethod
-    def from_pretrained(  # type: ignore[override]  # no config.json is read, so `__init__` alone says what fits
-        cls,
-        name_or_path: str | Path,
-        *,
-        revision: str | None = None,
-        token: str | bool | None = None,
-        cache_dir: str | Path | None = None,
-        force_download: bool = False,
-        local_files_only: bool = False,
+    def from_pretrained(  # type: ignore[override]  # no config.json is read: `__init__` alone has the options
+        cls, name_or_path: str | Path, *, revision: str | None = None, token: str | bool | None = None,
+        cache_dir: str | Path | None = None, force_download: bool = False, local_files_only: bool = False,
         **keywords: Any,
-    ) -> Self:
-        """`cls(weights=name_or_path, **keywords)`; what stands before `keywords` is for a repository on the Hub.
+    ) -> Self:  # fmt: skip
+        """`cls(weights=name_or_path, **keywords)`; the other options are for a repository on the Hub.
 
-        Raises UserError where there are no such weights. Nothing in the files is executed.
+        Nothing in the files is executed. Raises UserError if there are no such weights.
         """
         weights = str(name_or_path)
         if is_repository(weights) and not Path(weights).expanduser().exists():
-            weights = str(
-                repository(
-                    weights,
-                    revision=revision,
-                    token=token,
-                    cache_dir=cache_dir,
-                    force_download=force_download,
-                    local_files_only=local_files_only,
-                )
-            )
+            options: dict[str, Any] = {"token": token, "cache_dir": cache_dir, "force_download": force_download}
+            weights = str(repository(weights, revision=revision, local_files_only=local_files_only, **options))
         return cls(weights=weights, **keywords)
 
     def save_pretrained(self, save_directory: str | Path, **keywords: Any) -> str | None:  # type: ignore[override]
@@ -75,30 +62,34 @@ class Shareable(
             raise UserError(f"{save_directory}: cannot be written ({error.strerror or error})") from None
 
     def _save_pretrained(self, save_directory: Path) -> None:
-        """`options.json` and `weights.safetensors`, with the same numbers, and the softmax where one is beside them.
+        """Write `options.json`, `weights.safetensors` with the same numbers, and the softmax if there is one.
 
-        Raises UserError if others lie there.
+        Raises UserError if the folder has other weights.
         """
         options, weights = self.files
-        contents: dict[str, Path | bytes] = {"options.json": options, "weights.safetensors": weights}
-        if (beside := softmax_beside(weights)) is not None:
-            contents |= {SOFTMAX: beside[0], vocabulary_name(beside[1]): beside[1]}
+        contents: dict[str, Path | bytes] = {
+            "options.json": options,
+            **softmax_files(weights),
+            "weights.safetensors": b"",
+        }
         check_free(save_directory, contents)
         if checksum_of(*self.files) != self.source:
-            raise UserError(f"{weights}: changed since this encoder was made from it; make it again")
+            raise UserError(f"{weights}: changed since this encoder was made. Make the encoder again.")
         contents["weights.safetensors"] = as_safetensors(weights, {"from": self.source})
         with write_together(save_directory, contents) as handles:
             for name, content in contents.items():
                 handles[name].write(content if isinstance(content, bytes) else content.read_bytes())
 
     def push_to_hub(self, repo_id: str, **keywords: Any) -> str:  # type: ignore[override]
-        """Save to a repository on the Hub, made if need be; the address of the commit. Needs a token (`hf auth login`).
+        """Save to a repository on the Hub, made if needed; returns the commit's address. `hf auth login` first.
 
         `keywords` are the mixin's, among them `private`, `branch`, `commit_message` and `model_card_kwargs` (see
-        `generate_model_card`). Raises UserError where the Hub refuses or is out of reach.
+        `generate_model_card`). Raises UserError if the Hub refuses or cannot be reached.
         """
         if offline():
-            raise UserError(f"{repo_id}: nothing is uploaded while $ELMO_BENCH_OFFLINE or $HF_HUB_OFFLINE is set")
+            raise UserError(
+                f"{repo_id}: not uploaded, because $ELMO_BENCH_OFFLINE or $HF_HUB_OFFLINE is set. Unset it."
+            )
         about = {"repo_id": repo_id} | (keywords.pop("model_card_kwargs", None) or {})
         try:
             return super().push_to_hub(repo_id, model_card_kwargs=about, **keywords)
@@ -109,12 +100,20 @@ class Shareable(
     def generate_model_card(
         self, *, license: str = "unknown", language: str | list[str] | None = None, **more: Any
     ) -> ModelCard:
-        """The card of these weights: `license` and `language` in the Hub's codes, `description` as text of your own."""
-        return model_card(
-            self.bilm.options,
-            checksum=self.source,
-            license=license,
-            language=language,
-            about=self._hub_mixin_info.model_card_data.to_dict(),
-            **more,
-        )
+        """The card of these weights: `license` and `language` are codes of the Hub, `description` is free text."""
+        about = self._hub_mixin_info.model_card_data.to_dict()
+        options = self.frozen.options
+        return model_card(options, checksum=self.source, license=license, language=language, about=about, **more)
+
+
+@contextmanager
+def write_together(folder: Path, names: Iterable[str]) -> Iterator[dict[str, IO[bytes]]]:
+    """Handles to write and read bytes, by name. The files appear together when the block ends, none if it fails.
+
+    Raises UserError as `files.atomic_write`.
+    """
+    with ExitStack() as stack:
+        handles = {name: stack.enter_context(atomic_write(folder / name, "w+b")) for name in names}
+        yield handles
+        for handle in handles.values():
+            handle.flush()

@@ -1,6 +1,6 @@
-"""Reading and writing biLM weights: the published HDF5 layout, and the same names in safetensors.
+"""Reading and writing biLM weights: the published HDF5 layout, and the same arrays in safetensors.
 
-Names and shapes: section 2.5 of the facts sheet (bilm-tf's dump, AllenNLP's loader). Both files hold the same arrays.
+Sources of names and shapes: bilm-tf (`dump_weights` in `bilm/training.py`), AllenNLP 2.10.1 (`modules/elmo.py`).
 """
 
 import json
@@ -17,12 +17,12 @@ from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.elmo.bilm import BiLM
+from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 
 
 def places(bilm: BiLM) -> Iterator[tuple[str, Tensor]]:
-    """Every published data set with a writable view of the parameter it fills, in the file's shape."""
+    """Each published data set with a writable view of its parameter, in the file's shape."""
     characters = bilm.characters
     yield "char_embed", characters.embedding.data
     for index, convolution in enumerate(characters.convolutions):
@@ -46,58 +46,63 @@ def places(bilm: BiLM) -> Iterator[tuple[str, Tensor]]:
 def load(options: BiLMOptions, path: Path) -> BiLM:
     """A biLM, in evaluation mode and without gradients, from an HDF5 or safetensors file.
 
-    Raises UserError where a data set is missing or its shape does not fit the options.
+    Raises UserError if a data set is missing or its shape does not match the options.
     """
     with torch.device("meta"):
         bilm = BiLM(options)
     bilm = bilm.to_empty(device="cpu")
     arrays = _read(path)
-    for name, place in places(bilm):
+    for name, view in places(bilm):
         if name not in arrays:
-            raise UserError(f"{path}: the data set '{name}' is missing; the options.json asks for it")
-        array = arrays[name]
-        if array.shape != tuple(place.shape):
             raise UserError(
-                f"{path}: '{name}' has shape {array.shape}, the options.json asks for {tuple(place.shape)}; "
-                "do the two belong together?"
+                f"{path}: the data set '{name}' is missing. Give the options.json that belongs to the weights."
             )
-        place.copy_(torch.from_numpy(array.astype(np.float32)))
+        array = arrays[name]
+        if array.shape != tuple(view.shape):
+            raise UserError(
+                f"{path}: '{name}' has shape {array.shape}, the options.json expects {tuple(view.shape)}. "
+                "Give the options that belong to the weights."
+            )
+        view.copy_(torch.from_numpy(array.astype(np.float32)))
     return bilm.eval().requires_grad_(False)
 
 
 def save_safetensors(bilm: BiLM, path: Path, *, about: dict[str, Any], dtype: torch.dtype = torch.float16) -> None:
-    """Write the published data sets, in `dtype`, as one safetensors file; `about` is what its metadata say, as JSON.
+    """Write the published data sets, in `dtype`, as a safetensors file with `about` as its metadata.
 
-    One metadata key: safetensors writes several in random order, and equal weights should be equal files.
+    The metadata is one key with JSON: safetensors writes several keys in random order, but equal weights should give
+    equal files.
     """
     with atomic_write(path) as handle:
         write_safetensors(bilm, handle, about=about, dtype=dtype)
 
 
 def write_safetensors(bilm: BiLM, file: IO[bytes], *, about: dict[str, Any], dtype: torch.dtype) -> None:
-    """As `save_safetensors`, to an open file."""
+    """`save_safetensors` to an open file."""
     file.write(save(dict(_arrays(bilm, dtype)), {"about": json.dumps(about, sort_keys=True)}))
 
 
 def write_hdf5(bilm: BiLM, file: IO[bytes], *, dtype: torch.dtype) -> None:
-    """Write the published data sets, in `dtype`, as HDF5 to an open file that can be read too."""
+    """Write the published data sets, in `dtype`, as HDF5 to a file that is open for reading and writing."""
     with h5py.File(file, "w") as out:
         for name, array in _arrays(bilm, dtype):
             out[name] = array
 
 
 def _arrays(bilm: BiLM, dtype: torch.dtype) -> Iterator[tuple[str, np.ndarray]]:
-    for name, place in places(bilm):
-        array = place.to(dtype)
+    for name, view in places(bilm):
+        array = view.to(dtype)
         if not bool(torch.isfinite(array).all()):
-            raise UserError(f"'{name}' has values that {str(dtype).removeprefix('torch.')} cannot hold")
+            raise UserError(
+                f"'{name}' has values that {str(dtype).removeprefix('torch.')} cannot hold. Use --dtype float32."
+            )
         yield name, np.ascontiguousarray(array.cpu().numpy())
 
 
 def as_safetensors(path: Path, about: dict[str, Any]) -> bytes:
-    """A weights file as the bytes of a safetensors file, in its own precision; one that is such a file stays as it is.
+    """A weights file as the bytes of a safetensors file, in the same precision; a safetensors file is not changed.
 
-    `about` is what the metadata of a new file say.
+    `about` is the metadata of a new file.
     """
     if path.suffix == ".safetensors":
         return path.read_bytes()
@@ -114,7 +119,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
         if path.suffix == ".safetensors":
             return load_file(path)
         arrays: dict[str, np.ndarray] = {}
-        with h5py.File(path, "r") as file:  # plain arrays only: nothing in the file is executed
+        with h5py.File(path, "r") as file:  # arrays only: nothing in the file is executed
             file.visititems(
                 lambda name, node: arrays.update({name: node[()]}) if isinstance(node, h5py.Dataset) else None
             )

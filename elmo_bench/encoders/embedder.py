@@ -1,4 +1,4 @@
-"""What a head sees: word vectors, the task's characters and the mixed layers of the frozen encoder, side by side."""
+"""What a head sees: word vectors, the task's character CNN and the mixed layers of the frozen encoder, concatenated."""
 
 import torch
 from torch import Tensor, nn
@@ -12,9 +12,9 @@ PLACES = ("input", "output")
 
 
 class Embedder(nn.Module):
-    """Concatenates its parts; any of them may be absent.
+    """Concatenates its parts, each of which may be None.
 
-    `dim` wide at the head's input, `output_dim` at its first biRNN's output.
+    Its width is `dim` at the head's input and `output_dim` at the output of the head's first biRNN.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class Embedder(nn.Module):
         return torch.cat(parts, dim=2)
 
     def output(self, text: TextBatch) -> Tensor:
-        """[B, T, output_dim], for the output of the head's first biRNN; no features where the place is `input`."""
+        """[B, T, output_dim], for the output of the head's first biRNN; output_dim is 0 for the place `input`."""
         if "output" in self.mixes:
             return self.mixes["output"](text.layers, text.mask)
         return torch.zeros(*text.mask.shape, 0, device=text.mask.device)
 
     def regularisation(self) -> Tensor:
-        """The mixes' penalties, a scalar to add to the loss."""
+        """The mixes' penalties: a scalar to add to the loss."""
         return sum((mix.regularisation() for mix in self.mixes.values()), torch.zeros(()))  # type: ignore[operator, misc]

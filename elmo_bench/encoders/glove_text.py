@@ -1,10 +1,9 @@
-"""Reading GloVe text: a word and its numbers a line; plain, .gz, .xz, or .zip with one member.
+"""Reading GloVe text: a word and its numbers per line; plain, .gz, .xz, or .zip with one member.
 
-Sources: the files of nlp.stanford.edu/projects/glove. A word2vec header line ("words dimension") is stepped over;
-glove.840B has a few words with spaces in them, so a line is split from the right.
+Source: the files of nlp.stanford.edu/projects/glove. A word2vec header line ("words dimension") is skipped; glove.840B
+has a few words with spaces, so a line is split from the right.
 """
 
-import contextlib
 import gzip
 import itertools
 import lzma
@@ -19,6 +18,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 
+EXPECTED = "Give GloVe text: a word and its numbers per line."
 PARSED_AT_ONCE = 2048  # lines whose numbers are parsed by one call
 DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
@@ -26,72 +26,59 @@ DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.e
 def read_text(path: Path, keep: Collection[str] | None = None) -> tuple[list[str], np.ndarray]:
     """Words and vectors float32 [V, D], in the order of the file; with `keep`, only those words.
 
-    Raises UserError, with file and line, for a line that is not a word and D finite numbers, and for a damaged file.
+    Raises UserError for a damaged file, and, with file and line, for a line that is not a word and D finite numbers.
     """
     wanted = None if keep is None else {word.encode(errors="surrogatepass") for word in keep}
-    with _opened(path) as lines:
-        numbered = enumerate(_guarded(path, lines), start=1)
-        head = list(itertools.islice(numbered, 10))
-        if head and _is_header(head[0][1]):
-            del head[0]
-        if not head:
-            raise UserError(f"{path}: no vectors in this file; give GloVe text, a word and its numbers a line")
-        # The usual number of fields, so that one bad line among the first is found to be the bad one.
-        dim = Counter(line.count(b" ") for _, line in head).most_common(1)[0][0]
-        if not dim:
-            raise UserError(
-                f"{path}:{head[0][0]}: no numbers after the word; give GloVe text, a word and its numbers a line"
-            )
-        words: list[str] = []
-        blocks = [np.empty((0, dim), np.float32)]
-        rows: list[tuple[int, bytes]] = []
-        for number, line in itertools.chain(head, numbered):
-            word, numbers = _split(path, number, line, dim)
-            if wanted is None or word in wanted:
-                words.append(_decoded(path, number, word))
-                rows.append((number, numbers))
-            if len(rows) == PARSED_AT_ONCE:
-                blocks.append(_parsed(path, rows, dim))
-                rows = []
-        blocks.append(_parsed(path, rows, dim))
-    return words, np.concatenate(blocks)
+    words: list[str] = []
+    blocks: list[np.ndarray] = []
+    rows: list[tuple[int, bytes]] = []  # line number, numbers
+    lines = _lines(path)
+    head = list(itertools.islice(lines, 10))
+    if head and all(field.isdigit() for field in head[0][1].split(b" ")) and head[0][1].count(b" ") == 1:
+        del head[0]
+    if not head:
+        raise UserError(f"{path}: no vectors. {EXPECTED}")
+    # The most frequent number of fields, so that one bad line at the start is not taken for the rule.
+    dim = Counter(line.count(b" ") for _, line in head).most_common(1)[0][0]
+    if not dim:
+        raise UserError(f"{path}:{head[0][0]}: no numbers after the word. {EXPECTED}")
+    for number, line in itertools.chain(head, lines):
+        word, numbers = _split(path, number, line, dim)
+        if wanted is None or word in wanted:
+            try:
+                words.append(word.decode())
+            except UnicodeDecodeError:
+                raise UserError(f"{path}:{number}: the word is not UTF-8. Convert the file to UTF-8.") from None
+            rows.append((number, numbers))
+        if len(rows) == PARSED_AT_ONCE:
+            blocks.append(_parsed(path, rows, dim))
+            rows = []
+    return words, np.concatenate([*blocks, _parsed(path, rows, dim)])
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a text file, unpacked."""
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(number from 1, line) of a text file, unpacked."""
+    number = 0
     try:
-        with contextlib.ExitStack() as stack:
-            if path.suffix == ".zip":
-                archive = stack.enter_context(zipfile.ZipFile(path))
-                members = [name for name in archive.namelist() if not name.endswith("/")]
-                if len(members) != 1:
-                    raise UserError(f"{path}: holds {len(members)} files; unpack it and give the one that you want")
-                yield stack.enter_context(archive.open(members[0]))
-            else:
-                opener = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
-                yield stack.enter_context(opener(path, "rb"))  # type: ignore[operator]
+        with _open(path) as file:
+            for number, line in enumerate(file, start=1):
+                yield number, line.removeprefix(b"\xef\xbb\xbf").rstrip() if number == 1 else line.rstrip()
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except DAMAGE as error:
-        raise UserError(f"{path}: damaged or cut off ({error}); fetch it again") from None
+        raise UserError(f"{path}: damaged or cut off after line {number} ({error}). Download it again.") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def _guarded(path: Path, lines: IO[bytes]) -> Iterator[bytes]:
-    """Lines without their ends; where the file is cut off, the error says after which line."""
-    number = 0
-    try:
-        for number, line in enumerate(lines, start=1):
-            yield line.removeprefix(b"\xef\xbb\xbf").rstrip() if number == 1 else line.rstrip()
-    except DAMAGE as error:
-        raise UserError(f"{path}: damaged or cut off after line {number} ({error}); fetch it again") from None
-
-
-def _is_header(line: bytes) -> bool:
-    fields = line.split(b" ")
-    return len(fields) == 2 and all(field.isdigit() for field in fields)
+def _open(path: Path) -> IO[bytes]:
+    if path.suffix != ".zip":
+        return {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)(path, "rb")  # type: ignore[operator]
+    with zipfile.ZipFile(path) as archive:  # an open member keeps the file open
+        members = [name for name in archive.namelist() if not name.endswith("/")]
+        if len(members) != 1:
+            raise UserError(f"{path}: has {len(members)} files. Unpack it and give one of them.")
+        return archive.open(members[0])
 
 
 def _split(path: Path, number: int, line: bytes, dim: int) -> tuple[bytes, bytes]:
@@ -101,34 +88,26 @@ def _split(path: Path, number: int, line: bytes, dim: int) -> tuple[bytes, bytes
         word, _, numbers = line.partition(b" ")
         return word, numbers
     parts = line.rsplit(b" ", dim)
-    extra = parts[0].split(b" ")[1:]
-    if spaces < dim or all(map(_is_number, extra)):
-        raise UserError(f"{path}:{number}: expected {dim} numbers, found {spaces}; is the file whole?")
+    if spaces < dim or all(map(_is_number, parts[0].split(b" ")[1:])):
+        raise UserError(f"{path}:{number}: {spaces} numbers, expected {dim}. Fix the line, or download the file again.")
     return parts[0], b" ".join(parts[1:])
 
 
-def _decoded(path: Path, number: int, word: bytes) -> str:
-    try:
-        return word.decode()
-    except UnicodeDecodeError:
-        raise UserError(f"{path}:{number}: the word is not UTF-8 text; convert the file to UTF-8") from None
-
-
 def _parsed(path: Path, rows: list[tuple[int, bytes]], dim: int) -> np.ndarray:
-    """float32 [N, dim]. One call parses all; only where that fails is the line to blame looked for."""
+    """float32 [N, dim]. One call parses all rows; if it fails, the wrong line is looked for."""
     try:
-        with np.errstate(over="ignore"):  # a number too large for float32 is found below, as an infinity
-            block = np.array(b" ".join(numbers for _, numbers in rows).split(), dtype=np.float32).reshape(
-                len(rows), dim
-            )
+        with np.errstate(over="ignore"):  # a number too large for float32 is found below as infinity
+            fields = b" ".join(numbers for _, numbers in rows).split()
+            block = np.array(fields, dtype=np.float32).reshape(len(rows), dim)
+        if np.isfinite(block).all():
+            return block
     except ValueError:
-        block = None
-    if block is not None and np.isfinite(block).all():
-        return block
+        pass
     for number, numbers in rows:
         for text in numbers.split(b" "):
             if not _is_number(text):
-                raise UserError(f"{path}:{number}: '{text.decode(errors='replace')}' is not a finite number")
+                found = text.decode(errors="replace")
+                raise UserError(f"{path}:{number}: '{found}' is not a finite number. Fix that line.")
     raise AssertionError("a block failed to parse but each of its lines is good")
 
 

@@ -1,4 +1,4 @@
-"""A frozen transformer as an encoder: any model that `transformers` can load from safetensors, without remote code."""
+"""The encoder kind `hf`: any frozen transformer that `transformers` can load from safetensors, without remote code."""
 
 import hashlib
 import logging
@@ -12,9 +12,10 @@ from torch import Tensor
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
 from elmo_bench.base.progress import console
+from elmo_bench.elmo.frozen import frozen
 from elmo_bench.elmo.hub import is_repository, repository
-from elmo_bench.elmo.inference import frozen
 from elmo_bench.encoders.int8 import ENDING, read_int8
+from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.text.pools import by_length, pools
 
 FILES = ("*.json", "*.safetensors", "*.txt", "*.model")  # configuration, weights, tokeniser
@@ -22,25 +23,30 @@ SIZE, PIECES = 64, 4096  # at most, of a pool of texts that go through the netwo
 ROOM = 2  # positions that some models (RoBERTa) number but never use
 
 
-class HfEncoder:
-    """A transformer under the interface of an encoder (see `features.py`).
+def load(*, weights: str, device: str = "cpu") -> Encoder:
+    """The transformer in `weights`, a folder or a repository (see `HfEncoder`). Raises UserError."""
+    return HfEncoder(weights=weights, device=device)
 
-    Its layers are the embeddings and the output of each block (of the encoder, where there is a decoder too); a word's
-    vector is its first piece's. A text longer than the model can read is read in parts, cut between words. A word
-    without any piece, such as one of control characters, is zeros.
+
+class HfEncoder:
+    """A transformer as an `Encoder` (see protocol.py).
+
+    Its layers are the embeddings and the output of each block (of the encoder, in an encoder-decoder). A word's vector
+    is its first piece's; a word without pieces, such as a control character, has zeros. A sequence longer than the
+    model's limit is read in parts, split between words.
     """
 
     def __init__(self, *, weights: str, device: str = "cpu"):
         """`weights`: a folder as `save_pretrained` writes it, or `user/repo`, `user/repo@revision` or a bare name on
-        the Hugging Face Hub. Raises UserError where it cannot be loaded, or `transformers` is not installed."""
+        the Hugging Face Hub. Raises UserError if it cannot be loaded, or `transformers` is not installed."""
         self.folder = _folder(weights)
         self.checksum = _checksum(self.folder)
         self.model, self.tokeniser = _load(self.folder)
         self.model.eval().requires_grad_(False).to(device)
-        self.device = device
+        self.device = torch.device(device)
         positions = getattr(self.model.config, "max_position_embeddings", None) or 10**9
         self.longest = min(self.tokeniser.model_max_length, positions - ROOM)
-        self.parts = 0  # texts that were read in parts so far
+        self.parts = 0  # sequences that were read in parts so far
 
     @property
     def layers(self) -> int:
@@ -55,18 +61,18 @@ class HfEncoder:
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
-        """float32 [L, T, D] of each sentence, on the CPU."""
+        """float32 [L, T, D] of each sentence, on the encoder's device."""
         cut = [list(self._cut(list(sentence))) for sentence in sentences]
         read = iter(self._read([part for parts in cut for part in parts]))
         results = []
         for sentence, parts in zip(sentences, cut, strict=True):
-            vectors = [next(read) for _ in parts] or [torch.zeros(self.layers, 0, self.dim)]
+            vectors = [next(read) for _ in parts] or [torch.zeros(self.layers, 0, self.dim, device=self.device)]
             results.append(torch.cat(vectors, dim=1))
             assert results[-1].shape == (self.layers, len(sentence), self.dim)
         return results
 
     def _cut(self, words: list[str]) -> Iterator[tuple[list[int], list[int | None]]]:
-        """(ids, index of each word's first piece) of every part of a text; almost always one."""
+        """(ids, index of each word's first piece) of every part of a sequence; almost always one part."""
         while words:
             coded = self.tokeniser(words, is_split_into_words=True, truncation=True, max_length=self.longest)
             whole = self.tokeniser(words, is_split_into_words=True).word_ids()
@@ -76,7 +82,7 @@ class HfEncoder:
                     first.setdefault(word, piece)
             fits = len(words)
             if len(whole) > self.longest:
-                # The last word that was begun may have lost pieces; it opens the next part, unless it is alone.
+                # The last word may have lost pieces; it starts the next part, unless it is the only one.
                 fits = max(1, max(first, default=0))
                 self._say()
                 coded = self.tokeniser(words[:fits], is_split_into_words=True, truncation=True, max_length=self.longest)
@@ -86,7 +92,7 @@ class HfEncoder:
     def _say(self) -> None:
         self.parts += 1
         if self.parts == 1:
-            console.print(f"texts of more than {self.longest} pieces are read in parts", highlight=False)
+            console.print(f"sequences of more than {self.longest} pieces are read in parts", highlight=False)
 
     @frozen
     def _read(self, texts: Sequence[tuple[list[int], list[int | None]]]) -> list[Tensor]:
@@ -102,12 +108,12 @@ class HfEncoder:
             output = self.model(
                 input_ids=ids.to(self.device), attention_mask=mask.to(self.device), output_hidden_states=True
             )
-            layers = torch.stack(output.hidden_states, dim=1).float().cpu()  # BLPD
+            layers = torch.stack(output.hidden_states, dim=1).float()  # BLPD
             for row, number in enumerate(pool):
                 first = texts[number][1]
-                places = torch.tensor([0 if place is None else place for place in first], dtype=torch.long)
-                found = layers[row, :, places]  # LTD
-                results[number] = found * torch.tensor([place is not None for place in first])[:, None]
+                pieces = torch.tensor([0 if piece is None else piece for piece in first], dtype=torch.long)
+                there = torch.tensor([piece is not None for piece in first])
+                results[number] = layers[row, :, pieces.to(self.device)] * there.to(self.device)[:, None]  # LTD
         return results
 
 
@@ -118,14 +124,16 @@ def _folder(weights: str) -> Path:
     elif not path.is_dir() and is_repository(weights):
         path = repository(weights, also=FILES)
     if not (path / "config.json").is_file():
-        raise UserError(f"encoder.name={weights}: no folder with a config.json; give one, or user/repo on the Hub")
+        raise UserError(
+            f"encoder.name={weights}: no config.json there. Give a model's folder, or user/repo on the Hub."
+        )
     if not sorted(path.glob("*.safetensors")):
-        raise UserError(f"encoder.name={weights}: no *.safetensors in it; save the model again with save_pretrained")
+        raise UserError(f"encoder.name={weights}: no *.safetensors there. Save the model again with save_pretrained.")
     return path
 
 
 def _checksum(folder: Path) -> str:
-    """SHA-256 of the names and contents of all files that were, or could be, read."""
+    """SHA-256 of the names and contents of all files that loading may read."""
     digest = hashlib.sha256()
     for path in sorted(path for pattern in FILES for path in folder.glob(pattern) if path.is_file()):
         digest.update(f"{path.name} {sha256_of(path)}\n".encode())
@@ -136,7 +144,7 @@ def _load(folder: Path) -> tuple[Any, Any]:
     try:
         from transformers import AutoModel, AutoTokenizer
     except ImportError:
-        raise UserError("encoder=hf needs transformers: pip install 'elmo-bench[hf]'") from None
+        raise UserError("encoder=hf: transformers is not installed. Run pip install 'elmo-bench[hf]'.") from None
     logging.getLogger("transformers").setLevel(logging.ERROR)
     given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
@@ -156,14 +164,16 @@ def _load(folder: Path) -> tuple[Any, Any]:
         why = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise UserError(f"encoder.name={folder}: transformers cannot load it: {why}") from None
     if not tokeniser.is_fast:
-        raise UserError(f"encoder.name={folder}: its tokeniser does not tell words apart; a fast one is needed")
-    # What does not fit was drawn at random; a pooler, and a decoder behind an encoder, are not read.
+        raise UserError(
+            f"encoder.name={folder}: its tokeniser does not number words. Give a model with a fast tokeniser."
+        )
+    # transformers initialises missing weights at random; a pooler, and a decoder after an encoder, are not used.
     drawn = about["missing_keys"] | {key for key, *_ in about["mismatched_keys"]}
     unread = {"pooler", "decoder"} if model.config.is_encoder_decoder else {"pooler"}
     if lacking := sorted(key for key in drawn if not unread & set(key.split("."))):
         raise UserError(
-            f"encoder.name={folder}: its safetensors lack {len(lacking)} of the weights that config.json asks for, or "
-            f"have them in another size, such as {lacking[0]}; save the model again with save_pretrained"
+            f"encoder.name={folder}: {len(lacking)} of the weights in config.json are missing in its safetensors, or "
+            f"have another size, such as {lacking[0]}. Save the model again with save_pretrained."
         )
     return (model.get_encoder() if model.config.is_encoder_decoder else model), tokeniser
 

@@ -1,4 +1,4 @@
-"""ScalarMix (Peters et al. 2018, equation 1): γ · Σ softmax(w)_j · h_j, one per task and place."""
+"""ScalarMix (Peters et al. 2018, equation 1): γ · Σ softmax(w)_j · h_j, one for each task and place."""
 
 import math
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ NORMS = ("none", "token", "batch")
 
 
 class ScalarMix(nn.Module):
-    """Layers [B, L, T, D] to one vector a token [B, T, D]; γ is trained in every kind, w only in `scalar`.
+    """Layers [B, L, T, D] to one vector for each token [B, T, D]; γ is trained in every kind, w only in `scalar`.
 
-    kind: `scalar` learns w, from 0 on (so from the mean); `mean`, `last`, `first`; `layer` takes one by number, from
-    0; `fixed` takes `scalars`, before the softmax.
-    gamma: False leaves γ at 1, untrained.
-    penalty: λ of λ · Σ w_j², added to the task's loss (facts sheet 2.9).
-    layer_norm: `none`; `token` (each vector by itself); `batch` (one mean and variance a layer over all tokens and
-    dimensions of the batch, as the original has it, so that a vector depends on its neighbours).
+    kind: `scalar` learns w, which start at 0 (the mean); `mean`, `last`, `first`; `layer` takes one by number, from 0;
+    `fixed` takes `scalars`, before the softmax.
+    gamma: False keeps γ at 1.
+    penalty: λ of λ · Σ w_j², added to the task's loss (Peters et al. 2018, section 3.3; appendix A).
+    layer_norm: `none`; `token` (each vector separately); `batch` (one mean and variance for each layer over all tokens
+    and dimensions of the batch, as in bilm-tf and AllenNLP, so that a vector depends on its neighbours).
     """
 
     def __init__(
@@ -38,15 +38,15 @@ class ScalarMix(nn.Module):
     ):
         super().__init__()
         if kind not in KINDS:
-            raise UserError(f"mix.kind={kind}: choose one of: {', '.join(KINDS)}")
+            raise UserError(f"mix.kind={kind}: unknown. Choose one of: {', '.join(KINDS)}.")
         if layer_norm not in NORMS:
-            raise UserError(f"mix.layer_norm={layer_norm}: choose one of: {', '.join(NORMS)}")
+            raise UserError(f"mix.layer_norm={layer_norm}: unknown. Choose one of: {', '.join(NORMS)}.")
         if (kind == "fixed") != (scalars is not None) or (scalars is not None and len(scalars) != layers):
-            raise UserError(f"mix.scalars: mix=fixed, and no other, takes {layers} numbers, one a layer")
+            raise UserError(f"mix.scalars: for mix=fixed only. Give {layers} numbers, one for each layer.")
         if (kind == "layer") != (layer is not None) or (layer is not None and layer not in range(layers)):
-            raise UserError(f"mix.layer={layer}: mix=layer, and no other, takes a number from 0 to {layers - 1}")
-        alone = {"last": layers - 1, "first": 0, "layer": layer}.get(kind)
-        start = [0.0 if alone in (None, number) else -math.inf for number in range(layers)]
+            raise UserError(f"mix.layer={layer}: for mix=layer only. Give a number from 0 to {layers - 1}.")
+        single = {"last": layers - 1, "first": 0, "layer": layer}.get(kind)
+        start = [0.0 if single in (None, number) else -math.inf for number in range(layers)]
         values = torch.tensor(start if scalars is None else list(scalars), dtype=torch.float32)
         self.gamma = nn.Parameter(torch.ones(())) if gamma else nn.Buffer(torch.ones(()))
         self.scalars = nn.Parameter(values) if kind == "scalar" else nn.Buffer(values)
@@ -64,12 +64,12 @@ class ScalarMix(nn.Module):
             variance = (((layers - mean) * inside) ** 2).sum(dim=(0, 2, 3), keepdim=True) / count
             layers = (layers - mean) / torch.sqrt(variance + 1e-12)
         weights = (self.gamma * torch.softmax(self.scalars, dim=0)).to(layers.dtype)  # L
-        # A product a sentence: two to three times faster than einsum, whose backward copies the layers.
+        # One product for each sentence: two to three times faster than einsum, whose backward pass copies the layers.
         mixed = weights.expand(len(layers), 1, -1) @ layers.flatten(2)  # B1(TD)
         return self.dropout(mixed.view(mask.shape + layers.shape[3:]))  # BTD
 
     def regularisation(self) -> Tensor:
-        """λ · Σ w_j², a scalar to add to the loss; 0 where w is not learned."""
+        """λ · Σ w_j², a scalar to add to the loss; 0 if w is not learned."""
         return self.penalty * self.scalars.square().sum() if self.trained else self.gamma.new_zeros(())
 
     def report(self) -> dict[str, list[float] | float]:

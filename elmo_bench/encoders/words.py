@@ -1,4 +1,4 @@
-"""Word vectors as a head sees them: learned from nothing, or static with a trainable correction."""
+"""Word vectors as modules: learned, or static with a trainable correction."""
 
 from collections.abc import Iterable
 
@@ -10,15 +10,13 @@ from elmo_bench.text.vocabulary import PADDING, UNKNOWN, Vocabulary
 
 
 class LearnedWords(nn.Module):
-    """A trained vector for every word seen at least twice in training; the rest share that of the words seen once."""
+    """A trained vector for each word of the vocabulary (seen at least twice in training); all other words share one."""
 
     def __init__(self, vocabulary: Vocabulary, dim: int):
         super().__init__()
         self.vocabulary = vocabulary
         self.table = nn.Embedding(len(self.vocabulary), dim, padding_idx=PADDING)
-        nn.init.uniform_(
-            self.table.weight, -((3 / dim) ** 0.5), (3 / dim) ** 0.5
-        )  # unit variance a vector, Lample et al. 2016
+        nn.init.uniform_(self.table.weight, -((3 / dim) ** 0.5), (3 / dim) ** 0.5)  # as Lample et al. 2016
         self.table.weight.data[PADDING] = 0
         self.dim, self.frozen = dim, 0
 
@@ -32,10 +30,10 @@ class LearnedWords(nn.Module):
 
 
 class StaticWords(nn.Module):
-    """A frozen table; with `trainable`, a correction (from zero) is learned for each row that training text looks up.
+    """A frozen table; with `trainable`, a correction (from zero) is learned for each row that the training words use.
 
-    Table plus correction is the trainable copy of those rows, and keeps the table itself out of every checkpoint.
-    Words that the table lacks are a vector of zeros, with a correction of their own.
+    Table plus correction acts as a trainable copy of those rows and keeps the table out of every checkpoint. Words that
+    are not in the table have zeros and share one correction.
     """
 
     table: Tensor

@@ -1,14 +1,23 @@
-"""The ledger: what a run is, where its files lie, and what its record says. Imports nothing of ours but the floor."""
+"""The ledger: the folder of records. Its schema, its files, its locks. Imports nothing of ours but `base`."""
 
 from elmo_bench.ledger.environment import environment
-from elmo_bench.ledger.identity import Identity, canonical, run_hash
-from elmo_bench.ledger.lease import Lease, read_lease
-from elmo_bench.ledger.lock import HeldElsewhere, is_held, run_lock
-from elmo_bench.ledger.options import dotted, spelled
-from elmo_bench.ledger.paths import RunPaths, runs_in
-from elmo_bench.ledger.record import SCHEMA, Record, check_record, now
-from elmo_bench.ledger.store import (
+from elmo_bench.ledger.lease import read_lease
+from elmo_bench.ledger.lock import HeldElsewhere, is_held, new_attempt, run_lock
+from elmo_bench.ledger.paths import RunPaths, list_runs
+from elmo_bench.ledger.record import (
+    SCHEMA,
     Failure,
+    Lease,
+    Record,
+    Spec,
+    check_record,
+    now,
+    run_hash,
+    settings_key,
+)
+from elmo_bench.ledger.store import (
+    Ledger,
+    read_all,
     read_failures,
     read_ledger,
     read_outcomes,
@@ -21,16 +30,18 @@ __all__ = [
     "SCHEMA",
     "Failure",
     "HeldElsewhere",
-    "Identity",
     "Lease",
+    "Ledger",
     "Record",
     "RunPaths",
-    "canonical",
+    "Spec",
     "check_record",
-    "dotted",
     "environment",
     "is_held",
+    "list_runs",
+    "new_attempt",
     "now",
+    "read_all",
     "read_failures",
     "read_lease",
     "read_ledger",
@@ -38,8 +49,7 @@ __all__ = [
     "read_record",
     "run_hash",
     "run_lock",
-    "runs_in",
-    "spelled",
+    "settings_key",
     "write_failure",
     "write_record",
 ]

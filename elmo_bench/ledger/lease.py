@@ -1,7 +1,7 @@
 """A file that says who works on a run, for machines that share a folder but no locks.
 
-Its time of change is the heartbeat. The holder touches it every BEAT seconds; a lease that was not touched for STALE
-seconds is anybody's.
+Its modification time is the heartbeat: the holder touches it every BEAT seconds, and a lease that was not touched for
+STALE seconds may be taken over. (filelock's SoftFileLease makes a contender watch the file for the whole of that time.)
 """
 
 import json
@@ -10,26 +10,17 @@ import platform
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypedDict
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger.schema import check
+from elmo_bench.base.json import read_json
+from elmo_bench.ledger.record import SCHEMA, Lease, Spec, check_lease, now
 
 BEAT = 60.0
 STALE = 600.0
-
-
-class Lease(TypedDict):
-    """What the file holds."""
-
-    machine: str  # name and boot of the machine
-    pid: int
-    token: str  # of this lease and no other
-    started: float  # seconds since 1970
-    config: dict[str, Any]  # of the run, as its record will have it
+MAX_BYTES = 2**20
 
 
 def _boot() -> str:
@@ -42,92 +33,92 @@ def _boot() -> str:
 MACHINE = f"{platform.node()} {_boot()}"  # two machines may have one name
 
 
+def new_lease(*, attempt: str, spec: Spec | None, seed: int) -> Lease:
+    """The lease of this process."""
+    return Lease(schema=SCHEMA, attempt=attempt, spec=spec, seed=seed, machine=MACHINE, pid=os.getpid(), created=now())
+
+
 def read_lease(path: Path) -> Lease | None:
-    """None where there is none, where it is being written just now, and where the file holds something else."""
+    """None if there is none, if it is just being written, and if the file is anything else."""
     try:
-        lease = json.loads(path.read_text(encoding="utf-8"))
-        check(lease, Lease, "lease")
-    except (OSError, ValueError, UserError):
+        lease = read_json(path, max_bytes=MAX_BYTES, follow_links=False)
+        check_lease(lease)
+    except UserError:
         return None
     return lease
 
 
-def is_alive(path: Path, *, now: float | None = None) -> bool:
-    """Whether there is a lease of another machine that was touched lately; the own one's processes have locks.
+def beats(path: Path, *, clock: float | None = None) -> bool:
+    """Whether there is a lease, of any machine, that was touched lately.
 
-    now: by the clock of the machine that holds the folder, which stamps the files; default: by this machine's.
+    clock: the time on the machine that holds the folder and stamps its files; default: on this machine. A lease dated
+    far in the future is as dead as an old one.
     """
-    lease = read_lease(path)
-    return (lease is None or lease["machine"] != MACHINE) and beats(path, now=now)
-
-
-def beats(path: Path, *, now: float | None = None) -> bool:
-    """Whether there is a lease, of whatever machine, that was touched lately."""
     try:
-        return (time.time() if now is None else now) - path.stat().st_mtime < STALE
+        return abs((time.time() if clock is None else clock) - path.lstat().st_mtime) < STALE
     except OSError:
         return False
 
 
+def is_alive(path: Path, *, clock: float | None = None) -> bool:
+    """Whether another machine holds the lease; processes of this machine have locks. `clock`: see `beats`."""
+    lease = read_lease(path)
+    return (lease is None or lease["machine"] != MACHINE) and beats(path, clock=clock)
+
+
 @contextmanager
-def hold_lease(path: Path, config: Mapping[str, Any], *, now: float) -> Iterator[bool]:
-    """Hold the lease while the block runs, False where another machine holds it. `now`: see `is_alive`."""
-    token = uuid.uuid4().hex
-    if path.exists() and not (not is_alive(path, now=now) and _remove_dead(path, now)):
-        yield False
-        return
-    lease = Lease(machine=MACHINE, pid=os.getpid(), token=token, started=time.time(), config=dict(config))
+def hold_lease(path: Path, lease: Lease, *, clock: float) -> Iterator[bool]:
+    """Hold the lease while the block runs; False if another machine holds it. `clock`: see `beats`."""
     try:
+        if os.path.lexists(path) and not _remove_dead(path, clock):
+            raise FileExistsError
         with path.open("x", encoding="utf-8") as handle:
             json.dump(lease, handle, default=str)
-    except FileExistsError:  # another machine was faster
+    except FileExistsError:  # another machine holds it, or was faster
         yield False
         return
     over = threading.Event()
-    heart = threading.Thread(target=_beat, args=(path, token, over), daemon=True)
+    heart = threading.Thread(target=_beat, args=(path, lease["attempt"], over), daemon=True)
     heart.start()
     try:
         yield True
     finally:
         over.set()
         heart.join()
-        if _is_own(path, token):
+        if _is_own(path, lease["attempt"]):
             path.unlink(missing_ok=True)
 
 
-def _beat(path: Path, token: str, over: threading.Event) -> None:
+def _beat(path: Path, attempt: str, over: threading.Event) -> None:
     while not over.wait(BEAT):
         with suppress(OSError):  # the folder may be out of reach for a while
-            if _is_own(path, token):
-                os.utime(path)
+            if _is_own(path, attempt):
+                os.utime(path, follow_symlinks=False)
 
 
-def _is_own(path: Path, token: str) -> bool:
+def _is_own(path: Path, attempt: str) -> bool:
     lease = read_lease(path)
-    return lease is not None and lease["token"] == token
+    return lease is not None and lease["attempt"] == attempt
 
 
-def _remove_dead(path: Path, now: float) -> bool:
-    """Take a dead lease away; False where another machine is doing so, or has put its own there since.
+def _remove_dead(path: Path, clock: float) -> bool:
+    """Remove a dead lease; False if it is alive, or if another machine is removing it or has already made a new one.
 
-    One at a time, held apart by a second file: who finds the lease dead, but late, may not take away a new one.
+    A second file lets one machine do this at a time: a machine that found the lease dead, but is late, must not remove
+    the new one.
     """
     guard = path.with_name(f"{path.name}.taking")
     try:
         guard.touch(exist_ok=False)
     except FileExistsError:
         with suppress(OSError):
-            if now - guard.stat().st_mtime > STALE:  # its maker is gone; the next to come takes over
+            if abs(clock - guard.lstat().st_mtime) > STALE:  # its maker died; the next attempt takes over
                 guard.unlink()
         return False
-    except OSError:
-        return False
     try:
-        there = path.exists()  # if not, another has just taken it away: whoever makes the new one first has it
-        if is_alive(path, now=now):
+        if is_alive(path, clock=clock):
             return False
-        if there:
-            path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
         return True
     finally:
         guard.unlink(missing_ok=True)

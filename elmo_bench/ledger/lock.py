@@ -1,31 +1,38 @@
 """One process per run: several sweeps, and several machines, may share a ledger."""
 
 import os
-from collections.abc import Iterator, Mapping
+import uuid
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from filelock import FileLock, Timeout
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger.lease import beats, hold_lease, is_alive, read_lease
+from elmo_bench.ledger.lease import beats, hold_lease, is_alive, new_lease, read_lease
 from elmo_bench.ledger.paths import RunPaths
+from elmo_bench.ledger.record import Spec
 
-PATIENCE = 0.2  # seconds: who asks whether a run is held has its lock for a moment
+PATIENCE = 0.2  # seconds: `is_held` takes the lock for a moment
 
 
 class HeldElsewhere(UserError):
     """Another process is working on this run; leave it to that process."""
 
 
+def new_attempt() -> str:
+    """The id of an attempt at a run, which its record, failure and lease carry."""
+    return uuid.uuid4().hex
+
+
 @contextmanager
-def run_lock(paths: RunPaths, config: Mapping[str, Any] | None = None) -> Iterator[None]:
-    """Hold the run while the block runs; raises HeldElsewhere where another process (or block) holds it.
+def run_lock(paths: RunPaths, *, attempt: str | None = None, spec: Spec | None = None) -> Iterator[None]:
+    """Hold the run while the block runs. Raises HeldElsewhere if another process (or block) holds it.
 
     On one machine the lock is the operating system's: it ends with the process, however that ends. Machines that share
-    the folder tell each other by a lease (see `lease.py`), which says who works on the run and with which `config`.
-    Both files go with the lock.
+    the folder see a lease (`lease.py`), which carries the attempt and its spec. Both files are removed with the lock.
+    Raises UserError if the run's files are links, and if the folder cannot be written.
     """
+    paths.refuse_links()
     try:
         paths.folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(paths.lock, timeout=PATIENCE)
@@ -35,28 +42,30 @@ def run_lock(paths: RunPaths, config: Mapping[str, Any] | None = None) -> Iterat
     except OSError as error:
         raise UserError(f"{paths.lock}: cannot be locked ({error.strerror or error})") from None
     try:
-        os.utime(paths.lock)
-        now = paths.lock.stat().st_mtime
-        with hold_lease(paths.lease, config or {}, now=now) as held:
+        os.utime(paths.lock)  # its time is then the clock of the machine that holds the folder
+        lease = new_lease(attempt=attempt or new_attempt(), spec=spec, seed=paths.seed)
+        with hold_lease(paths.lease, lease, clock=paths.lock.stat().st_mtime) as held:
             if not held:
-                lease = read_lease(paths.lease)
-                where = f"another machine ({lease['machine'].split()[0]})" if lease else "another machine"
+                other = read_lease(paths.lease)
+                where = f"another machine ({other['machine'].split()[0]})" if other else "another machine"
                 raise HeldElsewhere(f"{paths.work}: {where} is working on this run: left to it")
             yield
     finally:
-        # Unlinked while held: filelock sees that an inode has lost its name, so nobody ends up with a lock on a ghost.
+        # Unlinked while held: filelock notices that the file has lost its name, so nobody locks a file without a name.
         paths.lock.unlink(missing_ok=True)
         lock.release()
 
 
 def is_held(paths: RunPaths) -> bool:
-    """Whether some process works on this run now; changes nothing, but has the lock for a moment."""
+    """Whether a process works on this run now. Changes nothing, but takes the lock for a moment."""
+    if paths.lock.is_symlink() or paths.lease.is_symlink():
+        return False
     if paths.lock.exists():
         try:
             with FileLock(paths.lock, timeout=0):
                 pass
         except Timeout:
             return True
-        except OSError:  # somebody else's ledger, or one that can only be read: the heartbeat tells
+        except OSError:  # a ledger that this user can only read: ask the heartbeat
             return beats(paths.lease)
     return is_alive(paths.lease)

@@ -1,17 +1,22 @@
-"""Where a run's files lie: `<ledger>/<suite>/<task>/<encoder>/<hash>/seed<k>…`."""
+"""Where a run's files are: `<ledger>/<suite>/<task>/<encoder>/<hash>/seed<k>…`, and which of them exist.
 
+The ledger's folder may itself be a link; below it no link is followed. A link that somebody put into a ledger (it may
+come from an archive) must not make a command read, write or delete outside of it.
+"""
+
+import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger.record import Record
 
 _NAME = re.compile(r"\w[\w.+=-]*")
 _HASH = re.compile(r"[0-9a-f]{12}")
-_ENTRY = re.compile(r"\.?seed(0|[1-9]\d*)(\..+)?")  # a leading dot: what a killed atomic_write leaves
+_ENTRY = re.compile(r"\.?seed(0|[1-9]\d{0,17})(\..+)?", re.DOTALL)  # a leading dot: left by a killed atomic_write
 
 
 @dataclass(frozen=True, order=True)
@@ -30,61 +35,124 @@ class RunPaths:
             name = getattr(self, key)
             if not isinstance(name, str) or not _NAME.fullmatch(name):
                 raise UserError(
-                    f"{key}={name!r}: cannot name a folder of the ledger; use letters, digits and _ . + = - "
-                    "with a letter or digit first"
+                    f"{key}={name!r}: cannot name a folder of the ledger. Use letters, digits and _ . + = - "
+                    "with a letter or digit first."
                 )
-        if not _HASH.fullmatch(self.hash):
+        if not isinstance(self.hash, str) or not _HASH.fullmatch(self.hash):
             raise UserError(f"hash={self.hash!r}: not the hash of a run, which is 12 hex digits")
         if type(self.seed) is not int or self.seed < 0:
-            raise UserError(f"seed={self.seed!r}: not a seed; give a whole number from 0")
+            raise UserError(f"seed={self.seed!r}: not a seed. Give a whole number from 0.")
 
     @classmethod
     def of(cls, ledger: Path, record: Record) -> Self:
         """Where this record belongs."""
-        return cls(ledger, record["suite"], record["task"], record["encoder"], record["hash"], record["seed"])
+        spec = record["spec"]
+        return cls(ledger, spec["suite"], spec["task"], spec["encoder"], record["hash"], record["seed"])
 
     @property
     def folder(self) -> Path:
-        """Shared by all seeds of a run."""
+        """Shared by all seeds of a spec."""
         return self.ledger / self.suite / self.task / self.encoder / self.hash
 
     @property
     def record(self) -> Path:
-        """The record; where it exists the run is finished."""
+        """The record; if it exists the run is finished."""
         return self.folder / f"seed{self.seed}.json"
 
     @property
     def outcomes(self) -> Path:
-        """Per-example outcomes on the test split; exists where the record does."""
+        """Per-example outcomes on the test split; exists if the record does."""
         return self.folder / f"seed{self.seed}.npz"
 
     @property
     def failure(self) -> Path:
-        """Traceback and config of the last attempt, where it failed."""
+        """The error of the last attempt, if it failed."""
         return self.folder / f"seed{self.seed}.failed.json"
 
     @property
     def lock(self) -> Path:
-        """Held by the process that works on the run."""
+        """Locked by the process that works on the run."""
         return self.folder / f"seed{self.seed}.lock"
 
     @property
     def lease(self) -> Path:
-        """Who works on the run, for other machines: touched while they do."""
+        """Who works on the run, for other machines."""
         return self.folder / f"seed{self.seed}.lease"
 
     @property
     def work(self) -> Path:
-        """Folder of the checkpoints while the run goes on; of head.safetensors and metrics.csv afterwards."""
+        """Folder of the checkpoints during the run; of head.safetensors, predictions and logs afterwards."""
         return self.folder / f"seed{self.seed}"
 
+    def refuse_links(self) -> None:
+        """Raise UserError if one of the run's files or folders is a link, or if `work` holds a link out of the ledger.
 
-def runs_in(ledger: Path) -> list[RunPaths]:
-    """Every run that left anything in the ledger, finished or not, sorted; none where there is no such folder."""
-    found = set()
-    for path in ledger.glob("*/*/*/*/*"):
-        suite, task, encoder, hash_, entry = path.parts[-5:]
-        if match := _ENTRY.fullmatch(entry):
-            with suppress(UserError):  # a folder of someone else's
-                found.add(RunPaths(ledger, suite, task, encoder, hash_, int(match[1])))
-    return sorted(found)
+        Called before a run is written or removed. Links in `work` that stay in the ledger are fine: loggers make them.
+        """
+        folders = (self.folder, *self.folder.parents)[:4]
+        files = (self.record, self.outcomes, self.failure, self.lock, self.lease, self.work)
+        for path in (*reversed(folders), *files):
+            if path.is_symlink():
+                raise UserError(f"{path}: a symbolic link, which the ledger does not follow. Remove it.")
+        root = self.ledger.resolve()
+        for folder, names, others in os.walk(self.work):
+            for path in (Path(folder, name) for name in (*names, *others)):
+                if path.is_symlink() and not path.resolve().is_relative_to(root):
+                    raise UserError(f"{path}: a symbolic link out of the ledger. Remove it.")
+
+
+class Listing(NamedTuple):
+    """What a ledger holds: the names of the files and folders of each run, and what was not followed."""
+
+    runs: dict[RunPaths, set[str]]
+    problems: list[str]
+
+
+def list_runs(
+    ledger: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None
+) -> Listing:
+    """Every run that left anything in the ledger (or in these folders of it), sorted; none if there is no such folder.
+
+    Links are not followed, but listed as problems. Reads folders alone, each once.
+    """
+    runs: dict[RunPaths, set[str]] = {}
+    problems: list[str] = []
+    for folder in _folders(ledger, (suite, task, encoder, None), problems):
+        suite_, task_, encoder_, hash_ = folder.parts[-4:]
+        for entry in _entries(folder, problems):
+            if not (match := _ENTRY.fullmatch(entry.name)):
+                continue
+            try:
+                run = RunPaths(ledger, suite_, task_, encoder_, hash_, int(match[1]))
+            except UserError:  # somebody else's folder
+                break
+            if entry.is_symlink():
+                problems.append(f"{entry.path}: a symbolic link, which the ledger does not follow. Remove it.")
+            else:
+                runs.setdefault(run, set()).add(entry.name)
+    return Listing(dict(sorted(runs.items())), problems)
+
+
+def _folders(folder: Path, names: tuple[str | None, ...], problems: list[str]) -> Iterator[Path]:
+    """The folders `names` levels below, of these names; None: any."""
+    if not names:
+        yield folder
+        return
+    for entry in _entries(folder, problems):
+        if names[0] not in (None, entry.name):
+            continue
+        if entry.is_symlink():
+            problems.append(f"{entry.path}: a symbolic link, which the ledger does not follow. Remove it.")
+        elif entry.is_dir(follow_symlinks=False):
+            yield from _folders(folder / entry.name, names[1:], problems)
+
+
+def _entries(folder: Path, problems: list[str]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        problems.append(f"{folder}: cannot be read ({error.strerror or error})")
+        return []

@@ -1,25 +1,38 @@
-"""The record that a run leaves behind: version 1 of its schema, key by key.
+"""What a run leaves in the ledger, key by key: a record, a failure or a lease, in version 2 of their schema.
 
-A record is plain JSON and, in Python, the dict of the same shape. Scores are what the task's metric reports, in percent
-where they are shares. Keys marked NotRequired are left out where they do not apply; everything else is always there.
+Each is plain JSON and, in Python, the dict of the same shape. Scores are what the task's metric reports, in percent if
+they are shares. Keys marked NotRequired are left out where they do not apply; all other keys are always present.
 """
 
+import re
 from datetime import UTC, datetime
 from typing import Any, Literal, NotRequired, TypedDict
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger.identity import Identity, run_hash
+from elmo_bench.base.json import digest
 from elmo_bench.ledger.schema import check
 
-SCHEMA = 1
+SCHEMA = 2
 _TIME = "%Y-%m-%dT%H:%M:%S+00:00"  # one format, so that times sort as texts
+_ATTEMPT = re.compile(r"[0-9a-f]{32}")
+
+
+class Spec(TypedDict):
+    """`RunSpec.to_json()`: everything that can change a score, except the seed."""
+
+    suite: str  # which data: mini, open or paper
+    task: str  # name in conf/task
+    encoder: str  # the encoder's name
+    size: str  # cpu or paper
+    settings: dict[str, Any]  # known from the config alone
+    contents: dict[str, Any] | None  # digests of data, weights and vectors; null until they were read
 
 
 class SplitScores(TypedDict):
-    """What the metric says about one split."""
+    """What the metric reports for one split."""
 
     overall: dict[str, float]  # every figure by its name, the main score among them
-    by_type: NotRequired[dict[str, dict[str, float]]]  # the same per class, where the metric has classes
+    by_type: NotRequired[dict[str, dict[str, float]]]  # the same per class, if the metric has classes
 
 
 class Scores(TypedDict):
@@ -40,46 +53,47 @@ class Epochs(TypedDict):
     """Counted from 1."""
 
     run: int  # how many were trained
-    best: int  # the one whose parameters were scored
+    best: int  # the epoch whose parameters were scored
+
+
+class Curves(TypedDict):
+    """One number per epoch."""
+
+    dev: list[float]  # the main score on dev
+    train_loss: NotRequired[list[float]]  # mean over the epoch
+    lr: NotRequired[list[float]]  # learning rate at the end of the epoch
+    seconds: NotRequired[list[float]]  # wall time of the epoch
 
 
 class Parameters(TypedDict):
-    """How many numbers the model holds."""
+    """How many numbers the model has."""
 
-    trainable: int  # what the optimiser saw
-    frozen: int  # the encoder's and the frozen vectors'
+    trainable: int  # given to the optimiser
+    frozen: int  # in the encoder and in frozen vectors
 
 
 class Counts(TypedDict):
     """Examples per split, after data.train_fraction and data.max_train."""
 
-    train: int  # what the head learned from
-    dev: int  # what chose the epoch
-    test: int  # what was scored once, at the end
+    train: int  # trained on
+    dev: int  # used to choose the epoch
+    test: int  # scored once, at the end
 
 
 class Data(TypedDict):
-    """What was trained and scored on."""
+    """What was trained and scored on; its digest is in `spec.contents`."""
 
-    fingerprint: str  # checksum of the examples
     counts: Counts
-    note: NotRequired[str]  # anything a reader of the scores must know, such as items left out
-
-
-class Checksums(TypedDict):
-    """SHA-256 of what was loaded."""
-
-    weights: NotRequired[str]  # of the encoder
-    vectors: NotRequired[str]  # of the static table
+    note: NotRequired[str]  # what a reader of the scores must know, such as examples left out
 
 
 class Cost(TypedDict):
-    """What the run took, resumed parts included."""
+    """What the run took, including earlier attempts that it resumed."""
 
     seconds: float  # wall time of the whole run
     tokens_per_second: float  # while training
-    peak_memory_mib: float  # of the process, or of the GPU where there is one
-    encode_seconds: NotRequired[float]  # wall time of computing the frozen layers, or of finding them in the store
+    peak_memory_mib: float  # of the process, or of the GPU if there is one
+    encode_seconds: NotRequired[float]  # wall time of computing the frozen layers or reading them from the cache
 
 
 class Kept(TypedDict):
@@ -97,7 +111,7 @@ class Environment(TypedDict):
     cpu: str  # model name of the processor
     device: str  # "cpu", or the model name of the GPU
     threads: int  # of torch, on the CPU
-    precision: str  # of training, such as float32 or bf16
+    precision: str  # of training, such as 32-true or bf16-mixed
     packages: dict[str, str]  # version by name
     commit: str | None  # of this project; null outside a git checkout
     dirty: bool | None  # whether files outside results/ differed from the commit
@@ -107,26 +121,48 @@ class Record(TypedDict):
     """One finished run."""
 
     schema: int  # SCHEMA
-    suite: str  # which data: mini, open or paper
-    task: str  # name in conf/task
-    encoder: str  # name in conf/encoder
+    attempt: str  # 32 hex digits: the attempt that made the record
+    spec: Spec
+    hash: str  # 12 hex digits that identify the spec: run_hash(spec)
     seed: int  # of everything random in the run
-    hash: str  # run_hash(identity)
-    identity: Identity  # everything that can change a score
-    overrides: list[str]  # key=value that set it apart from the plain run of its suite, task, encoder and size
-    config: dict[str, Any]  # the config, fully resolved
     metric: str  # name of the main score in scores.*.overall
+    formula: str  # name of the function from the outcomes of the test split to the main score
     selected_on: Literal["dev"]  # the split that chose the epoch
     scores: Scores
-    layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output); empty where there is no mix
+    layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output); empty if there is no mix
     epochs: Epochs
+    curves: NotRequired[Curves]
     parameters: Parameters
     data: Data
-    checksums: Checksums
     cost: Cost
     kept: Kept
     environment: Environment
     created: str  # when the run finished: UTC, as now() writes it
+
+
+class Failure(TypedDict):
+    """What a failed attempt leaves; the next record of the run removes it."""
+
+    schema: int  # SCHEMA
+    attempt: str  # 32 hex digits
+    spec: Spec
+    seed: int  # of the run
+    error: str  # one line
+    user_error: bool  # whether the input was wrong; false: anything else, which needs the traceback
+    traceback: str  # Python's
+    created: str  # UTC
+
+
+class Lease(TypedDict):
+    """Who works on a run now; the file's modification time is the heartbeat."""
+
+    schema: int  # SCHEMA
+    attempt: str  # 32 hex digits: what the record or failure will carry
+    spec: Spec | None  # null: not a run, but `clean` or `merge`
+    seed: int  # of the run
+    machine: str  # name and boot of the machine
+    pid: int  # of the process
+    created: str  # UTC
 
 
 def now() -> str:
@@ -134,20 +170,48 @@ def now() -> str:
     return datetime.now(UTC).strftime(_TIME)
 
 
+def run_hash(spec: Spec) -> str:
+    """12 hex digits over the whole spec: its folder in the ledger."""
+    return digest(spec)[:12]
+
+
+def settings_key(spec: Spec) -> str:
+    """12 hex digits over the spec without its contents: known before data and weights are read."""
+    return digest({**spec, "contents": None})[:12]
+
+
 def check_record(record: Any) -> None:
-    """Raise UserError, naming the key, unless this is a whole record of this schema that agrees with itself."""
-    found = record.get("schema") if isinstance(record, dict) else None
-    if isinstance(record, dict) and found != SCHEMA:
-        raise UserError(f"record.schema: {found!r} where this version of elmo-bench reads {SCHEMA}")
-    check(record, Record, "record")
-    for split, scores in (("dev", record["scores"]["dev"]), ("test", record["scores"]["test"])):
+    """Raise UserError, naming the key, unless this is a complete and consistent record of this schema."""
+    _check_schema(record, Record, "record")
+    if record["spec"]["contents"] is None:
+        raise UserError("record.spec.contents: null, which only a run that has not read its data may have")
+    for split, scores in record["scores"].items():
         if record["metric"] not in scores["overall"]:
-            raise UserError(f"record.scores.{split}.overall: without its {record['metric']}")
-    if record["hash"] != run_hash(record["identity"]):
-        raise UserError(f"record.hash: {record['hash']} is not the hash of record.identity")
+            raise UserError(f"record.scores.{split}.overall: {record['metric']} missing")
+    if record["hash"] != run_hash(record["spec"]):
+        raise UserError(f"record.hash: {record['hash']:.60} is not the hash of record.spec")
     if record["layer_weights"] and not 1 <= record["epochs"]["best"] <= len(record["layer_weights"]):
         raise UserError(f"record.epochs.best: {record['epochs']['best']} is not an epoch of record.layer_weights")
+
+
+def check_failure(failure: Any) -> None:
+    """Raise UserError, naming the key, unless this is a complete failure of this schema."""
+    _check_schema(failure, Failure, "failure")
+
+
+def check_lease(lease: Any) -> None:
+    """Raise UserError, naming the key, unless this is a complete lease of this schema."""
+    _check_schema(lease, Lease, "lease")
+
+
+def _check_schema(content: Any, hint: Any, name: str) -> None:
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if isinstance(content, dict) and schema != SCHEMA:
+        raise UserError(f"{name}.schema: {schema!r:.60}, but this version of elmo-bench reads {SCHEMA}")
+    check(content, hint, name)
+    if not _ATTEMPT.fullmatch(content["attempt"]):
+        raise UserError(f"{name}.attempt: {content['attempt']!r:.60} is not 32 hex digits")
     try:
-        datetime.strptime(record["created"], _TIME)
+        datetime.strptime(content["created"], _TIME)
     except ValueError:
-        raise UserError(f"record.created: {record['created']!r} is not a UTC time such as {now()}") from None
+        raise UserError(f"{name}.created: {content['created']!r:.60} is not a UTC time such as {now()}") from None

@@ -1,107 +1,182 @@
-"""Reading and writing the ledger: a file is whole or absent, and a record implies its outcomes."""
+"""Reading and writing the ledger: a file is written atomically, and a record implies its outcomes."""
 
 import io
 import json
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.ledger.paths import RunPaths, runs_in
-from elmo_bench.ledger.record import SCHEMA, Record, check_record, now
-from elmo_bench.ledger.schema import check
+from elmo_bench.base.json import read_json
+from elmo_bench.ledger.lease import read_lease
+from elmo_bench.ledger.paths import RunPaths, list_runs
+from elmo_bench.ledger.record import (
+    SCHEMA,
+    Failure,
+    Lease,
+    Record,
+    Spec,
+    check_failure,
+    check_record,
+    now,
+    settings_key,
+)
 
 MAX_OUTCOME_BYTES = 50_000
+MAX_RECORD_BYTES = 2**24
 
 
-class Failure(TypedDict):
-    """What a failed run leaves behind."""
+class Ledger(NamedTuple):
+    """All that a ledger holds. A problem is one line about a file that was skipped."""
 
-    schema: int  # SCHEMA
-    config: dict[str, Any]  # resolved, as far as it went; what JSON cannot hold stands as text
-    traceback: str
-    created: str  # UTC
+    records: list[Record]
+    failures: list[tuple[RunPaths, Failure]]
+    leases: list[tuple[RunPaths, Lease]]  # of dead processes too: see `lock.is_held`
+    problems: list[str]
+
+
+def read_all(root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None) -> Ledger:
+    """Every record, failure and lease of a ledger (or of these folders of it), each file read once.
+
+    All are sorted by suite, task, encoder, hash and seed. There is nothing in a folder that does not exist. A file that
+    is damaged, of another version, in the wrong place or a link is skipped and named in `problems`.
+    """
+    runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
+    found = Ledger([], [], [], problems)
+    for run, names in runs.items():
+        seed = f"seed{run.seed}"
+        if f"{seed}.json" in names and (record := _try(problems, read_record_at, run)):
+            found.records.append(record)
+        if f"{seed}.failed.json" in names and (failure := _try(problems, read_failure, run.failure)):
+            found.failures.append((run, failure))
+        if f"{seed}.lease" in names and (lease := read_lease(run.lease)):
+            found.leases.append((run, lease))
+    return found
+
+
+def read_ledger(
+    root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None
+) -> tuple[list[Record], list[str]]:
+    """(every record, every problem): see `read_all`."""
+    found = read_all(root, suite=suite, task=task, encoder=encoder)
+    return found.records, found.problems
+
+
+def read_record(path: Path) -> Record:
+    """The record in this file. Raises UserError if it is damaged, of another version, or a link."""
+    return _read(path, check_record)
+
+
+def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
+    """The per-example outcomes of a record. Raises UserError if they are missing or damaged."""
+    path = paths.outcomes
+    try:
+        if path.is_symlink() or path.stat().st_size > MAX_OUTCOME_BYTES:
+            raise ValueError(f"a link, or larger than {MAX_OUTCOME_BYTES:,} bytes")
+        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except Exception as error:  # zipfile, zlib and numpy raise a dozen kinds for damaged bytes
+        raise UserError(f"{path}: cannot be read ({error}). Run again with overwrite=true.") from None
 
 
 def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndarray]) -> None:
     """Write outcomes (whole numbers from 0, or booleans; at most 50,000 bytes compressed), then the record.
 
-    An earlier failure file goes. Raises UserError for a record that breaks the schema and for a full disk; the files
-    that stood there before then still stand.
+    Removes the failure of an earlier attempt, also of one that failed before it had read its data. Raises UserError for
+    a record that breaks the schema, for a link and for a full disk; the earlier files are then unchanged.
     """
     check_record(record)
+    paths.refuse_links()
     packed = _pack(paths.outcomes, outcomes)
     with atomic_write(paths.record) as record_file:
         record_file.write(_json(record))
         record_file.flush()  # a full disk shows before the outcomes are replaced
         with atomic_write(paths.outcomes) as outcomes_file:
             outcomes_file.write(packed)
+    remove_failure(paths)
+    remove_failure(replace(paths, hash=settings_key(record["spec"])))
+
+
+def remove_failure(paths: RunPaths) -> None:
+    """Remove the failure of an earlier attempt, and its folder if nothing else is in it."""
     paths.failure.unlink(missing_ok=True)
+    with suppress(OSError):
+        paths.folder.rmdir()
 
 
-def read_record(path: Path) -> Record:
-    """The record in this file; raises UserError where it is damaged or of a newer version."""
-    return _read(path, check_record)
+def write_failure(paths: RunPaths, error: BaseException, *, attempt: str, spec: Spec) -> None:
+    """Leave the error of a failed attempt where the record would have been. Raises UserError for a link."""
+    text = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    user_error = isinstance(error, UserError)
+    failure = Failure(
+        schema=SCHEMA,
+        attempt=attempt,
+        # A NaN among the settings may be why it failed.
+        spec=json.loads(json.dumps(spec, default=str), parse_constant=str),
+        seed=paths.seed,
+        error=text if user_error or text == type(error).__name__ else f"{type(error).__name__}: {text}",
+        user_error=user_error,
+        traceback="".join(traceback.format_exception(error)),
+        created=now(),
+    )
+    put_failure(paths, failure)
 
 
-def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
-    """The per-example outcomes beside a record; raises UserError where they are missing or damaged."""
-    try:
-        with paths.outcomes.open("rb") as handle, np.load(handle, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except Exception as error:  # of damaged bytes zipfile, zlib and numpy make a dozen kinds
-        raise UserError(f"{paths.outcomes}: cannot be read ({error}); run again with overwrite=true") from None
-
-
-def read_ledger(root: Path) -> list[Record]:
-    """Every record, sorted by suite, task, encoder, hash and seed; none where there is no such folder."""
-    records = []
-    for run in runs_in(root):
-        if run.record.exists():
-            records.append(read_record(run.record))
-            if RunPaths.of(root, records[-1]) != run:
-                raise UserError(
-                    f"{run.record}: says that it belongs at {RunPaths.of(root, records[-1]).record}; move it"
-                )
-    return records
-
-
-def write_failure(paths: RunPaths, config: Mapping[str, Any], traceback_text: str) -> None:
-    """Leave the traceback and the config of a failed run where its record would have been."""
-    plain = json.loads(json.dumps(dict(config), default=str), parse_constant=str)  # a NaN may be why it failed
-    failure = Failure(schema=SCHEMA, config=plain, traceback=traceback_text, created=now())
+def put_failure(paths: RunPaths, failure: Failure) -> None:
+    """Write a failure that is complete. Raises UserError, as `write_record` does."""
+    check_failure(failure)
+    paths.refuse_links()
     with atomic_write(paths.failure) as handle:
         handle.write(_json(failure))
 
 
-def read_failures(root: Path) -> list[tuple[RunPaths, Failure]]:
-    """Every failure in the ledger, sorted like the records."""
-    return [
-        (run, _read(run.failure, lambda content: check(content, Failure, "failure")))
-        for run in runs_in(root)
-        if run.failure.exists()
-    ]
+def read_failure(path: Path) -> Failure:
+    """The failure in this file. Raises UserError if it is damaged, of another version, or a link."""
+    return _read(path, check_failure)
+
+
+def read_failures(root: Path) -> tuple[list[tuple[RunPaths, Failure]], list[str]]:
+    """(every failure, every problem): see `read_all`."""
+    found = read_all(root)
+    return found.failures, found.problems
+
+
+def read_record_at(run: RunPaths) -> Record:
+    """As `read_record`, and also raises UserError if the record belongs elsewhere."""
+    record = read_record(run.record)
+    if (right := RunPaths.of(run.ledger, record)) != run:
+        raise UserError(f"{run.record}: belongs at {right.record}. Move it.")
+    return record
+
+
+def _try(problems: list[str], read: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return read(*arguments)
+    except UserError as error:
+        problems.append(str(error))
+        return None
 
 
 def _json(content: Any) -> bytes:
-    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
-def _read(path: Path, check_content: Any) -> Any:
+def _read(path: Path, check_content: Callable[[Any], None]) -> Any:
+    content = read_json(path, max_bytes=MAX_RECORD_BYTES, follow_links=False)
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if type(schema) is int and schema > SCHEMA:
+        raise UserError(f"{path}: of a newer version (schema {schema}, this one reads {SCHEMA}). Update elmo-bench.")
     try:
-        content = json.loads(path.read_bytes())
-        schema = content.get("schema") if isinstance(content, dict) else None
-        if type(schema) is not int or schema <= SCHEMA:
-            check_content(content)
-            return content
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (UserError, ValueError) as error:  # ValueError: not UTF-8, or not JSON
-        raise UserError(f"{path}: damaged ({error}); remove it or run again with overwrite=true") from None
-    raise UserError(f"{path}: of a newer version (schema {schema}, this one reads {SCHEMA}); update elmo-bench")
+        check_content(content)
+    except UserError as error:
+        raise UserError(f"{path}: damaged ({error}). Remove it, or run again with overwrite=true.") from None
+    return content
 
 
 def _pack(path: Path, outcomes: Mapping[str, np.ndarray]) -> bytes:
@@ -110,13 +185,13 @@ def _pack(path: Path, outcomes: Mapping[str, np.ndarray]) -> bytes:
     for name, values in outcomes.items():
         array = np.asarray(values)
         if array.dtype.kind not in "bui" or (array.size and array.min() < 0):
-            raise UserError(f"{path}: outcomes '{name}' are not whole numbers from 0; scale and round them first")
+            raise UserError(f"{path}: outcomes '{name}' are not whole numbers from 0. Scale and round them first.")
         compact[name] = array if array.dtype.kind == "b" else array.astype(np.min_scalar_type(array.max(initial=0)))
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **compact)  # type: ignore[arg-type]
     if buffer.tell() > MAX_OUTCOME_BYTES:
         raise UserError(
-            f"{path}: outcomes take {buffer.tell():,} bytes of the {MAX_OUTCOME_BYTES:,} allowed; "
-            "keep fewer figures per example"
+            f"{path}: outcomes take {buffer.tell():,} bytes of the {MAX_OUTCOME_BYTES:,} allowed. "
+            "Keep fewer figures per example."
         )
     return buffer.getvalue()

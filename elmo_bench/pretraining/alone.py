@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from elmo_bench.elmo.bilm import BiLM, State, zero_states
-from elmo_bench.elmo.inference import frozen, frozen_network
-from elmo_bench.elmo.word_vectors import WordVectors
+from elmo_bench.elmo.batches import zero_states
+from elmo_bench.elmo.frozen import FrozenBiLM, frozen
+from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
-from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
+from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START
 from elmo_bench.text.pools import by_length, pools
 
 ROWS, TOKENS = 128, 4096  # at most, of a pool of sentences that go through the network together
@@ -27,10 +27,7 @@ class Alone:
 
     def __init__(self, bilm: BiLM, vocabulary: TargetVocabulary, *, device: str = "cpu"):
         self.options, self.vocabulary, self.device = bilm.options, vocabulary, device
-        self.network = frozen_network(bilm, device=device)
-        self.vectors = WordVectors(
-            self.network.characters, words_ids, dim=bilm.options.projection_dim, device=self.device
-        )
+        self.frozen = FrozenBiLM(bilm, device=device)
 
     def tops(self, pool: Sequence[list[str]]) -> Iterator[tuple[Tensor, Tensor]]:
         """Top layer [2, N, P] and targets int64 [2, N], every word once; N is bounded however long a sentence is.
@@ -70,8 +67,8 @@ class Alone:
                 for side in sides
             ]
         )
-        outputs, states = self.network.contextual(
-            self.vectors(list(places)), words.to(self.device), states, sizes.tolist()
+        outputs, states = self.frozen.network.contextual(
+            self.frozen.vectors(list(places)), words.to(self.device), states, sizes.tolist()
         )
         inside = targets[0] != OUTSIDE  # TB, of both directions
         return outputs[-1][:, inside.to(self.device)], targets[:, inside].to(self.device), states

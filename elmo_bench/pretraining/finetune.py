@@ -3,8 +3,7 @@
 from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.beside import locate_with_softmax
-from elmo_bench.elmo.pretrained import load_bilm
+from elmo_bench.elmo.pretrained import load_bilm, locate_with_softmax
 from elmo_bench.pretraining.corpus import Corpus, Counts, count_words, shard_files
 from elmo_bench.pretraining.fit import fit_softmax
 from elmo_bench.pretraining.load import load_language_model

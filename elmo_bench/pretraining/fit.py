@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from elmo_bench.base.progress import console, progress
-from elmo_bench.elmo.bilm import BiLM
+from elmo_bench.elmo.model import BiLM
 from elmo_bench.pretraining.alone import Alone, pooled
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.load import SAMPLES, with_softmax

@@ -8,9 +8,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.beside import locate_with_softmax
-from elmo_bench.elmo.bilm import BiLM
-from elmo_bench.elmo.pretrained import load_files
+from elmo_bench.elmo.model import BiLM
+from elmo_bench.elmo.pretrained import load_files, locate_with_softmax
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 

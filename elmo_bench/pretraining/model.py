@@ -5,7 +5,8 @@ import math
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_bench.elmo.bilm import BiLM, State
+from elmo_bench.elmo.kernels.batched import BatchedBiLM
+from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.pretraining.softmax import SampledSoftmax
 
@@ -22,8 +23,9 @@ class LanguageModel(nn.Module):
 
     def features(self, ids: Tensor, words: Tensor, states: list[State], sizes: list[int], keep: Tensor | None):
         """Characters [N, C] of distinct words, their places [2, T, B] -> top layer [2, T, B, P] and the last states."""
-        vectors = self.bilm.characters(ids)  # NP
-        outputs, states = self.bilm.contextual(vectors, words, states, sizes, keep=keep, dropout=self.dropout)
+        network = BatchedBiLM(self.bilm)
+        vectors = network.characters(ids)  # NP
+        outputs, states = network.contextual(vectors, words, states, sizes, keep=keep, dropout=self.dropout)
         return functional.dropout(outputs[-1], self.dropout, self.training), states
 
     def loss(self, x: Tensor, targets: Tensor) -> Tensor:

@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.bilm import State, zero_states
+from elmo_bench.elmo.batches import zero_states
+from elmo_bench.elmo.model import State
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.stream import Stream

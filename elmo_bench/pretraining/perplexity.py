@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
-from elmo_bench.elmo.inference import frozen
-from elmo_bench.elmo.side_by_side import side_by_side
+from elmo_bench.elmo.frozen import frozen
+from elmo_bench.elmo.kernels.threads import parallel_map
 from elmo_bench.pretraining.alone import Alone, pooled
 from elmo_bench.pretraining.corpus import Corpus, Skipped
 from elmo_bench.pretraining.model import LanguageModel
@@ -66,7 +66,7 @@ def perplexity(
         if skipped.lines:
             meter.say(str(skipped))
         for stretch in pooled(chain.from_iterable(map(corpus.sentences, corpus.files))):
-            found = (side_by_side if threads > 1 and len(stretch) > 1 else map)(sums, stretch)
+            found = (parallel_map if threads > 1 and len(stretch) > 1 else map)(sums, stretch)
             for pool, part in zip(stretch, found, strict=True):
                 total += part
                 meter.advance(sum(map(len, pool)), steps=len(pool))

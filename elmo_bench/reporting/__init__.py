@@ -1,0 +1,6 @@
+"""The leaderboard: statistics, tables, figures and pages, from the records of a ledger alone. Imports no torch.
+
+`rows.select` collects records into rows, `groups.groups` puts comparable rows together, `gains.gains_from` compares two
+rows, `leaderboard.leaderboard` makes every table and figure, and `page.write` renders them. `console` has the tables
+that a run prints, `json_rows` the rows for programs, and `formulas` the scores that paired tests compute again.
+"""

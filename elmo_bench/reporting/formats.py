@@ -2,9 +2,9 @@
 
 import csv
 import io
+from collections.abc import Sequence
 
-from elmo_bench.reporting.table import Cell, Figure, Table
-from elmo_bench.reporting.tables import markdown
+from elmo_bench.reporting.table import Cell, Table, Value
 
 _LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -15,30 +15,43 @@ _LATEX = str.maketrans({
 
 
 def to_markdown(table: Table) -> str:
-    """The table, columns aligned, and its notes."""
-    body = markdown(
+    """The table with aligned columns, without notes."""
+    return markdown(
         [column.name for column in table.columns],
         [[cell.text for cell in row] for row in table.rows],
         words=[column.words for column in table.columns],
     )
-    return "\n\n".join([body, *table.notes])
+
+
+def markdown(header: list[str], body: list[list[str]], *, words: Sequence[bool] = ()) -> str:
+    """A markdown table. Columns marked in `words`, by default the first, are aligned left, the others right."""
+    cells = [[cell.replace("|", r"\|") for cell in line] for line in [header, *body]]
+    widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
+    left = words or [True] + [False] * (len(widths) - 1)
+    rule = ["-" * width if to_left else "-" * (width - 1) + ":" for width, to_left in zip(widths, left, strict=True)]
+    lines = [
+        [
+            cell.ljust(width) if to_left else cell.rjust(width)
+            for cell, width, to_left in zip(line, widths, left, strict=True)
+        ]
+        for line in cells
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
 
 
 def to_csv(table: Table) -> str:
-    """A line a row, unrounded, without notes; a column for each part of ours. UTF-8, comma, a line feed at each end of
-    line."""
+    """One line a row, unrounded, without notes; one column for each part of a column. UTF-8, comma, line feeds."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([" ".join(filter(None, (c.name, part))) for c in table.columns for part in c.parts])
     for row in table.rows:
-        writer.writerow(
-            [_plain(f) for cell, c in zip(row, table.columns, strict=True) for f in _figures(cell, len(c.parts))]
-        )
+        cells = zip(row, table.columns, strict=True)
+        writer.writerow([_exact(value) for cell, column in cells for value in _values(cell, len(column.parts))])
     return out.getvalue()
 
 
 def to_latex(table: Table) -> str:
-    """A table environment that needs booktabs and amssymb; notes stand below."""
+    """A table environment for booktabs and amssymb, with the notes below."""
     lines = [" & ".join(_tex(cell.text) for cell in row) + r" \\" for row in table.rows]
     head = " & ".join(_tex(column.name) for column in table.columns) + r" \\"
     notes = [rf"\par\smallskip\footnotesize {_tex(note)}" for note in table.notes]
@@ -50,12 +63,12 @@ def to_latex(table: Table) -> str:
     ])  # fmt: skip
 
 
-def _figures(cell: Cell, parts: int) -> tuple[Figure, ...]:
-    return (*cell.figures, *[None] * (parts - len(cell.figures)))
+def _values(cell: Cell, parts: int) -> tuple[Value, ...]:
+    return (*cell.values, *[None] * (parts - len(cell.values)))
 
 
-def _plain(figure: Figure) -> Figure:
-    return float(f"{figure:.10g}") if isinstance(figure, float) else figure  # no rounding errors of the last digits
+def _exact(value: Value) -> Value:
+    return float(f"{value:.10g}") if isinstance(value, float) else value  # without rounding errors in the last digits
 
 
 def _tex(text: str) -> str:

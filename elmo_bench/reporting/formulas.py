@@ -1,20 +1,19 @@
-"""The main score as a formula of counts summed over test items: what paired tests recompute.
+"""The main score as a formula of counts summed over test items: what paired tests compute again.
 
-The names of the outcomes beside a record say which formula is meant, so that no task is named here and a new task
-picks one by its names (c stands for Σ correct, and so on; sums over items):
+A metric names its formula and the record carries the name. c is Σ correct, and so on; sums are over items:
 
-| outcomes | main score, in percent |
-|---|---|
-| correct | 100 c / items: accuracy |
-| correct, tokens | 100 c / tokens: accuracy where an item holds several decisions |
-| correct, guessed, gold | 200 c / (guessed + gold): micro-averaged F1 |
-| correct, excess, missed | 200 c / (2 c + excess + missed): micro-averaged F1 |
-| exact, common, guessed, gold | 100 · mean over items of 2 common / (guessed + gold), an item's own F1 |
-| M_recall_num, M_recall_den, M_precision_num, M_precision_den, for each M | 100 · mean of the M's 2PR / (P + R) |
+| formula | outcomes | main score, in percent |
+|---|---|---|
+| `accuracy` | correct (right or wrong) | 100 c / items |
+| `token-accuracy` | correct, tokens | 100 c / tokens: an item holds several decisions |
+| `f1-counts` | correct, guessed, gold | 200 c / (guessed + gold): micro-averaged F1 |
+| `f1-errors` | correct, excess, missed | 200 c / (2 c + excess + missed): micro-averaged F1 |
+| `mean-f1` | common, guessed, gold | 100 · mean over items of 2 common / (guessed + gold), the F1 of an item |
+| `conll-2012` | M_recall_num, M_recall_den, M_precision_num, M_precision_den | 100 · mean over M of 2PR / (P + R) |
 
-M are muc, bcub and ceafe (more may be there and do not count), their numerators in whole millionths. A score is 0
-where there is nothing to divide by. Sources: F1 is van Rijsbergen's (Information retrieval, 1979); the average of three
-is the CoNLL-2012 shared task's (Pradhan et al. 2012). `compare.py` checks that a formula gives the record's own score.
+M is muc, bcub and ceafe; their numerators are whole millionths. Other outcomes may be present and are ignored. A score
+is 0 if the divisor is 0. Sources: F1 is van Rijsbergen's (Information retrieval, 1979); the average of three is the
+CoNLL-2012 shared task's (Pradhan et al. 2012). `compare.py` checks that a formula gives the score in the record.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,42 +34,39 @@ FINE = 1_000_000  # numerators are whole numbers of millionths
 class Formula:
     """A score of sums; both functions are vectorised."""
 
-    counts: Callable[[Outcomes], np.ndarray]  # what is summed: float64 [items, K], exact where whole numbers
+    outcomes: tuple[str, ...]  # the arrays that it reads
+    counts: Callable[..., np.ndarray]  # of these arrays: what is summed, float64 [items, K]
     score: Callable[[np.ndarray], np.ndarray]  # of sums [..., K]: the score in percent [...]
     binary: bool = False  # whether an item is right or wrong and the score is the share of right ones
 
+    def counts_of(self, outcomes: Outcomes) -> np.ndarray:
+        """Counts [items, K]. Raises UserError if an array is missing."""
+        if missing := [name for name in self.outcomes if name not in outcomes]:
+            raise UserError(f"outcomes without {', '.join(missing)}. Run again with overwrite=true.")
+        return self.counts(*(outcomes[name].astype(np.float64) for name in self.outcomes))
 
-def formula_of(outcomes: Outcomes) -> Formula:
-    """The formula that these names stand for; raises UserError where none does."""
-    names = frozenset(outcomes)
-    if names in _BY_NAMES:
-        return _BY_NAMES[names]
-    if names >= {f"{metric}_{side}" for metric in AVERAGED for side in SIDES}:
-        return Formula(_columns(*(f"{metric}_{side}" for metric in AVERAGED for side in SIDES)), _average_f1)
-    known = "; ".join(", ".join(sorted(names)) for names in _BY_NAMES)
-    raise UserError(
-        f"outcomes named {', '.join(sorted(names)) or 'nothing'}: no formula of the score for these; "
-        f"name them as one of elmo_bench/reporting/formulas.py ({known})"
-    )
+    def score_of(self, outcomes: Outcomes) -> float:
+        """The score that these outcomes add up to. Raises UserError if an array is missing."""
+        return float(self.score(self.counts_of(outcomes).sum(axis=0)))
 
 
-def score_of(outcomes: Outcomes) -> float:
-    """The score that these outcomes amount to."""
-    formula = formula_of(outcomes)
-    return float(formula.score(formula.counts(outcomes).sum(axis=0)))
+def formula(name: str) -> Formula:
+    """The formula of this name. Raises UserError if there is none."""
+    if name not in FORMULAS:
+        raise UserError(f"formula {name}: unknown. elmo_bench/reporting/formulas.py has {', '.join(FORMULAS)}.")
+    return FORMULAS[name]
 
 
-def _columns(*names: str) -> Callable[[Outcomes], np.ndarray]:
-    return lambda outcomes: np.stack([outcomes[name].astype(np.float64) for name in names], axis=1)
+def _columns(*arrays: np.ndarray) -> np.ndarray:
+    return np.stack(arrays, axis=1)
 
 
 def _with_items(values: np.ndarray) -> np.ndarray:
     """A second column of ones, whose sum is the number of items."""
-    return np.stack([values.astype(np.float64), np.ones(len(values))], axis=1)
+    return np.stack([values, np.ones(len(values))], axis=1)
 
 
-def _own_f1(outcomes: Outcomes) -> np.ndarray:
-    common, guessed, gold = (outcomes[name].astype(np.float64) for name in ("common", "guessed", "gold"))
+def _item_f1(common: np.ndarray, guessed: np.ndarray, gold: np.ndarray) -> np.ndarray:
     return _with_items(_ratio(2 * common, guessed + gold))
 
 
@@ -82,7 +78,7 @@ def _share(sums: np.ndarray) -> np.ndarray:
     return 100 * _ratio(sums[..., 0], sums[..., 1])
 
 
-def _f1_of_sizes(sums: np.ndarray) -> np.ndarray:
+def _f1_of_counts(sums: np.ndarray) -> np.ndarray:
     return 200 * _ratio(sums[..., 0], sums[..., 1] + sums[..., 2])
 
 
@@ -97,10 +93,11 @@ def _average_f1(sums: np.ndarray) -> np.ndarray:
     return 100 * _ratio(2 * precision * recall, precision + recall).mean(axis=-1)
 
 
-_BY_NAMES = {
-    frozenset({"correct"}): Formula(lambda outcomes: _with_items(outcomes["correct"]), _share, binary=True),
-    frozenset({"correct", "tokens"}): Formula(_columns("correct", "tokens"), _share),
-    frozenset({"correct", "guessed", "gold"}): Formula(_columns("correct", "guessed", "gold"), _f1_of_sizes),
-    frozenset({"correct", "excess", "missed"}): Formula(_columns("correct", "excess", "missed"), _f1_of_errors),
-    frozenset({"exact", "common", "guessed", "gold"}): Formula(_own_f1, _share),
+FORMULAS = {
+    "accuracy": Formula(("correct",), _with_items, _share, binary=True),
+    "token-accuracy": Formula(("correct", "tokens"), _columns, _share),
+    "f1-counts": Formula(("correct", "guessed", "gold"), _columns, _f1_of_counts),
+    "f1-errors": Formula(("correct", "excess", "missed"), _columns, _f1_of_errors),
+    "mean-f1": Formula(("common", "guessed", "gold"), _item_f1, _share),
+    "conll-2012": Formula(tuple(f"{metric}_{side}" for metric in AVERAGED for side in SIDES), _columns, _average_f1),
 }

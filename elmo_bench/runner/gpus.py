@@ -11,10 +11,10 @@ _held: FileLock | None = None  # for as long as the process lives
 
 
 def claim_gpu(folder: Path | None = None) -> str | None:
-    """Leave this process one GPU that no other process of this project has claimed; None where there is no choice.
+    """Reserve for this process one GPU that no other process of this project has claimed; its name.
 
-    Must come before the first use of CUDA. Schedulers that give each job its GPU have left no choice. Where all are
-    taken the process shares them as if it had not asked. `folder` holds the claims; they end with the process.
+    None, and every GPU stays visible, if the machine shows fewer than two (a scheduler may have chosen one) or all are
+    claimed. Must be called before the first use of CUDA. `folder` holds the claims, which end with the process.
     """
     global _held  # noqa: PLW0603
     if _held is not None or torch.cuda.is_initialized() or (count := torch.cuda.device_count()) < 2:

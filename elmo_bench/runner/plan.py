@@ -1,77 +1,81 @@
-"""What a sweep will run, told from its configs alone: no data, no weights, no torch."""
+"""The runs of a sweep, known from its options alone: reads no data and no weights, imports no torch."""
 
-import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from elmo_bench.ledger import canonical
-from elmo_bench.runner.settings import portable, settings_of
-from elmo_bench.spec.config import CONF, compose, sweep
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.json import canonical
+from elmo_bench.spec.checks import check_options
+from elmo_bench.spec.config import compose, sweep
+from elmo_bench.spec.run_spec import RunSpec
+
+ONCE = ("ledger", "overwrite", "launcher")  # options with one value for all runs of a sweep
 
 
 @dataclass(frozen=True)
-class Planned:
-    """One run, known before it starts; two of one `key` are the same run."""
+class PlannedRun:
+    """One run of a sweep, before it starts."""
 
-    suite: str
-    task: str
-    encoder: str
-    settings: str  # canonical JSON of what can change a score and records tell, contents and seed apart
-    sources: str  # canonical JSON of where data, weights and vectors are; of these paths, records have the end alone
+    spec: RunSpec
     seed: int
-    version: int  # of the task
-    overrides: tuple[str, ...]  # what makes it, as run.py takes it
-    ledger: Path
-
-    @classmethod
-    def of(cls, config: DictConfig, overrides: Sequence[str]) -> Self:
-        given: Any = OmegaConf.to_container(config, resolve=True)
-        if given["encoder"]["contextual"]:
-            given["encoder"]["contextual"].pop("device", None)
-        sources = canonical([given["task"]["data"], given["data"]["root"], given["encoder"]])
-        place = place_of(portable(config))
-        return cls(*place, sources, config.seed, config.task.version, tuple(overrides), Path(config.ledger))
+    options: tuple[str, ...]  # that make it, as `run` takes them
 
     @property
-    def key(self) -> str:
-        """Digest of all that may tell it from other runs; two keys may still be one run, which its hash tells."""
-        place = f"{self.ledger}\n{self.suite}\n{self.task}\n{self.encoder}\n{self.settings}"
-        return hashlib.sha256(f"{place}\n{self.sources}\n{self.version}\n{self.seed}".encode()).hexdigest()
+    def title(self) -> str:
+        """The options, as one line."""
+        return " ".join(self.options)
 
 
-def place_of(plain: dict[str, Any]) -> tuple[str, str, str, str]:
-    """(suite, task, encoder, settings) of a portable config, such as records and failures hold."""
-    settings = canonical(settings_of(plain) | {"contents": _contents(plain)})
-    return plain["suite"]["name"], plain["task"]["name"], plain["encoder"]["name"], settings
+@dataclass(frozen=True)
+class Plan:
+    """The runs of a sweep and what they share."""
+
+    runs: list[PlannedRun]
+    ledger: Path
+    overwrite: bool  # make runs again that have a record
+    launcher: DictConfig  # a node of conf/launcher
+    device: str  # cpu or cuda
 
 
-def _contents(plain: dict[str, Any]) -> dict[str, Any]:
-    """What a config tells of the contents, which a run's hash has as checksums: where the suite's data are not those of
-    the task's yaml (a key that the yaml got later makes no older record another run), and the encoder's precision."""
-    suite, task = plain["suite"]["name"], plain["task"]
-    chosen, usual = task["data"].get(suite) or {}, _data_of(task["name"]).get(suite) or {}
-    data = {key: value for key, value in chosen.items() if key != "fetch" and value != usual.get(key)}
-    return {"data": data, "precision": (plain["encoder"]["contextual"] or {}).get("precision", "float32")}
+def plan(options: Sequence[str]) -> Plan:
+    """Every combination of the options' values, in order, each run once.
+
+    Raises UserError for an option or value that is wrong in any of the runs.
+    """
+    lists = sweep(options)
+    for values in lists:
+        key = _option(values[0]) if values else ""
+        if len(values) > 1 and key.split(".")[0] in ONCE:
+            raise UserError(f"{key} has {len(values)} values, but all runs of a sweep share it. Give one value.")
+    runs: dict[str, PlannedRun] = {}
+    first = None
+    for options_ in itertools.product(*lists):
+        config = compose("config", options_)
+        check_options(config)
+        first = first or config
+        run = PlannedRun(
+            RunSpec.of(config),
+            config.seed,
+            tuple(option for option in options_ if _option(option).split(".")[0] != "launcher"),
+        )
+        runs.setdefault(canonical([run.spec.key, run.seed, _sources(config)]), run)
+    if first is None:
+        raise UserError("no run: an option has no values")
+    ledger, device = Path(first.ledger), first.trainer.device
+    return Plan(list(runs.values()), ledger, bool(first.overwrite), first.launcher, device)
 
 
-@cache
-def _data_of(task: str) -> dict[str, Any]:
-    """The suites of a task as its yaml has them; of a task that is no more, none."""
-    path = CONF / "task" / f"{task}.yaml"
-    found: Any = OmegaConf.to_container(OmegaConf.load(path)) if path.is_file() else {}
-    return found.get("data", {})
+def _option(given: str) -> str:
+    """`mix.penalty` of `mix.penalty=1` or `+mix.penalty=1`."""
+    return given.partition("=")[0].lstrip("+~")
 
 
-def planned(overrides: Sequence[str], name: str = "config") -> list[Planned]:
-    """The runs of `run.py -m` with these overrides in its order, none twice. Raises UserError for a bad override."""
-    runs: dict[str, Planned] = {}
-    for values in itertools.product(*sweep(name, overrides)):
-        run = Planned.of(compose(name, values), values)
-        runs.setdefault(run.key, run)
-    return list(runs.values())
+def _sources(config: DictConfig) -> Any:
+    """Where data, weights and vectors are: a spec knows the last component of a path alone, until the run reads it."""
+    given: Any = OmegaConf.to_container(config, resolve=True)
+    return [given["task"]["data"].get(config.suite.name), given["data"]["root"], given["encoder"]]

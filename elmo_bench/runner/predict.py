@@ -1,58 +1,59 @@
-"""A trained head on new text: the head that a run kept, built again around the frozen encoder of its record."""
+"""A trained head on new text: the head that a run kept, built again around the frozen encoder of its record.
 
-import json
+The record and the head may come from a stranger. They are data: names in them choose among the tasks and encoders of
+this installation, and only weights and vectors that it knows by name are loaded without being asked for.
+"""
+
+import re
 from pathlib import Path
 from typing import Any
 
 import torch
-from omegaconf import DictConfig, OmegaConf
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file
+from omegaconf import DictConfig
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
-from elmo_bench.encoders.features import LayerStore
-from elmo_bench.ledger import Record
-from elmo_bench.runner.parts import Frozen, Lexicon, build_indexer, embedder_for, load_frozen_for, words_of
-from elmo_bench.spec.config import build
+from elmo_bench.elmo.pretrained import PUBLISHED
+from elmo_bench.encoders.cache import LayerStore
+from elmo_bench.encoders.static import KNOWN, load_static
+from elmo_bench.runner.data import build_data, words_of
+from elmo_bench.runner.kept_head import KeptHead, read_head
+from elmo_bench.runner.model import Frozen, build_embedder, build_head, build_indexer
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.names import load_encoder, tasks
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.text.pools import by_length, pools
+
+_WORD = re.compile(r"\w[\w.-]*")
 
 
 def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = None, vectors: str | None = None) -> int:
     """Write the predictions of a record's head for a file in its task's native format; the number of examples.
 
-    `weights` and `vectors` say where the frozen parts lie on this machine, if not where the record's config has them.
-    Raises UserError, also where they are not those that the head was trained with.
+    `weights` and `vectors` say where the frozen parts are; needed if the record does not name published ones. Raises
+    UserError, also if they are not the ones that the head was trained with.
     """
-    record = ledger.read_record(record_file)
+    spec = RunSpec.from_json(ledger.read_record(record_file)["spec"])
     head_file = record_file.with_suffix("") / "head.safetensors"
-    about = _about(head_file)
-    config: DictConfig = OmegaConf.create(about["config"])
-    if weights and config.encoder.contextual:
-        config.encoder.contextual.weights = weights
-    if vectors:
-        config.encoder.vectors = vectors
-    data = build(config.task.data)
+    kept = read_head(head_file)
+    if kept.spec != spec:
+        raise UserError(f"{head_file}: the head of another run than {record_file}")
+    data = build_data(_config(spec))
     examples = data.read_file(text)
-    lexicon = Lexicon(**about["lexicon"])
-    frozen = load_frozen_for(config, [*lexicon.words, *words_of(examples)])
-    _check(frozen, record, record_file)
-    embedder = embedder_for(config, frozen, lexicon)
-    head = build(config.task.head)(embedder, **about["vocabulary"])
-    try:
-        head.load_state_dict(load_file(head_file))
-    except RuntimeError:
-        raise UserError(
-            f"{head_file}: kept by another version of this program, whose {record['task']} head has other parts; "
-            "run it again with overwrite=true"
-        ) from None
-    head.eval()
+    frozen = _load_frozen(spec, {*kept.lexicon.words, *words_of(examples)}, weights, vectors)
+    for name, checksum in frozen.contents.items():
+        if checksum != (trained := (spec.contents or {}).get(name)):
+            raise UserError(
+                f"{record_file}: the head was trained with {name} of checksum {trained}, but these have {checksum}. "
+                f"Give the right ones with --{name}."
+            )
+    head, embedder = _build(spec, frozen, kept, head_file)
     index = build_indexer(embedder, LayerStore(frozen.encoder, mode="off") if frozen.encoder else None)
     lengths = [max(map(len, example.texts), default=1) for example in examples]
     predicted: list[Any] = [None] * len(examples)
-    training = config.task.training
-    with torch.no_grad(), progress(f"predict {record['task']}", total=len(examples)) as meter:
+    training = _config(spec).task.training
+    with torch.no_grad(), progress(f"predict {spec.task}", total=len(examples)) as meter:
         for pool in pools(by_length(lengths), lengths, size=training.batch, tokens=training.tokens):
             found = head.predict(head.collate([examples[number] for number in pool], index))
             for number, prediction in zip(pool, found, strict=True):
@@ -62,24 +63,54 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     return len(examples)
 
 
-def _about(head_file: Path) -> dict[str, Any]:
-    """What the run wrote beside the head's parameters."""
+def _config(spec: RunSpec) -> DictConfig:
+    """This installation's config of the task. Raises UserError for a task that it does not have."""
+    if spec.task not in (known := tasks()):
+        raise UserError(f"task {spec.task}: not installed here. The tasks are: {', '.join(known)}.")
+    return compose("config", [f"task={spec.task}"])
+
+
+def _load_frozen(spec: RunSpec, words: set[str], weights: str | None, vectors: str | None) -> Frozen:
+    settings, encoder = spec.settings, None
+    if (kind := settings.get("encoder.contextual.kind")) is not None:
+        options = {
+            key: value
+            for key, value in spec.encoder_options().items()
+            if key not in ("kind", "version", "weights") and value is not None
+        }
+        for key, value in options.items():
+            if not isinstance(value, (bool, int, float)) and not (isinstance(value, str) and _WORD.fullmatch(value)):
+                raise UserError(f"the record's encoder has {key}={value!r:.60}, which is not a number or a word")
+        named = _known(spec.encoder_options().get("weights"), ("mini", *PUBLISHED), weights, "weights")
+        try:
+            encoder = load_encoder(str(kind), weights=named, **options)
+        except TypeError as error:
+            raise UserError(f"the record's encoder has an option that {kind} does not take ({error})") from None
+    if settings["encoder.words"] == "static":
+        named = _known(settings["encoder.vectors"], ("glove-mini", *KNOWN), vectors, "vectors")
+        table = load_static(named, words)
+        return Frozen(encoder, table, table.dim)
+    width = (spec.contents or {}).get("width", 0)
+    return Frozen(encoder, None, width if isinstance(width, int) else 0)
+
+
+def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) -> str:
+    """The path or name that the user gave, else the record's if it is published. A record's path is never opened."""
+    if given is not None:
+        return given
+    if name in known:
+        return str(name)
+    raise UserError(f"the record's {option} ({name!r:.60}) are not published ones. Say where they are: --{option} …")
+
+
+def _build(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -> tuple[Any, Any]:
     try:
-        with safe_open(head_file, framework="numpy") as kept:
-            about = json.loads(kept.metadata()["about"])
-    except (OSError, SafetensorError, KeyError, TypeError, json.JSONDecodeError):
-        about = {}
-    if "lexicon" not in about:
+        embedder = build_embedder(spec, frozen, kept.lexicon)
+        head = build_head(spec, embedder, kept.vocabulary)
+        head.load_state_dict(kept.tensors)
+    except (TypeError, ValueError, KeyError, IndexError, RuntimeError, MemoryError, OverflowError) as error:
+        why = str(error).partition("\n")[0]
         raise UserError(
-            f"{head_file}: the head of this run is not here; run it again with overwrite=true (heads are not committed)"
-        )
-    return about
-
-
-def _check(frozen: Frozen, record: Record, record_file: Path) -> None:
-    for name, checksum in frozen.checksums.items():
-        if checksum != (trained := record["checksums"].get(name)):
-            raise UserError(
-                f"{record_file}: the head was trained with {name} of checksum {trained}, those here have {checksum}; "
-                f"give the right ones with --{name}"
-            )
+            f"{head_file}: does not fit the {spec.task} head of this version ({why}). Run it again with overwrite=true."
+        ) from None
+    return head.eval(), embedder

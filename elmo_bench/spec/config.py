@@ -1,18 +1,17 @@
-"""Composing a configuration, with errors that name the good choices in one line."""
+"""Compose a config from `conf/` and `key=value` options; a mistake is one line that lists the good choices."""
 
 import copy
 import difflib
-import importlib.util
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra.core.global_hydra import GlobalHydra
+import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, Override, OverrideType
 from hydra.errors import HydraException, InstantiationException, OverrideParseException
@@ -26,19 +25,12 @@ from omegaconf.errors import (
 )
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.spec.spelling import spelled
 
-# Hydra's launchers, which bring their own options (hydra.launcher.*), and the packages that they are in.
-LAUNCHERS = {
-    "basic": "hydra-core",
-    "joblib": "hydra-joblib-launcher",
-    "submitit_local": "hydra-submitit-launcher",
-    "submitit_slurm": "hydra-submitit-launcher",
-    "ray": "hydra-ray-launcher",
-    "ray_aws": "hydra-ray-launcher",
-}
+CONF = Path(__file__).resolve().parents[1] / "conf"
 
-# What a value of each kind may be replaced by, besides null; a number is no switch. A word may be replaced by anything,
-# as a name or a path may look like a number.
+# What may replace a value of each kind, apart from null. Text may be replaced by anything, since a name or a path may
+# look like a number.
 KINDS: dict[str, tuple[type, ...]] = {
     "true or false": (bool,),
     "a number": (int, float),
@@ -47,122 +39,83 @@ KINDS: dict[str, tuple[type, ...]] = {
 }
 EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epoch
 
-CONF = Path(__file__).resolve().parent.parent / "conf"
 
+def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> DictConfig:
+    """The config `<folder>/<name>.yaml` with `key=value` options; nothing is missing and every interpolation resolves.
 
-def compose(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) -> DictConfig:
-    """The config `<folder>/<name>.yaml` with `key=value` overrides, nothing missing, every interpolation resolvable.
-
-    Raises UserError, in one line that lists the good ones, for an unknown key, group choice or malformed override.
+    `experiment=NAME` adds the options of `conf/experiment/NAME.yaml`. Raises UserError for an unknown key, group
+    choice or experiment, a malformed option, a value of the wrong kind, and an option with several values.
     """
-    if not (folder / f"{name}.yaml").is_file():
-        raise UserError(f"{folder}: no {name}.yaml here; this runs from a clone of the project (pip install -e .)")
-    parsed = _parse(overrides)
-    for override in parsed:
-        _check_choice(override, folder)
-    moved = {override.key_or_group for override in parsed if override.type != OverrideType.CHANGE}  # + and ~: in order
-    values = [override for override in parsed if _is_value(override, folder) and override.key_or_group not in moved]
-    chosen = tuple(str(override.input_line) for override in parsed if override not in values)
-    plain = _composed(name, chosen, folder)
-    config = _with_values(name, plain, values)
+    parsed = _parse([_single(values) for values in sweep(options, folder=folder)])
+    experiment = next((each for each in parsed if each.key_or_group == "experiment"), None)
+    parsed = [each for each in parsed if each is not experiment]
+    for each in parsed:
+        _check_choice(each, folder)
+    values = [each for each in parsed if not _is_group(each, folder)]
+    if any(each.type != OverrideType.CHANGE for each in parsed):
+        values = []  # `+key=` and `~key` act in the order in which they are given: all of it is left to Hydra
+    plain = _composed(name, tuple(str(each.input_line) for each in parsed if each not in values), folder)
+    config = copy.deepcopy(plain)
+    if experiment is not None:
+        config.experiment = experiment.value()
+    for each in values:
+        try:
+            OmegaConf.update(config, each.key_or_group, each.value())
+        except (ConfigAttributeError, ConfigKeyError):
+            raise UserError(_unknown(each.key_or_group, plain)) from None
+        except OmegaConfBaseException as error:
+            raise UserError(f"{name}: {each.input_line}: {_first_line(error)}") from None
     try:
         OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
-        key = str(error.full_key)
-        raise UserError(f"{name}: {key} has no value; give {key}=…") from None
+        raise UserError(f"{name}: {error.full_key} has no value; give {error.full_key}=…") from None
     except OmegaConfBaseException as error:
         raise UserError(f"{name}: {_first_line(error)}") from None
-    for override in values:
-        _check_kind(override, plain, config)
+    for each in values:
+        _check_kind(each, plain, config)
     return config
 
 
-@cache
-def _composed(name: str, chosen: tuple[str, ...], folder: Path) -> DictConfig:
-    """What Hydra makes of these choices, not to be changed: it takes long, and a sweep asks for the same again."""
-    with _own_hydra(), hydra.initialize_config_dir(str(folder), version_base="1.3"):
-        try:
-            return hydra.compose(name, list(chosen))
-        except (HydraException, OmegaConfBaseException) as error:
-            groups = [str(override.input_line) for override in _parse(chosen) if _is_group(override, folder)]
-            found = re.search(r"Could not override '([\w.@/]+)'", str(error))
-            why = _unknown(found[1], hydra.compose(name, groups)) if found else f"{name}: {_first_line(error)}"
-            raise UserError(why) from None
+def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]]:
+    """The `key=value`s of every option that is given, in order; the runs of a sweep are their combinations.
 
-
-def _with_values(name: str, config: DictConfig, values: Iterable[Override]) -> DictConfig:
-    """The config with other plain values, as Hydra puts them in. Raises UserError for an unknown key."""
-    changed = copy.deepcopy(config)
-    for override in values:
-        try:
-            OmegaConf.update(changed, override.key_or_group, override.value())
-        except (ConfigAttributeError, ConfigKeyError):
-            raise UserError(_unknown(override.key_or_group, config)) from None
-        except OmegaConfBaseException as error:
-            raise UserError(f"{name}: {override.input_line}: {_first_line(error)}") from None
-    return changed
-
-
-def _check_kind(override: Override, plain: DictConfig, config: DictConfig) -> None:
-    """Raises UserError where a number, a switch, a list or a part is replaced by something else."""
-    key = override.key_or_group
-    if key in EITHER:
-        return
-    try:
-        before, now = (OmegaConf.select(of, key, throw_on_missing=False) for of in (plain, config))
-    except InterpolationToMissingValueError:  # it was to be another value, which has no default
-        return
-    kind = next((name for name, types in KINDS.items() if isinstance(before, types)), None)
-    if kind and now is not None and not isinstance(now, KINDS[kind]):
-        if isinstance(before, DictConfig):
-            parts = {str(part): value for part, value in before.items()}
-            part = next((part for part in parts if not part.startswith("_")), "_target_")
-            key, before = f"{key}.{part}", parts.get(part)
-        example = json.dumps(before, default=list).replace(" ", "")
-        raise UserError(f"{override.input_line}: give {kind}, such as {key}={example}")
-
-
-def sweep(name: str, overrides: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]]:
-    """The `key=value`s of each key that a sweep with these overrides sets; its runs are their combinations.
-
-    Those of the experiment's own sweep (hydra.sweeper.params) come first; an override of the same key takes their
-    place, as in Hydra's sweeper. Raises UserError as `compose` does, but looks at the experiment alone.
+    `experiment=NAME` is followed by the options of that experiment, unless they are given too. Raises UserError for a
+    malformed option, an unknown experiment or more than one.
     """
-    given = _parse(overrides)
-    chosen = [override for override in given if override.key_or_group == "experiment"]
-    if any(override.is_sweep_override() for override in chosen):
-        raise UserError("experiment=…: a sweep is of one experiment; start one sweep for each")
-    params: dict[str, Any] = {}
-    if chosen:
-        names = [str(override.input_line) for override in chosen]
-        with _own_hydra(), hydra.initialize_config_dir(str(folder), version_base="1.3"):
-            for override in chosen:
-                _check_choice(override, folder)
-            params = hydra.compose(name, names, return_hydra_config=True).hydra.sweeper.params or {}
+    parsed = _parse(options)
+    if (folder / "experiment").is_dir():
+        asked = [each for each in parsed if each.key_or_group == "experiment"]
+        if len(asked) > 1 or any(each.is_sweep_override() for each in asked):
+            raise UserError("experiment=…: more than one. Start one sweep for each.")
+        rest = [each for each in parsed if each not in asked]
+        parsed = [*asked, *(_parse(experiment_options(asked[0].value(), folder)) if asked else []), *rest]
     values: dict[str, list[str]] = {}
-    for override in [*_parse([f"{key}={value}" for key, value in params.items()]), *given]:
-        # A key that comes again keeps its first place.
-        values[override.get_key_element()] = list(_values(override))
+    for each in parsed:
+        values[str(each.get_key_element())] = list(_values(each, folder))  # a key that is repeated keeps its position
     return list(values.values())
 
 
-def check(name: str, overrides: Sequence[str], *, multirun: bool = True) -> list[DictConfig]:
-    """Every value of every swept override, composed once, so that a misspelt one ends before the first run starts."""
-    swept = sweep(name, overrides)
-    if not multirun and (several := [values for values in swept if len(values) > 1]):
-        key = several[0][0].partition("=")[0]
-        raise UserError(f"{key} has {len(several[0])} values: add -m (python run.py -m …), which makes a run of each")
-    first = [values[0] for values in swept]
-    others = [(place, value) for place, values in enumerate(swept) for value in values[1:]]
-    each = [first, *([*first[:place], value, *first[place + 1 :]] for place, value in others)]
-    return [compose(name, values) for values in each]
+def experiment_options(name: Any, folder: Path = CONF) -> list[str]:
+    """The `sweep` of an experiment as options: `["task=snli,srl", "encoder=elmo", …]`. Raises UserError."""
+    if name is None:
+        return []
+    if name not in (known := choices("experiment", folder)):
+        raise UserError(
+            f"experiment={name}: unknown experiment; choose one of: {', '.join(known)}{_guess(name, known)}"
+        )
+    path = folder / "experiment" / f"{name}.yaml"
+    found = yaml.safe_load(path.read_text(encoding="utf-8"))["sweep"]
+    lists = {key: value if isinstance(value, list) else [value] for key, value in found.items()}
+    return [f"{key}={','.join(map(spelled, values))}" for key, values in lists.items()]
+
+
+def choices(group: str, folder: Path = CONF) -> list[str]:
+    """The names that a config group offers: the yaml files of `<folder>/<group>`."""
+    return sorted(path.stem for path in (folder / group).glob("*.yaml"))
 
 
 def build(node: Any) -> Any:
-    """The object that a config node's `_target_` makes (None of None).
-
-    Raises UserError where there is no such target or its arguments do not fit; an error inside it comes as it is.
-    """
+    """The object that the `_target_` of a node in `elmo_bench/pretraining/conf` makes. Raises UserError."""
     try:
         return hydra.utils.instantiate(node)
     except InstantiationException as error:
@@ -172,83 +125,87 @@ def build(node: Any) -> Any:
         raise error.__cause__ from None
 
 
-@contextmanager
-def _own_hydra() -> Iterator[None]:
-    """Hydra's one global place, empty while the block runs: a run of `run.py` may compose another config."""
-    outer = GlobalHydra.instance().hydra
-    GlobalHydra.instance().clear()
-    try:
-        yield
-    finally:
-        GlobalHydra.instance().hydra = outer
+@cache
+def _composed(name: str, options: tuple[str, ...], folder: Path) -> DictConfig:
+    """Hydra's config for these group choices. Cached since it takes 0.1 s; callers copy it before they change it."""
+    if not (folder / f"{name}.yaml").is_file():
+        raise UserError(f"{folder}: no {name}.yaml here. Install elmo-bench again.")
+    with hydra.initialize_config_dir(str(folder), version_base="1.3"):
+        try:
+            return hydra.compose(name, list(options))
+        except (HydraException, OmegaConfBaseException) as error:
+            if found := re.search(r"Could not override '([\w.@/]+)'", str(error)):
+                groups = [str(each.input_line) for each in _parse(options) if _is_group(each, folder)]
+                raise UserError(_unknown(found[1], hydra.compose(name, groups))) from None
+            raise UserError(f"{name}: {_first_line(error)}") from None
 
 
-def choices(group: str, folder: Path = CONF) -> list[str]:
-    """The names that a config group offers: the yaml files of `<folder>/<group>`."""
-    return sorted(path.stem for path in (folder / group).glob("*.yaml"))
-
-
-def _parse(overrides: Sequence[str]) -> list[Override]:
+def _parse(options: Sequence[str]) -> list[Override]:
     parsed: list[Override] = []
-    for given in overrides:
+    for given in options:
+        found: list[Override] = []
         with suppress(OverrideParseException):
-            parsed += [o for o in OverridesParser.create().parse_overrides([given]) if o.key_or_group]
-    if len(parsed) < len(overrides):
-        understood = {override.input_line for override in parsed}
-        wrong = next(given for given in overrides if given not in understood)
-        raise UserError(f"'{wrong}' is not a valid option: write key=value (quote values with spaces)")
+            found = [each for each in OverridesParser.create().parse_overrides([given]) if each.key_or_group]
+        if not found:
+            raise UserError(f"'{given}' is not a valid option: write key=value (quote values with spaces)")
+        parsed += found
     return parsed
 
 
-def _values(override: Override) -> Iterator[str]:
-    if not override.is_sweep_override():
-        yield str(override.input_line)
+def _values(option: Override, folder: Path) -> Iterator[str]:
+    if not option.is_sweep_override():
+        yield str(option.input_line)
         return
-    swept = override.value()
-    names = (
-        swept.filter(choices(override.key_or_group)) if isinstance(swept, Glob) else override.sweep_string_iterator()
+    swept = option.value()
+    found = (
+        swept.filter(choices(option.key_or_group, folder))
+        if isinstance(swept, Glob)
+        else option.sweep_string_iterator()
     )
-    for value in names:
-        yield f"{override.get_key_element()}={value}"
+    for value in found:
+        yield f"{option.get_key_element()}={value!s}"
 
 
-def _is_value(override: Override, folder: Path) -> bool:
-    """Whether it puts one other value for a key of the config; groups, +, ~ and hydra.* are left to Hydra."""
-    return (
-        override.type == OverrideType.CHANGE
-        and not override.is_sweep_override()
-        and not override.key_or_group.startswith(("hydra.", "hydra/"))
-        and not _is_group(override, folder)
-    )
+def _single(values: Sequence[str]) -> str:
+    if len(values) != 1:
+        key = values[0].partition("=")[0] if values else "a glob"
+        raise UserError(f"{key} has {len(values)} values: add -m (python run.py -m …), which makes a run of each")
+    return values[0]
 
 
-def _is_group(override: Override, folder: Path) -> bool:
-    return (folder / override.key_or_group).is_dir()
+def _is_group(option: Override, folder: Path) -> bool:
+    return (folder / option.key_or_group).is_dir()
 
 
-def _plugin_is_missing(package: str) -> bool:
-    if package == "hydra-core":
-        return False
+def _check_choice(option: Override, folder: Path) -> None:
+    group, value = option.key_or_group, option.value()
+    if _is_group(option, folder) and value not in (known := choices(group, folder)):
+        shown = spelled(value) if isinstance(value, (str, int, float, bool)) else value
+        raise UserError(
+            f"{group}={shown}: unknown {group}; choose one of: {', '.join(known)}{_guess(str(value), known)}"
+        )
+
+
+def _check_kind(option: Override, plain: DictConfig, config: DictConfig) -> None:
+    """Raises UserError where something else replaces a number, a switch, a list or a group of values."""
+    key = option.key_or_group
+    if key in EITHER:
+        return
     try:
-        return importlib.util.find_spec(f"hydra_plugins.{package.replace('-', '_')}") is None
-    except ModuleNotFoundError:  # no plugin at all
-        return True
-
-
-def _check_choice(override: Override, folder: Path) -> None:
-    group, value = override.key_or_group, override.value()
-    known = choices(group, folder)
-    if group == "hydra/launcher":
-        if not isinstance(value, str) or value not in LAUNCHERS:
-            raise UserError(f"{group}={value}: choose one of: {', '.join(LAUNCHERS)}{_guess(str(value), LAUNCHERS)}")
-        if _plugin_is_missing(package := LAUNCHERS[value]):
-            raise UserError(f"{group}={value}: needs the package {package} (see docs/experiments.md)")
-    if _is_group(override, folder) and isinstance(value, str) and value not in known:
-        raise UserError(f"{group}={value}: unknown {group}; choose one of: {', '.join(known)}{_guess(value, known)}")
+        before, now = (OmegaConf.select(of, key, throw_on_missing=False) for of in (plain, config))
+    except InterpolationToMissingValueError:  # the default is a value that the user has to give
+        return
+    kind = next((name for name, types in KINDS.items() if isinstance(before, types)), None)
+    if kind and now is not None and not isinstance(now, KINDS[kind]):
+        if isinstance(before, DictConfig):
+            part = str(next(iter(before)))
+            key, before = f"{key}.{part}", before[part]
+        example = json.dumps(before, default=list).replace(" ", "")
+        raise UserError(f"{option.input_line}: give {kind}, such as {key}={example}")
 
 
 def _unknown(key: str, config: DictConfig) -> str:
-    """One line for an unknown key: the keys that stand at that place in the config without it."""
+    """One line for an unknown key, with the keys that exist at its level."""
     *parents, last = key.split(".")
     node: Any = config
     path: list[str] = []
@@ -258,8 +215,8 @@ def _unknown(key: str, config: DictConfig) -> str:
             break
         node, path = node[part], [*path, part]
     known = sorted(str(other) for other in node)
-    place = f"'{'.'.join(path)}' has" if path else "the options are"
-    return f"unknown option '{key}'{_guess(last, known)}; {place}: {', '.join(known)}"
+    level = f"'{'.'.join(path)}' has" if path else "the options are"
+    return f"unknown option '{key}'{_guess(last, known)}; {level}: {', '.join(known)}"
 
 
 def _guess(word: str, known: Iterable[str]) -> str:

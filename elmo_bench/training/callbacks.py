@@ -1,4 +1,4 @@
-"""What happens around the epochs: random state, layer weights, progress."""
+"""Callbacks: the state of the random generators, the history of a run, progress on the screen."""
 
 import random
 import time
@@ -13,17 +13,20 @@ from elmo_bench.base.progress import Meter, progress
 
 
 class RandomState(Callback):
-    """Puts the state of the random generators into the checkpoint: a resumed run draws what it would have drawn.
+    """Keeps the state of the random generators in the checkpoint, so that a resumed run draws the same numbers.
 
-    The state is taken when an epoch's training ends and put back at the next one's first batch, in every run: what
-    happens between (scoring, building loaders, whose iterators draw a number) then cannot make a resumed run differ.
+    The state is taken at the end of each epoch's training and restored at the first batch of the next epoch, in every
+    run: what draws numbers in between (scoring, building loaders) then cannot make a resumed run differ.
     """
 
     def __init__(self) -> None:
         self.state: dict[str, Any] = {}
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        self._take()
+        version, internal, gauss = random.getstate()
+        self.state = {"torch": torch.get_rng_state(), "python": [version, list(internal), gauss]}
+        if torch.cuda.is_available():
+            self.state["cuda"] = torch.cuda.get_rng_state_all()
 
     def on_train_batch_start(self, trainer: pl.Trainer, module: pl.LightningModule, batch: Any, batch_idx: int) -> None:
         if self.state and batch_idx == 0:
@@ -39,36 +42,40 @@ class RandomState(Callback):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.state = state
 
-    def _take(self) -> None:
-        version, internal, gauss = random.getstate()
-        self.state = {"torch": torch.get_rng_state(), "python": [version, list(internal), gauss]}
-        if torch.cuda.is_available():
-            self.state["cuda"] = torch.cuda.get_rng_state_all()
-
 
 class History(Callback):
-    """Epoch by epoch the dev score and each mix's weights; and what the run took, over kills and resumptions."""
+    """Curves and mix weights by epoch, and the cost of the run; kept across kills and resumptions.
+
+    curves: for each epoch `dev`, the main score; `train_loss`, the mean over its steps; `lr`, the learning rate of its
+    first step; `seconds`, of its training steps and the scoring of dev.
+    """
 
     def __init__(self, started: float) -> None:
-        self.started = started  # of this process's part, time.monotonic()
-        self.before = 0.0  # seconds of the parts before
+        self.started = started  # time.monotonic() at the start of this process's part of the run
+        self.before = 0.0  # seconds of earlier parts
         self.encoding = 0.0  # seconds spent on frozen layers in this part
-        self.scores: list[float] = []
+        self.curves: dict[str, list[float]] = {"dev": [], "train_loss": [], "lr": [], "seconds": []}
         self.mixes: list[dict[str, Any]] = []
-        self.tokens, self.seconds = 0, 0.0  # read in training steps, and their time
+        self.tokens, self.seconds = 0, 0.0  # read in training steps, and the time of these steps
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the run first began, the time between a kill and the resumption left out."""
+        """Seconds since the run first started, without the time between a kill and the resumption."""
         return self.before + time.monotonic() - self.started
 
     @property
+    def scores(self) -> list[float]:
+        """The main dev score of each epoch."""
+        return self.curves["dev"]
+
+    @property
     def best_epoch(self) -> int:
-        """From 1; the first of equals, as Lightning's ModelCheckpoint keeps it."""
+        """From 1; the first of equal ones, which is the one that Lightning's ModelCheckpoint keeps."""
         return self.scores.index(max(self.scores)) + 1
 
     def on_train_epoch_start(self, trainer: pl.Trainer, module: Any) -> None:
         self.epoch_started = time.monotonic()
+        self.rate = float(trainer.optimizers[0].param_groups[0]["lr"])
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         self.tokens += count_tokens(batch)
@@ -78,13 +85,19 @@ class History(Callback):
             self.seconds += time.monotonic() - self.epoch_started
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
-        self.scores.append(float(module.scores["overall"][module.metric.main]))
+        for name, value in (
+            ("dev", module.scores["overall"][module.metric.main]),
+            ("train_loss", trainer.callback_metrics["loss"]),
+            ("lr", self.rate),
+            ("seconds", time.monotonic() - self.epoch_started),
+        ):
+            self.curves[name].append(float(value))
         mixes = module.head.embedder.mixes
         if mixes:
             self.mixes.append({place: mix.report() for place, mix in mixes.items()})
 
     def state_dict(self) -> dict[str, Any]:
-        kept = {name: getattr(self, name) for name in ("scores", "mixes", "tokens", "seconds")}
+        kept = {name: getattr(self, name) for name in ("curves", "mixes", "tokens", "seconds")}
         return {**kept, "before": self.elapsed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -92,7 +105,7 @@ class History(Callback):
 
 
 class ShowProgress(Callback):
-    """A bar over the steps of all epochs; a line with loss and dev score after each epoch."""
+    """Shows a bar over the steps of all epochs, and after each epoch a line with training loss and dev score."""
 
     def __init__(self, title: str):
         self.title = title
@@ -120,5 +133,5 @@ class ShowProgress(Callback):
 
 
 def count_tokens(batch: dict[str, Any]) -> int:
-    """Words in a batch, over all its texts."""
-    return sum(int(part.mask.sum()) for part in batch.values() if hasattr(part, "mask"))
+    """Tokens in a batch, over all its sequences."""
+    return sum(int(value.mask.sum()) for value in batch.values() if hasattr(value, "mask"))

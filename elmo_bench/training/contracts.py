@@ -1,4 +1,7 @@
-"""What a task is to the package: objects that Hydra builds from `conf/task/<name>.yaml`. Protocols, no base classes."""
+"""What a task provides: `Data`, `Head` and `Metric` in `data.py`, `head.py` and `metric.py` of its folder.
+
+These are protocols, not base classes. `Data` and `Metric` import no torch.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,40 +14,50 @@ from elmo_bench.text.batch import Indexer, Text
 
 
 class Example(Protocol):
-    """One item of a data set. Its `repr` says all that it holds: the data fingerprint is taken from it.
+    """One item of a data set.
 
-    It may have a `group`: examples of equal ones (the pairs of a premise, say) stay together in data.train_fraction.
+    It may have a `group`: data.train_fraction keeps the examples of one group together (the pairs of one premise, say).
     """
 
     @property
     def texts(self) -> tuple[Text, ...]:
-        """The tokenised texts that the encoder must see."""
+        """The tokenised sequences that the encoder reads."""
 
     @property
     def gold(self) -> Any:
-        """What the metric compares predictions with."""
+        """What the metric compares a prediction with."""
 
 
 class Data(Protocol):
-    """`task.data`: the adapter to the suites."""
+    """Reads the suites. Built with the keyword arguments under `data` in `conf/task/<task>.yaml`, one a suite."""
 
-    def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
-        """{"train", "dev", "test"}: lists of Example. Raises UserError."""
-
-    def vocabulary(self, train: Sequence[Any]) -> dict[str, Any]:
-        """What the head must know of the training data, as plain JSON; the head gets it as keywords."""
-
+    schema: str  # name of the JSON layout that `canonical` gives; a change of the layout takes a new name
     ending: str  # of a file of predictions, with its dot
 
+    def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
+        """{"train", "dev", "test"}: lists of Example. `root` is the user's data folder. Raises UserError."""
+
+    def files(self, suite: str, root: Path | None) -> list[Path]:
+        """The files that `read` reads; none for generated data. Raises UserError where one is missing."""
+
+    def canonical(self, example: Any) -> Any:
+        """An example as a JSON value in the layout `schema`: everything that can change a score.
+
+        The data digest in a run's hash is computed from these values, so they hold no path and no Python name.
+        """
+
+    def vocabulary(self, train: Sequence[Any]) -> dict[str, Any]:
+        """What the head needs to know about the training data, as plain JSON: keyword arguments of the head."""
+
     def read_file(self, path: Path) -> list[Any]:
-        """The Examples of one file in the task's native format, for `predict`; their gold may be missing there."""
+        """The Examples of one file in the task's native format, for `predict`; their gold may be missing."""
 
     def write(self, path: Path, examples: Sequence[Any], predicted: Sequence[Any]) -> None:
-        """Predictions as a file in the official format, which `score` reads (beside the gold where it needs it)."""
+        """Write predictions as a file in the official format, which `score` reads."""
 
 
 class Head(Protocol):
-    """`task.head`: a torch module, built with `embedder`, the vocabulary and the numbers of its yaml."""
+    """A torch module, built with `embedder`, the vocabulary and the numbers under `head` in the yaml."""
 
     embedder: Any
 
@@ -55,28 +68,26 @@ class Head(Protocol):
         """A scalar."""
 
     def predict(self, batch: dict[str, Any]) -> list[Any]:
-        """One prediction an example, in the order of the batch."""
+        """One prediction for each example, in the order of the batch."""
 
 
 class Metric(Protocol):
-    """`task.metric`: the official figures; imports no torch."""
+    """The official figures."""
 
-    main: str  # the figure in score(...)["overall"] that selects the epoch, higher is better
-    files: tuple[str, ...]  # what `score` must be given: the files' names in its usage line
+    main: str  # the figure in score(...)["overall"] that selects the epoch; higher is better
+    formula: str  # how the main figure follows from summed outcomes: a name in elmo_bench/reporting/formulas.py
+    files: tuple[str, ...]  # the files that `score` takes, as its usage line names them
 
     def score(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:
         """{"overall": {figure: number}} and, where there are classes, "by_type"."""
 
     def outcomes(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, np.ndarray]:
-        """Whole numbers from 0 for each item that a paired test may swap, under names that stand for a formula.
-
-        The names and their formulas are in elmo_bench/reporting/formulas.py; summed, they must give the main score.
-        """
+        """Whole numbers from 0 for each item that a paired test may swap; summed, `formula` gives the main figure."""
 
     def score_files(self, *paths: Path) -> dict[str, Any]:
         """The figures of files in the official formats, one path for each of `files`. Raises UserError.
 
-        Their keys are those of `score`, or the official scorer's where it has its own; `table` knows both.
+        The keys are those of `score`, or the official scorer's if it has different ones; `table` accepts both.
         """
 
     def table(self, scores: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Batches: examples of similar length together, a new order each epoch, the same for the same seed."""
+"""Batches: examples of similar length together, in a new order each epoch that depends only on seed and epoch."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -7,16 +7,18 @@ from typing import Any
 import pytorch_lightning as pl
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from elmo_bench.text.pools import pools
+from elmo_bench.text.pools import by_length, pools
 
 POOL = 32  # batches whose examples are sorted by length together
 
+Collate = Callable[[Sequence[Any]], dict[str, Any]]
+
 
 class Batcher(Sampler[list[int]]):
-    """Lists of example numbers: at most `size` examples and (padded) `tokens` tokens each, one example at least.
+    """Lists of example numbers: at most `size` examples and (padded) `tokens` tokens each, at least one example.
 
     With a seed the order depends on the seed and the epoch alone (Lightning sets the epoch, and restores it from a
-    checkpoint); without one the examples go by length.
+    checkpoint). Without a seed the examples are sorted by length.
     """
 
     def __init__(self, lengths: Sequence[int], *, size: int, tokens: int, seed: int | None):
@@ -26,11 +28,11 @@ class Batcher(Sampler[list[int]]):
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[list[int]]:
-        order = list(range(len(self.lengths)))
         if self.seed is None:
-            yield from self._cut(sorted(order, key=lambda number: self.lengths[number]))
+            yield from self._cut(by_length(self.lengths))
             return
         rng = random.Random(f"{self.seed} {self.epoch}")
+        order = list(range(len(self.lengths)))
         rng.shuffle(order)
         pool = POOL * self.size
         batches = [
@@ -49,17 +51,17 @@ class Batcher(Sampler[list[int]]):
 
 
 class Examples(Dataset):
-    """A split, read a batch at a time: a list of numbers gives {"numbers": the list, **collate(those examples)}."""
+    """A split, read one batch at a time: a list of numbers gives {"numbers": the list, **collate(those examples)}."""
 
-    def __init__(self, examples: Sequence[Any], collate: Callable[[Sequence[Any]], dict[str, Any]]):
+    def __init__(self, examples: Sequence[Any], collate: Collate):
         self.examples, self.collate = examples, collate
 
     def __getitem__(self, numbers: list[int]) -> dict[str, Any]:
         return {"numbers": numbers, **self.collate([self.examples[number] for number in numbers])}
 
 
-class Splits(pl.LightningDataModule):
-    """Loaders of the training and development splits; the test split has its own, asked for at the very end.
+class DataModule(pl.LightningDataModule):
+    """Loaders of the training, development and test splits; the runner asks for the test loader last.
 
     readings: how often an epoch reads the training split.
     """
@@ -67,7 +69,7 @@ class Splits(pl.LightningDataModule):
     def __init__(
         self,
         splits: dict[str, list[Any]],
-        collate: Callable[[Sequence[Any]], dict[str, Any]],
+        collate: Collate,
         *,
         batch: int,
         tokens: int,
@@ -79,7 +81,7 @@ class Splits(pl.LightningDataModule):
         self.readings = readings
 
     def loader(self, split: str, *, seed: int | None = None, readings: int = 1) -> DataLoader:
-        """Batches of a split, in random order with a seed."""
+        """Batches of a split; in random order if a seed is given."""
         examples = list(self.splits[split]) * readings
         lengths = [sum(map(len, example.texts)) for example in examples]
         batcher = Batcher(lengths, size=self.batch, tokens=self.tokens, seed=seed)

@@ -1,17 +1,27 @@
-"""Loggers by name, built by Hydra from `conf/logger`."""
+"""Loggers by name: `conf/logger`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
 
+from elmo_bench.training.optimisers import construct
+
+
+def build_logger(options: Mapping[str, Any], **run: Any) -> Logger | None:
+    """The logger `options["name"]` for the run that the keyword arguments describe; None for `none`.
+
+    run: `work`, the run's folder; `title`; `config`, plain data; `group`, a name or None; `tags`. Raises UserError.
+    """
+    return construct("logger", LOGGERS, {**run, **options})
+
 
 def csv(*, work: Path, **_: Any) -> Logger:
-    """`metrics.csv` under the run's folder; a resumed run writes a folder of its own beside the first."""
-    parts = len(list(work.glob("log*")))
-    return CSVLogger(work, name="", version=f"log{parts or ''}")
+    """`metrics.csv` in the run's folder; a resumed run writes a second file next to the first."""
+    before = len(list(work.glob("log*")))
+    return CSVLogger(work, name="", version=f"log{before or ''}")
 
 
 def wandb(
@@ -23,9 +33,9 @@ def wandb(
     group: str | None = None,
     tags: Sequence[str] = (),
 ) -> Logger:
-    """One wandb run, in its group.
+    """A wandb run of its own, in its group.
 
-    Offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` says otherwise.
+    It is offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` says otherwise.
     """
     import wandb
 
@@ -43,6 +53,9 @@ def none(**_: Any) -> None:
 
 
 def finish(logger: Logger | None, *, failed: bool) -> None:
-    """Close the run's log, also after a failure."""
+    """Close the log of a run, also of a failed one."""
     if isinstance(logger, WandbLogger):
         logger.experiment.finish(exit_code=int(failed))
+
+
+LOGGERS = {"csv": csv, "none": none, "wandb": wandb}

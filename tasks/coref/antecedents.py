@@ -1,4 +1,4 @@
-"""Scores of antecedents, and the loss that sums over all right ones (Lee et al. 2017)."""
+"""Antecedent scores, and the loss that sums over all correct antecedents (Lee et al. 2017)."""
 
 from collections.abc import Sequence
 
@@ -7,31 +7,37 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from elmo_bench.nn.buckets import BUCKETS, distance_buckets
 from elmo_bench.nn.feed_forward import FeedForward
 
 ROWS = 32  # spans whose antecedents are scored at once
-KEPT = 2**16  # pairs of a document up to which training keeps what it computed; above, it computes blocks twice
+KEPT = 2**16  # above so many pairs in a document, training computes blocks twice instead of keeping them in memory
+LAST = (0, 1, 2, 3, 4, 7, 15, 31, 63)  # the largest distance in each bucket but the last
+BUCKETS = len(LAST) + 1
+
+
+def distance_buckets(distances: Tensor) -> Tensor:
+    """int64 distances from 0 to buckets 0 to 9: 0, 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, 64 and more; same shape."""
+    return torch.bucketize(distances, torch.tensor(LAST, device=distances.device))
 
 
 def scorer(hidden: Sequence[int], dropout: float) -> nn.Sequential:
-    """[..., hidden[0]] -> [..., 1]: what follows the first linear layer of a feed-forward scorer."""
+    """The rest of a feed-forward scorer after its first linear layer: [..., hidden[0]] -> [..., 1]."""
     rest = FeedForward(hidden[0], hidden=hidden[1:], dropout=dropout)
     return nn.Sequential(nn.ReLU(), nn.Dropout(dropout), rest, nn.Linear(rest.dim, 1))
 
 
 class Antecedents(nn.Module):
-    """Scores each span's `most` nearest predecessors, in blocks of spans: memory grows with the spans, not the pairs.
+    """Scores each span's `most` nearest predecessors in blocks of spans, so that memory grows with spans, not pairs.
 
-    A pair's vector is [g_i; g_j; g_i ∘ g_j; features]. The scorer's first layer is taken apart: of a pair, only the
-    product and the features are multiplied; what one span gives is computed once a span.
+    A pair's vector is [g_i; g_j; g_i ∘ g_j; features]. The scorer's first layer is split: its product with g is
+    computed once for each span, and only the product and the features are computed for each pair.
     """
 
     def __init__(self, dim: int, *, most: int, genres: int, feature: int, hidden: Sequence[int], dropout: float):
         super().__init__()
         self.most = most
         self.same_speaker = nn.Embedding(2, feature)
-        self.genre = nn.Embedding(1 + genres, feature, padding_idx=0)  # 0: not seen in training, says nothing
+        self.genre = nn.Embedding(1 + genres, feature, padding_idx=0)  # 0: a genre not seen in training
         self.distance = nn.Embedding(BUCKETS, feature)
         for table in (self.same_speaker, self.genre, self.distance):
             nn.init.xavier_uniform_(table.weight)
@@ -42,9 +48,9 @@ class Antecedents(nn.Module):
         self.rest = scorer(hidden, dropout)
 
     def forward(self, vectors: Tensor, mentions: Tensor, speakers: Tensor, genre: Tensor) -> Tensor:
-        """Scores [M, 1 + K] of the dummy (0) and of the antecedents i-1, i-2, ..., i-K; -inf where there is none.
+        """Scores [M, 1 + K] of the dummy (0) and of the antecedents i-1, i-2, ..., i-K; -inf before the first span.
 
-        vectors [M, D] and mention scores [M] of the spans in order, their speakers int64 [M], genre int64 [].
+        vectors [M, D], mention scores [M] and speakers int64 [M] of the spans in order; genre int64 [].
         """
         count = len(vectors)
         most = min(self.most, count - 1)
@@ -80,10 +86,10 @@ class Antecedents(nn.Module):
 
 
 def marginal_loss(scores: Tensor, clusters: Tensor) -> Tensor:
-    """-log of the summed probability of the right antecedents of each span, summed over the spans.
+    """-log of the total probability of each span's correct antecedents, summed over the spans.
 
-    scores [M, 1 + K] as `Antecedents` gives them; clusters int64 [M], 0 for a span that is no gold mention. The dummy
-    is right where no antecedent is.
+    scores [M, 1 + K] from `Antecedents`; clusters int64 [M], 0 for a span that is not a gold mention. The dummy is
+    correct if no antecedent is.
     """
     count, most = len(scores), scores.shape[1] - 1
     numbers = torch.arange(count, device=scores.device)
@@ -94,9 +100,9 @@ def marginal_loss(scores: Tensor, clusters: Tensor) -> Tensor:
 
 
 def clusters_of(scores: Tensor, starts: Tensor, ends: Tensor) -> list[list[list[int]]]:
-    """Each span joins the cluster of its best antecedent, unless that is the dummy; no cluster has one mention.
+    """Each span joins the cluster of its best antecedent, unless that is the dummy. A cluster has two spans or more.
 
-    scores [M, 1 + K]; first and last tokens [M] -> spans by cluster, clusters by their first mention.
+    scores [M, 1 + K]; first and last tokens [M] -> spans by cluster, clusters ordered by their first mention.
     """
     spans = torch.stack([starts, ends], dim=1).tolist()
     cluster: dict[int, list[list[int]]] = {}

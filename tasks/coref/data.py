@@ -1,23 +1,24 @@
 """Coreference: the three suites as documents with clusters of mentions."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import data_file, hub_table
+from elmo_bench.base.sources import SPLITS, data_files, hub_table, suite_files, suite_options
 from elmo_bench.tasks.coref import mini
-from elmo_bench.tasks.coref.conll import ENDING, Part, read_parts, tidy, write_documents
+from elmo_bench.tasks.coref.conll import Part, read_parts, tidy, write_documents
 from elmo_bench.tasks.coref.document import Document, Span, genre_of
 
-SPLITS = ("train", "dev", "test")
+SOURCES = ("generated", "files", "hub")
+PATTERN = "*_gold_conll"  # of the files in a folder
 COLUMNS = 12  # of a token in a file of documents, at least; the word is the fourth, the speaker the tenth
 ESCAPED = {"/.": ".", "/?": "?"}  # as OntoNotes writes them
 
 
-class CorefData:
+class Data:
     """Reads the suites that `conf/task/coref.yaml` names; each is a mapping whose `source` says how it is read.
 
     `generated`: `seed`. `files`: `folder`, and for each split a file, or a folder of `*_gold_conll` files (or several
@@ -25,25 +26,37 @@ class CorefData:
     width, window: limits of the head, to tell what they cut: tokens of a mention, sentences that training reads.
     """
 
-    ending = ENDING
+    schema = "coref-1"
+    ending = ".conll"
 
     def __init__(self, *, width: int, window: int, **suites: Mapping[str, Any]):
         self.width, self.window, self.suites = width, window, suites
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Document]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
-        if suite not in self.suites:
-            raise UserError(f"suite={suite}: unknown suite; choose one of: {', '.join(self.suites)}")
-        options = self.suites[suite]
+        options = suite_options(self.suites, suite, SOURCES)
         if options["source"] == "generated":
             return mini.generate(seed=options["seed"])
-        readers: dict[str, Callable[..., list[Document]]] = {"files": _from_files, "hub": _from_hub}
-        if options["source"] not in readers:
-            raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: {', '.join(readers)}")
-        splits = {split: readers[options["source"]](options, split, root) for split in SPLITS}
+        read = _from_files if options["source"] == "files" else _from_hub
+        splits = {split: read(options, split, root) for split in SPLITS}
         for split, documents in splits.items():
             self._tell(split, documents)
         return splits
+
+    def files(self, suite: str, root: Path | None) -> list[Path]:
+        """The files that `read` reads; none for generated data. Raises UserError."""
+        return suite_files(suite_options(self.suites, suite, SOURCES), root, pattern=PATTERN)
+
+    def canonical(self, example: Document) -> dict[str, Any]:
+        """The example as JSON in the schema `coref-1`."""
+        return {
+            "document": example.name,
+            "part": example.part,
+            "genre": example.genre,
+            "sentences": example.sentences,
+            "speakers": example.speakers,
+            "clusters": example.clusters,
+        }
 
     def vocabulary(self, train: Sequence[Document]) -> dict[str, list[str]]:
         """{"genres": those of the training documents}."""
@@ -109,15 +122,8 @@ def _report(where: Path, documents: Sequence[tuple[str, Sequence[Sequence[Span]]
 
 
 def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> list[Document]:
-    names = options[split]
-    for name in [names] if isinstance(names, str) else names:
-        folder = Path(root or "", options["folder"], name)
-        if root and folder.is_dir():
-            files = sorted(folder.rglob("*_gold_conll"))
-            if not files:
-                raise UserError(f"{folder}: no *_gold_conll files below this folder; put them there")
-            return [document for file in files for document in read_file(file)]
-    return read_file(data_file(root, options["folder"], names))
+    files = data_files(root, options["folder"], options[split], pattern=PATTERN)
+    return [document for file in files for document in read_file(file)]
 
 
 def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list[Document]:

@@ -11,17 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.nn.coupled_lstm import CoupledBiLstm
-from elmo_bench.nn.pruning import keep_best_spans
-from elmo_bench.nn.span_vectors import SpanVectors
-from elmo_bench.nn.spans import enumerate_spans
 from elmo_bench.tasks.coref.antecedents import Antecedents, clusters_of, marginal_loss, scorer
 from elmo_bench.tasks.coref.batch import DocumentBatch, Documents, document_batch
+from elmo_bench.tasks.coref.coupled_lstm import CoupledBiLstm
 from elmo_bench.tasks.coref.document import Document
+from elmo_bench.tasks.coref.spans import SpanVectors, enumerate_spans, keep_best_spans
 from elmo_bench.text.batch import Indexer
 
 
-class SpanRanking(nn.Module):
+class Head(nn.Module):
     """hidden: units per direction of each biLSTM layer; scored: widths of both scorers' layers.
 
     width: tokens of a span, at most. kept: spans that survive the mention scores, as a part of the tokens. antecedents:

@@ -21,10 +21,11 @@ FINE = 1_000_000  # outcomes are whole numbers, so fractions are counted in mill
 TOO_MANY = 10  # repeated mentions of a document, above which the reference scorer refuses
 
 
-class CorefMetric:
+class Metric:
     """The mean F1 of MUC, B³ and CEAFe decides."""
 
     main = "average_f1"
+    formula = "conll-2012"
     files = ("KEY", "RESPONSE")
 
     def score(self, gold: Sequence[Chains], predicted: Sequence[Chains]) -> dict[str, Any]:

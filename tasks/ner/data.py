@@ -1,21 +1,21 @@
 """Named entities: the three suites as sentences with canonical BIO tags."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.base.sources import data_file, hub_table
+from elmo_bench.base.sources import SPLITS, data_file, hub_table, suite_files, suite_options
 from elmo_bench.tasks.ner import mini
 from elmo_bench.tasks.ner.sentence import Sentence
 from elmo_bench.text.columns import check_ended, read_columns
 from elmo_bench.text.tags import split_tag, to_bio
 
-SPLITS = ("train", "dev", "test")
+SOURCES = ("generated", "files", "hub")
 
 
-class NerData:
+class Data:
     """Reads the suites that `conf/task/ner.yaml` names; each is a mapping whose `source` says how it is read.
 
     `generated`: `seed`. `files`: `folder`, for each split a file name (or several: the first that is there),
@@ -23,6 +23,7 @@ class NerData:
     `labels`, the tag of each id.
     """
 
+    schema = "ner-1"
     ending = ".conll"
 
     def __init__(self, **suites: Mapping[str, Any]):
@@ -30,15 +31,19 @@ class NerData:
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Sentence]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
-        if suite not in self.suites:
-            raise UserError(f"suite={suite}: unknown suite; choose one of: {', '.join(self.suites)}")
-        options = self.suites[suite]
+        options = suite_options(self.suites, suite, SOURCES)
         if options["source"] == "generated":
             return mini.generate(seed=options["seed"])
-        readers: dict[str, Callable[..., list[Sentence]]] = {"files": _from_files, "hub": _from_hub}
-        if options["source"] not in readers:
-            raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: {', '.join(readers)}")
-        return {split: readers[options["source"]](options, split, root) for split in SPLITS}
+        read = _from_files if options["source"] == "files" else _from_hub
+        return {split: read(options, split, root) for split in SPLITS}
+
+    def files(self, suite: str, root: Path | None) -> list[Path]:
+        """The files that `read` reads; none for generated data. Raises UserError."""
+        return suite_files(suite_options(self.suites, suite, SOURCES), root)
+
+    def canonical(self, example: Sentence) -> dict[str, Any]:
+        """The example as JSON in the schema `ner-1`."""
+        return {"tokens": example.tokens, "tags": example.tags}
 
     def vocabulary(self, train: Sequence[Sentence]) -> dict[str, list[str]]:
         """{"labels": every BIOUL tag of every type in the training data, O first}."""

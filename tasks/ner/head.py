@@ -11,15 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.nn.crf import ConstrainedCrf
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiLstm
+from elmo_bench.tasks.ner.crf import ConstrainedCrf
 from elmo_bench.tasks.ner.sentence import Sentence
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.tags import allowed_transitions, bio_to_bioul, bioul_to_bio
 
 
-class BiLstmCrf(nn.Module):
+class Head(nn.Module):
     """One biLSTM layer for each number in `hidden` (units per direction)."""
 
     def __init__(self, embedder: Embedder, *, labels: Sequence[str], hidden: Sequence[int], dropout: float):

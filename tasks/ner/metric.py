@@ -14,10 +14,11 @@ from elmo_bench.text.tags import spans, split_tag
 Tags = Sequence[Sequence[str]]  # one sequence of tags a sentence
 
 
-class NerMetric:
+class Metric:
     """Exact match of chunks (type, start, end), micro-averaged over types; both sides in IOB1, BIO or a mixture."""
 
     main = "f1"
+    formula = "f1-counts"
     files = ("FILE",)
 
     def score(self, gold: Tags, predicted: Tags) -> dict[str, Any]:

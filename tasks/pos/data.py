@@ -6,21 +6,22 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.base.sources import data_file
+from elmo_bench.base.sources import SPLITS, data_file, suite_files, suite_options
 from elmo_bench.tasks.pos import mini
 from elmo_bench.tasks.pos.sentence import UNKNOWN, Sentence
 from elmo_bench.text.columns import check_ended, read_columns
 
-SPLITS = ("train", "dev", "test")
+SOURCES = ("generated", "files")
 CONLLU = 10  # columns; the word stands in the second, Penn's tag in the fifth
 
 
-class PosData:
+class Data:
     """Reads the suites that `conf/task/pos.yaml` names; each is a mapping whose `source` says how it is read.
 
     `generated`: `seed`. `files`: `folder`, and for each split a file name: `.conllu`, or two columns, word and tag.
     """
 
+    schema = "pos-1"
     ending = ".txt"
 
     def __init__(self, **suites: Mapping[str, Any]):
@@ -28,14 +29,18 @@ class PosData:
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Sentence]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
-        if suite not in self.suites:
-            raise UserError(f"suite={suite}: unknown suite; choose one of: {', '.join(self.suites)}")
-        options = self.suites[suite]
+        options = suite_options(self.suites, suite, SOURCES)
         if options["source"] == "generated":
             return mini.generate(seed=options["seed"])
-        if options["source"] != "files":
-            raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: generated, files")
         return {split: read_file(data_file(root, options["folder"], options[split])) for split in SPLITS}
+
+    def files(self, suite: str, root: Path | None) -> list[Path]:
+        """The files that `read` reads; none for generated data. Raises UserError."""
+        return suite_files(suite_options(self.suites, suite, SOURCES), root)
+
+    def canonical(self, example: Sentence) -> dict[str, Any]:
+        """The example as JSON in the schema `pos-1`."""
+        return {"tokens": example.tokens, "tags": example.tags}
 
     def vocabulary(self, train: Sequence[Sentence]) -> dict[str, list[str]]:
         """{"labels": every tag of the training data}."""

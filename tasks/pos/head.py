@@ -14,7 +14,7 @@ from elmo_bench.text.batch import Indexer
 IGNORED = -100  # what stands behind a sentence's end
 
 
-class LinearSoftmax(nn.Module):
+class Head(nn.Module):
     """One score a tag, each word by itself; there is no biRNN, so both places of ELMo are its input."""
 
     def __init__(self, embedder: Embedder, *, labels: Sequence[str]):

@@ -14,10 +14,11 @@ from elmo_bench.text.labels import label_table, score_labels
 Tags = Sequence[str]
 
 
-class PosMetric:
+class Metric:
     """The share of words whose predicted tag is the gold one, punctuation included (facts sheet 5.5)."""
 
     main = "accuracy"
+    formula = "token-accuracy"
     files = ("FILE",)
 
     def score(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> dict[str, Any]:

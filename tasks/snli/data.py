@@ -2,23 +2,23 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import data_file, hub_table
+from elmo_bench.base.sources import SPLITS, data_file, hub_table, suite_files, suite_options
 from elmo_bench.tasks.snli import mini
 from elmo_bench.tasks.snli.jsonl import read_pairs
 from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
 from elmo_bench.text.tokenisers import tokeniser
 
-SPLITS = ("train", "dev", "test")
+SOURCES = ("generated", "files", "hub")
 
 
-class SnliData:
+class Data:
     """Reads the suites that `conf/task/snli.yaml` names; each is a mapping whose `source` says how it is read.
 
     `generated`: `seed`. `files`: `folder`, for each split a file name, and `tokenizer` (of sentences without a parse);
@@ -26,6 +26,7 @@ class SnliData:
     `revision` and a parquet file for each split, and `tokenizer`. `tokenizer` beside the suites is that of `read_file`.
     """
 
+    schema = "snli-1"
     ending = ".tsv"
 
     def __init__(self, *, tokenizer: str, **suites: Mapping[str, Any]):
@@ -36,23 +37,25 @@ class SnliData:
 
         Pairs without a gold label are dropped; how many is printed.
         """
-        if suite not in self.suites:
-            raise UserError(f"suite={suite}: unknown suite; choose one of: {', '.join(self.suites)}")
-        options = self.suites[suite]
+        options = suite_options(self.suites, suite, SOURCES)
         if options["source"] == "generated":
             return mini.generate(seed=options["seed"])
-        readers: dict[str, Callable[..., list[Pair]]] = {"files": _from_files, "hub": _from_hub}
-        if options["source"] not in readers:
-            raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: {', '.join(readers)}")
+        read = _from_files if options["source"] == "files" else _from_hub
         from_train = options["source"] == "files" and options["dev"] is None
         splits = {
-            split: _labelled(readers[options["source"]](options, split, root), split)
-            for split in SPLITS
-            if split != "dev" or not from_train
+            split: _labelled(read(options, split, root), split) for split in SPLITS if split != "dev" or not from_train
         }
         if from_train:
             splits["train"], splits["dev"] = cut_by_premise(splits["train"], **options["cut"])
         return {split: splits[split] for split in SPLITS}
+
+    def files(self, suite: str, root: Path | None) -> list[Path]:
+        """The files that `read` reads; none for generated data. Raises UserError."""
+        return suite_files(suite_options(self.suites, suite, SOURCES), root)
+
+    def canonical(self, example: Pair) -> dict[str, Any]:
+        """The example as JSON in the schema `snli-1`."""
+        return {"premise": example.premise, "hypothesis": example.hypothesis, "label": example.label}
 
     def vocabulary(self, train: Sequence[Pair]) -> dict[str, list[str]]:
         """{"labels": the three labels}, whatever part of them the training data holds."""

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.nn.alignment import align
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.feed_forward import FeedForward
 from elmo_bench.nn.pooling import max_pool, mean_pool
@@ -21,7 +20,7 @@ from elmo_bench.tasks.snli.pair import NO_GOLD, Pair
 from elmo_bench.text.batch import Indexer
 
 
-class Esim(nn.Module):
+class Head(nn.Module):
     """hidden: units per direction of the input and of the inference biLSTM.
 
     reduced: the width of the ReLU layer between them; classifier: that of the one on top.
@@ -83,6 +82,18 @@ class Esim(nn.Module):
     def predict(self, batch: dict[str, Any]) -> list[str]:
         """The label of each pair."""
         return [self.labels[row] for row in self(batch).argmax(dim=1).tolist()]
+
+
+def align(x: Tensor, other: Tensor, mask: Tensor) -> Tensor:
+    """Soft alignment, softmax(x otherᵀ) other: for each token, the mean of the other sentence weighted by dot products.
+
+    x [S, T, D], other [S, U, D], mask bool [S, U] of the other's tokens -> [S, T, D].
+    """
+    # With a dimension for (one) attention head, torch works in blocks and never builds [S, T, U].
+    found = functional.scaled_dot_product_attention(
+        x[:, None], other[:, None], other[:, None], attn_mask=mask[:, None, None], scale=1.0
+    )
+    return found[:, 0]
 
 
 def initialise(part: nn.Module) -> None:

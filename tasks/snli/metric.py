@@ -12,10 +12,11 @@ from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD
 from elmo_bench.text.labels import label_table, score_labels
 
 
-class SnliMetric:
+class Metric:
     """The share of pairs whose predicted label is the gold one; pairs without a gold label are left out, as in SNLI."""
 
     main = "accuracy"
+    formula = "accuracy"
     files = ("FILE",)
 
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:

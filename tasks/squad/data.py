@@ -2,23 +2,24 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import data_file, hub_table
+from elmo_bench.base.sources import data_file, hub_table, suite_files, suite_options
 from elmo_bench.tasks.squad import mini
 from elmo_bench.tasks.squad.build import Builder
 from elmo_bench.tasks.squad.question import Question
 from elmo_bench.tasks.squad.squad_json import Entry, entries, read_json
 
+SOURCES = ("generated", "files", "hub")
 Files = list[tuple[Path | str, list[Entry]]]  # where the entries came from, and they
 
 
-class SquadData:
+class Data:
     """Reads the suites that `conf/task/squad.yaml` names; each is a mapping whose `source` says how it is read.
 
     `generated`: `seed`. `files`: `folder`, `train` (one file name, or several that are joined) and `test`. `hub`: `hub`
@@ -27,6 +28,7 @@ class SquadData:
     longest_answer, longest_word: limits of the head, to tell what they cut: tokens, characters.
     """
 
+    schema = "squad-1"
     ending = ".json"
 
     def __init__(self, *, longest_answer: int, longest_word: int, **suites: Mapping[str, Any]):
@@ -34,19 +36,14 @@ class SquadData:
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Question]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
-        if suite not in self.suites:
-            raise UserError(f"suite={suite}: unknown suite; choose one of: {', '.join(self.suites)}")
-        options = self.suites[suite]
+        options = suite_options(self.suites, suite, SOURCES)
         build = Builder()
         if options["source"] == "generated":
             return {
                 split: build.questions(made, f"mini {split}")
                 for split, made in mini.generate(seed=options["seed"]).items()
             }
-        readers: dict[str, Callable[..., Files]] = {"files": _from_files, "hub": _from_hub}
-        if options["source"] not in readers:
-            raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: generated, files, hub")
-        read = readers[options["source"]]
+        read = _from_files if options["source"] == "files" else _from_hub
         share = options["dev"]["share"]
         if not isinstance(share, float) or not 0 < share < 1:
             raise UserError(f"task.data.{suite}.dev.share={share}: give a number between 0 and 1")
@@ -61,6 +58,25 @@ class SquadData:
         for split, questions in splits.items():
             self._tell(split, questions)
         return splits
+
+    def files(self, suite: str, root: Path | None) -> list[Path]:
+        """The files that `read` reads; none for generated data. Raises UserError."""
+        options = suite_options(self.suites, suite, SOURCES)
+        if options["source"] == "files":
+            return [path for split in ("train", "test") for path in _paths(options, split, root)]
+        return suite_files(options, root)
+
+    def canonical(self, example: Question) -> dict[str, Any]:
+        """The example as JSON in the schema `squad-1`."""
+        return {
+            "id": example.id,
+            "question": example.tokens,
+            "passage": example.passage.text,
+            "tokens": example.passage.tokens,
+            "offsets": example.passage.offsets,
+            "answers": example.answers,
+            "spans": example.spans,
+        }
 
     def vocabulary(self, train: Sequence[Question]) -> dict[str, Any]:
         """{}: the head knows nothing of the training data but its words."""
@@ -111,9 +127,12 @@ def _articles(found: Sequence[Entry], share: float, seed: int) -> set[str]:
 
 
 def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> Files:
-    names = [options[split]] if isinstance(options[split], str) else list(options[split])
-    paths = [data_file(root, options["folder"], name) for name in names]
-    return [(path, list(entries(read_json(path), path))) for path in paths]
+    return [(path, list(entries(read_json(path), path))) for path in _paths(options, split, root)]
+
+
+def _paths(options: Mapping[str, Any], split: str, root: Path | None) -> list[Path]:
+    names = [options[split]] if isinstance(options[split], str) else options[split]
+    return [data_file(root, options["folder"], name) for name in names]
 
 
 def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> Files:

@@ -14,12 +14,12 @@ from torch.nn import functional
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiGru
-from elmo_bench.nn.trilinear import BiAttention, SelfAttention
+from elmo_bench.tasks.squad.attention import BiAttention, SelfAttention
 from elmo_bench.tasks.squad.question import Question
 from elmo_bench.text.batch import Indexer, TextBatch
 
 
-class BidafSelfAttention(nn.Module):
+class Head(nn.Module):
     """hidden: units per direction of every biGRU, and the width of the linear layers.
 
     longest_word: the characters of a word that the character CNN reads. longest_answer: tokens, in predictions.

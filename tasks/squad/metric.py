@@ -22,10 +22,11 @@ def normalise(answer: str) -> str:
     return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_NO_PUNCTUATION)).split())
 
 
-class SquadMetric:
+class Metric:
     """The better of a prediction's scores against the gold answers, exact match and F1 by themselves."""
 
     main = "f1"
+    formula = "mean-f1"
     files = ("DEV.json", "PREDICTIONS.json")
 
     def score(self, gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.tasks.squad.squad_json import read_json
 
 
-def first_articles(source: Path, path: Path, *, articles: int) -> None:
+def make(source: Path, path: Path, *, articles: int) -> None:
     """Write a SQuAD file of the first articles of another. Raises UserError."""
     whole = read_json(source)
     if not isinstance(whole, dict) or not isinstance(whole.get("data"), list):

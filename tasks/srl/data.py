@@ -1,27 +1,28 @@
 """Semantic roles: the three suites as propositions, one for each predicate of each sentence."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import data_file, hub_table
+from elmo_bench.base.sources import SPLITS, data_files, hub_table, suite_files, suite_options
 from elmo_bench.tasks.srl import mini
 from elmo_bench.tasks.srl.columns import read_propositions
 from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from elmo_bench.tasks.srl.props import write_props
 
-SPLITS = ("train", "dev", "test")
+SOURCES = ("generated", "files", "hub")
 
 
-class SrlData:
+class Data:
     """Reads the suites that `conf/task/srl.yaml` names; each is a mapping whose `source` says how it is read.
 
     `generated`: `seed`. `files`: `folder`, for each split a name (or several: the first that is there) of a file, or of
     a folder whose files like `pattern` are read. `hub`: `hub` with `repo`, `revision`, a parquet file for each split.
     """
 
+    schema = "srl-1"
     ending = ".props"
 
     def __init__(self, **suites: Mapping[str, Any]):
@@ -32,18 +33,29 @@ class SrlData:
 
         Sentences without a predicate give no example; how many they are is printed.
         """
-        if suite not in self.suites:
-            raise UserError(f"suite={suite}: unknown suite; choose one of: {', '.join(self.suites)}")
-        options = self.suites[suite]
+        options = suite_options(self.suites, suite, SOURCES)
         if options["source"] == "generated":
             return mini.generate(seed=options["seed"])
-        readers: dict[str, Callable[..., list[Proposition]]] = {"files": _from_files, "hub": _from_hub}
-        if options["source"] not in readers:
-            raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: {', '.join(readers)}")
-        splits = {split: readers[options["source"]](options, split, root) for split in SPLITS}
+        read = _from_files if options["source"] == "files" else _from_hub
+        splits = {split: read(options, split, root) for split in SPLITS}
         without = (f"{split} {_sentences_without(examples):,}" for split, examples in splits.items())
         note(f"sentences without a predicate, left out: {', '.join(without)}")
         return splits
+
+    def files(self, suite: str, root: Path | None) -> list[Path]:
+        """The files that `read` reads; none for generated data. Raises UserError."""
+        options = suite_options(self.suites, suite, SOURCES)
+        return suite_files(options, root, pattern=options.get("pattern"))
+
+    def canonical(self, example: Proposition) -> dict[str, Any]:
+        """The example as JSON in the schema `srl-1`."""
+        return {
+            "sentence": example.sentence.number,
+            "tokens": example.sentence.tokens,
+            "predicate": example.predicate,
+            "lemma": example.lemma,
+            "tags": example.tags,
+        }
 
     def vocabulary(self, train: Sequence[Proposition]) -> dict[str, list[str]]:
         """{"labels": every BIO tag of every role in the training data, O first}."""
@@ -65,7 +77,7 @@ def _sentences_without(examples: Sequence[Proposition]) -> int:
 
 def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> list[Proposition]:
     examples = []
-    for path in _paths(root, options["folder"], options[split], options.get("pattern")):
+    for path in data_files(root, options["folder"], options[split], pattern=options.get("pattern")):
         found = read_propositions(path)
         if found and found[0].tags is None:
             raise UserError(f"{path}: predicates, but no column of brackets; training and scoring need their roles")
@@ -73,16 +85,6 @@ def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> li
     if not examples:
         raise UserError(f"{Path(root or '') / options['folder']}: no predicates in the {split} split; check its files")
     return examples
-
-
-def _paths(root: Path | None, folder: str, names: str | Sequence[str], pattern: str | None) -> list[Path]:
-    for name in [names] if isinstance(names, str) else names:
-        inside = Path(folder, name)
-        if root and pattern and not inside.is_absolute() and ".." not in inside.parts:
-            found = sorted(path for path in (Path(root) / inside).rglob(pattern) if path.is_file())
-            if found:
-                return found
-    return [data_file(root, folder, names)]
 
 
 def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list[Proposition]:

@@ -12,16 +12,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.nn.highway_lstm import AlternatingLstm
-from elmo_bench.nn.viterbi import best_paths
+from elmo_bench.tasks.srl.highway_lstm import AlternatingLstm
 from elmo_bench.tasks.srl.proposition import Proposition
+from elmo_bench.tasks.srl.viterbi import best_paths
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.tags import allowed_transitions
 
 UNTOLD = -100  # the tag of padding and of a role that training never saw: no loss is taken there
 
 
-class DeepSrl(nn.Module):
+class Head(nn.Module):
     """One LSTM layer for each number in `hidden` (units); `indicator`: the width of the predicate's mark."""
 
     starts: Tensor

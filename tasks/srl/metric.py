@@ -18,10 +18,11 @@ Compared = tuple[list[str], list[str], list[str]]  # labels of correct, excess a
 EXCLUDED = "V"  # counted apart: where the predicate is was given
 
 
-class SrlMetric:
+class Metric:
     """Exact match of arguments (label, span, every piece), micro-averaged over all labels but V."""
 
     main = "f1"
+    formula = "f1-errors"
     files = ("GOLD.props", "PREDICTED.props")
 
     def score(self, gold: Tags, predicted: Tags) -> dict[str, Any]:

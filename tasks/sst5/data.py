@@ -7,21 +7,22 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.base.sources import data_file
+from elmo_bench.base.sources import SPLITS, data_file, suite_files, suite_options
 from elmo_bench.tasks.sst5 import mini
 from elmo_bench.tasks.sst5.phrase import LABELS, Phrase
 from elmo_bench.tasks.sst5.trees import Tree, read_trees
 
-SPLITS = ("train", "dev", "test")
+SOURCES = ("generated", "files")
 
 
-class Sst5Data:
+class Data:
     """Reads the suites that `conf/task/sst5.yaml` names; each is a mapping whose `source` says how it is read.
 
     `generated`: `seed`. `files`: `folder`, and for each split a file name. `phrases`, for both: training reads every
     labelled phrase of at least so many tokens (null: whole sentences); dev and test are whole sentences.
     """
 
+    schema = "sst5-1"
     ending = ".tsv"
 
     def __init__(self, **suites: Mapping[str, Any]):
@@ -29,23 +30,27 @@ class Sst5Data:
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Phrase]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
-        if suite not in self.suites:
-            raise UserError(f"suite={suite}: unknown suite; choose one of: {', '.join(self.suites)}")
-        options = self.suites[suite]
+        options = suite_options(self.suites, suite, SOURCES)
         shortest = options["phrases"]
         if shortest is not None and (not isinstance(shortest, int) or shortest < 1):
             raise UserError(f"task.data.{suite}.phrases={shortest}: give a number of tokens from 1, or null")
         trees: dict[str, list[Tree]]
         if options["source"] == "generated":
             trees = mini.generate(seed=options["seed"])
-        elif options["source"] == "files":
-            trees = {split: read_trees(data_file(root, options["folder"], options[split])) for split in SPLITS}
         else:
-            raise UserError(f"task.data.{suite}.source={options['source']}: choose one of: generated, files")
+            trees = {split: read_trees(data_file(root, options["folder"], options[split])) for split in SPLITS}
         train = _phrases(trees["train"], shortest)
         if not train:
             raise UserError(f"task.data.{suite}.phrases={shortest}: no training phrase is as long; lower it")
         return {"train": train, "dev": _phrases(trees["dev"], None), "test": _phrases(trees["test"], None)}
+
+    def files(self, suite: str, root: Path | None) -> list[Path]:
+        """The files that `read` reads; none for generated data. Raises UserError."""
+        return suite_files(suite_options(self.suites, suite, SOURCES), root)
+
+    def canonical(self, example: Phrase) -> dict[str, Any]:
+        """The example as JSON in the schema `sst5-1`."""
+        return {"tokens": example.tokens, "label": example.label}
 
     def vocabulary(self, train: Sequence[Phrase]) -> dict[str, int]:
         """{"labels": 5}: how many there are, whatever part of them the training data holds."""

@@ -19,7 +19,7 @@ from elmo_bench.tasks.sst5.phrase import Phrase
 from elmo_bench.text.batch import Indexer
 
 
-class BiattentiveClassifier(nn.Module):
+class Head(nn.Module):
     """hidden: units per direction of the first and of the integrating biLSTM.
 
     reduced: the width of the feed-forward layer below them; classifier: the widths of the ReLU layers above.

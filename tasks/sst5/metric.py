@@ -12,10 +12,11 @@ from elmo_bench.tasks.sst5.phrase import LABELS
 from elmo_bench.text.labels import label_table, score_labels
 
 
-class Sst5Metric:
+class Metric:
     """The share of sentences whose predicted label is the gold one, neutral included (facts sheet 5.5)."""
 
     main = "accuracy"
+    formula = "accuracy"
     files = ("FILE",)
 
     def score(self, gold: Sequence[int], predicted: Sequence[int]) -> dict[str, Any]:

@@ -9,17 +9,17 @@ import socket
 import subprocess
 import sys
 import threading
-from collections import namedtuple
+from pathlib import Path
 
 import pytest
 import requests
 
-from elmo_bench.base import downloads, transfer
+from elmo_bench.base import downloads
 from elmo_bench.base.downloads import cache_folder, fetch, mirrored, record, verify
 from elmo_bench.base.errors import UserError
 from tests.loopback import loopback
-from tests.runs import ROOT
 
+ROOT = Path(__file__).parents[2]
 CONTENT = random.Random(0).randbytes(400_000)
 OTHER = random.Random(1).randbytes(400_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -31,7 +31,7 @@ def user(tmp_path, monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(transfer, "PAUSES", (0.0,) * 4)
+    monkeypatch.setattr(downloads, "PAUSES", (0.0,) * 4)
 
 
 @pytest.fixture
@@ -63,62 +63,46 @@ def test_a_file_comes_whole_and_once(site, path):
     assert [file.name for file in path.parent.iterdir()] == ["file"]
 
 
-def test_a_cut_connection_goes_on_where_it_was_cut(site, path):
+@pytest.mark.parametrize("checksum", [None, SHA256])
+def test_a_cut_connection_is_resumed(site, path, checksum):
     site.cuts = [250_000, 100_000]
-    fetch(f"{site.address}/folder/file", path)
+    fetch(f"{site.address}/folder/file", path, sha256=checksum)
     assert path.read_bytes() == CONTENT
-    first, second, third = site.wanted
+    first, *later = site.wanted
+    starts = [int(wanted.removeprefix("bytes=").rstrip("-")) for wanted in later]
     assert first is None
-    starts = [int(wanted.removeprefix("bytes=").rstrip("-")) for wanted in (second, third)]
-    assert 250_000 - transfer.CHUNK < starts[0] <= 250_000 < starts[1] <= 350_000
-    assert [file.name for file in path.parent.iterdir()] == ["file"]
+    assert 250_000 - 2**16 < starts[0] <= 250_000 < starts[1] <= 350_000
+    assert not path.with_name("file.part").exists()
 
 
-def test_what_came_before_a_kill_is_not_fetched_again(site, path, monkeypatch):
-    monkeypatch.setattr(transfer, "PAUSES", ())
+def test_a_download_that_was_cut_off_is_resumed_by_the_next_process(site, path, monkeypatch):
+    monkeypatch.setattr(downloads, "PAUSES", ())
     site.cuts = [250_000]
-    assert "cut, after 1 tries; what came is kept: start again to go on" in fails(site, path)
-    fetch(f"{site.address}/folder/file", path)
+    assert "cut, after 1 tries; what came is kept, start again to resume. Or put" in fails(site, path, sha256=SHA256)
+    fetch(f"{site.address}/folder/file", path, sha256=SHA256)
     assert path.read_bytes() == CONTENT
-    assert site.wanted[1].startswith("bytes=1") or site.wanted[1].startswith("bytes=2")
-
-
-def test_all_had_come_before_the_kill(site, path):
-    path.parent.mkdir()
-    path.with_name("file.part").write_bytes(CONTENT)
-    path.with_name("file.part.tag").write_text(f'"{hash(CONTENT)}"')
-    fetch(f"{site.address}/folder/file", path)
-    assert path.read_bytes() == CONTENT
-    assert site.wanted == ["bytes=400000-"]
+    assert site.wanted[1].startswith(("bytes=1", "bytes=2"))
 
 
 @pytest.mark.parametrize("behaviour", [{}, {"if_range": False}, {"ranges": False}], ids=str)
-@pytest.mark.parametrize("came", [1, 150_000, 400_000, 500_000])
-def test_the_rest_of_another_file_is_never_glued_on(site, path, behaviour, came):
+@pytest.mark.parametrize("came", [1, 400_000, 500_000])
+@pytest.mark.parametrize("checksum", [None, SHA256])
+def test_the_rest_of_another_file_is_never_glued_on(site, path, behaviour, came, checksum):
     path.parent.mkdir()
     path.with_name("file.part").write_bytes((OTHER + OTHER)[:came])
-    path.with_name("file.part.tag").write_text('"of another version"')
     vars(site).update(behaviour)
-    fetch(f"{site.address}/folder/file", path)
+    fetch(f"{site.address}/folder/file", path, sha256=checksum)
     assert path.read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("behaviour", [{"ranges": False}, {"etags": False}], ids=str)
-def test_a_server_that_cannot_go_on_starts_over(site, path, behaviour):
+@pytest.mark.parametrize("behaviour", [{"ranges": False}, {"etags": False}, {"headers": {"ETag": 'W/"weak"'}}], ids=str)
+def test_a_server_that_cannot_resume_starts_over(site, path, behaviour):
     vars(site).update(behaviour)
     site.cuts = [250_000]
     fetch(f"{site.address}/folder/file", path)
     assert path.read_bytes() == CONTENT
     assert len(site.asked) == 2
     assert (site.wanted[1] is None) == (not site.etags)
-
-
-def test_a_date_serves_where_there_is_no_strong_etag(site, path):
-    site.headers = {"ETag": 'W/"weak"', "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"}
-    site.cuts = [250_000]
-    fetch(f"{site.address}/folder/file", path)
-    assert path.read_bytes() == CONTENT
-    assert site.asked[1][1]["If-Range"] == "Sun, 06 Nov 1994 08:49:37 GMT"
 
 
 def test_a_wrong_length_is_noticed(site, path):
@@ -128,6 +112,8 @@ def test_a_wrong_length_is_noticed(site, path):
 
 
 def test_a_busy_server_is_asked_again(site, path):
+    site.statuses = [503] * 5
+    assert "HTTP 503, after 5 tries. Or put that file at" in fails(site, path)
     site.statuses = [503, 429, 500]
     fetch(f"{site.address}/folder/file", path)
     assert path.read_bytes() == CONTENT
@@ -136,9 +122,8 @@ def test_a_busy_server_is_asked_again(site, path):
 @pytest.mark.parametrize(
     ("behaviour", "said"),
     [
-        ({"statuses": [404]}, "HTTP 404, not there; by hand: put that file at"),
+        ({"statuses": [404]}, "HTTP 404. Or put that file at"),
         ({"statuses": [403]}, "HTTP 403"),
-        ({"headers": {"Content-Type": "text/html; charset=utf-8"}}, "a web page came instead"),
     ],
 )
 def test_what_will_not_change_is_asked_once(site, path, behaviour, said):
@@ -151,25 +136,25 @@ def test_nobody_there(path, monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    monkeypatch.setattr(transfer.time, "sleep", None)  # said at once
+    monkeypatch.setattr(downloads.time, "sleep", None)  # said at once
     assert "connection refused" in fails(f"http://127.0.0.1:{port}", path)
 
     def unknown(*_, **__):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    assert "no such host, or no network" in fails("http://127.0.0.1:1", path)
+    assert "name or service not known" in fails("http://127.0.0.1:1", path)
 
 
 def test_a_server_that_falls_silent(site, path, monkeypatch):
-    monkeypatch.setattr(transfer, "READ", 0.05)
-    monkeypatch.setattr(transfer, "PAUSES", (0.0,))
+    monkeypatch.setattr(downloads, "READ", 0.05)
+    monkeypatch.setattr(downloads, "PAUSES", (0.0,))
     site.delay = 0.5
     assert "after 2 tries" in fails(site, path)
 
 
 def test_no_tls_where_tls_is_asked_for(site, path):
-    assert "no trusted TLS connection" in fails(site.address.replace("http:", "https:"), path)
+    assert "wrong version number" in fails(site.address.replace("http:", "https:"), path)
 
 
 def test_no_redirect_leaves_tls(site, path, monkeypatch):
@@ -183,13 +168,6 @@ def test_no_redirect_leaves_tls(site, path, monkeypatch):
     monkeypatch.setattr(requests.adapters.HTTPAdapter, "send", redirect)
     assert "redirected away from https" in fails("https://127.0.0.1:1", path)
     assert site.asked == []
-
-
-def test_too_small_a_disk_is_said_before_anything_is_written(site, path, monkeypatch):
-    usage = namedtuple("usage", "free")(399_999)
-    monkeypatch.setattr(transfer.shutil, "disk_usage", lambda folder: usage)
-    assert "0.4 MB to come, but" in fails(site, path)
-    assert path.with_name("file.part").stat().st_size == 0
 
 
 def test_a_disk_that_fills_up(site, path, monkeypatch):
@@ -220,10 +198,10 @@ def test_a_password_in_the_address_is_not_shown(site, path):
     with pytest.raises(UserError) as raised:
         fetch(f"{site.address.replace('//', '//me:hunter2@')}/folder/file?key=hunter2", path)
     assert "hunter2" not in str(raised.value)
-    assert f"{site.address}/folder/file: HTTP 403" in str(raised.value)
+    assert f"{site.address}/folder/file: HTTP 403." in str(raised.value)
 
 
-def test_a_published_checksum_is_held_against_what_comes(site, path):
+def test_a_published_checksum_is_verified(site, path):
     assert "does not have the SHA-256 published" in fails(site, path, sha256="0" * 64)
     assert list(path.parent.iterdir()) == []
     fetch(f"{site.address}/folder/file", path, sha256=SHA256)
@@ -238,17 +216,17 @@ def test_a_file_put_there_by_hand_has_the_published_checksum_too(site, path):
         verify(path, hashlib.sha256(OTHER).hexdigest())
 
 
-def test_the_first_use_is_recorded_and_every_other_held_against_it(site, path):
+def test_the_first_use_is_recorded_and_every_later_use_verified(site, path):
     fetch(f"{site.address}/folder/file", path)
     verify(path, SHA256)
     record(path, SHA256)
     record(path, "0" * 64)  # the first counts
     verify(path, SHA256)
-    with pytest.raises(UserError, match=r"file: damaged or changed .*; delete it to have it fetched again, or delete"):
+    with pytest.raises(UserError, match=r"file: damaged or changed .*\. Delete it to download it again, or delete"):
         verify(path, "0" * 64)
     path.unlink()
     site.files["/folder/file"] = OTHER
-    assert f"recorded in {path}.sha256 (delete that if the change is meant)" in fails(site, path)
+    assert f"recorded in {path}.sha256 (delete that if the change is intended)" in fails(site, path)
     path.with_name("file.sha256").unlink()
     assert fetch(f"{site.address}/folder/file", path).read_bytes() == OTHER
 

@@ -154,3 +154,20 @@ def test_the_peer_gives_the_recorded_figures():
         [PEER, BENCHMARKS / "peer" / "make_golden.py", "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_without_the_peer_the_reference_takes_its_place(run_benchmark, capsys):
+    found = run_benchmark("--count", 8, "--batches", "4", "--peer", "none")["mini"]
+    assert found["differences"]["float32"]["worst"] < 2e-5
+    assert set(found["stores"]) == {
+        f"store={mode} dtype={dtype} on cpu" for mode in ("ram", "disk") for dtype in ("float32", "float16")
+    }
+    assert "store=ram dtype=float32 on cpu: " in capsys.readouterr().out
+
+
+def test_it_needs_no_hydra():
+    code = "import sys; sys.path[:0] = ['benchmarks']; import encode; print({'hydra', 'omegaconf'} & {*sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=BENCHMARKS.parent, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "set()\n"

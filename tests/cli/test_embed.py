@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.elmo.embed import job, memory, modes, output, parts, plan
+from elmo_bench.elmo.embed import job, lines, modes, outputs, parts
 from tests.elmo.embed.golden import CASES, GOLDEN, SMALL_PARTS, TEXT, TOLERANCE, expected, recorded
 
 MIX = (0.5, -1.0, 2.0, 0.7)
@@ -79,7 +79,7 @@ def check(found: dict[str, np.ndarray], mode: str = "all", run: str = "stateless
 @pytest.mark.parametrize("out", ["out.h5", "out/"])
 @pytest.mark.parametrize("options", [[], ["--all"], ["--top"], ["--average"], ["--mix", ",".join(map(str, MIX))]])
 def test_every_mode_is_the_recorded_one(embed, tmp_path, monkeypatch, options, out):
-    monkeypatch.setattr(plan, "PART_TOKENS", SMALL_PARTS)
+    monkeypatch.setattr(lines, "PART_TOKENS", SMALL_PARTS)
     code, said, _ = embed("in.txt", out, *options)
     assert code == 0
     assert said.startswith(f"{out.rstrip('/')}: 12 sentences, 135 tokens, ")
@@ -90,7 +90,7 @@ def test_every_mode_is_the_recorded_one(embed, tmp_path, monkeypatch, options, o
 
 @pytest.mark.parametrize("out", ["out.hdf5", "out"])
 def test_stateful_batches_of_four_are_the_recorded_ones(embed, tmp_path, monkeypatch, out):
-    monkeypatch.setattr(plan, "PART_TOKENS", SMALL_PARTS)
+    monkeypatch.setattr(lines, "PART_TOKENS", SMALL_PARTS)
     assert embed("in.txt", out, "--stateful", "--batch-size", "4")[0] == 0
     check(arrays(tmp_path / out), run="stateful")
 
@@ -113,12 +113,12 @@ def test_allennlps_mapping(embed, tmp_path):
             "0": (2, 32), "1": (2, 32), "2": (2, 32), "3": (1, 32),
         }  # fmt: skip
     assert mapping == {"a b": "2", "c\t d": "1", "é": "3"}
-    assert "1 lines repeat another one" in said
+    assert "1 lines are repeated" in said
 
 
 @pytest.mark.parametrize("out", ["out.h5", "out/"])
 def test_a_long_input_has_no_mapping(embed, tmp_path, monkeypatch, out):
-    for module in (job, output, parts):
+    for module in (lines, outputs, parts):
         monkeypatch.setattr(module, "MAPPED", 11)
     _, _, said = embed("in.txt", out, "--average")
     assert "more than 11 sentences: sentence_to_index is left out" in said
@@ -134,7 +134,7 @@ def test_empty_lines_keep_their_number(embed, tmp_path, options):
     _, _, said = embed("in.txt", "out.h5", *options, text="\na b\n\n   \nc\n")
     found = arrays(tmp_path / "out.h5")
     assert {name: array.shape[1] for name, array in found.items()} == {"0": 0, "1": 2, "2": 0, "3": 0, "4": 1}
-    assert "in.txt: 3 empty lines, the first is line 1: each has its index and no tokens" in said
+    assert "in.txt: 3 empty lines, the first is line 1; their output has no tokens" in said
 
 
 def test_the_two_files_of_allennlps_command(embed, tmp_path):
@@ -165,8 +165,8 @@ def test_a_pipe_that_can_be_read_once(embed, tmp_path):
 
 
 def test_one_line_longer_than_a_pool_and_a_part(embed, tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "PART_TOKENS", 100)
-    monkeypatch.setattr(plan, "POOL_TOKENS", 50)
+    monkeypatch.setattr(lines, "PART_TOKENS", 100)
+    monkeypatch.setattr(lines, "POOL_TOKENS", 50)
     long = "w " * 300
     assert embed("in.txt", "out.h5", "--top", text=f"a\n{long}\n" + TEXT)[0] == 0
     found = arrays(tmp_path / "out.h5")
@@ -176,14 +176,14 @@ def test_one_line_longer_than_a_pool_and_a_part(embed, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("words", [1, 20])
 def test_words_that_were_forgotten(embed, tmp_path, monkeypatch, words):
-    monkeypatch.setattr(memory, "WORDS", words)
-    monkeypatch.setattr(plan, "PART_TOKENS", SMALL_PARTS)
+    monkeypatch.setattr(job, "WORDS", words)
+    monkeypatch.setattr(lines, "PART_TOKENS", SMALL_PARTS)
     assert embed("in.txt", "out.h5")[0] == 0
     check(arrays(tmp_path / "out.h5"))
 
 
 def test_ctrl_c_ends_in_a_line_and_the_same_command_goes_on(embed, tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "PART_TOKENS", SMALL_PARTS)
+    monkeypatch.setattr(lines, "PART_TOKENS", SMALL_PARTS)
     calls = collections.Counter()
     plain = modes.Mode.__call__
 
@@ -196,10 +196,10 @@ def test_ctrl_c_ends_in_a_line_and_the_same_command_goes_on(embed, tmp_path, mon
     monkeypatch.setattr(modes.Mode, "__call__", interrupted)
     code, said, error = embed("in.txt", "out.h5")
     assert (code, said) == (130, "")
-    assert error == "elmo_bench embed: stopped; the same command goes on behind the last whole part\n"
+    assert error == "elmo_bench embed: stopped. The same command resumes after the last complete part.\n"
     code, said, error = embed("in.txt", "out.h5")
     assert code == 0
-    assert "going on behind 4 sentences" in error
+    assert "resuming after 4 sentences" in error
     assert "(4 sentences were done before)" in said
     check(arrays(tmp_path / "out.h5"))
 
@@ -219,8 +219,8 @@ def test_a_disk_that_is_too_small(embed, disk, standard_input, source, out):
     assert (code, said) == (2, "")
     [line] = error.splitlines()
     assert " takes " in line
-    assert "more are needed, and out" in line
-    assert ".parts has 10.0 kB free; make room and start again" in line
+    assert "more are needed, out" in line
+    assert ".parts has 10.0 kB free. Make room, or write elsewhere." in line
     assert os.listdir() == ["in.txt"]  # noqa: PTH208
     disk["free"] = 250_000  # more than twice the figures: 135 tokens of 384 bytes
     standard_input(TEXT)
@@ -240,7 +240,10 @@ def test_what_is_there_is_replaced_only_when_asked(embed, tmp_path, out):
     assert embed("in.txt", out, text="a\n")[0] == 0
     before = arrays(tmp_path / out)
     code, _, error = embed("in.txt", out)
-    assert (code, error) == (2, f"elmo_bench embed: {out.rstrip('/')}: is there already; --overwrite replaces it\n")
+    assert (code, error) == (
+        2,
+        f"elmo_bench embed: {out.rstrip('/')}: exists already. Give another path, or --overwrite to replace it.\n",
+    )
     assert arrays(tmp_path / out).keys() == before.keys()
     assert embed("in.txt", out, "--overwrite")[0] == 0
     check(arrays(tmp_path / out))
@@ -250,7 +253,7 @@ def test_what_is_there_is_replaced_only_when_asked(embed, tmp_path, out):
 def test_a_folder_of_somebody_elses_is_left_alone(embed, tmp_path, options):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.tex").write_text("x")
-    assert "other things in it" in embed("in.txt", "home/", *options)[2]
+    assert "other files in it" in embed("in.txt", "home/", *options)[2]
     assert os.listdir(tmp_path / "home") == ["thesis.tex"]  # noqa: PTH208
 
 
@@ -258,27 +261,30 @@ BAD = {
     "a missing file": (["missing.txt", "out.h5"], "missing.txt: no such file"),
     "a folder as input": (["folder", "out.h5"], "folder: cannot be read (Is a directory)"),
     "not UTF-8": (["latin.txt", "out.h5"], "latin.txt:2: not UTF-8 text"),
-    "nothing in it": (["empty.txt", "out.h5"], "empty.txt: no line in it"),
+    "nothing in it": (["empty.txt", "out.h5"], "empty.txt: no lines"),
     "a folder that cannot be made": (["in.txt", "in.txt/out.h5"], "in.txt/out.h5.parts: cannot be written"),
-    "an unknown ending": (["in.txt", "out.npz"], "out.npz: unknown extension '.npz'; name a file .h5 or .hdf5, or a"),
+    "an unknown ending": (["in.txt", "out.npz"], "out.npz: unknown extension '.npz'. Name a file .h5 or .hdf5, or a"),
     "a folder as file": (["in.txt", "folder.h5"], "folder.h5: is a folder"),
-    "a file as folder": (["in.txt", "in.txt/"], "in.txt: is a file; npz shards need a folder"),
-    "a mix of words": (["in.txt", "out.h5", "--mix", "1,x,2,3"], "--mix 1,x,2,3: must be numbers parted by commas"),
-    "an infinite mix": (["in.txt", "out.h5", "--mix", "1,inf,2,3"], "--mix 1,inf,2,3: must be numbers"),
+    "a file as folder": (["in.txt", "in.txt/"], "in.txt: is a file, but npz shards need a folder"),
+    "a mix of words": (["in.txt", "out.h5", "--mix", "1,x,2,3"], "--mix 1,x,2,3: not a list of numbers"),
+    "an infinite mix": (["in.txt", "out.h5", "--mix", "1,inf,2,3"], "--mix 1,inf,2,3: not a list of numbers"),
     "a short mix": (
         ["in.txt", "out.h5", "--mix", "1,2,3"],
-        "3 numbers, but these weights have 3 layers: give 3 weights",
+        "3 numbers for 3 layers. Give 3 weights",
     ),
-    "no batch": (["in.txt", "out.h5", "--batch-size", "0"], "--batch-size 0: must be 1 or more"),
+    "no batch": (["in.txt", "out.h5", "--batch-size", "0"], "--batch-size 0: too small"),
     "both weights": (
         ["in.txt", "out.h5", "--weight-file", "w.hdf5", "--options-file", "o.json"],
-        "--weights and --weight-file both name weights: give one of them",
+        "--weights, --weight-file: both name weights. Give one of them.",
     ),
     "half of the files": (
         ["in.txt", "out.h5", "--weight-file", "w.hdf5"],
-        "--options-file and --weight-file go togeth",
+        "--options-file, --weight-file: one of them is missing",
     ),
-    "an unknown precision": (["in.txt", "out.h5", "--precision", "int3"], "precision=int3: choose one of: float32, "),
+    "an unknown precision": (
+        ["in.txt", "out.h5", "--precision", "int3"],
+        "precision=int3: unknown. Choose one of: float32, ",
+    ),
     "a device of fancy": (["in.txt", "out.h5", "--device", "abacus"], "--device abacus: no such device"),
 }
 

@@ -109,9 +109,9 @@ def test_nothing_is_written_over_unless_asked_for(tmp_path, capsys):
     assert main(["export", str(GOLDEN), str(tmp_path)]) == 0
     before = {name: (tmp_path / name).read_bytes() for name in NAMES}
     assert main(["export", "mini", str(tmp_path)]) == 2
-    assert f"{tmp_path}: holds options.json already; give another folder, or --overwrite\n" in capsys.readouterr().err
+    assert f"{tmp_path}: has options.json already. Give another folder, or --overwrite.\n" in capsys.readouterr().err
     assert main(["export", "mini", str(tmp_path), "--overwrite", "--format", "safetensors"]) == 2
-    assert "holds weights.hdf5 already; save to a folder without weights" in capsys.readouterr().err
+    assert "has weights.hdf5 already. Save to a folder without weights." in capsys.readouterr().err
     assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before
     assert main(["export", "mini", str(tmp_path), "--overwrite"]) == 0
     assert same("mini", tmp_path)
@@ -120,7 +120,7 @@ def test_nothing_is_written_over_unless_asked_for(tmp_path, capsys):
 def test_a_softmax_of_other_weights_is_never_left_beside(trained, tmp_path, capsys):
     main(["export", str(trained), str(tmp_path / "out")])
     assert main(["export", str(GOLDEN), str(tmp_path / "out"), "--overwrite"]) == 2
-    assert "holds softmax.safetensors already" in capsys.readouterr().err
+    assert "has softmax.safetensors already" in capsys.readouterr().err
 
 
 def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, capsys):

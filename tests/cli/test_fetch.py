@@ -9,6 +9,7 @@ import zipfile
 import pytest
 import yaml
 
+import elmo_bench.tasks
 from elmo_bench.__main__ import main
 from elmo_bench.cli import clone
 from elmo_bench.cli.clone import task_yaml, tasks
@@ -37,7 +38,7 @@ def sha256(content):
 def suite(**changes):
     """A suite of every kind of file; `changes` replace keys of the plain one."""
     plain = {"file": "x.conll", "url": "https://example.org/1/x.conll", "sha256": sha256(PLAIN)} | changes
-    part = {"by": "tasks.squad.part.first_articles", "articles": 2}
+    part = {"articles": 2}
     zipped = {"url": "https://example.org/trees.zip", "sha256": sha256(ARCHIVE)}
     return {
         "source": "files",
@@ -61,6 +62,9 @@ def site(monkeypatch, tmp_path):
     monkeypatch.setattr(clone, "CLONE", tmp_path)
     write(tmp_path, "one", open=suite(), paper={"folder": "set"}, width=3)
     write(tmp_path, "two", open={"folder": "other", "fetch": "not fetched, as its words are missing"})
+    (tmp_path / "tasks" / "one").mkdir(parents=True)
+    (tmp_path / "tasks" / "one" / "part.py").write_text("from elmo_bench.tasks.squad.part import make\n")
+    monkeypatch.setattr(elmo_bench.tasks, "__path__", [*elmo_bench.tasks.__path__, str(tmp_path / "tasks")])
     with loopback() as site:
         monkeypatch.setenv("ELMO_BENCH_MIRROR", site.address)
         site.files |= {"/1/x.conll": PLAIN, "/trees.zip": ARCHIVE, "/all.json": JSON}

@@ -77,7 +77,7 @@ def test_weights_without_a_softmax_get_one_first_and_evaluate_refuses_them(train
     assert "these weights have no softmax: fitting one of 16 words" in captured.err.replace("\n", " ")
     assert (tmp_path / "tuned" / "softmax.safetensors").is_file()
     assert main(["evaluate", f"weights={GOLDEN}", f"corpus={trained}/dev.txt"]) == 2
-    assert "no softmax beside these weights" in capsys.readouterr().err
+    assert "no softmax next to these weights" in capsys.readouterr().err
 
 
 def test_finetune_takes_the_text_of_a_task(trained, tmp_path, capsys):

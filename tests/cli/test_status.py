@@ -1,14 +1,17 @@
 """`status`: what of a sweep is done, running, failed, stale or missing."""
 
+import subprocess
+import sys
+
 import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.cli.status import readable
-from elmo_bench.ledger import RunPaths, read_failures, read_ledger, run_hash, run_lock, write_failure, write_record
-from elmo_bench.runner.settings import portable, settings_of
+from elmo_bench.ledger import RunPaths, new_attempt, run_hash, run_lock, store, write_failure, write_record
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES, make_record
-from tests.runs import small
+from tests.runs import ROOT, small
 
 SWEEP = ("task=ner", "encoder=none,glove", "seed=0,1")
 
@@ -31,38 +34,39 @@ def status(ledger, capsys):
     return status
 
 
-def put(ledger, *overrides, version=1, weights="w1", created="2026-01-02T03:04:05+00:00", seconds=60.0):
+def put(ledger, *options, version=1, weights="w1", created="2026-01-02T03:04:05+00:00", seconds=60.0):
     """The record of a run of today's config, without the run."""
-    config = compose("config", list(overrides))
-    identity = {
-        "settings": settings_of(portable(config)),
-        "contents": {"task_version": version, "weights": weights},
-    }
-    record = make_record(
-        suite=config.suite.name, task=config.task.name, encoder=config.encoder.name, seed=config.seed,
-        config=portable(config), identity=identity, hash=run_hash(identity), created=created,
-    )  # fmt: skip
+    config = compose("config", list(options))
+    spec = RunSpec.of(config).with_contents({"weights": weights}).to_json()
+    spec["settings"] |= {"task.version": version}
+    record = make_record(spec=spec, hash=run_hash(spec), seed=config.seed, created=created)
     record["cost"]["seconds"] = seconds
     paths = RunPaths.of(ledger, record)
     write_record(paths, record, OUTCOMES)
     return paths
 
 
+def fail(ledger, *options, error=None):
+    """The failure of such a run, before it has read its data."""
+    config = compose("config", list(options))
+    spec = RunSpec.of(config)
+    paths = RunPaths(ledger, spec.suite, spec.task, spec.encoder, spec.key, config.seed)
+    write_failure(paths, error or ValueError("no room"), attempt=new_attempt(), spec=spec.to_json())
+
+
 def test_an_empty_ledger_misses_everything(status):
     code, said = status()
     assert code == 0
-    assert "4 runs: 4 missing; no like run to tell the time left by" in said
+    assert "4 runs: 4 missing; no comparable run to estimate the time" in said
 
 
 def test_every_state_is_counted_and_the_time_left_told(status, ledger):
     """none: 60 s done and a stale one; glove: one failed, one running. glove's time is told by the same task: 60 s."""
     put(ledger, "encoder=none", seconds=80.0)
     put(ledger, "encoder=none", "seed=1", version=0, seconds=40.0)
-    config = compose("config", ["encoder=glove"])
-    paths = RunPaths(ledger, "mini", "ner", "glove", "0123456789ab", 0)
-    write_failure(paths, portable(config), "Traceback (most recent call last):\n  x\nValueError: no room\n")
-    config.seed = 1
-    with run_lock(RunPaths(ledger, "mini", "ner", "glove", "0123456789ab", 1), portable(config)):
+    fail(ledger, "encoder=glove")
+    spec = RunSpec.of(compose("config", ["encoder=glove"])).with_contents({"weights": "w"})
+    with run_lock(RunPaths(ledger, "mini", "ner", "glove", spec.hash, 1), spec=spec.to_json()):
         _, said = status()
     assert "4 runs: 1 done, 1 running, 1 failed, 1 stale; about 3 min left, one after the other" in said
     assert "failed: task=ner encoder=glove seed=0" in said
@@ -72,10 +76,9 @@ def test_every_state_is_counted_and_the_time_left_told(status, ledger):
     assert rows[2:] == [["mini", "ner", "none", "1", "", "", "1", ""], ["mini", "ner", "glove", "", "1", "1", "", ""]]
 
 
-def test_missing_and_failed_alone_as_run_py_takes_them(status, ledger):
+def test_missing_and_failed_alone_as_run_takes_them(status, ledger):
     put(ledger, "encoder=none")
-    paths = RunPaths(ledger, "mini", "ner", "glove", "0123456789ab", 0)
-    write_failure(paths, portable(compose("config", ["encoder=glove"])), "KeyError: 'x'")
+    fail(ledger, "encoder=glove", error=KeyError("x"))
     _, failed = status("--failed")
     assert failed == f"task=ner encoder=glove seed=0 ledger={ledger}\n  KeyError: 'x'\n"
     _, missing = status("--missing")
@@ -110,31 +113,48 @@ def test_other_data_and_another_precision_are_other_runs(status, ledger):
         assert "1 missing" in status(sweep=("encoder=elmo", other))[1]
         put(ledger, "encoder=elmo", other, weights=other)
     for done in ("seed=0", "task.data.mini.seed=1", "encoder.precision=int8"):
-        assert "1 runs: 1 done" in status(sweep=("encoder=elmo", done))[1]
+        assert "1 run: 1 done" in status(sweep=("encoder=elmo", done))[1]
 
 
-def test_what_run_py_did_is_done(main_job, status, tmp_path):
-    """For real, weights from a path: the run is found by its config, the failed one with its error."""
-    options = small("seed=0,1", "task.training.epochs=1")
-    assert main_job("-m", *options) == 0
-    assert "2 runs: 2 done" in status(sweep=options)[1]
-    broken = small("encoder.contextual._target_=tests.runner.broken.FailsToEncode")
-    assert main_job(*broken) == 1
-    assert len(read_ledger(tmp_path / "runs")) == 2
-    assert len(read_failures(tmp_path / "runs")) == 1
-    assert "ValueError: this encoder is broken" in status("--failed", sweep=broken)[1]
+def test_a_damaged_record_is_named_and_the_others_are_counted(status, ledger, capsys):
+    paths = put(ledger, "encoder=none")
+    put(ledger, "encoder=none", "seed=1")
+    paths.record.write_text("{")
+    code = main(["status", *SWEEP, f"ledger={ledger}"])
+    printed = capsys.readouterr()
+    assert code == 2
+    assert "4 runs: 1 done, 3 missing" in printed.out
+    [line] = printed.err.splitlines()
+    assert line.startswith(f"elmo-bench status: {paths.record}: not valid JSON")
 
 
-def test_an_error_before_anything_was_read_is_known_until_the_run_comes_further(main_job, status, tmp_path):
-    vectors = tmp_path / "mine.txt"
-    options = small("seed=0", f"encoder.vectors={vectors}", "task.training.epochs=1", encoder="glove")
-    assert main_job("-m", *options) == 2
-    assert "mine.txt: no such file" in status("--failed", sweep=options)[1]
-    vectors.write_text("the 0.1 0.2\nof 0.3 0.4\n", encoding="utf-8")
-    assert main_job("-m", *options) == 0
-    assert "1 runs: 1 done" in status(sweep=options)[1]
-    assert read_failures(tmp_path / "runs") == []
-    assert len(list((tmp_path / "runs" / "mini" / "ner" / "glove").iterdir())) == 1
+def test_each_file_is_read_once(status, ledger, monkeypatch):
+    for seed in range(3):
+        put(ledger, "encoder=none", f"seed={seed}")
+    fail(ledger, "encoder=glove")
+    read, real = [], store.read_json
+    monkeypatch.setattr(store, "read_json", lambda path, **given: read.append(path) or real(path, **given))
+    assert "1 failed, 1 missing" in status()[1]
+    assert len(read) == len(set(read)) == 4
+
+
+def test_what_run_did_is_done(main_job, status):
+    """For real, with weights from a path."""
+    options = small("seed=0", "task.training.epochs=1")
+    assert main_job(*options) == 0
+    assert "1 run: 1 done" in status(sweep=options)[1]
+
+
+def test_status_imports_no_torch_and_reads_no_data(tmp_path):
+    code = f"""
+import sys
+from elmo_bench.__main__ import main
+main(["status", "encoder=elmo", "encoder.weights=/nowhere", "suite=open", "data.root=/nowhere", "ledger={tmp_path}"])
+print("torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "False"
+    assert "1 missing" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -143,13 +163,12 @@ def test_an_error_before_anything_was_read_is_known_until_the_run_comes_further(
         ([], "give --experiment NAME"),
         (["--experiment", "table9"], "unknown experiment"),
         (["--experiment", "table1", "tsk=ner"], "unknown option 'tsk'"),
-        (["--experiment", "table1", "experiment=table2"], "--experiment table1 and experiment=… are two"),
+        (["--experiment", "table1", "experiment=table2"], "experiment=…: more than one"),
         (["seed=0,-1"], "seed=-1: give a whole number from 0"),
         (["seed=0,1.5"], "seed=1.5: give a whole number from 0"),
         (["mix.penalty=0.1,-1"], "mix.penalty=-1: give a number from 0"),
         (["mix.penalty=0.1,high"], "mix.penalty=high: give a number"),
         (["encoder.name=3"], "encoder.name=3: give a name"),
-        (["encoder=glove", "encoder.name=mine"], "is for encoder=hf"),
         ([f"ledger={__file__}"], "is a file; give a folder"),
     ],
 )

@@ -34,7 +34,7 @@ def test_any_iterable_of_sentences_will_do():
 
 
 @pytest.mark.parametrize(
-    ("token", "said"), [(None, "sentence 1, token 2 (from 0): None is no string"), (7, "7 is no string")]
+    ("token", "said"), [(None, "token 2 of sentence 1 (counted from 0) is None"), (7, "is 7. Give strings.")]
 )
 def test_a_token_that_is_no_string(token, said):
     one_line(said, batch_to_ids, [["a"], ["b", "c", token]])
@@ -50,14 +50,14 @@ def one_line(said: str, function, *arguments, **named) -> None:
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
-        (IDS[0], "inputs have the shape [2, 50]; [B, T, 50] is needed"),
-        (IDS[..., :49], "inputs have the shape [1, 2, 49]"),
-        (IDS.float(), "inputs: ids are whole numbers (int64), not float32"),
-        (IDS > 0, "not bool"),
-        (IDS + 1, "to 262; they may be 0 to 261"),
-        (IDS - 67, "inputs have ids from -1 to"),
-        (IDS.tolist(), "inputs: a tensor is needed, not list; batch_to_ids(sentences) makes one"),
-        (None, "inputs: a tensor is needed, not NoneType"),
+        (IDS[0], "inputs: shape [2, 50], expected [B, T, 50]"),
+        (IDS[..., :49], "inputs: shape [1, 2, 49]"),
+        (IDS.float(), "inputs: float32, expected integers (int64)"),
+        (IDS > 0, "inputs: bool, expected"),
+        (IDS + 1, "to 262, expected 0 to 261"),
+        (IDS - 67, "inputs: ids from -1 to"),
+        (IDS.tolist(), "inputs: list, expected a tensor. Use batch_to_ids(sentences)."),
+        (None, "inputs: NoneType, expected a tensor"),
     ],
 )
 @pytest.mark.parametrize("requires_grad", [False, True])
@@ -67,25 +67,29 @@ def test_inputs_that_do_not_fit(inputs, said, requires_grad):
 
 def test_word_inputs_that_do_not_fit():
     module = Elmo(*FILES, 1, vocab_to_cache=["<pad>", "A"])
-    one_line("word_inputs have the shape [2]", module, IDS, torch.tensor([1, 1]))
-    one_line("word_inputs: ids are whole numbers", module, IDS, torch.ones(1, 2))
+    one_line("word_inputs: shape [2]", module, IDS, torch.tensor([1, 1]))
+    one_line("word_inputs: float32, expected integers", module, IDS, torch.ones(1, 2))
 
 
 @pytest.mark.parametrize(
     ("arguments", "options", "said"),
     [
-        ((None, None, 1), {}, "weight_file: a file is needed"),
-        ((FILES[0], None, 1), {}, "weight_file: a file is needed"),
+        ((None, None, 1), {}, "weight_file: missing"),
+        ((FILES[0], None, 1), {}, "weight_file: missing"),
         ((FILES[0], "nowhere.hdf5", 1), {}, "nowhere.hdf5: no such file"),
         (("mini", "mini", 1), {}, "mini: no such file"),
-        ((None, "tiny", 1), {}, "not one of the known weights"),
-        ((*FILES, 0), {}, "num_output_representations=0: one at least"),
-        ((*FILES, 1), {"dropout": 1.5}, "dropout=1.5: a number from 0 to 1"),
-        ((*FILES, 1), {"scalar_mix_parameters": [1.0, 2.0]}, "scalar_mix_parameters=[1.0, 2.0]: this biLM needs 3"),
-        ((*FILES, 1), {"precision": "half"}, "precision=half: choose one of"),
-        ((*FILES, 1), {"precision": "int8", "requires_grad": True}, "precision=int8 is for a frozen biLM"),
-        ((None, None, 1), {"module": torch.nn.Linear(1, 1)}, "a BiLM or an ElmoEncoder is needed, not Linear"),
-        ((*FILES, 1), {"module": torch.nn.Linear(1, 1)}, "module takes the place of options_file and weight_file"),
+        ((None, "tiny", 1), {}, "or one of: mini, small"),
+        ((*FILES, 0), {}, "num_output_representations=0: too few"),
+        ((*FILES, 1), {"dropout": 1.5}, "dropout=1.5: out of range"),
+        (
+            (*FILES, 1),
+            {"scalar_mix_parameters": [1.0, 2.0]},
+            "scalar_mix_parameters=[1.0, 2.0]: wrong length. Give 3 numbers",
+        ),
+        ((*FILES, 1), {"precision": "half"}, "precision=half: unknown. Choose one of"),
+        ((*FILES, 1), {"precision": "int8", "requires_grad": True}, "precision=int8: for a frozen biLM only"),
+        ((None, None, 1), {"module": torch.nn.Linear(1, 1)}, "module: Linear, expected a BiLM or an ElmoEncoder"),
+        ((*FILES, 1), {"module": torch.nn.Linear(1, 1)}, "module: replaces options_file and weight_file"),
     ],
 )
 def test_arguments_that_do_not_fit(arguments, options, said):
@@ -93,4 +97,4 @@ def test_arguments_that_do_not_fit(arguments, options, said):
 
 
 def test_a_string_is_no_list_of_sentences():
-    one_line("a list of sentences is needed, not a string", ElmoEncoder(weights=str(GOLDEN)).outputs, "A word")
+    one_line("outputs: a string, expected a list of sentences", ElmoEncoder(weights=str(GOLDEN)).outputs, "A word")

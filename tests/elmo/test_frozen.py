@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from elmo_bench import Elmo, ElmoEncoder, ScalarMix, batch_to_ids
-from elmo_bench.elmo.bilm import BiLM
+from elmo_bench.elmo.model import BiLM
 from elmo_bench.training.quiet import quiet
 from tests.runs import GOLDEN
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from elmo_bench import ElmoEncoder, ScalarMix
-from elmo_bench.elmo.outputs import named_outputs
+from elmo_bench.elmo.encoder import named_outputs
 from tests.runs import GOLDEN
 
 CASES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))

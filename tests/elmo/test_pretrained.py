@@ -116,7 +116,7 @@ def test_any_other_address_is_downloaded_to_a_place_of_its_own(site):
     assert all(path.is_relative_to(cache_folder() / "elmo" / "urls") for path in one.files + two.files)
     both = ElmoEncoder(weights=f"{site.address}/1/x_weights.hdf5", options=str(GOLDEN / "options.json"))
     assert both.checksum == CHECKSUM
-    assert "give the address of its options.json" in fails(load_bilm, f"{site.address}/1/x.hdf5")
+    assert "the address of its options.json is unknown" in fails(load_bilm, f"{site.address}/1/x.hdf5")
     assert "not the address of a file" in fails(resolve_file, site.address)
 
 
@@ -144,7 +144,7 @@ def test_what_does_not_exist_lists_what_does():
         assert message.startswith(f"weights '{name}': no such folder or file")
         assert all(known in message for known in ("mini", "small", "medium", "original", "original_5.5B"))
     assert fails(load_bilm, "runs/my-elmo").startswith(
-        "weights 'runs/my-elmo': no such folder or file; as a repository on"
+        "weights 'runs/my-elmo': no such folder or file. As a repository on"
     )
     missing = fails(load_files, GOLDEN / "options.json", GOLDEN / "missing.hdf5")
     assert missing == f"{GOLDEN / 'missing.hdf5'}: no such file"

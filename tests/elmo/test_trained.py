@@ -9,7 +9,7 @@ import torch
 
 from elmo_bench import Elmo, batch_to_ids
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.allennlp_names import OLD
+from elmo_bench.elmo.allennlp.checkpoint import OLD
 from tests.runs import GOLDEN
 
 FILES = GOLDEN / "options.json", GOLDEN / "weights.hdf5"
@@ -122,16 +122,16 @@ def test_a_frozen_bilm_takes_an_old_checkpoint_with_the_same_weights_alone(insid
     assert str(holder.load_state_dict(state)) == "<All keys matched successfully>"
     assert state == before
     torch.testing.assert_close(module.scalar_mix_1.gamma, STATE["scalar_mix_1.gamma"], atol=1e-3, rtol=0)
-    with pytest.raises(UserError, match=r"another biLM than this frozen one \(.*embedding differs\)"):
+    with pytest.raises(UserError, match=r"its biLM is not this frozen one \(.*embedding differs\)"):
         holder.load_state_dict({f"{inside}{name}": value for name, value in STATE.items()})
     trained = elmo(requires_grad=True)
     trained.load_state_dict(STATE)
-    with pytest.raises(UserError, match="another biLM"):  # nor is it passed over without a word
+    with pytest.raises(UserError, match="is not this frozen one"):  # nor is it passed over without a word
         elmo().load_state_dict(trained.state_dict(), strict=False)
 
 
 def test_an_old_checkpoint_without_a_tensor_is_refused():
     state = dict(STATE)
     del state[f"{OLD}_elmo_lstm.backward_layer_1.state_linearity.bias"]
-    with pytest.raises(UserError, match=r"no _elmo_lstm\._elmo_lstm\.backward_layer_1\.state_linearity\.bias"):
+    with pytest.raises(UserError, match=r"_elmo_lstm\._elmo_lstm\.backward_layer_1\.state_linearity\.bias is missing"):
         elmo(requires_grad=True).load_state_dict(state)

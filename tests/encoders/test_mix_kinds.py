@@ -30,5 +30,5 @@ def test_a_kind_starts_as_its_layers_and_trains_what_it_says(given, value, gamma
 @pytest.mark.parametrize("given", [{"kind": "layer"}, {"kind": "layer", "layer": 3}, {"kind": "layer", "layer": -1},
                                    {"kind": "last", "layer": 1}])  # fmt: skip
 def test_a_layer_that_is_not_there_is_one_line(given):
-    with pytest.raises(UserError, match="takes a number from 0 to 2"):
+    with pytest.raises(UserError, match="Give a number from 0 to 2"):
         ScalarMix(3, **given)

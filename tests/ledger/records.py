@@ -1,12 +1,16 @@
 """Valid records to build tests on."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from elmo_bench.ledger import SCHEMA, Identity, Record, RunPaths, run_hash, write_record
+from elmo_bench.ledger import SCHEMA, Record, RunPaths, Spec, run_hash, write_record
 
 OUTCOMES = {"correct": np.array([1, 0, 1], dtype=bool), "guessed": np.array([0, 3, 255])}
+
+ATTEMPT = "0123456789abcdef" * 2
 
 
 def make_record(
@@ -17,27 +21,29 @@ def make_record(
     seed: int = 0,
     test: float = 50.0,
     dev: float = 60.0,
-    overrides: tuple[str, ...] = (),
+    settings: Mapping[str, Any] = {},
     weights: str = "w1",
     created: str = "2026-01-02T03:04:05+00:00",
+    attempt: str = ATTEMPT,
     **changes,
 ) -> Record:
-    """A whole record; `changes` replace top-level keys as they are; other `weights` give another hash."""
-    identity = Identity(
-        settings={"task": task, "encoder": encoder, "suite": suite, "overrides": list(overrides), "rate": 1e-3},
-        contents={"weights": weights, "data": "d1", "version": 1},
-    )
-    record = Record(
-        schema=SCHEMA,
+    """A complete record; `changes` replace top-level keys; different `settings` or `weights` give a different hash."""
+    spec = Spec(
         suite=suite,
         task=task,
         encoder=encoder,
+        size="cpu",
+        settings={"task.version": 1, "optimizer.lr": 1e-3, "hidden": [8, 4], **settings},
+        contents={"weights": weights, "data": "d1"},
+    )
+    record = Record(
+        schema=SCHEMA,
+        attempt=attempt,
+        spec=spec,
+        hash=run_hash(spec),
         seed=seed,
-        hash=run_hash(identity),
-        identity=identity,
-        overrides=list(overrides),
-        config={"seed": seed, "nested": {"list": [1, 2.5, None, True, "x"]}},
         metric="f1",
+        formula="f1-counts",
         selected_on="dev",
         scores={
             "dev": {"overall": {"f1": dev, "precision": 61.5}, "by_type": {"PER": {"f1": 70.0, "gold": 10}}},
@@ -48,9 +54,9 @@ def make_record(
             {"input": {"weights": [0.25, 0.5, 0.25], "gamma": 2.0}},
         ],
         epochs={"run": 2, "best": 2},
+        curves={"dev": [55.0, 60.0], "train_loss": [2.5, 1.25], "lr": [1e-3, 1e-3], "seconds": [40.0, 41.5]},
         parameters={"trainable": 123456, "frozen": 654321},
-        data={"fingerprint": "f" * 64, "counts": {"train": 3394, "dev": 1009, "test": 1287}},
-        checksums={"weights": "a" * 64, "vectors": "b" * 64},
+        data={"counts": {"train": 3394, "dev": 1009, "test": 1287}},
         cost={"seconds": 90.0, "tokens_per_second": 12345.6, "peak_memory_mib": 512.5, "encode_seconds": 3.5},
         kept={"file": f"seed{seed}/head.safetensors", "bytes": 1000},
         environment={

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.ledger import HeldElsewhere, RunPaths, is_held, lease, read_lease, run_lock
+from elmo_bench.ledger import HeldElsewhere, RunPaths, is_held, lease, read_all, read_lease, run_lock
 
 ROOT = Path(__file__).parents[2]
+OTHER = "fedcba9876543210" * 2
 # A machine of its own: another name, and locks that the others do not see.
 MACHINE = """
 import sys, time
@@ -21,7 +22,7 @@ lease.MACHINE = sys.argv[2]
 path = Path(sys.argv[1])
 while time.time() < float(sys.argv[3]):
     time.sleep(0.001)
-with lease.hold_lease(path, {}, now=time.time()) as held:
+with lease.hold_lease(path, lease.new_lease(attempt=sys.argv[4], spec=None, seed=0), clock=time.time()) as held:
     print(held, flush=True)
     if held:
         sys.stdin.read()  # until all have said what they got
@@ -36,15 +37,18 @@ def paths(tmp_path):
 def left(paths, *, age, machine="other boot"):
     """A lease whose holder last touched it `age` seconds ago."""
     paths.folder.mkdir(parents=True)
-    paths.lease.write_text(json.dumps(lease.Lease(machine=machine, pid=1, token="t", started=0.0, config={"seed": 7})))
+    paths.lease.write_text(
+        json.dumps(lease.new_lease(attempt=OTHER, spec=None, seed=0) | {"machine": machine, "pid": 1})
+    )
     os.utime(paths.lease, (time.time() - age,) * 2)
 
 
-def test_a_lease_says_who_works_and_goes_with_the_lock(paths):
-    with run_lock(paths, {"seed": 3}):
+def test_a_lease_says_who_works_and_goes_with_the_lock(paths, make_record):
+    spec = make_record()["spec"]
+    with run_lock(paths, attempt=OTHER, spec=spec):
         found = read_lease(paths.lease)
-        assert found["pid"] == os.getpid()
-        assert found["config"] == {"seed": 3}
+        assert (found["pid"], found["attempt"], found["spec"], found["seed"]) == (os.getpid(), OTHER, spec, 0)
+        assert [(run, kept) for run, kept in read_all(paths.ledger).leases] == [(paths, found)]
     assert list(paths.folder.iterdir()) == []
 
 
@@ -54,16 +58,16 @@ def test_another_machines_run_is_left_to_it(paths, age):
     assert is_held(paths)
     with pytest.raises(HeldElsewhere, match=r"another machine \(other\) is working on this run"), run_lock(paths):
         pass
-    assert read_lease(paths.lease)["token"] == "t"
+    assert read_lease(paths.lease)["attempt"] == OTHER
     assert not paths.lock.exists()
 
 
-@pytest.mark.parametrize(("age", "machine"), [(610, "other boot"), (0, lease.MACHINE)])
-def test_ten_minutes_without_a_heartbeat_or_a_dead_process_here_free_the_run(paths, age, machine):
+@pytest.mark.parametrize(("age", "machine"), [(610, "other boot"), (-86_400, "other boot"), (0, lease.MACHINE)])
+def test_ten_minutes_without_a_heartbeat_a_date_in_the_future_or_a_dead_process_here_free_the_run(paths, age, machine):
     left(paths, age=age, machine=machine)
     assert not is_held(paths)
     with run_lock(paths):
-        assert read_lease(paths.lease)["token"] != "t"
+        assert read_lease(paths.lease)["attempt"] != OTHER
     assert list(paths.folder.iterdir()) == []
 
 
@@ -74,7 +78,7 @@ def test_a_lease_that_is_being_written_is_a_lease(paths):
         pass
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", "3", '{"machine": "other boot"}'])
+@pytest.mark.parametrize("content", ["{}", "[]", "3", '{"machine": "other boot"}', "[" * 100_000])
 def test_a_lease_that_holds_something_else_says_nothing_of_who_works(paths, content):
     paths.folder.mkdir(parents=True)
     paths.lease.write_text(content)
@@ -96,8 +100,8 @@ def test_the_heart_beats(paths, monkeypatch):
 
 def test_a_lease_that_was_taken_over_meanwhile_is_not_touched(paths):
     with run_lock(paths):
-        paths.lease.write_text(json.dumps({**read_lease(paths.lease), "token": "theirs"}))
-    assert read_lease(paths.lease)["token"] == "theirs"
+        paths.lease.write_text(json.dumps({**read_lease(paths.lease), "attempt": OTHER}))
+    assert read_lease(paths.lease)["attempt"] == OTHER
 
 
 @pytest.mark.parametrize("dead", [False, True])
@@ -108,7 +112,7 @@ def test_of_machines_that_start_at_once_one_gets_the_run(tmp_path, paths, dead):
     start = str(time.time() + 2)
     machines = [
         subprocess.Popen(
-            [sys.executable, "-c", MACHINE, str(paths.lease), f"machine{number}", start],
+            [sys.executable, "-c", MACHINE, str(paths.lease), f"machine{number}", start, f"{number:032}"],
             cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
         for number in range(4)

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, runs_in
+from elmo_bench.ledger import RunPaths, list_runs, read_all, run_lock, write_record
+from tests.ledger.records import OUTCOMES
 
 HASH = "0123456789ab"
 GOOD = {"ledger": Path("runs"), "suite": "open", "task": "x", "encoder": "my-enc_5.5B", "hash": HASH, "seed": 3}
@@ -41,12 +42,56 @@ def test_of_a_record(make_record):
     assert RunPaths.of(Path("runs"), record).record == Path(f"runs/open/tagging/elmo/{record['hash']}/seed7.json")
 
 
-def test_runs_in_finds_whatever_a_run_left_once_and_in_order(tmp_path):
+def test_list_runs_finds_whatever_a_run_left_once_and_in_order(tmp_path):
     folder = tmp_path / "open" / "x" / "e" / HASH
     (folder / "seed10").mkdir(parents=True)
     for name in ("seed9.json", "seed9.npz", ".seed2.json.abc", "seed3.lock", "seed04.json", "notes.txt", "seeds"):
         (folder / name).touch()
     (tmp_path / "open" / "x" / "e" / "not-a-hash").mkdir()
     (tmp_path / "open" / "x" / "e" / "not-a-hash" / "seed1.json").touch()
-    assert [run.seed for run in runs_in(tmp_path)] == [2, 3, 9, 10]
-    assert runs_in(tmp_path / "nowhere") == []
+    runs, problems = list_runs(tmp_path)
+    assert problems == []
+    assert {run.seed: sorted(names) for run, names in runs.items()} == {
+        2: [".seed2.json.abc"], 3: ["seed3.lock"], 9: ["seed9.json", "seed9.npz"], 10: ["seed10"],
+    }  # fmt: skip
+    assert list(runs) == sorted(runs)
+    assert list_runs(tmp_path / "nowhere") == ({}, [])
+    assert list_runs(tmp_path, task="x", encoder="e").runs == runs
+    assert list_runs(tmp_path, task="y").runs == {}
+
+
+@pytest.mark.parametrize("level", range(1, 6))
+def test_a_link_in_the_ledger_is_named_and_not_followed(store_record, make_record, tmp_path, level):
+    """At every level: suite, task, encoder, hash, and the record itself."""
+    paths = store_record()
+    place = [*reversed([paths.record, *paths.record.parents][:5])][level - 1]
+    outside = tmp_path / "outside"
+    place.rename(outside)
+    place.symlink_to(outside)
+    before = sorted(path for path in outside.rglob("*"))
+    found = read_all(tmp_path / "runs")
+    assert found.records == []
+    assert found.problems == [f"{place}: a symbolic link, which the ledger does not follow. Remove it."]
+    with pytest.raises(UserError, match="a symbolic link"), run_lock(paths):
+        pass
+    with pytest.raises(UserError, match="a symbolic link"):
+        write_record(paths, make_record(test=1.0), OUTCOMES)
+    assert sorted(path for path in outside.rglob("*")) == before
+
+
+def test_the_work_folder_may_link_inside_the_ledger_alone(store_record, tmp_path):
+    paths = store_record()
+    (paths.work / "wandb" / "run").mkdir(parents=True)
+    (paths.work / "wandb" / "latest").symlink_to("run")
+    with run_lock(paths):
+        pass
+    (tmp_path / "mine.ckpt").touch()
+    (paths.work / "best.ckpt").symlink_to(tmp_path / "mine.ckpt")
+    with pytest.raises(UserError, match=r"best\.ckpt: a symbolic link out of the ledger"), run_lock(paths):
+        pass
+
+
+def test_the_ledger_itself_may_be_a_link(store_record, tmp_path):
+    store_record()
+    (tmp_path / "link").symlink_to(tmp_path / "runs")
+    assert len(read_all(tmp_path / "link").records) == 1

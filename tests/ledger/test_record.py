@@ -19,12 +19,14 @@ from elmo_bench.ledger import (
     read_outcomes,
     read_record,
     record,
+    run_hash,
+    settings_key,
     write_failure,
     write_record,
 )
-from tests.ledger.records import OUTCOMES
+from tests.ledger.records import ATTEMPT, OUTCOMES
 
-TABLES = [thing for thing in vars(record).values() if typing.is_typeddict(thing)]  # Identity among them
+TABLES = [thing for thing in vars(record).values() if typing.is_typeddict(thing)]
 
 
 def files(folder):
@@ -48,7 +50,7 @@ def test_round_trip(make_record, tmp_path):
     paths = RunPaths.of(tmp_path, written)
     write_record(paths, written, OUTCOMES)
     assert read_record(paths.record) == written
-    assert read_ledger(tmp_path) == [written]
+    assert read_ledger(tmp_path) == ([written], [])
     outcomes = read_outcomes(paths)
     assert outcomes["correct"].tolist() == [True, False, True]
     assert outcomes["guessed"].tolist() == [0, 3, 255]
@@ -60,12 +62,14 @@ def test_ledger_is_sorted_by_number_of_seed(store_record, tmp_path):
     for seed in (10, 9, 0):
         store_record(seed=seed)
     store_record(task="another")
-    assert [(r["task"], r["seed"]) for r in read_ledger(tmp_path / "runs")] == [
+    records, problems = read_ledger(tmp_path / "runs")
+    assert problems == []
+    assert [(r["spec"]["task"], r["seed"]) for r in records] == [
         ("another", 0), ("tagging", 0), ("tagging", 9), ("tagging", 10),
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("key", sorted(record.Record.__annotations__))
+@pytest.mark.parametrize("key", sorted(record.Record.__required_keys__))
 def test_a_missing_key_is_named(make_record, key):
     broken = make_record()
     del broken[key]
@@ -76,12 +80,15 @@ def test_a_missing_key_is_named(make_record, key):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"schema": 2}, r"record.schema: 2 where this version of elmo-bench reads 1"),
+        ({"schema": 1}, r"record.schema: 1, but this version of elmo-bench reads 2"),
+        ({"attempt": "latest"}, r"record.attempt: 'latest' is not 32 hex digits"),
         ({"selected_on": "test"}, r"record.selected_on: 'test' is not 'dev'"),
-        ({"extra": 1}, r"unknown key extra"),
+        ({"extra": 1}, r"record: unknown key extra"),
         ({"seed": "0"}, r"record.seed: '0' is not a whole number"),
-        ({"metric": "accuracy"}, r"record.scores.dev.overall: without its accuracy"),
+        ({"seed": 2**63}, r"record.seed: a whole number of more than 64 bits is not"),
+        ({"metric": "accuracy"}, r"record.scores.dev.overall: accuracy missing"),
         ({"scores": {"dev": {"overall": {"f1": math.nan}}, "test": {"overall": {"f1": 1}}}}, r"dev.overall.f1: nan"),
+        ({"scores": {"dev": {"overall": {"f1": 10**400}}, "test": {"overall": {"f1": 1}}}}, r"f1: a whole number of"),
         ({"hash": "0" * 12}, r"record.hash: 000000000000 is not the hash"),
         ({"epochs": {"run": 2, "best": 3}}, r"record.epochs.best: 3"),
         ({"created": "yesterday"}, r"record.created: 'yesterday'"),
@@ -89,8 +96,8 @@ def test_a_missing_key_is_named(make_record, key):
             {"layer_weights": [{"input": {"weights": "x", "gamma": 1}}]},
             r"layer_weights\[0\].input.weights: 'x' is not a list",
         ),
-        ({"overrides": [1]}, r"record.overrides\[0\]: 1 is not a text"),
-        ({"config": {"a": {1, 2}}}, r"record.config.a: \{1, 2\} is not something that JSON can hold"),
+        ({"curves": {"dev": [1.0, math.inf]}}, r"record.curves.dev\[1\]: inf is not a finite number"),
+        ({"spec": [1]}, r"record.spec: \[1\] is not a mapping"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_written(make_record, tmp_path, change, said):
@@ -100,33 +107,43 @@ def test_what_is_wrong_is_named_and_nothing_is_written(make_record, tmp_path, ch
     assert files(tmp_path) == []
 
 
-@pytest.mark.parametrize("content", [b"", b'{"schema": 1, "sui', b"\xff\xfe", b"[]", b"{}", b'{"schema": 0}', b"null"])
-def test_a_damaged_record_is_one_line_with_file_and_remedy(store_record, tmp_path, content):
-    paths = store_record()
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b'{"schema": 2, "sui', b"\xff\xfe", b"[]", b"{}", b'{"schema": 0}', b"null", b"[" * 100_000, b"9" * 5_000,
+        b'{"schema": NaN}', b'{"schema": 1e999}', b'{"schema": "\\ud800"}', b'{"a":' * 900 + b"1" + b"}" * 900,
+        b" " * (2**24 + 1),
+    ],
+)  # fmt: skip
+def test_a_damaged_record_is_one_line_and_hides_no_other(store_record, tmp_path, content):
+    paths, sound = store_record(), store_record(seed=1)
     paths.record.write_bytes(content)
-    for read in (lambda: read_record(paths.record), lambda: read_ledger(tmp_path / "runs")):
-        with pytest.raises(UserError) as error:
-            read()
-        assert str(paths.record) in str(error.value)
-        assert "remove it or run again with overwrite=true" in str(error.value)
-        assert "\n" not in str(error.value)
+    with pytest.raises(UserError) as error:
+        read_record(paths.record)
+    assert str(error.value).startswith(f"{paths.record}: ")
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < len(str(paths.record)) + 200
+    records, problems = read_ledger(tmp_path / "runs")
+    assert [record["seed"] for record in records] == [sound.seed]
+    assert problems == [str(error.value)]
 
 
 def test_a_record_of_a_newer_version_is_not_damaged(store_record):
     paths = store_record()
-    paths.record.write_text('{"schema": 2, "more": 1}', encoding="utf-8")
+    paths.record.write_text('{"schema": 3, "more": 1}', encoding="utf-8")
     with pytest.raises(
-        UserError, match=r"of a newer version \(schema 2, this one reads 1\); update elmo-bench$"
+        UserError, match=r"of a newer version \(schema 3, this one reads 2\). Update elmo-bench.$"
     ) as error:
         read_record(paths.record)
     assert str(paths.record) in str(error.value)
 
 
-def test_a_record_in_the_wrong_place_is_refused(store_record, tmp_path):
+def test_a_record_in_the_wrong_place_is_a_problem(store_record, tmp_path):
     paths = store_record()
-    paths.record.rename(paths.record.with_name("seed5.json"))
-    with pytest.raises(UserError, match=r"belongs at .*seed0\.json"):
-        read_ledger(tmp_path / "runs")
+    wrong = paths.record.rename(paths.record.with_name("seed5.json"))
+    records, [problem] = read_ledger(tmp_path / "runs")
+    assert records == []
+    assert problem == f"{wrong}: belongs at {paths.record}. Move it."
 
 
 @pytest.mark.parametrize("failing", [1, 2])
@@ -197,24 +214,48 @@ def test_damaged_outcomes_are_one_line_wherever_the_damage_is(store_record):
             read_outcomes(paths)
         except UserError as error:
             refused += 1
-            assert "run again with overwrite=true" in str(error)
+            assert "Run again with overwrite=true" in str(error)
     assert refused > len(whole) / 3
 
 
-def test_a_failure_holds_config_and_traceback_until_a_success(make_record, tmp_path):
+def failed(error):
+    try:
+        raise error
+    except Exception as raised:
+        return raised
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "user_error"),
+    [
+        (ValueError("no\nmore"), "ValueError: no", False),
+        (KeyError(), "KeyError", False),
+        (UserError("file: wrong"), "file: wrong", True),
+    ],
+)
+def test_a_failure_holds_spec_and_traceback_until_a_success(make_record, tmp_path, error, line, user_error):
     written = make_record()
     paths = RunPaths.of(tmp_path, written)
-    write_failure(paths, {"rate": math.nan, "where": tmp_path}, "Traceback\nValueError: no")
-    [(run, failure)] = read_failures(tmp_path)
-    assert run == paths
-    assert failure["config"] == {"rate": "NaN", "where": str(tmp_path)}
-    assert failure["traceback"].endswith("ValueError: no")
-    assert read_ledger(tmp_path) == []
+    spec = written["spec"] | {"settings": {"rate": math.nan, "where": tmp_path}, "contents": None}
+    write_failure(paths, failed(error), attempt=ATTEMPT, spec=spec)
+    [(run, failure)], problems = read_failures(tmp_path)
+    assert (run, problems) == (paths, [])
+    assert failure["spec"] == spec | {"settings": {"rate": "NaN", "where": str(tmp_path)}}
+    assert (failure["attempt"], failure["seed"]) == (ATTEMPT, 0)
+    assert (failure["error"], failure["user_error"]) == (line, user_error)
+    assert failure["traceback"].startswith("Traceback (most recent call last)")
+    assert read_ledger(tmp_path) == ([], [])
     write_record(paths, written, OUTCOMES)
-    assert read_failures(tmp_path) == []
+    assert read_failures(tmp_path) == ([], [])
 
 
 def test_records_are_readable_text(store_record):
     text = store_record(encoder="elmo").record.read_text(encoding="utf-8")
     assert text.endswith("}\n")
-    assert list(json.loads(text))[:3] == ["schema", "suite", "task"]
+    assert list(json.loads(text))[:3] == ["schema", "attempt", "spec"]
+
+
+def test_the_key_leaves_the_contents_out(make_record):
+    one, other = (make_record(weights=weights)["spec"] for weights in "ab")
+    assert run_hash(one) != run_hash(other)
+    assert settings_key(one) == settings_key(other) != settings_key(make_record(settings={"x": 1})["spec"])

@@ -1,18 +1,12 @@
-"""Building blocks: padding is never read, dropout keeps its mask over time, the CRF equals brute force."""
+"""Building blocks: padding is never read, dropout keeps its mask over time."""
 
-import itertools
-
-import numpy as np
 import pytest
 import torch
 
 from elmo_bench.nn.character_cnn import CharacterCnn
-from elmo_bench.nn.crf import ConstrainedCrf
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
-
-LABELS = 4
 
 
 def test_characters_do_not_depend_on_how_far_a_word_is_padded():
@@ -53,92 +47,3 @@ def test_variational_dropout_does_nothing_in_evaluation():
     x = torch.randn(2, 3, 4)
     assert VariationalDropout(0.5).eval()(x) is x
     assert VariationalDropout(0.0)(x) is x
-
-
-@pytest.fixture
-def crf():
-    """Random scores and random constraints, under which label 0 may always follow, start and end."""
-    rng = np.random.default_rng(1)
-    starts, ends = rng.random(LABELS) < 0.5, rng.random(LABELS) < 0.5
-    transitions = rng.random((LABELS, LABELS)) < 0.5
-    starts[0] = ends[0] = transitions[0] = transitions[:, 0] = True
-    torch.manual_seed(1)
-    crf = ConstrainedCrf(starts, transitions, ends)
-    for parameter in crf.parameters():
-        torch.nn.init.normal_(parameter)
-    return crf, starts, transitions, ends
-
-
-def score(crf, emissions, path):
-    """Of one path, in double precision."""
-    total = crf.start_transitions[path[0]].double() + crf.end_transitions[path[-1]].double()
-    total = total + sum(emissions[t, label].double() for t, label in enumerate(path))
-    return total + sum(crf.transitions[a, b].double() for a, b in itertools.pairwise(path))
-
-
-LENGTHS = (5, 4, 3, 2, 1)
-
-
-def emissions_and_mask(scale=1.0, seed=2):
-    torch.manual_seed(seed)
-    mask = torch.arange(max(LENGTHS))[None] < torch.tensor(LENGTHS)[:, None]
-    return scale * torch.randn(len(LENGTHS), max(LENGTHS), LABELS), mask
-
-
-def test_decoding_finds_the_best_of_the_allowed_paths(crf):
-    crf, starts, transitions, ends = crf
-    differs = 0
-    for seed, (row, length) in itertools.product(range(4), enumerate(LENGTHS)):
-        emissions, mask = emissions_and_mask(scale=3.0, seed=seed)
-        paths = list(itertools.product(range(LABELS), repeat=length))
-        allowed = [
-            path for path in paths
-            if starts[path[0]] and ends[path[-1]] and all(transitions[a, b] for a, b in itertools.pairwise(path))
-        ]  # fmt: skip
-        scores = {path: score(crf, emissions[row], path).item() for path in paths}
-        assert crf.best_tags(emissions, mask)[row] == list(max(allowed, key=scores.get))
-        differs += max(allowed, key=scores.get) != max(paths, key=scores.get)
-    assert differs  # otherwise the constraints were not tried
-
-
-@pytest.mark.parametrize("scale", [1.0, 1000.0])
-def test_decoding_obeys_the_constraints_whatever_the_scores(crf, scale):
-    crf, starts, transitions, ends = crf
-    emissions, mask = emissions_and_mask(scale)
-    for path in crf.best_tags(emissions, mask):
-        assert starts[path[0]]
-        assert ends[path[-1]]
-        assert all(transitions[a, b] for a, b in itertools.pairwise(path))
-
-
-def test_decoding_leaves_the_parameters_alone(crf):
-    crf, *_ = crf
-    before = {name: value.clone() for name, value in crf.named_parameters()}
-    crf.best_tags(*emissions_and_mask())
-    for name, value in crf.named_parameters():
-        torch.testing.assert_close(value, before[name])
-    assert crf.state_dict().keys() == before.keys()  # the constraints are not kept
-
-
-def test_the_loss_is_brute_force_log_sum_exp_over_all_paths(crf):
-    """Training knows no constraints, as AllenNLP's CRF does not."""
-    crf, *_ = crf
-    emissions, mask = emissions_and_mask()
-    tags = torch.tensor([[0, 1, 2, 3, 1], [1, 2, 1, 0, 0], [3, 3, 0, 0, 0], [0, 2, 0, 0, 0], [2, 0, 0, 0, 0]])
-    expected = 0.0
-    for row, length in enumerate(LENGTHS):
-        paths = itertools.product(range(LABELS), repeat=length)
-        everything = torch.logsumexp(torch.stack([score(crf, emissions[row], path) for path in paths]), dim=0)
-        expected += (everything - score(crf, emissions[row], tags[row, :length].tolist())).item()
-    assert crf.negative_log_likelihood(emissions, tags, mask).item() == pytest.approx(expected, rel=1e-5)
-
-
-def test_the_loss_is_float32_under_autocast(crf):
-    crf, *_ = crf
-    emissions, mask = emissions_and_mask()
-    tags = torch.zeros(mask.shape, dtype=torch.int64)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = crf.negative_log_likelihood(emissions.bfloat16(), tags, mask)
-    assert loss.dtype == torch.float32
-    exact = crf.negative_log_likelihood(emissions.bfloat16().float(), tags, mask)
-    torch.testing.assert_close(loss, exact)

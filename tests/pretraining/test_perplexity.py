@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo import beside, pretrained
+from elmo_bench.elmo import pretrained
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.pretraining import alone, perplexity
 from elmo_bench.pretraining.corpus import Corpus
@@ -119,20 +119,20 @@ def test_text_for_people(folder, text, capsys):
 )
 def test_softmax_and_vocabulary_are_found_beside_the_weights(tmp_path, name, vocabulary):
     softmax = vocabulary.partition("vocabulary")[0] + "softmax.safetensors"
-    assert beside.softmax_beside(tmp_path / name) is None
+    assert pretrained.softmax_of(tmp_path / name) is None
     (tmp_path / softmax).touch()
-    with pytest.raises(UserError, match=r"no \S*vocabulary\.txt beside it"):
-        beside.softmax_beside(tmp_path / name)
+    with pytest.raises(UserError, match=r"its vocabulary is missing\. Put \S*vocabulary\.txt next to it"):
+        pretrained.softmax_of(tmp_path / name)
     (tmp_path / vocabulary).touch()
-    assert beside.softmax_beside(tmp_path / name) == (tmp_path / softmax, tmp_path / vocabulary)
+    assert pretrained.softmax_of(tmp_path / name) == (tmp_path / softmax, tmp_path / vocabulary)
 
 
-def test_mini_has_its_softmax_beside_it_or_says_that_it_is_not_shipped(tmp_path, text, monkeypatch, capsys):
+def test_mini_has_its_softmax_of_it_or_says_that_it_is_not_shipped(tmp_path, text, monkeypatch, capsys):
     shutil.copytree(pretrained.MINI, tmp_path / "mini", ignore=shutil.ignore_patterns("*softmax*", "*vocabulary*"))
     monkeypatch.setattr(pretrained, "MINI", tmp_path / "mini")
     arguments = ["evaluate", "weights=mini", f"corpus={text[0]}", "format=json", "threads=1"]
     assert main(arguments) == 2
-    assert "weights=mini: the softmax of these weights is not shipped" in capsys.readouterr().err
+    assert "weights=mini: its softmax is not shipped" in capsys.readouterr().err
     width = pretrained.load_bilm("mini")[0].options.projection_dim
     softmax = {"weight": torch.zeros(len(WORDS), width).half(), "bias": torch.zeros(len(WORDS)).half()}
     save_file(softmax, tmp_path / "mini" / "elmo-mini-softmax.safetensors")
@@ -147,8 +147,8 @@ def test_weights_without_a_softmax_are_refused_in_one_line(weights, text, capsys
     assert main(["evaluate", f"weights={weights}", f"corpus={text[0]}"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert f"weights={weights}: no softmax beside these weights" in said
-    assert "`finetune` fits one to your text first" in said
+    assert f"weights={weights}: no softmax next to these weights" in said
+    assert "`finetune` fits a softmax to your text" in said
 
 
 def test_what_does_not_fit_is_said(folder, text, tmp_path):

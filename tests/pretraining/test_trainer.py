@@ -18,7 +18,7 @@ import torch
 from pytorch_lightning.loggers import CSVLogger
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.bilm import zero_states
+from elmo_bench.elmo.batches import zero_states
 from elmo_bench.nn.fused import fuse
 from elmo_bench.pretraining import module, trainer
 from elmo_bench.pretraining.corpus import Corpus

@@ -1,4 +1,4 @@
-"""What is drawn: all of it inside, nothing over anything else, said as it is."""
+"""Figures: nothing is cut off or covered, and the words match the drawing."""
 
 import io
 import re
@@ -11,7 +11,7 @@ import pytest
 
 from elmo_bench.ledger import read_ledger
 from elmo_bench.reporting.leaderboard import leaderboard
-from elmo_bench.reporting.select import select
+from elmo_bench.reporting.rows import select
 from tests.reporting.ledgers import add
 
 
@@ -24,7 +24,7 @@ def figures(tmp_path_factory):
             for fraction in (1.0, 0.1):
                 for seed in (0, 1):
                     add(ledger, task, encoder, seed, train_fraction=fraction, **options)
-    board = leaderboard(select(read_ledger(ledger)), [], ledger=ledger, command="")
+    board = leaderboard(select(read_ledger(ledger)[0]), [], ledger=ledger, command="")
     return {figure.stem: figure for figure in board.figures}
 
 
@@ -36,7 +36,7 @@ def test_long_names_are_whole(figures):
         edges = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
         assert (edges == 1).all(), stem
     for stem in ("open-gains", "open-figure2-elmo", "open-efficiency"):
-        for apart in ("version=1, size=cpu, data=", "version=2, size=paper, data="):
+        for apart in ("version=1, protocol 1, size=cpu, ", "version=2, protocol 1, size=paper, "):
             assert apart in figures[stem].svg
             assert apart in figures[stem].alt
 

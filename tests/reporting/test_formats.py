@@ -2,7 +2,7 @@
 
 import pytest
 
-from elmo_bench.reporting.formats import to_csv, to_latex, to_markdown
+from elmo_bench.reporting.formats import markdown, to_csv, to_latex, to_markdown
 from elmo_bench.reporting.statistics import summarise
 from elmo_bench.reporting.table import (
     JUDGED,
@@ -10,9 +10,7 @@ from elmo_bench.reporting.table import (
     Cell,
     Column,
     Table,
-    between,
     number,
-    p_value,
     spread,
     without_empty,
     words,
@@ -23,8 +21,13 @@ from elmo_bench.reporting.table import (
 def table():
     columns = [Column("a|b", words=True), Column("f1", SPREAD), Column("95 %", ("low", "high")), Column("p")]
     rows = [
-        [words("x_y & 5 %"), spread(summarise([1.0, 2.0, 3.0]), mark="▲"), between((-1.5, 2.25)), p_value(0.0001)],
-        [words("z"), spread(summarise([-4.0]), sign=True), Cell(""), p_value(0.0421)],
+        [
+            words("x_y & 5 %"),
+            spread(summarise([1.0, 2.0, 3.0]), mark="▲"),
+            Cell("−1.50 … +2.25", (-1.5, 2.25)),
+            Cell("< 0.001", (0.0001,)),
+        ],
+        [words("z"), spread(summarise([-4.0]), sign=True), Cell(""), Cell("0.042", (0.0421,))],
     ]
     return Table("stem", "A title", columns, rows, ["t", "t"], notes=["A note."])
 
@@ -34,8 +37,7 @@ def test_markdown(table):
         "| a\\|b      |            f1 |          95 % |       p |\n"
         "| --------- | ------------: | ------------: | ------: |\n"
         "| x_y & 5 % | 2.00 ± 1.00 ▲ | −1.50 … +2.25 | < 0.001 |\n"
-        "| z         |         −4.00 |               |   0.042 |\n\n"
-        "A note."
+        "| z         |         −4.00 |               |   0.042 |"
     )
 
 
@@ -45,7 +47,7 @@ def test_csv_is_unrounded_and_has_the_same_columns_in_every_line(table):
     )
 
 
-def test_csv_says_in_words_what_a_sign_says():
+def test_csv_has_words_for_signs():
     cells = [spread(summarise([2.0]), mark="▲", hint="ahead"), spread(summarise([1.0]))]
     table = Table("stem", "A title", [Column("elmo", JUDGED)], [[cell] for cell in cells], ["t", "t"])
     assert to_csv(table) == "elmo mean,elmo sd,elmo n,elmo verdict\n2.0,,1,ahead\n1.0,,1,\n"
@@ -61,7 +63,11 @@ def test_latex_is_booktabs_and_escaped(table):
     assert text.index(r"\end{tabular}") < text.index("A note.") < text.index(r"\end{table}")
 
 
-def test_columns_that_say_nothing_go():
+def test_empty_columns_are_dropped():
     columns, rows = without_empty([Column("a"), Column("b")], [[number(1.0), number(None)], [number(2.0), Cell("")]])
     assert [column.name for column in columns] == ["a"]
     assert [[cell.text for cell in row] for row in rows] == [["1.00"], ["2.00"]]
+
+
+def test_a_bar_in_a_cell_does_not_break_the_table():
+    assert markdown(["a"], [["x|y"]]).splitlines()[-1] == r"| x\|y |"

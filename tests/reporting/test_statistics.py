@@ -1,16 +1,16 @@
-"""Figures by hand."""
+"""By hand, against a printed table of Student's t, and the ELMo paper's table 1."""
 
-import math
+from math import sqrt
 
 import pytest
 
-from elmo_bench.reporting.statistics import ahead, difference, summarise
+from elmo_bench.reporting.statistics import ahead, difference, relative_reduction, summarise
 
 
 def test_mean_and_sample_deviation():
     summary = summarise([2, 4, 4, 4, 5, 5, 7, 9])  # squares of the deviations sum to 32
     assert (summary.n, summary.mean) == (8, 5.0)
-    assert summary.sd == pytest.approx(math.sqrt(32 / 7), abs=1e-12)
+    assert summary.sd == pytest.approx(sqrt(32 / 7), abs=1e-12)
     assert str(summary) == "5.00 ± 2.14"
 
 
@@ -42,3 +42,39 @@ def test_the_difference_is_paired():
     found = difference({0: 10, 1: 20, 2: 30}, {0: 9, 1: 18, 2: 27, 3: 1000})  # 1, 2, 3
     assert (found.n, found.mean, found.sd) == (3, 2.0, 1.0)
     assert difference({0: 1}, {1: 1}) is None
+
+
+@pytest.mark.parametrize(
+    ("figures", "mean", "reach"),
+    [
+        ([1, 2, 3], 2.0, 4.302653 / sqrt(3)),  # two degrees of freedom, 97.5 %
+        ([4, 6], 5.0, 12.706205 * sqrt(2) / sqrt(2)),  # one
+        ([2, 4, 4, 4, 5, 5, 7, 9], 5.0, 2.364624 * sqrt(32 / 7) / sqrt(8)),  # seven
+    ],
+)
+def test_students_interval(figures, mean, reach):
+    assert summarise(figures).interval == pytest.approx((mean - reach, mean + reach), abs=1e-5)
+
+
+def test_one_seed_has_no_interval():
+    assert summarise([50.0]).interval is None
+
+
+@pytest.mark.parametrize(
+    ("baseline", "elmo", "printed"),
+    [
+        (81.1, 85.8, 24.9),
+        (88.0, 88.7, 5.8),
+        (81.4, 84.6, 17.2),
+        (67.2, 70.4, 9.8),
+        (90.15, 92.22, 21),
+        (51.4, 54.7, 6.8),
+    ],
+)
+def test_relative_reduction_as_the_paper_prints_it(baseline, elmo, printed):
+    assert relative_reduction(elmo, baseline) == pytest.approx(printed, abs=0.05)
+
+
+def test_relative_reduction_by_hand():
+    assert relative_reduction(40.0, 50.0) == -20.0  # 50 errors have become 60
+    assert relative_reduction(99.0, 100.0) is None

@@ -1,101 +1,98 @@
-"""A run that fails: its failure file, the rest of a sweep, the list at the end, the exit code."""
+"""A run that fails leaves its error where its record would be, and nothing else; a later success removes it."""
 
 import json
 
-from elmo_bench.ledger import read_failures, read_ledger
-from tests.runs import files, small
+import pytest
 
-BROKEN = "encoder.contextual._target_=tests.runner.broken.FailsToEncode"
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.ledger import new_attempt, read_all
+from elmo_bench.runner.run import run
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
+from tests.runs import files, run_small, small
 
 
-def test_a_failed_run_leaves_traceback_and_config_and_no_record(main_job, tmp_path, capsys):
-    assert main_job(*small(BROKEN, "seed=3")) == 1
-    assert "this encoder is broken" in capsys.readouterr().err
-    [(paths, failure)] = read_failures(tmp_path / "runs")
-    assert paths.seed == 3
+@pytest.fixture
+def broken(monkeypatch):
+    """Encoders raise while they compute layers, until `broken()` is called."""
+    with monkeypatch.context() as patch:
+
+        def encode(*_, **__):
+            raise ValueError("this encoder is broken")
+
+        patch.setattr(ElmoEncoder, "encode", encode)
+        yield patch.undo
+
+
+def test_a_failed_run_leaves_traceback_and_spec_and_no_record(broken, tmp_path):
+    attempt = new_attempt()
+    config = compose("config", small("seed=3", "store=off", f"ledger={tmp_path / 'runs'}"))
+    with pytest.raises(ValueError, match="this encoder is broken"):
+        run(config, attempt=attempt)
+    found = read_all(tmp_path / "runs")
+    assert (found.records, found.leases, found.problems) == ([], [], [])
+    [(paths, failure)] = found.failures
+    assert (paths.seed, failure["seed"], failure["attempt"]) == (3, 3, attempt)
+    assert (failure["error"], failure["user_error"]) == ("ValueError: this encoder is broken", False)
     assert failure["traceback"].startswith("Traceback (most recent call last)")
     assert failure["traceback"].rstrip().endswith("ValueError: this encoder is broken")
-    assert failure["config"]["encoder"]["contextual"]["_target_"].endswith("FailsToEncode")
-    assert read_ledger(tmp_path / "runs") == []
+    spec = RunSpec.from_json(failure["spec"])
+    assert spec.same_settings(RunSpec.of(config))
+    assert spec.hash == paths.hash
     assert files(paths.folder) == ["seed3.failed.json"]
+    assert str(tmp_path) not in json.dumps(failure["spec"])
+
+
+def test_a_later_success_removes_the_failure(broken, tmp_path):
+    with pytest.raises(ValueError, match="this encoder is broken"):
+        run_small(tmp_path, "store=off")
+    [(paths, _)] = read_all(tmp_path).failures
+    broken()
+    record = run_small(tmp_path, "store=off")
+    assert (record["hash"], record["seed"]) == (paths.hash, paths.seed)
+    assert read_all(tmp_path).failures == []
 
 
 def test_a_loss_that_is_not_a_number_is_one_line_that_says_what_to_lower(main_job, tmp_path, capsys):
     assert main_job(*small("task.training.optimizer.lr=1e30", "task.training.epochs=3", encoder="none")) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert "the loss is" in last
-    assert "lower task.training.optimizer.lr" in last
-    [(_, failure)] = read_failures(tmp_path / "runs")
-    assert "the loss is" in failure["traceback"]
-    assert read_ledger(tmp_path / "runs") == []
+    assert "task.training.optimizer.lr" in last
+    [(_, failure)] = read_all(tmp_path / "runs").failures
+    assert failure["error"] in last
+    assert failure["user_error"]
 
 
-def test_the_rest_of_a_sweep_goes_on_and_its_end_lists_what_failed(main_job, tmp_path, capsys):
-    """Two of four runs fail, neither the last one."""
-    sweep = ["-m", "task.training.optimizer.lr=1e30,0.001", "seed=0,1", "task.training.epochs=3"]
-    assert main_job(*small(*sweep, encoder="none")) == 2
-    records = read_ledger(tmp_path / "runs")
-    failures = read_failures(tmp_path / "runs")
-    assert [record["seed"] for record in records] == [0, 1]
-    assert [paths.seed for paths, _ in failures] == [0, 1]
-    assert {record["config"]["task"]["training"]["optimizer"]["lr"] for record in records} == {0.001}
-    end = capsys.readouterr().err.strip().splitlines()[-3:]
-    assert end[0] == "2 runs failed:"
-    for seed, line in enumerate(end[1:]):
-        assert line.startswith("run.py: ")
-        assert "task.training.optimizer.lr=1e+30" in line  # as Hydra writes it
-        assert f"seed={seed}" in line
-        assert "the loss is" in line
+def test_a_failure_before_the_data_are_read_is_kept_for_the_sweep_that_gave_the_attempt(tmp_path):
+    """Under the key of the settings, until the run comes further."""
+    vectors = tmp_path / "mine.txt"
+    options = small(
+        f"ledger={tmp_path / 'runs'}", f"encoder.vectors={vectors}", "task.training.epochs=1", encoder="glove"
+    )
+    config = compose("config", options)
+    for attempt in (None, "a" * 32):
+        with pytest.raises(UserError, match=r"mine\.txt: no such file"):
+            run(config, attempt=attempt)
+        found = read_all(tmp_path / "runs").failures
+        assert [failure["attempt"] for _, failure in found] == ([attempt] if attempt else [])
+    [(paths, failure)] = found
+    assert paths.hash == RunSpec.of(config).key
+    assert failure["spec"]["contents"] is None
+    vectors.write_text("the 0.1 0.2\nof 0.3 0.4\n", encoding="utf-8")
+    run(config, attempt="b" * 32)
+    found = read_all(tmp_path / "runs")
+    assert (len(found.records), found.failures) == (1, [])
+    assert len(list((tmp_path / "runs" / "mini" / "ner" / "glove").iterdir())) == 1
 
 
-def test_an_exception_in_a_sweep_is_listed_with_the_place_of_its_traceback(main_job, tmp_path, capsys):
-    assert main_job(*small("-m", BROKEN, "seed=0,1")) == 1
-    printed = capsys.readouterr().err
-    assert printed.count("run.py: ") == 2
-    assert "2 runs failed:" in printed
-    assert printed.count("Traceback (most recent call last)") == 2
-    assert "ValueError: this encoder is broken" in printed
-    assert len(read_failures(tmp_path / "runs")) == 2
-
-
-def test_an_encoder_that_cannot_be_made_leaves_its_traceback_too(main_job, tmp_path, capsys):
-    """In a sweep the end must not point to a file that is not there, or the traceback is lost."""
-    options = small("-m", "encoder.contextual._target_=tests.runner.broken.FailsToLoad", "seed=0,1")
-    assert main_job(*options) == 1
-    printed = capsys.readouterr().err
-    assert "this encoder cannot be made" in printed
-    assert list(tmp_path.rglob("*.failed.json")) or "Traceback (most recent call last)" in printed
-
-
-def test_a_later_success_removes_the_failure_file(main_job, tmp_path):
-    options = small("encoder.contextual._target_=tests.runner.broken.FailsWhileThereIsAFile")
-    (tmp_path / "broken").touch()
-    assert main_job(*options) == 1
-    [(paths, _)] = read_failures(tmp_path / "runs")
-    assert paths.failure.exists()
-    (tmp_path / "broken").unlink()
-    assert main_job(*options) == 0
-    assert read_failures(tmp_path / "runs") == []
-    [record] = read_ledger(tmp_path / "runs")
-    assert (record["hash"], record["seed"]) == (paths.hash, paths.seed)
-
-
-def test_wandb_ends_its_run_whatever_happens(main_job, tmp_path, monkeypatch):
-    """One offline run a run of the sweep, each closed; see test_wandb for the real thing."""
+def test_loggers_end_whatever_happens(broken, tmp_path, monkeypatch):
     closed = []
     monkeypatch.setattr(
         "elmo_bench.training.loggers.finish", lambda logger, failed: closed.append((type(logger).__name__, failed))
     )
-    assert (
-        main_job(*small("task.training.optimizer.lr=1e30", "task.training.epochs=3", "logger=csv", encoder="none")) == 2
-    )
-    assert main_job(*small("logger=csv", encoder="none")) == 0
+    with pytest.raises(ValueError, match="this encoder is broken"):
+        run_small(tmp_path, "logger=csv", "store=off")
+    broken()
+    run_small(tmp_path, "logger=csv", "store=off")
     assert closed == [("CSVLogger", True), ("CSVLogger", False)]
-
-
-def test_a_failure_file_is_plain_json(main_job, tmp_path):
-    assert main_job(*small(BROKEN)) == 1
-    [path] = tmp_path.rglob("*.failed.json")
-    text = path.read_text(encoding="utf-8")
-    assert json.loads(text)["config"]["data"]["max_train"] == 60
-    assert str(tmp_path / "runs") not in json.dumps(json.loads(text)["config"])

@@ -1,16 +1,18 @@
 """`predict`: a kept head gives on a file what its run gave on the same text."""
 
+import copy
 import json
 
 import pytest
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths
-from elmo_bench.runner.parts import read_data
+from elmo_bench.base.errors import UserError
+from elmo_bench.ledger import RunPaths, run_hash
+from elmo_bench.runner.data import build_data, read_splits
+from elmo_bench.runner.kept_head import read_head
 from elmo_bench.spec.config import compose
-from elmo_bench.tasks.ner.data import NerData
 from tests.runs import GOLDEN, run_small
 
 
@@ -20,7 +22,7 @@ def text(tmp_path_factory):
     config = compose("config", ["task=ner"])
     path = tmp_path_factory.mktemp("text") / "test.conll"
     with path.open("w", encoding="utf-8") as file:
-        for sentence in read_data(config, NerData(**config.task.data))["test"]:
+        for sentence in read_splits(config, build_data(config))["test"]:
             file.writelines(f"{token} {tag}\n" for token, tag in zip(sentence.tokens, sentence.tags, strict=True))
             file.write("\n")
     return path
@@ -64,7 +66,124 @@ def test_mistakes_are_one_line(tmp_path, text, capsys):
     with safe_open(kept, framework="pt") as file:
         save_file({f"once.{name}": file.get_tensor(name) for name in file.keys()}, kept, file.metadata())  # noqa: SIM118
     assert main(["predict", str(paths.record), str(text), str(tmp_path / "out"), "--weights", str(GOLDEN)]) == 2
-    assert "kept by another version of this program, whose ner head has other parts" in capsys.readouterr().err
+    assert "does not fit the ner head of this version" in capsys.readouterr().err
     kept.unlink()
     assert main(["predict", str(paths.record), str(text), str(tmp_path / "out")]) == 2
-    assert "the head of this run is not here; run it again with overwrite=true" in capsys.readouterr().err
+    assert (
+        "the head of this run is not here (heads are not committed). Run it with overwrite=true."
+        in capsys.readouterr().err
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """(record, the file of the record) of a run whose weights are not published ones."""
+    ledger = tmp_path_factory.mktemp("ledger")
+    record = run_small(ledger)
+    return record, RunPaths.of(ledger, record).record
+
+
+@pytest.fixture
+def stranger(finished, tmp_path):
+    """`stranger(change_spec, change_about) -> record file`: a record and a head that fit each other, with changes."""
+
+    def stranger(change_spec=lambda spec: None, change_about=lambda about: None):
+        record, file = finished
+        record = copy.deepcopy(record)
+        head = file.with_suffix("") / "head.safetensors"
+        with safe_open(head, framework="numpy") as kept:
+            about = json.loads(kept.metadata()["about"])
+        change_spec(record["spec"])
+        record["hash"] = run_hash(record["spec"])
+        about["spec"] = record["spec"]
+        change_about(about)
+        (tmp_path / "seed0").mkdir()
+        (tmp_path / "seed0.json").write_text(json.dumps(record), encoding="utf-8")
+        save_file(load_file(head), tmp_path / "seed0" / "head.safetensors", {"about": json.dumps(about)})
+        return tmp_path / "seed0.json"
+
+    return stranger
+
+
+def setting(key, value):
+    return lambda spec: spec["settings"].update({key: value})
+
+
+TARGET = {"_target_": "pathlib.Path.write_text", "self": "owned", "data": "x"}
+
+
+@pytest.mark.parametrize(
+    ("change_spec", "change_about"),
+    [
+        (setting("task.head.name", TARGET), None),
+        (setting("task.head._target_", "os.system"), None),
+        (setting("task.head.hidden", TARGET), None),
+        (setting("task.head.dropout", "${oc.env:SECRET}"), None),
+        (setting("task.characters.filters", TARGET), None),
+        (setting("task.training.optimizer._target_", "os.system"), None),
+        (setting("encoder.contextual.kind", "../../../owned"), None),
+        (setting("encoder.contextual.kind", "cache"), None),
+        (setting("encoder.contextual.kind", TARGET), None),
+        (setting("encoder.contextual._target_", "os.system"), None),
+        (setting("encoder.contextual.options", "/etc/passwd"), None),
+        (setting("encoder.precision", TARGET), None),
+        (setting("mix", TARGET), None),
+        (lambda spec: spec.update(task="os.system"), None),
+        (lambda spec: spec.update(task="tests"), None),
+        (None, lambda about: about.update(config=TARGET, vocabulary={"labels": TARGET})),
+        (None, lambda about: about.update(vocabulary={"_target_": "os.system"})),
+        (None, lambda about: about.update(vocabulary={"embedder": ["x"]})),
+        (None, lambda about: about.update(lexicon=TARGET)),
+        (None, lambda about: about["lexicon"].update(words=[TARGET])),
+        (None, lambda about: about.update(spec=TARGET)),
+        (None, lambda about: about["lexicon"].update(repeated=-1)),
+    ],
+)
+def test_nothing_in_a_strangers_record_or_head_is_built_or_resolved(  # noqa: PLR0917
+    stranger, text, tmp_path, monkeypatch, capsys, change_spec, change_about
+):
+    """Both files fit each other. What looks like code, an interpolation or a path in them is refused or unused."""
+    import os
+
+    import hydra
+
+    def stop(*given, **_):
+        raise AssertionError(f"a name in the files was called: {given}")
+
+    monkeypatch.setattr(hydra.utils, "instantiate", stop)
+    monkeypatch.setattr(os, "system", stop)
+    monkeypatch.setenv("SECRET", "a secret")
+    monkeypatch.chdir(tmp_path)
+    file = stranger(change_spec or (lambda spec: None), change_about or (lambda about: None))
+    code = main(["predict", str(file), str(text), str(tmp_path / "out"), "--weights", str(GOLDEN)])
+    said = capsys.readouterr().err
+    assert "a secret" not in said
+    assert not (tmp_path / "owned").exists()
+    unused = code == 0 and change_spec is not None  # such as the name of the head or an option of training
+    assert unused or (code == 2 and said.count("\n") == 1 and "Traceback" not in said), said
+
+
+@pytest.mark.parametrize("weights", ["https://example.org/elmo_weights.hdf5", "/etc/passwd", "user/repo", "models"])
+def test_weights_that_a_strangers_record_names_are_not_opened(stranger, text, tmp_path, capsys, weights):
+    file = stranger(setting("encoder.weights", weights))
+    assert main(["predict", str(file), str(text), str(tmp_path / "out")]) == 2
+    assert "are not published ones. Say where they are: --weights" in capsys.readouterr().err
+
+
+def test_vectors_that_a_strangers_record_names_are_not_opened(stranger, text, tmp_path, capsys):
+    file = stranger(setting("encoder.vectors", "/etc/passwd"))
+    assert main(["predict", str(file), str(text), str(tmp_path / "out"), "--weights", str(GOLDEN)]) == 2
+    assert "are not published ones. Say where they are: --vectors" in capsys.readouterr().err
+
+
+def test_the_head_of_another_run_is_refused(stranger, text, tmp_path, capsys):
+    file = stranger(change_about=lambda about: about.update(spec=copy.deepcopy(about["spec"]) | {"size": "paper"}))
+    assert main(["predict", str(file), str(text), str(tmp_path / "out")]) == 2
+    assert "the head of another run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damage", [b"", b"junk", b"\xff" * 100])
+def test_a_damaged_head_is_one_line(tmp_path, damage):
+    (tmp_path / "head.safetensors").write_bytes(damage)
+    with pytest.raises(UserError, match="not a head that this version wrote"):
+        read_head(tmp_path / "head.safetensors")

@@ -50,17 +50,17 @@ def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_p
     runs = tmp_path / "runs"
     process = start(tmp_path, *small(*LONG))
     said = kill_as_soon_as(process, lambda: any(runs.rglob("last.ckpt")))
-    assert read_ledger(runs) == []
-    assert read_failures(runs) == []
+    assert read_ledger(runs)[0] == []
+    assert read_failures(runs)[0] == []
     [last] = runs.rglob("last.ckpt")
     done = torch.load(last, weights_only=True)["epoch"] + 1  # epochs in the checkpoint
     assert 1 <= done < EPOCHS, f"killed too late; it said: {said}"
     process = start(tmp_path, *small(*LONG))
     said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 0, said
-    assert f"going on after epoch {done}" in said
+    assert f"resuming after epoch {done}" in said
     assert epochs_said(said) == list(range(done + 1, EPOCHS + 1))
-    [record] = read_ledger(runs)
+    [record] = read_ledger(runs)[0]
     assert result(record) == result(whole)
     assert record["epochs"]["run"] == EPOCHS
     assert not list(runs.rglob("*.ckpt"))
@@ -79,19 +79,19 @@ def test_a_killed_sweep_repeats_no_finished_run(tmp_path, main_job, capsys):
     assert printed.count("already in the ledger") == len(finished)
     assert all(str(path) in printed for path in finished)
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
-    assert [(record["encoder"], record["seed"]) for record in read_ledger(runs)] == [
+    assert [(record["spec"]["encoder"], record["seed"]) for record in read_ledger(runs)[0]] == [
         ("glove", 0), ("glove", 1), ("none", 0), ("none", 1),
     ]  # fmt: skip
 
 
 def stopped_at(monkeypatch, step, ledger, *overrides):
-    """A run that stops at a step of the runner, as a kill there would leave it; its epochs so far."""
+    """A run that stops at a step of the runner, as a kill there would leave it."""
 
-    def stop(*_):
+    def stop(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(f"elmo_bench.runner.run._Run.{step}", stop)
+        patch.setattr(f"elmo_bench.runner.run.{step}", stop)
         run_small(ledger, *overrides)
 
 
@@ -102,8 +102,8 @@ def whole(tmp_path_factory):
 
 
 def test_killed_between_the_last_epoch_and_the_record(tmp_path, monkeypatch, whole):
-    stopped_at(monkeypatch, "_score", tmp_path)
-    assert read_ledger(tmp_path) == []
+    stopped_at(monkeypatch, "evaluate", tmp_path)
+    assert read_ledger(tmp_path) == ([], [])
     assert result(run_small(tmp_path)) == result(whole)
 
 
@@ -111,29 +111,29 @@ def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path, monkeypat
     options = ("task.training.epochs=30", "task.training.patience=1", "task.training.optimizer.lr=1e-7")
     whole = run_small(tmp_path / "whole", *options)
     assert whole["epochs"]["run"] < 30
-    stopped_at(monkeypatch, "_score", tmp_path / "killed", *options)
+    stopped_at(monkeypatch, "evaluate", tmp_path / "killed", *options)
     assert result(run_small(tmp_path / "killed", *options)) == result(whole)
 
 
 def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch):
     """The old record stands until the new one is whole; overwriting begins anew."""
     whole = run_small(tmp_path)
-    stopped_at(monkeypatch, "_score", tmp_path, "overwrite=true")
-    assert read_ledger(tmp_path) == [whole]
+    stopped_at(monkeypatch, "evaluate", tmp_path, "overwrite=true")
+    assert read_ledger(tmp_path) == ([whole], [])
     again = run_small(tmp_path, "overwrite=true")
     assert result(again) == result(whole)
-    assert read_ledger(tmp_path) == [again]
+    assert read_ledger(tmp_path) == ([again], [])
 
 
 def test_a_checkpoint_of_a_head_with_other_parts_is_no_dead_end(tmp_path, monkeypatch, whole, capsys):
     """Another version of the program may have kept it."""
-    stopped_at(monkeypatch, "_score", tmp_path)
+    stopped_at(monkeypatch, "evaluate", tmp_path)
     [last] = tmp_path.rglob("last.ckpt")
     kept = read_checkpoint(last)
     kept["state_dict"] = {f"once.{name}": tensor for name, tensor in kept["state_dict"].items()}
     torch.save(kept, last)
     assert result(run_small(tmp_path)) == result(whole)
-    assert "kept by another version of this program" in " ".join(capsys.readouterr().err.split())
+    assert "written by another version of this program" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("kept", [0, 100, 10_000])
@@ -141,7 +141,7 @@ def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, kept)
     """A power cut can leave a checkpoint cut off; the run begins again, or says in one line what to remove."""
     from elmo_bench.base.errors import UserError
 
-    stopped_at(monkeypatch, "_score", tmp_path)
+    stopped_at(monkeypatch, "evaluate", tmp_path)
     [last] = tmp_path.rglob("last.ckpt")
     last.write_bytes(last.read_bytes()[:kept])
     try:

@@ -12,10 +12,11 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.pretraining import CONF as PRETRAINING
-from elmo_bench.spec.config import CONF, check, choices, compose
+from elmo_bench.runner.plan import plan
+from elmo_bench.spec.config import CONF, choices, compose, sweep
 from tests.runs import ROOT
 
-GROUPS = ("task", "encoder", "suite", "mix", "size", "trainer", "logger", "store")
+GROUPS = ("task", "encoder", "suite", "mix", "size", "trainer", "logger", "store", "launcher")
 # What a choice needs besides.
 FIXED = {"fixed": ["mix.scalars=[0,1,0]"], "layer": ["mix.layer=1"], "hf": ["encoder.name=hf"]}
 
@@ -55,9 +56,7 @@ def test_every_pair_of_choices_composes(chosen):
 
 
 def test_every_yaml_of_every_group_is_reached():
-    assert {path.name for path in CONF.iterdir() if path.is_dir()} - {"hydra", "recipe", "shape", "experiment"} == set(
-        GROUPS
-    )
+    assert {path.name for path in CONF.iterdir() if path.is_dir()} - {"experiment"} == set(GROUPS)
     assert choices("task")
     assert choices("suite") == ["mini", "open", "paper"]
     assert set(choices("encoder")) >= {"none", "glove", "elmo", "elmo_only"}
@@ -74,9 +73,25 @@ def test_every_command_has_its_config_and_asks_for_what_it_needs(name, needs):
         compose(name, [f"{needs[0]}=x"], folder=PRETRAINING)
 
 
-@pytest.mark.parametrize("experiment", choices("experiment") or [None])
-def test_every_experiment_composes(experiment):
-    compose("config", [f"experiment={experiment}"] if experiment else [])
+@pytest.mark.parametrize("experiment", choices("experiment"))
+def test_every_combination_of_an_experiment_composes(experiment):
+    for values in itertools.product(*sweep([f"experiment={experiment}"])):
+        if "seed=0" in values or not any(value.startswith("seed=") for value in values):
+            assert compose("config", values).experiment == experiment
+
+
+def test_an_option_that_is_given_replaces_the_experiments():
+    assert sweep(["experiment=table6", "encoder=elmo", "seed=1,2", "mix.gamma=true"]) == [
+        ["experiment=table6"], ["task=pos"], ["encoder=elmo"], ["mix=layer"],
+        ["mix.layer=0", "mix.layer=1", "mix.layer=2"], ["mix.gamma=true"], ["seed=1", "seed=2"],
+    ]  # fmt: skip
+    assert compose("config", ["experiment=debug", "data.max_train=5"]).data.max_train == 5
+
+
+def test_no_config_names_a_python_object():
+    for path in CONF.rglob("*.yaml"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"_target_|_partial_|elmo_bench\.|[ :]tasks\.|torch\.", text), path
 
 
 def test_the_defaults_are_those_of_the_design():
@@ -148,6 +163,7 @@ def test_an_encoder_is_what_the_design_says_and_changes_nothing_else(encoder, wo
         ("encodr=elmo", "unknown option 'encodr' (did you mean 'encoder'?); the options are:"),
         ("mix.penlty=1", "unknown option 'mix.penlty' (did you mean 'penalty'?); 'mix' has:"),
         ("task.training.epoch=1", "'task.training.epoch' (did you mean 'epochs'?); 'task.training' has:"),
+        ("launcher=joblib", "choose one of: local, ray, slurm"),
         ("store=disc", "choose one of: auto, disk, off, ram (did you mean 'disk'?)"),
         ("store.max=1", "'store' has: dtype, folder, max_gb, mode"),
         ("task.trainin.epochs=1", "(did you mean 'training'?); 'task' has:"),
@@ -158,9 +174,9 @@ def test_an_encoder_is_what_the_design_says_and_changes_nothing_else(encoder, wo
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_that_lists_the_good_ones(given, said):
-    for bad in (compose, check):
+    for bad in (lambda: compose("config", [given]), lambda: plan([given])):
         with pytest.raises(UserError) as error:
-            bad("config", [given])
+            bad()
         assert said in str(error.value)
         assert "\n" not in str(error.value)
 
@@ -189,7 +205,7 @@ def test_a_needed_number_is_asked_for_by_name():
 )
 def test_every_swept_value_is_checked(options, said):
     with pytest.raises(UserError) as error:
-        check("config", options)
+        plan(options)
     assert said in str(error.value)
 
 
@@ -198,13 +214,20 @@ def test_every_swept_value_is_checked(options, said):
     [["seed=0,1,2"], ["seed=range(0,3)"], ["seed=choice(1,2)"], [], ["encoder=glob(e*)"]],
 )
 def test_good_sweeps_pass(options):
-    check("config", options)
+    assert plan(options).runs
+
+
+def test_several_values_need_a_sweep():
+    with pytest.raises(UserError, match=r"seed has 2 values: add -m"):
+        compose("config", ["seed=0,1"])
+    with pytest.raises(UserError, match=r"experiment=…: more than one"):
+        compose("config", ["experiment=table1,table2"])
 
 
 def test_a_misspelt_value_ends_a_sweep_before_its_first_run(main_job, tmp_path, capsys):
     assert main_job("-m", "encoder=none,glvoe") == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("run.py: encoder=glvoe: unknown encoder; choose one of: ")
+    assert line.startswith("elmo_bench run: encoder=glvoe: unknown encoder; choose one of: ")
     assert not (tmp_path / "runs").exists()
 
 
@@ -248,7 +271,7 @@ def test_help_names_the_groups_of_the_main_job_alone(capsys, main_job):
         ("task.training.epochs=many", "a number, such as task.training.epochs=30"),
         ("task.training.clip=[5]", "a number, such as task.training.clip=5.0"),
         ("mix.gamma=1", "true or false, such as mix.gamma=true"),
-        ("task.training.optimizer=adam", "values for its parts, such as task.training.optimizer.lr=0.001"),
+        ("task.training.optimizer=adam", 'values for its parts, such as task.training.optimizer.name="adam"'),
     ],
 )
 def test_a_value_of_another_kind_is_refused_and_a_good_one_shown(given, wanted):
@@ -272,7 +295,8 @@ def test_a_schedule_goes_by_steps_or_epochs():
 
 def test_tasks_are_found_from_any_folder(tmp_path):
     """As in a launcher's process, which starts where it pleases."""
-    code = "from elmo_bench.spec.config import build, compose; build(compose('config', ['task=ner']).task.data)"
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    code = "from elmo_bench.runner.data import build_data; from elmo_bench.spec.config import compose; "
+    code += "build_data(compose('config', ['task=ner']))"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -16,14 +16,14 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import compose
 from elmo_bench.tasks.coref.brackets import format_column, parse_column
 from elmo_bench.tasks.coref.conll import tidy
-from elmo_bench.tasks.coref.data import CorefData
+from elmo_bench.tasks.coref.data import Data
 from elmo_bench.tasks.coref.document import Document, genre_of
 from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = yaml.safe_load((ROOT / "conf/task/coref.yaml").read_text(encoding="utf-8"))["data"]
 OPTIONS = {suite: OPTIONS[suite] for suite in ("mini", "open", "paper")}
-COREF = CorefData(width=10, window=50, **OPTIONS)
+COREF = Data(width=10, window=50, **OPTIONS)
 COLUMNS = json.loads((ROOT / "tests/golden/coref_column.json").read_text(encoding="utf-8"))["cases"]
 
 
@@ -169,26 +169,12 @@ def test_the_paper_suite_reads_files_or_folders_of_files(tmp_path):
     assert COREF.vocabulary(suite["train"]) == {"genres": ["bc", "nw"]}
 
 
-def test_where_the_data_cannot_be_found(tmp_path):
-    with pytest.raises(UserError, match=r"^data.root is not set: .*ontogum/train.v4_gold_conll$"):
-        COREF.read("open", None)
-    with pytest.raises(UserError, match=r"conll2012: no train.english.v4_gold_conll or train here"):
-        COREF.read("paper", tmp_path)
-    (tmp_path / "conll2012" / "train").mkdir(parents=True)
-    with pytest.raises(UserError, match=r"train: no \*_gold_conll files below this folder"):
-        COREF.read("paper", tmp_path)
-    with pytest.raises(UserError, match=r"^suite=larger: unknown suite; choose one of: mini, open, paper$"):
-        COREF.read("larger", tmp_path)
-    with pytest.raises(UserError, match=r"^task.data.open.source=disk: choose one of: files, hub$"):
-        CorefData(width=10, window=50, open={**OPTIONS["open"], "source": "disk"}).read("open", tmp_path)
-
-
 def test_what_the_limits_cut_is_told(tmp_path, capsys):
     for split in ("train", "dev", "test"):
         write(tmp_path / "conll2012" / f"{split}.english.v4_gold_conll")
     instantiate(compose("config", ["task=coref"]).task.data).read("paper", tmp_path)
     assert "tokens long" not in capsys.readouterr().err
-    CorefData(width=1, window=1, **OPTIONS).read("paper", tmp_path)
+    Data(width=1, window=1, **OPTIONS).read("paper", tmp_path)
     said = " ".join(capsys.readouterr().err.split())
     for split in ("train", "dev", "test"):
         assert f"{split}: 1 of 4 mentions are over 1 tokens long" in said
@@ -236,8 +222,8 @@ def test_the_hubs_parquet_files_hold_the_same_documents(tmp_path):
     code = (
         "import json, sys, huggingface_hub; asked = []\n"
         "huggingface_hub.hf_hub_download = lambda *a, **k: asked.append([*a, k['revision']]) or sys.argv[2]\n"
-        "from elmo_bench.tasks.coref.data import CorefData\n"
-        "read = CorefData(width=10, window=50, paper=json.loads(sys.argv[1])).read('paper', None)\n"
+        "from elmo_bench.tasks.coref.data import Data\n"
+        "read = Data(width=10, window=50, paper=json.loads(sys.argv[1])).read('paper', None)\n"
         "print(json.dumps([asked, {split: repr(documents) for split, documents in read.items()}]))"
     )
     options = json.dumps({**OPTIONS["paper"], "source": "hub"})
@@ -257,4 +243,4 @@ def test_hub_tables_of_another_shape(monkeypatch):
     found = type("Table", (dict,), {"column_names": property(list)})({"document_id": [NAME], "tokens": [[]]})
     monkeypatch.setattr("elmo_bench.tasks.coref.data.hub_table", lambda *_, **__: found)
     with pytest.raises(UserError, match=r"no columns document_id and sentences; check hub in conf/task/coref\.yaml"):
-        CorefData(width=10, window=50, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+        Data(width=10, window=50, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)

@@ -233,7 +233,7 @@ def test_tokens_are_counted_and_pools_keep_the_order(monkeypatch):
     assert int(batch["documents"].mask.sum()) == sum(len(document.tokens) for document in train)
     with torch.no_grad():
         one_pool = [head(document) for document in batch["documents"].items]
-        monkeypatch.setattr("tasks.coref.batch.TOKENS_AT_ONCE", 20)
+        monkeypatch.setattr("elmo_bench.tasks.coref.batch.TOKENS_AT_ONCE", 20)
         pooled = head.collate(train, index)["documents"].items
         assert min(len(document.pools) for document in pooled) > 3
         for one, document in zip(one_pool, pooled, strict=True):

@@ -13,11 +13,11 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.cli import score as command
 from elmo_bench.tasks.coref.conll import write_documents
 from elmo_bench.tasks.coref.document import Document
-from elmo_bench.tasks.coref.metric import FINE, METRICS, SIDES, CorefMetric
+from elmo_bench.tasks.coref.metric import FINE, METRICS, SIDES, Metric
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/golden/coref.json").read_text(encoding="utf-8"))["cases"]
-METRIC = CorefMetric()
+METRIC = Metric()
 
 
 def check(rows, golden):

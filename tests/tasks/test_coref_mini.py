@@ -1,9 +1,6 @@
 """The mini suite: chains by construction, what a pronoun means is settled, and simple rules do not find it."""
 
 import re
-import subprocess
-import sys
-import time
 from itertools import chain
 from pathlib import Path
 
@@ -11,7 +8,7 @@ import pytest
 
 from elmo_bench import world
 from elmo_bench.tasks.coref import mini
-from elmo_bench.tasks.coref.metric import CorefMetric
+from elmo_bench.tasks.coref.metric import Metric
 from elmo_bench.tasks.coref.teller import SPEECH
 
 ROOT = Path(__file__).parents[2]
@@ -43,26 +40,6 @@ def test_sizes_and_shapes(suite):
         assert all(len(cluster) > 1 and list(cluster) == sorted(cluster) for cluster in document.clusters)
         ends = [sum(map(len, document.sentences[: n + 1])) for n in range(len(document.sentences))]
         assert all(sum(start >= end for end in ends) == sum(last >= end for end in ends) for start, last in spans)
-
-
-def test_equal_seeds_equal_documents_whatever_the_hash_seed(suite):
-    start = time.process_time()
-    assert mini.generate(seed=0) == suite
-    assert time.process_time() - start < 3
-    assert mini.generate(seed=1) != suite
-    code = "import zlib; from tasks.coref import mini; print(zlib.crc32(repr(mini.generate(seed=3)).encode()))"
-    prints = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=ROOT,
-            env={"PYTHONHASHSEED": k},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for k in ("1", "2")
-    }
-    assert len(prints) == 1
 
 
 def test_templates(suite):
@@ -136,10 +113,10 @@ def test_rules_that_see_the_gold_mentions_score_low(suite):
 
     gold = [document.gold for document in suite["test"]]
     score = {
-        rule.__name__: CorefMetric().score(gold, [linked(document, rule) for document in suite["test"]])["overall"]
+        rule.__name__: Metric().score(gold, [linked(document, rule) for document in suite["test"]])["overall"]
         for rule in (same_words, nearest)
     }
-    assert CorefMetric().score(gold, gold)["overall"]["average_f1"] == 100
+    assert Metric().score(gold, gold)["overall"]["average_f1"] == 100
     assert 30 < score["same_words"]["average_f1"] < 60
     assert 30 < score["nearest"]["average_f1"] < 60
 

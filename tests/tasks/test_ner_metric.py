@@ -10,11 +10,11 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import score as command
-from elmo_bench.tasks.ner.metric import NerMetric
+from elmo_bench.tasks.ner.metric import Metric
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/golden/conlleval.json").read_text(encoding="utf-8"))["cases"]
-METRIC = NerMetric()
+METRIC = Metric()
 
 
 def rounded(figures: dict) -> dict:

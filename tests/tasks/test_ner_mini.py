@@ -1,9 +1,6 @@
 """The mini suite: consistent gold, names and templates kept from train, and memorising does not pay."""
 
 import re
-import subprocess
-import sys
-import time
 from collections import Counter, defaultdict
 from itertools import chain
 from pathlib import Path
@@ -12,7 +9,7 @@ import pytest
 
 from elmo_bench import world
 from elmo_bench.tasks.ner import mini
-from elmo_bench.tasks.ner.metric import NerMetric
+from elmo_bench.tasks.ner.metric import Metric
 from elmo_bench.text.tags import spans, to_bio
 from elmo_bench.world import names
 
@@ -33,26 +30,6 @@ def test_sizes_and_shapes(suite):
         assert sentence.texts == (sentence.tokens,)
     for sentences in suite.values():
         assert {kind for s in sentences for kind, *_ in spans(s.tags)} == {"PER", "LOC", "ORG", "MISC"}
-
-
-def test_equal_seeds_equal_sentences_whatever_the_hash_seed(suite):
-    start = time.perf_counter()
-    assert mini.generate(seed=0) == suite
-    assert time.perf_counter() - start < 2
-    assert mini.generate(seed=1) != suite
-    code = "import zlib; from tasks.ner import mini; print(zlib.crc32(repr(mini.generate(seed=3)).encode()))"
-    prints = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=ROOT,
-            env={"PYTHONHASHSEED": k},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for k in ("1", "2")
-    }
-    assert len(prints) == 1
 
 
 def test_gold_never_contradicts_itself_and_no_sentence_comes_twice():
@@ -102,8 +79,8 @@ def test_memorising_does_not_pay(suite):
     known = {token: tags.most_common(1)[0][0] for token, tags in counts.items()}
     gold = [s.tags for s in suite["test"]]
     predicted = [[known.get(token, "O") for token in s.tokens] for s in suite["test"]]
-    assert 10 < NerMetric().score(gold, predicted)["overall"]["f1"] < 55
-    assert NerMetric().score(gold, gold)["overall"]["f1"] == 100
+    assert 10 < Metric().score(gold, predicted)["overall"]["f1"] < 55
+    assert Metric().score(gold, gold)["overall"]["f1"] == 100
 
 
 def test_the_world_hangs_together():

@@ -5,8 +5,8 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.tasks.pos.data import PosData, read_file
-from elmo_bench.tasks.pos.metric import PosMetric
+from elmo_bench.tasks.pos.data import Data, read_file
+from elmo_bench.tasks.pos.metric import Metric
 from elmo_bench.tasks.pos.mini import BOTH, generate
 from elmo_bench.tasks.pos.sentence import Sentence
 
@@ -42,7 +42,7 @@ def test_conllu(tmp_path, newline):
 def test_columns(tmp_path, text, read):
     path = tmp_path / "x.txt"
     path.write_text(text, encoding="utf-8")
-    assert PosData().read_file(path) == read
+    assert Data().read_file(path) == read
 
 
 @pytest.mark.parametrize(
@@ -62,23 +62,23 @@ def test_a_damaged_file_is_one_line(tmp_path, name, text, said):
 
 def test_what_is_written_is_what_score_reads(tmp_path):
     path = tmp_path / "out.txt"
-    PosData().write(path, READ, [["PRP", "MD", "IN", "."], ["UH"]])
+    Data().write(path, READ, [["PRP", "MD", "IN", "."], ["UH"]])
     assert path.read_text().splitlines()[2] == "n't\tRB\tIN"
-    assert PosMetric().score_files(path)["overall"] == {"accuracy": 80.0, "correct": 4, "tokens": 5}
+    assert Metric().score_files(path)["overall"] == {"accuracy": 80.0, "correct": 4, "tokens": 5}
 
 
 def test_accuracy_by_hand():
     gold, predicted = [["DT", "NN"], ["NN", "VB", "NN"]], [["DT", "VB"], ["NN", "VB", "DT"]]
-    scores = PosMetric().score(gold, predicted)
+    scores = Metric().score(gold, predicted)
     assert scores["overall"] == {"accuracy": 60.0, "correct": 3, "tokens": 5}
     assert scores["by_type"]["NN"] == {"recall": pytest.approx(100 / 3), "correct": 1, "guessed": 1, "gold": 3}
     assert scores["by_type"]["VB"] == {"recall": 100.0, "correct": 1, "guessed": 2, "gold": 1}
-    outcomes = PosMetric().outcomes(gold, predicted)
+    outcomes = Metric().outcomes(gold, predicted)
     assert (outcomes["correct"].tolist(), outcomes["tokens"].tolist()) == ([1, 2], [2, 3])
     assert np.isclose(100 * outcomes["correct"].sum() / outcomes["tokens"].sum(), 60)
     for wrong in ([["DT"]], [["DT", "NN"], ["NN", "VB"]]):
         with pytest.raises(ValueError, match="as many"):
-            PosMetric().score(gold, wrong)
+            Metric().score(gold, wrong)
 
 
 def test_the_generated_suite():
@@ -108,5 +108,5 @@ def test_the_most_frequent_tag_of_a_word_is_not_enough():
             counts[word][tag] += 1
     guess = {word: max(tags, key=tags.__getitem__) for word, tags in counts.items()}
     predicted = [[guess.get(word, "NN") for word in sentence.tokens] for sentence in suite["test"]]
-    score = PosMetric().score([sentence.tags for sentence in suite["test"]], predicted)["overall"]["accuracy"]
+    score = Metric().score([sentence.tags for sentence in suite["test"]], predicted)["overall"]["accuracy"]
     assert 70 < score < 92

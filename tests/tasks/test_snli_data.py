@@ -13,9 +13,9 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.snli.data import SnliData, cut_by_premise
+from elmo_bench.tasks.snli.data import Data, cut_by_premise
 from elmo_bench.tasks.snli.jsonl import leaves, read_pairs
-from elmo_bench.tasks.snli.metric import SnliMetric
+from elmo_bench.tasks.snli.metric import Metric
 from elmo_bench.tasks.snli.pair import Pair
 from tests.runs import DATA, small
 
@@ -83,7 +83,7 @@ def test_pairs_without_a_gold_label_are_dropped_counted_and_said(root, capsys):
 @pytest.mark.skipif(not (DATA / "snli").is_dir(), reason="needs snli in $ELMO_BENCH_DATA")
 def test_open_suite_is_snlis_dev_and_test():
     """Counts of the labels in the raw files: 3329 + 3278 + 3235 in dev, 3368 + 3237 + 3219 in test."""
-    splits = SnliData(**OPTIONS).read("open", DATA)
+    splits = Data(**OPTIONS).read("open", DATA)
     assert {split: len(pairs) for split, pairs in splits.items()} == {"train": 8842, "dev": 1000, "test": 9824}
     both = splits["train"] + splits["dev"]
     names = ("entailment", "contradiction", "neutral")
@@ -182,32 +182,29 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
 
 
 @pytest.mark.parametrize(
-    ("suite", "change", "message"),
+    ("change", "message"),
     [
-        ("paper", {"source": "disk"}, "task.data.paper.source=disk: choose one of: files, hub"),
-        ("paper", {"tokenizer": "words"}, "tokenizer=words: unknown; choose spaces or treebank"),
-        ("paper", {"train": "train.jsonl"}, "snli_1.0: no train.jsonl here; put it there, or change data.root"),
-        ("paper", {"dev": None, "cut": {"pairs": 9, "seed": 0}}, "cut.pairs=9: dev would hold 2 of 2 pairs"),
-        ("larger", {}, "suite=larger: unknown suite; choose one of: paper"),
+        ({"tokenizer": "words"}, "tokenizer=words: unknown; choose spaces or treebank"),
+        ({"dev": None, "cut": {"pairs": 9, "seed": 0}}, "cut.pairs=9: dev would hold 2 of 2 pairs"),
     ],
 )
-def test_options_that_do_not_fit(root, suite, change, message):
+def test_options_that_do_not_fit(root, change, message):
     with pytest.raises(UserError, match=message):
-        SnliData(tokenizer="treebank", paper={**OPTIONS["paper"], **change}).read(suite, root)
+        Data(tokenizer="treebank", paper={**OPTIONS["paper"], **change}).read("paper", root)
 
 
 def test_a_file_without_any_gold_label_trains_nothing(root):
     path = root / "snli_1.0/snli_1.0_train.jsonl"
     path.write_text(json.dumps(LINES[1]) + "\n", encoding="utf-8")
     with pytest.raises(UserError, match="train: no pair has a gold label"):
-        SnliData(**OPTIONS).read("paper", root)
+        Data(**OPTIONS).read("paper", root)
 
 
 def test_predictions_are_written_as_score_reads_them(tmp_path):
     """A file for `predict` may lack labels; what is written tells them apart, and the scorer leaves them out."""
     path = tmp_path / "x.jsonl"
     path.write_text(TEXT + '{"sentence1": "A b.", "sentence2": "C\\td."}\n', encoding="utf-8")
-    data = SnliData(**OPTIONS)
+    data = Data(**OPTIONS)
     pairs = data.read_file(path)
     assert pairs == [*PAIRS, Pair(("A", "b", "."), ("C", "d", "."), "-")]
     written = tmp_path / f"predictions{data.ending}"
@@ -216,7 +213,7 @@ def test_predictions_are_written_as_score_reads_them(tmp_path):
         "-\tneutral\tA man sings .\tHe 's loud .",
         "contradiction\tentailment\tA `` man '' sings .\tNobody .",
     ]
-    assert SnliMetric().score_files(written)["overall"] == {"accuracy": 50, "correct": 1, "pairs": 2, "left_out": 2}
+    assert Metric().score_files(written)["overall"] == {"accuracy": 50, "correct": 1, "pairs": 2, "left_out": 2}
 
 
 def hub_folder(folder: Path, labels: list[int]) -> None:
@@ -235,10 +232,10 @@ def hub_folder(folder: Path, labels: list[int]) -> None:
 def read_from_hub(folder: Path) -> tuple[str, str]:
     """What a process of its own, without a network, prints of the paper suite, and says on standard error."""
     code = (
-        "import json, sys; from elmo_bench.tasks.snli.data import SnliData\n"
+        "import json, sys; from elmo_bench.tasks.snli.data import Data\n"
         "from elmo_bench.base.errors import UserError\n"
         "try: print(json.dumps({k: [[p.premise, p.hypothesis, p.label] for p in v] for k, v in "
-        "SnliData(**json.loads(sys.argv[1])).read('paper', None).items()}))\n"
+        "Data(**json.loads(sys.argv[1])).read('paper', None).items()}))\n"
         "except UserError as error: print(error)"
     )
     options = json.dumps({**OPTIONS, "paper": {**OPTIONS["paper"], "source": "hub"}})

@@ -103,9 +103,9 @@ def test_the_papers_size_has_the_papers_shapes():
     _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
     elmo = head.embedder.output_dim
     assert head.embedder.dim == 64 + elmo
-    assert (head.encode.onward.input_size, head.encode.onward.hidden_size) == (64 + elmo, 300)
+    assert (head.encode.forwards.input_size, head.encode.forwards.hidden_size) == (64 + elmo, 300)
     assert head.reduce[0].weight.shape == (300, 4 * (600 + elmo))
-    assert (head.infer.onward.input_size, head.infer.onward.hidden_size) == (300, 300)
+    assert (head.infer.forwards.input_size, head.infer.forwards.hidden_size) == (300, 300)
     assert head.classify[0].weight.shape == (300, 2400)
     assert head.scores.weight.shape == (3, 300)
     rates = (head.recurrent_dropout.dropout.p, head.aligned_dropout.p, head.pooled_dropout.p, head.classify[2].p)

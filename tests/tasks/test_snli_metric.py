@@ -7,9 +7,9 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import score as command
-from elmo_bench.tasks.snli.metric import SnliMetric
+from elmo_bench.tasks.snli.metric import Metric
 
-METRIC = SnliMetric()
+METRIC = Metric()
 SHORT = {"e": "entailment", "n": "neutral", "c": "contradiction", "-": "-"}
 GOLD = [SHORT[letter] for letter in "eennccc-"]
 PREDICTED = [SHORT[letter] for letter in "enncccee"]  # right: the first, third, fifth and sixth

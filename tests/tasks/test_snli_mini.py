@@ -2,9 +2,6 @@
 
 import math
 import re
-import subprocess
-import sys
-import zlib
 from collections import Counter, defaultdict
 from itertools import chain
 from pathlib import Path
@@ -37,14 +34,6 @@ def test_sizes_and_shapes(suite):
         assert all(sorted(found) == sorted(LABELS) for found in labels.values())
     premises = [{pair.premise for pair in pairs} for pairs in suite.values()]
     assert len(set.union(*premises)) == sum(map(len, premises)) == 1000
-
-
-def test_equal_seeds_equal_pairs_whatever_the_hash_seed(suite):
-    code = "import zlib; from tasks.snli import mini; print(zlib.crc32(repr(mini.generate(seed=0)).encode()))"
-    told = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env={"PYTHONHASHSEED": "1"}, capture_output=True, text=True, check=True
-    ).stdout
-    assert int(told) == zlib.crc32(repr(suite).encode())
 
 
 # What an eye says of a premise and a hypothesis.

@@ -9,8 +9,8 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import compose
-from elmo_bench.tasks.squad.data import SquadData
-from elmo_bench.tasks.squad.metric import SquadMetric
+from elmo_bench.tasks.squad.data import Data
+from elmo_bench.tasks.squad.metric import Metric
 from tests.runs import DATA, small
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +18,7 @@ CONFIG = compose("config", ["task=squad"]).task.data
 OPTIONS = OmegaConf.to_container(CONFIG, resolve=True)
 OPTIONS.pop("_target_")
 LIMITS = {limit: OPTIONS.pop(limit) for limit in ("longest_answer", "longest_word")}
-SQUAD = SquadData(**LIMITS, **OPTIONS)
+SQUAD = Data(**LIMITS, **OPTIONS)
 PASSAGE = 'Ada said "no" in 1843-44.\n She moved to St. James\u2019s Square.'
 TOKENS = 'Ada said " no " in 1843 - 44 . She moved to St. James \u2019 s Square .'.split()  # noqa: SIM905
 QUESTIONS = [("When did she say it?", [("1843", 17), ("in 1843-44", 14)]), ("Where to?", [("James\u2019s Square", 44)])]
@@ -83,7 +83,7 @@ def test_hydra_builds_it_from_the_yaml(root, suite):
 def test_dev_is_whole_articles_drawn_with_the_seed(root):
     def dev(share, seed):
         options = {**OPTIONS["open"], "dev": {"share": share, "seed": seed}}
-        splits = SquadData(**LIMITS, open=options).read("open", root)
+        splits = Data(**LIMITS, open=options).read("open", root)
         assert not titles(splits["train"]) & titles(splits["dev"])
         return titles(splits["dev"])
 
@@ -198,7 +198,7 @@ def test_predictions_are_written_as_the_official_scorer_reads_them(root, tmp_pat
     SQUAD.write(tmp_path / "p.json", examples, predicted)
     written = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))
     assert written == dict(zip(["x-0", "x-1", "y-0", "y-1"], predicted, strict=True))
-    metric = SquadMetric()
+    metric = Metric()
     scores = metric.score([example.gold for example in examples], predicted)["overall"]
     assert metric.score_files(path, tmp_path / "p.json") == {key: scores[key] for key in ("exact_match", "f1")}
     assert scores["exact_match"] == 50
@@ -206,21 +206,20 @@ def test_predictions_are_written_as_the_official_scorer_reads_them(root, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("suite", "change", "message"),
+    ("change", "message"),
     [
-        ("open", {"source": "web"}, "task.data.open.source=web: choose one of: generated, files, hub"),
-        ("open", {"dev": {"share": 2, "seed": 0}}, "task.data.open.dev.share=2: give a number between 0 and 1"),
-        ("open", {"train": ["dev-v1.1.json", "none.json"]}, "squad: no none.json here; put it there"),
-        ("larger", {}, "suite=larger: unknown suite; choose one of: open"),
+        ({"dev": {"share": 2, "seed": 0}}, "task.data.open.dev.share=2: give a number between 0 and 1"),
+        ({"train": ["dev-v1.1.json", "none.json"]}, "squad: none.json not found"),
     ],
 )
-def test_options_that_do_not_fit(root, suite, change, message):
+def test_options_that_do_not_fit(root, change, message):
+    data = Data(**LIMITS, open={**OPTIONS["open"], **change})
     with pytest.raises(UserError, match=message):
-        SquadData(**LIMITS, open={**OPTIONS["open"], **change}).read(suite, root)
+        data.read("open", root)
 
 
 def test_what_the_heads_limits_cut_is_said(root, capsys):
-    SquadData(**{**LIMITS, "longest_answer": 2, "longest_word": 5}, **OPTIONS).read("open", root)
+    Data(**{**LIMITS, "longest_answer": 2, "longest_word": 5}, **OPTIONS).read("open", root)
     said = capsys.readouterr().err
     assert "test: 2 of 4 questions have no answer of 2 tokens or fewer" in said
     assert "words have over 5 characters: the character CNN reads the first 5" in said
@@ -260,7 +259,7 @@ def test_the_hubs_table_gives_the_same_questions(root, tmp_path, monkeypatch):
 
     asked = []
     monkeypatch.setattr("elmo_bench.tasks.squad.data.hub_table", table)
-    found = SquadData(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+    found = Data(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
     assert found == SQUAD.read("paper", root)
     revision = "7b6d24c440a36b6815f21b70d25016731768db1f"
     names = ("train-00000-of-00001", "validation-00000-of-00001")
@@ -274,7 +273,7 @@ def test_a_hub_table_of_another_shape(monkeypatch, tmp_path):
         "elmo_bench.tasks.squad.data.hub_table", lambda *_, **__: datasets.Dataset.from_dict({"title": ["a"]})
     )
     with pytest.raises(UserError, match=r"train-00000-of-00001.parquet: no column context; check hub in conf/task"):
-        SquadData(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+        Data(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
 
 
 @pytest.mark.skipif(not (DATA / "squad").is_dir(), reason="needs squad in $ELMO_BENCH_DATA")

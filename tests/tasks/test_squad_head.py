@@ -10,7 +10,7 @@ import hydra
 import pytest
 import torch
 
-from elmo_bench.tasks.squad.data import SquadData
+from elmo_bench.tasks.squad.data import Data
 from elmo_bench.tasks.squad.head import best_spans
 from elmo_bench.tasks.squad.question import Passage, Question
 from tests import heads
@@ -22,7 +22,7 @@ LIMITS = {"longest_answer": 17, "longest_word": 14}
 
 @cache
 def mini():
-    return SquadData(**LIMITS, mini={"source": "generated", "seed": 0}).read("mini", None)
+    return Data(**LIMITS, mini={"source": "generated", "seed": 0}).read("mini", None)
 
 
 def build(*overrides, train=None):
@@ -152,13 +152,13 @@ def test_the_papers_size_has_the_papers_shapes():
     """GloVe and ELMo of the paper are 300 and 1,024 wide; here 64 and the golden biLM's 32."""
     config, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper")
     assert (head.embedder.dim, head.embedder.output_dim) == (64 + 100 + 32, 32)
-    assert head.encode.onward.weight_hh_l0.shape == (3 * 90, 90)
+    assert head.encode.forwards.weight_hh_l0.shape == (3 * 90, 90)
     assert head.merge.weight.shape == (180, 4 * (180 + 32))
     assert head.self_merge.weight.shape == (180, 540)
-    assert head.last.onward.input_size == 360
+    assert head.last.forwards.input_size == 360
     assert head.embedder.characters.embedding.weight.shape[1] == 20
-    assert head.encode.onward.weight_ih_l0.abs().max() <= 0.1
-    assert 0.03 < head.encode.onward.weight_ih_l0.std() < 0.06
+    assert head.encode.forwards.weight_ih_l0.abs().max() <= 0.1
+    assert 0.03 < head.encode.forwards.weight_ih_l0.std() < 0.06
     optimizer = hydra.utils.instantiate(config.task.training.optimizer)(head.parameters())
     assert {key: optimizer.defaults[key] for key in ("lr", "rho", "eps")} == {"lr": 1.0, "rho": 0.95, "eps": 1e-8}
     assert config.task.training.ema == {"decay": 0.999, "warming": False}

@@ -10,11 +10,11 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import score as command
-from elmo_bench.tasks.squad.metric import SquadMetric
+from elmo_bench.tasks.squad.metric import Metric
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = json.loads((ROOT / "tests/golden/squad.json").read_text(encoding="utf-8"))
-METRIC = SquadMetric()
+METRIC = Metric()
 
 
 def gold_file(path, gold, **changes):

@@ -2,9 +2,6 @@
 
 import random
 import re
-import subprocess
-import sys
-import zlib
 from collections import Counter, defaultdict
 from itertools import chain
 from pathlib import Path
@@ -13,7 +10,7 @@ import pytest
 
 from elmo_bench import world
 from elmo_bench.tasks.squad import mini
-from elmo_bench.tasks.squad.metric import SquadMetric
+from elmo_bench.tasks.squad.metric import Metric
 
 ROOT = Path(__file__).parents[2]
 HERE = world.build(seed=0)
@@ -62,15 +59,6 @@ def test_answers_are_not_given_away(suite):
     """Gwen Paisley may live in Paisley, as people of this world do."""
     everything = list(chain(*suite.values()))
     assert sum(entry.answers[0][0] in entry.question for entry in everything) < 0.01 * len(everything)
-
-
-def test_equal_seeds_equal_questions_whatever_the_hash_seed(suite):
-    code = "import zlib; from tasks.squad import mini; print(zlib.crc32(repr(mini.generate(seed=0)).encode()))"
-    told = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env={"PYTHONHASHSEED": "1"}, capture_output=True, text=True, check=True
-    ).stdout
-    assert int(told) == zlib.crc32(repr(suite).encode())
-    assert mini.generate(seed=1) != suite
 
 
 NAME = "|".join(KINDS["person"])
@@ -133,7 +121,7 @@ def test_every_question_has_rivals_for_its_answer(suite):
 
 
 def f1(entries, predicted):
-    return SquadMetric().score([[entry.answers[0][0]] for entry in entries], predicted)["overall"]["f1"]
+    return Metric().score([[entry.answers[0][0]] for entry in entries], predicted)["overall"]["f1"]
 
 
 def test_dev_and_test_speak_of_others(suite):

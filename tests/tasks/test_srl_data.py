@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.srl.brackets import BracketError, read_phrases, read_tags, write_column
 from elmo_bench.tasks.srl.columns import read_propositions
-from elmo_bench.tasks.srl.data import SrlData
+from elmo_bench.tasks.srl.data import Data
 from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from tests.runs import DATA, small
 
@@ -65,7 +65,7 @@ def test_real_files_come_back_as_they_are(tmp_path, split, count, sentences):
     assert len(found) == count
     distinct = dict.fromkeys(example.sentence for example in found)
     assert sum(len(s.gap) + len(s.rest) for s in distinct) == sentences
-    SrlData().write(tmp_path / "again.props", found, [example.gold for example in found])
+    Data().write(tmp_path / "again.props", found, [example.gold for example in found])
     assert (tmp_path / "again.props").read_bytes() == (DATA / "ewt_propbank" / f"{split}.props").read_bytes()
 
 
@@ -133,17 +133,17 @@ def conll_2012(text, stars=True):
 def test_files_that_say_the_same(tmp_path, change):
     path = tmp_path / "x.conll"
     path.write_bytes(change(SKELETON).encode())
-    assert SrlData().read_file(path) == READ
+    assert Data().read_file(path) == READ
 
 
 def test_a_written_file_has_every_sentence(tmp_path):
     tags = [("O", "B-V", "O", "O", "O", "O"), ("B-ARG0", "O", "O", "B-V", "O", "O"), ("O",)]
-    SrlData().write(tmp_path / "x.props", READ, tags)
+    Data().write(tmp_path / "x.props", READ, tags)
     assert (tmp_path / "x.props").read_text(encoding="utf-8") == (
         "-\n\n-\t*\t(ARG0*)\ncome\t(V*)\t*\n-\t*\t*\nsee\t*\t(V*)\n-\t*\t*\n-\t*\t*\n\n-\n-\n\nGo\t*\n\n-\n\n"
     )
     twice = [Proposition(Sentence(("Go", "on"), 0), 0, "go", ("B-V", "O"))] * 2  # of two files, one after the other
-    SrlData().write(tmp_path / "y.props", twice, [example.gold for example in twice])
+    Data().write(tmp_path / "y.props", twice, [example.gold for example in twice])
     assert (tmp_path / "y.props").read_text(encoding="utf-8") == "go\t(V*)\n-\t*\n\n" * 2
 
 
@@ -151,7 +151,7 @@ def test_predicates_without_roles(tmp_path):
     """A file to predict: no column of brackets anywhere."""
     path = tmp_path / "x.conll"
     path.write_text("\n".join(" ".join(line.split(" ")[:8]) for line in SKELETON.split("\n")), encoding="utf-8")
-    found = SrlData().read_file(path)
+    found = Data().read_file(path)
     assert [(p.sentence, p.predicate, p.lemma, p.gold) for p in found] == [
         (p.sentence, p.predicate, p.lemma, None) for p in READ
     ]
@@ -245,7 +245,7 @@ def from_hub(monkeypatch, rows, column="sentences"):
         "elmo_bench.tasks.srl.data.hub_table",
         lambda repo, file, revision: asked.append((repo, file, revision)) or table,
     )
-    return SrlData(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None), asked
+    return Data(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None), asked
 
 
 def test_paper_suite_from_the_hub(monkeypatch):
@@ -273,21 +273,6 @@ def test_paper_suite_from_the_hub(monkeypatch):
 def test_hub_tables_of_another_shape(monkeypatch, rows, column, message):
     with pytest.raises(UserError, match=message):
         from_hub(monkeypatch, rows, column)
-
-
-@pytest.mark.parametrize(
-    ("suite", "change", "message"),
-    [
-        ("paper", {"train": "trial"}, "conll2012: no trial here; put it there, or change data.root"),
-        ("paper", {"folder": ".."}, r"leads out of data\.root"),
-        ("open", {"source": "disk"}, "task.data.open.source=disk: choose one of: files, hub"),
-        ("larger", {}, "suite=larger: unknown suite; choose one of: open"),
-    ],
-)
-def test_options_that_do_not_fit(root, suite, change, message):
-    options = OPTIONS.get(suite, OPTIONS["open"])
-    with pytest.raises(UserError, match=message):
-        SrlData(**{suite if suite in OPTIONS else "open": {**options, **change}}).read(suite, root)
 
 
 @pytest.mark.parametrize(

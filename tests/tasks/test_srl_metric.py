@@ -7,13 +7,13 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import score as command
-from elmo_bench.tasks.srl.metric import SrlMetric
+from elmo_bench.tasks.srl.metric import Metric
 from elmo_bench.tasks.srl.props import read_props
 from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/golden/srl.json").read_text(encoding="utf-8"))["cases"]
-METRIC = SrlMetric()
+METRIC = Metric()
 KEYS = ("overall", "labels", "excluded", "n_props", "perfect_props")
 
 

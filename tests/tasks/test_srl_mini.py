@@ -1,9 +1,6 @@
 """The mini suite: gold that follows from the sentence, words and templates kept from train, memorising does not pay."""
 
 import re
-import subprocess
-import sys
-import zlib
 from collections import Counter, defaultdict
 from itertools import chain
 from pathlib import Path
@@ -12,7 +9,7 @@ import pytest
 
 from elmo_bench.tasks.srl import mini
 from elmo_bench.tasks.srl.lexicon import VERBS
-from elmo_bench.tasks.srl.metric import SrlMetric
+from elmo_bench.tasks.srl.metric import Metric
 from elmo_bench.text.tags import spans, to_bio
 
 ROOT = Path(__file__).parents[2]
@@ -49,15 +46,6 @@ def test_sizes_and_shapes(suite):
     assert len(set(everything)) == len(everything) == 1800
     roles = Counter(role for p in suite["train"] for role, *_ in spans(p.tags))
     assert min(roles[role] for role in ("ARG2", "ARGM-TMP", "ARGM-LOC", "ARGM-NEG", "R-ARG0", "C-ARG1")) > 50
-
-
-def test_equal_seeds_equal_sentences_whatever_the_hash_seed(suite):
-    code = "import zlib; from tasks.srl import mini; print(zlib.crc32(repr(mini.generate(seed=0)).encode()))"
-    printed = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env={"PYTHONHASHSEED": "1"}, capture_output=True, text=True, check=True
-    ).stdout
-    assert int(printed) == zlib.crc32(repr(suite).encode())
-    assert mini.generate(seed=1) != suite
 
 
 def test_gold_follows_from_the_sentence(suite):
@@ -148,7 +136,7 @@ def by_heart(train, test, key):
             counts[key(example, place)][tag] += 1
     best = {item: count.most_common(1)[0][0] for item, count in counts.items()}
     predicted = [[best.get(key(p, place), "O") for place in range(len(p.tags))] for p in test]
-    return SrlMetric().score([p.tags for p in test], predicted)["overall"]["f1"]
+    return Metric().score([p.tags for p in test], predicted)["overall"]["f1"]
 
 
 def test_memorising_words_does_not_pay(suite):

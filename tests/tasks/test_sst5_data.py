@@ -8,7 +8,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.sst5.data import Sst5Data
+from elmo_bench.tasks.sst5.data import Data
 from elmo_bench.tasks.sst5.phrase import Phrase
 from elmo_bench.tasks.sst5.trees import parse, plain, read_trees
 from tests.runs import DATA, small
@@ -43,14 +43,14 @@ def test_all_golden_trees_are_there():
 @pytest.mark.skipif(not (DATA / "sst").is_dir(), reason="needs sst in $ELMO_BENCH_DATA")
 def test_open_suite_is_the_treebank():
     """Sentences as published; nodes counted as opening parentheses, long ones by a count of the raw text."""
-    suite = Sst5Data(**OPTIONS).read("open", DATA)
+    suite = Data(**OPTIONS).read("open", DATA)
     assert {split: len(phrases) for split, phrases in suite.items()} == {"train": 93567, "dev": 1101, "test": 2210}
     assert [sum(p.label == label for p in suite["test"]) for label in range(5)] == [279, 633, 389, 510, 399]
     assert all(len(phrase.tokens) >= 4 for phrase in suite["train"])
     assert suite["test"][0] == Phrase(("Effective", "but", "too-tepid", "biopic"), 2)
     for shortest, count in ((1, 318582), (None, 8544)):
         options = {**OPTIONS["open"], "phrases": shortest}
-        assert len(Sst5Data(open=options).read("open", DATA)["train"]) == count
+        assert len(Data(open=options).read("open", DATA)["train"]) == count
     assert (DATA / "sst/train.txt").read_text(encoding="utf-8").count("(") == 318582
 
 
@@ -132,16 +132,13 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
 
 
 @pytest.mark.parametrize(
-    ("suite", "change", "message"),
+    ("change", "message"),
     [
-        ("open", {"phrases": 0}, "task.data.open.phrases=0: give a number of tokens from 1, or null"),
-        ("open", {"phrases": "all"}, "task.data.open.phrases=all: give a number"),
-        ("open", {"phrases": 9}, "task.data.open.phrases=9: no training phrase is as long; lower it"),
-        ("open", {"source": "hub"}, "task.data.open.source=hub: choose one of: generated, files"),
-        ("open", {"train": "trial.txt"}, "sst: no trial.txt here; put it there, or change data.root"),
-        ("larger", {}, "suite=larger: unknown suite; choose one of: open"),
+        ({"phrases": 0}, "task.data.open.phrases=0: give a number of tokens from 1, or null"),
+        ({"phrases": "all"}, "task.data.open.phrases=all: give a number"),
+        ({"phrases": 9}, "task.data.open.phrases=9: no training phrase is as long; lower it"),
     ],
 )
-def test_options_that_do_not_fit(root, suite, change, message):
+def test_options_that_do_not_fit(root, change, message):
     with pytest.raises(UserError, match=message):
-        Sst5Data(open={**OPTIONS["open"], **change}).read(suite, root)
+        Data(open={**OPTIONS["open"], **change}).read("open", root)

@@ -59,7 +59,7 @@ def test_the_papers_size_has_the_papers_shapes():
     elmo = head.embedder.output_dim
     assert head.embedder.dim == 64 + elmo
     assert head.reduce[0].weight.shape == (300, 64 + elmo)
-    assert (head.encode.onward.input_size, head.encode.onward.hidden_size) == (300, 300)
-    assert (head.integrate.onward.input_size, head.integrate.onward.hidden_size) == (1800, 300)
+    assert (head.encode.forwards.input_size, head.encode.forwards.hidden_size) == (300, 300)
+    assert (head.integrate.forwards.input_size, head.integrate.forwards.hidden_size) == (1800, 300)
     assert head.attentive_pool.score.in_features == 600 + elmo
     assert head.classify[0].in_features == 4 * (600 + elmo)

@@ -7,9 +7,9 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import score as command
-from elmo_bench.tasks.sst5.metric import Sst5Metric
+from elmo_bench.tasks.sst5.metric import Metric
 
-METRIC = Sst5Metric()
+METRIC = Metric()
 GOLD, PREDICTED = [0, 1, 2, 3, 4, 4, 2, 2], [0, 2, 2, 4, 4, 3, 2, 1]  # right: the first, third, fifth and seventh
 
 

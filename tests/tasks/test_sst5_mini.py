@@ -2,9 +2,6 @@
 
 import math
 import re
-import subprocess
-import sys
-import zlib
 from collections import Counter, defaultdict
 from itertools import chain
 from pathlib import Path
@@ -37,15 +34,6 @@ def test_sizes_and_shapes(suite):
         assert set(Counter(tree.nodes[0][0] for tree in trees).values()) == {len(trees) // 5}
     everything = [tree.tokens for trees in suite.values() for tree in trees]
     assert len(set(everything)) == len(everything)
-
-
-def test_equal_seeds_equal_trees_whatever_the_hash_seed(suite):
-    code = "import zlib; from tasks.sst5 import mini; print(zlib.crc32(repr(mini.generate(seed=0)).encode()))"
-    told = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env={"PYTHONHASHSEED": "1"}, capture_output=True, text=True, check=True
-    ).stdout
-    assert int(told) == zlib.crc32(repr(suite).encode())
-    assert mini.generate(seed=1) != suite
 
 
 def told(text: str, judgement: int) -> int:

@@ -6,7 +6,7 @@ import pytest
 from torch.utils.data import DataLoader
 
 from elmo_bench.tasks.ner.sentence import Sentence
-from elmo_bench.training.data import Batcher, Splits
+from elmo_bench.training.data import Batcher, DataModule
 
 LENGTHS = [random.Random(0).randint(1, 40) for _ in range(1000)]
 
@@ -62,7 +62,7 @@ def test_its_length_is_the_number_of_batches():
 
 def test_loaders_give_numbered_collated_batches():
     sentences = [Sentence(("a",) * length, ("O",) * length) for length in (1, 5, 2)]
-    data = Splits(
+    data = DataModule(
         {"train": sentences, "dev": sentences[:2], "test": sentences[2:]},
         lambda examples: {"lengths": [len(example.tokens) for example in examples]},
         batch=2, tokens=100, seed=0,

@@ -1,4 +1,4 @@
-"""The learning rate's schedule: stepped every so many steps, or by dev's score; kept with a checkpoint."""
+"""Optimisers and schedules by name: steps, dev scores, checkpoints, and what a wrong option says."""
 
 import pytest
 import pytorch_lightning as pl
@@ -7,9 +7,11 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.config import build, choices, compose
+from elmo_bench.spec.config import choices, compose
 from elmo_bench.training.module import HeadTraining
+from elmo_bench.training.optimisers import OPTIMISERS, build_optimiser
 from elmo_bench.training.quiet import quiet
+from elmo_bench.training.schedules import SCHEDULES, build_schedule
 
 STEPS = 7  # of an epoch; the schedule's steps fall between
 
@@ -48,10 +50,7 @@ class Metric:
 
 
 def module(schedule, scores=()):
-    def sgd(parameters):
-        return torch.optim.SGD(parameters, lr=1.0)
-
-    return HeadTraining(Head(), Metric(scores), optimizer=sgd, gold={"dev": [0]}, schedule=schedule)
+    return HeadTraining(Head(), Metric(scores), {"name": "sgd", "lr": 1.0}, gold={"dev": [0]}, schedule=schedule)
 
 
 def rates(schedule, folder, *, epochs, resume=None, scores=None):
@@ -76,7 +75,7 @@ def rates(schedule, folder, *, epochs, resume=None, scores=None):
 
 
 def test_it_steps_every_so_many_steps_whatever_the_epoch(tmp_path):
-    schedule = {"every": 5, "scheduler": lambda optimizer: torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)}
+    schedule = {"name": "exponential", "every": 5, "gamma": 0.5}
     wanted = [0.5 ** (step // 5) for step in range(4 * STEPS)]
     assert rates(schedule, tmp_path, epochs=4) == pytest.approx(wanted)
     before = rates(schedule, tmp_path, epochs=2)
@@ -86,7 +85,7 @@ def test_it_steps_every_so_many_steps_whatever_the_epoch(tmp_path):
 
 
 def test_it_steps_by_devs_score_where_the_paper_halves_the_rate(tmp_path):
-    schedule = build(compose("config", ["task=snli"]).task.training.schedule)
+    schedule = compose("config", ["task=snli"]).task.training.schedule
     scores = [50.0, 60.0, 60.0, 59.0, 70.0, 70.0]
     wanted = [rate for rate in (1.0, 1.0, 1.0, 0.5, 0.25, 0.25) for _ in range(STEPS)]
     assert rates(schedule, tmp_path, epochs=6, scores=scores) == pytest.approx(wanted)
@@ -95,26 +94,51 @@ def test_it_steps_by_devs_score_where_the_paper_halves_the_rate(tmp_path):
     assert before + after == pytest.approx(wanted)
 
 
-def test_the_config_makes_it():
-    given = {
-        task: schedule.every
-        for task in choices("task")
-        if (schedule := compose("config", [f"task={task}"]).task.training.get("schedule"))
-    }
-    assert given == {"coref": 100, "snli": "epoch"}
-    schedule = build(compose("config", ["task=coref"]).task.training.schedule)
-    made = module(schedule).configure_optimizers()
-    scheduler = made["lr_scheduler"]["scheduler"]
-    assert (type(scheduler).__name__, scheduler.gamma, schedule["every"]) == ("ExponentialLR", 0.999, 100)
-    assert scheduler.optimizer is made["optimizer"]
+@pytest.mark.parametrize("task", choices("task"))
+def test_every_task_has_an_optimiser_and_perhaps_a_schedule(task):
+    training = compose("config", [f"task={task}"]).task.training
+    optimiser = build_optimiser(training.optimizer, Head().parameters())
+    assert isinstance(optimiser, OPTIMISERS[training.optimizer.name])
+    assert optimiser.defaults["lr"] == training.optimizer.lr
+    if training.get("schedule"):
+        assert build_schedule(training.schedule, optimiser).optimizer is optimiser
 
 
-@pytest.mark.parametrize("every", [0, -3, 1.5, None, "batch"])
-def test_a_wrong_number_of_steps_is_one_line(every):
-    with pytest.raises(UserError, match=r"^task.training.schedule.every=.*: give a number of steps from 1, or epoch$"):
-        module({"every": every, "scheduler": None}).configure_optimizers()
+def test_the_plateau_is_of_a_score_that_should_rise():
+    schedule = build_schedule({"name": "plateau", "every": "epoch"}, torch.optim.SGD(Head().parameters(), lr=1.0))
+    assert schedule.mode == "max"
 
 
-def test_a_scheduler_with_a_wrong_option_is_one_line():
-    with pytest.raises(UserError, match=r"see task.training.schedule$"):
-        module({"every": 1, "scheduler": lambda _: torch.optim.lr_scheduler.StepLR()}).configure_optimizers()
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(
+            (
+                {"name": "exponential", "gamma": 0.9, "every": every},
+                "every=.*: not a number of steps. Give a whole number",
+            )
+            for every in (0, -3, 1.5, None, "batch", "epoch")
+        ),
+        ({"name": "plateau", "every": 5}, "every=5: plateau takes dev scores. Use every=epoch"),
+        ({"name": "linear", "every": 5}, f".name=linear: unknown name. Choose one of: {', '.join(SCHEDULES)}."),
+        ({"name": "step", "every": 5, "gama": 0.9}, ": .*gama.* Check its options for step."),
+        ({"name": "step", "every": 5}, ": .*step_size.* Check its options for step."),
+    ],
+)
+def test_a_schedule_that_does_not_fit_is_one_line(options, message):
+    with pytest.raises(UserError, match=rf"^task\.training\.schedule\.?{message}"):
+        module(options).configure_optimizers()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"name": "adm", "lr": 0.1}, f".name=adm: unknown name. Choose one of: {', '.join(OPTIMISERS)}."),
+        ({"lr": 0.1}, ".name=None: unknown name."),
+        ({"name": "adam", "lr": -1}, ": Invalid learning rate: -1. Check its options for adam."),
+        ({"name": "adam", "rate": 1}, ": .*rate.* Check its options for adam."),
+    ],
+)
+def test_an_optimiser_that_does_not_fit_is_one_line(options, message):
+    with pytest.raises(UserError, match=rf"^task\.training\.optimizer{message}"):
+        build_optimiser(options, Head().parameters())

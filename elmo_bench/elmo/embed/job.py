@@ -1,6 +1,9 @@
-"""Embedding a whole input: read, encode part by part, put together; taken up again where it stopped."""
+"""Embed a whole input: read it, encode it part by part, write the output; resume where a run stopped."""
 
+import contextlib
+import ctypes
 import math
+import shutil
 import time
 from dataclasses import dataclass
 from itertools import accumulate
@@ -12,17 +15,16 @@ from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import Meter, console, progress
-from elmo_bench.elmo.embed import plan
-from elmo_bench.elmo.embed.lines import MAPPED, Line, Totals, read
-from elmo_bench.elmo.embed.memory import bound, give_back
+from elmo_bench.elmo.embed import lines
+from elmo_bench.elmo.embed.lines import Line, Totals
 from elmo_bench.elmo.embed.modes import Mode
-from elmo_bench.elmo.embed.output import Output
+from elmo_bench.elmo.embed.outputs import Output
 from elmo_bench.elmo.embed.parts import Parts
-from elmo_bench.elmo.embed.room import check_room, readable
 from elmo_bench.elmo.encoder import ElmoEncoder
 
-TEXT_BYTES = 16  # of a token in `sentence_to_index` and in the records, amply
-FILE_BYTES = 16_384  # of an output with next to nothing in it
+WORDS = 2**16  # vectors to remember: full after about a million tokens of natural language
+TEXT_BYTES = 16  # of a token in `sentence_to_index` and in the records, at most
+FILE_BYTES = 16_384  # of an output with almost no values
 
 
 @dataclass(frozen=True)
@@ -34,33 +36,34 @@ class Job:
     encoder: ElmoEncoder
     mode: Mode
     batch: int | None
-    totals: Totals | None  # None: not known before the end is read
+    totals: Totals | None  # None: not known before the end of the input
 
     def run(self, parts: Parts) -> str:
-        """Go on behind the parts that are there, to the end; a line that says what was done.
+        """Embed what follows the finished parts; returns a line about the work done.
 
-        Raises UserError where the input is empty, is not the one that the parts were made of, or does not fit the disk.
+        Raises UserError if the input is empty or differs from the parts' input, or if the disk is too small.
         """
         started = time.monotonic()
-        bound(self.encoder)
+        vectors = self.encoder.frozen.vectors
+        vectors.limit = min(vectors.limit, WORDS)  # so that memory stays flat over hours
         if self.totals:
             self._check_room(parts, self.totals)
-        lines = read(self.source)
-        parts.skip(lines, self.source)
+        rest = lines.read(self.source)
+        parts.skip(rest, self.source)
         before = parts.sentences
         if before and self.encoder.stateful:
             self.encoder.states = read_checkpoint(parts.state(parts.number))["states"]
         with progress("embed", total=self.totals.sentences if self.totals else None, done=before) as meter:
             if before:
-                meter.say(f"going on behind {before:,} sentences in {parts.folder}")
-            for part in plan.parts(lines, self.batch):
+                meter.say(f"resuming after {before:,} sentences in {parts.folder}")
+            for part in lines.parts(rest, self.batch):
                 if not self.totals:
                     tokens = parts.tokens + sum(len(line.tokens) for line in part)
                     self._check_room(parts, Totals(parts.sentences + len(part), tokens))
                 self._embed(part, parts, meter)
             rate = meter.tokens_per_second
         if not parts.sentences:
-            raise UserError(f"{self.source}: no line in it; one tokenised sentence a line is expected")
+            raise UserError(f"{self.source}: no lines. Give one tokenised sentence per line.")
         self._tell_empty(parts)
         size = self.output.finish(parts, self._shape)
         parts.remove()
@@ -71,15 +74,15 @@ class Job:
         )  # fmt: skip
 
     def _embed(self, part: list[Line], parts: Parts, meter: Meter) -> None:
-        """Encode and write one part. A pool is all that is in memory."""
+        """Encode and write one part, with one pool in memory at a time."""
         lengths = [len(line.tokens) for line in part]
         starts = [0, *accumulate(4 * math.prod(self._shape(tokens)) for tokens in lengths)]
         values = parts.folder / "values.f32"
         with atomic_write(values) as handle:
-            for pool in plan.pools(lengths, self.batch):
+            for pool in lines.pools(lengths, self.batch):
                 for row, layers in zip(pool, self.encoder.encode([part[row].tokens for row in pool]), strict=True):
                     handle.seek(starts[row])
-                    handle.write(self.mode(layers).contiguous().numpy())
+                    handle.write(self.mode(layers).contiguous().cpu().numpy())
                 meter.advance(sum(lengths[row] for row in pool), steps=len(pool))
         where = parts.values(parts.number)
         self.output.seal(values, where, first=parts.sentences, lengths=lengths, shape=self._shape)
@@ -87,23 +90,24 @@ class Job:
             with atomic_write(parts.state(parts.number + 1)) as handle:
                 torch.save({"states": self.encoder.states}, handle)
         parts.commit(part)
-        give_back()
+        with contextlib.suppress(AttributeError, OSError, TypeError):  # glibc alone keeps, and returns, freed memory
+            ctypes.CDLL(None).malloc_trim(0)
 
     def _shape(self, tokens: int) -> tuple[int, ...]:
         return self.mode.shape(self.encoder.layers, tokens, self.encoder.dim)
 
     def _bytes(self, sentences: int, tokens: int) -> int:
         values = 4 * math.prod(self._shape(tokens))
-        text = TEXT_BYTES * tokens if sentences <= MAPPED else 0
+        text = TEXT_BYTES * tokens if sentences <= lines.MAPPED else 0
         return values + text + self.output.per_sentence * sentences + FILE_BYTES
 
     def _check_room(self, parts: Parts, totals: Totals) -> None:
-        """Raises UserError where the disk cannot hold the output of `totals` and what it is made from."""
+        """Raises UserError if the disk cannot hold the output of `totals` and its parts."""
         whole = self._bytes(*totals)
         missing = whole - self._bytes(parts.sentences, parts.tokens)
-        part = min(missing, self._bytes(plan.PART_SENTENCES, plan.PART_TOKENS))
+        part = min(missing, self._bytes(lines.PART_SENTENCES, lines.PART_TOKENS))
         needed = missing + (whole if self.output.twice else part)
-        also = " and, until it is whole, its parts as much again" if self.output.twice else ""
+        also = " and, until it is complete, its parts as much again" if self.output.twice else ""
         check_room(parts.folder, needed, f"{self.output.path} takes {readable(whole)}{also}")
 
     def _tell_empty(self, parts: Parts) -> None:
@@ -114,6 +118,25 @@ class Job:
                 empty += found
         if empty:
             console.print(
-                f"{self.source}: {empty:,} empty lines, the first is line {first:,}: each has its index and no tokens",
+                f"{self.source}: {empty:,} empty lines, the first is line {first:,}; their output has no tokens",
                 highlight=False,
             )
+
+
+def check_room(folder: Path, needed: float, what: str) -> None:
+    """Raises UserError if the disk of `folder` has less than `needed` bytes free for `what`."""
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise UserError(
+            f"{what}: {readable(needed)} more are needed, {folder} has {readable(free)} free. "
+            "Make room, or write elsewhere."
+        )
+
+
+def readable(size: float) -> str:
+    """Bytes with a decimal unit: 1.5 GB is 1.5 * 10⁹."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"

@@ -1,10 +1,10 @@
-"""What is done so far, beside the output: `<out>.parts/`, from which a killed run is taken up again.
+"""The finished parts of an output in `<out>.parts/`, from which a killed run resumes.
 
-settings.json       what the parts are made with; other settings do not go on with them
-00000.json          the record of one part, written last: a part without one does not count
+settings.json       the settings of the parts; a run with other settings does not resume
+00000.json          the record of one part, written last: a part without a record does not count
 data/00000.f32      its values (or 00000.npz)
-state-00001.pt      with `--stateful`: the encoder's state before the part of that number
-lock                held while a process works here; the operating system's, so it ends with the process
+state-00001.pt      with `--stateful`: the encoder's state before that part
+lock                a lock of the operating system, held while a process works here; it ends with the process
 """
 
 import json
@@ -25,7 +25,7 @@ from elmo_bench.elmo.embed.lines import MAPPED, Line, fingerprint
 
 @dataclass(frozen=True)
 class Part:
-    """The record of one part. `texts` are its lines, kept while the input so far is short enough for a mapping."""
+    """The record of one part. `texts` are its lines, kept up to MAPPED lines of input."""
 
     first: int  # index of its first sentence
     lengths: list[int]  # tokens of each sentence
@@ -35,7 +35,7 @@ class Part:
 
 
 class Parts:
-    """The finished parts of one output; made by `open_parts`, which holds the lock."""
+    """The finished parts of one output. `open_parts` makes it and holds the lock."""
 
     def __init__(self, folder: Path, suffix: str):
         self.folder, self.data, self.suffix = folder, folder / "data", suffix
@@ -45,7 +45,7 @@ class Parts:
             self._count(part)
 
     def __iter__(self) -> Iterator[Part]:
-        """The records in order, one in memory at a time."""
+        """The records in order."""
         number = 0
         while (path := self.record(number)).exists():
             part = Part(**json.loads(path.read_text(encoding="utf-8")))
@@ -56,19 +56,19 @@ class Parts:
             number += 1
 
     def record(self, number: int) -> Path:
-        """Where the record of a part lies."""
+        """The path of a part's record."""
         return self.folder / f"{number:05d}.json"
 
     def values(self, number: int) -> Path:
-        """Where the values of a part lie."""
+        """The path of a part's values."""
         return self.data / f"{number:05d}{self.suffix}"
 
     def state(self, number: int) -> Path:
-        """Where the encoder's state before a part lies."""
+        """The path of the encoder's state before a part."""
         return self.folder / f"state-{number:05d}.pt"
 
     def commit(self, lines: list[Line]) -> None:
-        """From here on the next part counts, whose values have been written in whole."""
+        """Write the record of the next part, whose values are complete."""
         part = Part(
             first=self.sentences,
             lengths=[len(line.tokens) for line in lines],
@@ -82,18 +82,18 @@ class Parts:
         self._count(part)
 
     def skip(self, lines: Iterator[Line], source: Path) -> None:
-        """Read past the lines that are done. Raises UserError where the parts were made of other lines."""
+        """Skip the lines that are done. Raises UserError if the parts were made from other lines."""
         before = ""
         for part in self:
             before = fingerprint(before, islice(lines, len(part.lengths)))
             if before != part.fingerprint:
                 raise UserError(
-                    f"{source}: lines {part.first + 1:,} to {part.first + len(part.lengths):,} are not those that "
-                    f"{self.folder} was begun with; give the same text to go on, or remove that folder to start anew"
+                    f"{source}: lines {part.first + 1:,} to {part.first + len(part.lengths):,} differ from those in "
+                    f"{self.folder}. Give the same text to resume, or remove that folder to start again."
                 )
 
     def tidy(self) -> None:
-        """What a kill left half-written goes."""
+        """Remove files that a kill left unfinished."""
         kept = {self.values(number) for number in range(self.number)}
         kept |= {self.record(number) for number in range(self.number)}
         kept |= {self.folder / "settings.json", self.folder / "lock", self.data, self.state(self.number)}
@@ -101,14 +101,14 @@ class Parts:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def clear(self) -> None:
-        """All but the lock goes, what says that the folder is ours at the very end."""
+        """Remove everything but the lock; settings.json, which marks the folder as ours, comes last."""
         shutil.rmtree(self.data, ignore_errors=True)
         for path in sorted(self.folder.iterdir(), key=lambda path: path.name == "settings.json"):
             if path.name != "lock":
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def remove(self) -> None:
-        """The folder goes; the lock's file while it is held, so that nobody else ends up with a lock on a ghost."""
+        """Remove the folder; the lock's file while the lock is held, so that no other process locks a deleted file."""
         self.clear()
         (self.folder / "lock").unlink(missing_ok=True)
         self.folder.rmdir()
@@ -123,17 +123,17 @@ class Parts:
 
 @contextmanager
 def open_parts(folder: Path, settings: dict[str, Any], *, suffix: str, overwrite: bool) -> Iterator[Parts]:
-    """The parts in a folder, locked while the block lasts; a folder in which nothing was finished goes again.
+    """The parts in a folder, locked until the block ends; a folder without a finished part is removed then.
 
-    Raises UserError where another process works here, where nothing can be written, and where the parts were made with
-    other settings (with `overwrite`: they go).
+    Raises UserError if another process works here, if the folder cannot be written, and if the parts were made with
+    other settings (with `overwrite` they are removed).
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / "lock", timeout=0)
         lock.acquire()
     except Timeout:
-        raise UserError(f"{folder}: another process is writing this output; wait for it, or stop it") from None
+        raise UserError(f"{folder}: another process is writing this output. Wait for it, or stop it.") from None
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror or error})") from None
     try:
@@ -151,7 +151,7 @@ def open_parts(folder: Path, settings: dict[str, Any], *, suffix: str, overwrite
 
 
 def _agree(folder: Path, settings: dict[str, Any], suffix: str, overwrite: bool) -> None:
-    """See that a folder was begun with these settings, or begin it."""
+    """Check that a folder has these settings, or write them."""
     path = folder / "settings.json"
     if path.exists():
         old = json.loads(path.read_text(encoding="utf-8"))
@@ -163,11 +163,10 @@ def _agree(folder: Path, settings: dict[str, Any], suffix: str, overwrite: bool)
                 ", ".join(f"{key} {str(found.get(key))[:12]}" for key in differing) for found in (old, settings)
             )
             raise UserError(
-                f"{folder}: begun with {was}, now it is {now}; the same options as before go on with it, "
-                "--overwrite starts anew"
+                f"{folder}: made with {was}, now {now}. Give the same options to resume, or --overwrite to start again."
             )
         Parts(folder, suffix).clear()
     elif others := {file.name for file in folder.iterdir() if not file.name.startswith(".")} - {"lock"}:
-        raise UserError(f"{folder}: this folder is needed, but holds {min(others)}, which is not ours; move it away")
+        raise UserError(f"{folder}: this folder is needed, but has {min(others)}. Move that away.")
     with atomic_write(path, "w") as handle:
         json.dump(settings, handle)

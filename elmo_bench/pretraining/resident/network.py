@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_bench.elmo.bilm import CharacterEncoder, ProjectedLstm
+from elmo_bench.elmo.model import CharacterEncoder, ProjectedLstm
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.resident.kernels import lstm_step, lstm_step_backward
 from elmo_bench.text.chars import WORD_LENGTH

@@ -1,4 +1,4 @@
-"""From axes to files: the same drawing gives the same bytes, as SVG and as PNG; matplotlib without its globals."""
+"""From axes to SVG and PNG. The same drawing gives the same bytes, whatever matplotlib's global settings are."""
 
 import io
 from collections.abc import Callable
@@ -9,14 +9,14 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure as Canvas
+from matplotlib.figure import Figure
 
-from elmo_bench.reporting.like import Group
-from elmo_bench.reporting.paper import about
-from elmo_bench.reporting.select import BASELINE
+from elmo_bench.reporting.groups import Group
+from elmo_bench.reporting.rows import BASELINE
+from elmo_bench.reporting.tasks import task_info
 
 SURFACE, INK, FAINT, GRID = "#ffffff", "#1c2128", "#646c76", "#dde1e6"
-SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")  # told apart by their marker too
+SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")  # markers differ too
 NAMED = {"none": ("#757d87", "v"), BASELINE: ("#b26a00", "s"), "elmo": (SERIES[0], "o")}
 MARKERS = ("D", "^", "P", "X", "h", "*")
 
@@ -52,48 +52,49 @@ _STYLE: dict[Any, Any] = {
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A drawing; `stem` names its files, `alt` says in words what it shows."""
+class Drawing:
+    """A finished figure; `stem` names its files, `alt` describes it in words."""
 
     stem: str
     title: str
     alt: str
     svg: str
     png: bytes
-    width: float  # of the SVG, in its own units, which are points
-    task: str = ""  # empty where it is of several
+    width: float  # of the SVG, in points
+    task: str = ""  # empty if it shows several
 
 
 def draw(
     stem: str, title: str, alt: str, paint: Callable[[Axes], None], *, size: tuple[float, float], task: str = ""
-) -> Figure:
-    """`paint` the axes of a figure of so many inches, in the house's style."""
+) -> Drawing:
+    """`paint` the axes of a figure of this size in inches."""
     with mpl.rc_context():
         mpl.rcdefaults()  # whatever the user's own matplotlibrc says
         mpl.rcParams.update(_STYLE)
-        canvas = Canvas(figsize=size, layout="constrained", facecolor=SURFACE)
+        canvas = Figure(figsize=size, layout="constrained", facecolor=SURFACE)
         paint(canvas.add_subplot())
         canvas.draw_without_rendering()
-        canvas.set_layout_engine("none")  # it has done its work, and would do it again for each file
+        canvas.set_layout_engine("none")  # done once, not for each file
         svg, png = io.StringIO(), io.BytesIO()
         FigureCanvasSVG(canvas).print_svg(svg, metadata={"Date": None, "Creator": None, "Title": title})
         canvas.set_dpi(160)
         FigureCanvasAgg(canvas).print_png(png, metadata={"Software": None, "Title": title})
-    return Figure(stem, title, alt, svg.getvalue(), png.getvalue(), size[0] * 72, task)
+    return Drawing(stem, title, alt, svg.getvalue(), png.getvalue(), size[0] * 72, task)
 
 
-def label(group: Group, between: str = "\n") -> str:
+def label(group: Group, between: str = "\n", *, fraction: bool = True) -> str:
     """The task in words, and what sets the group apart."""
-    return between.join(filter(None, [about(group.task, group.suite).title, group.apart]))
+    note = group.note if fraction else group.differs
+    return between.join(filter(None, [task_info(group.task, group.suite).title, note]))
 
 
 def inches(*texts: str) -> float:
-    """How long the longest line of these is in the house's font, about."""
+    """About how long the longest line is in this font."""
     return 0.075 * max(len(line) for text in texts for line in text.splitlines())
 
 
 def look(encoders: list[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker by encoder; the usual ones have theirs, wherever they stand."""
+    """Colour and marker by encoder; the usual encoders always have the same."""
     others = [name for name in encoders if name not in NAMED]
     spare = {name: (SERIES[(1 + k) % len(SERIES)], MARKERS[k % len(MARKERS)]) for k, name in enumerate(others)}
     return {name: NAMED.get(name) or spare[name] for name in encoders}

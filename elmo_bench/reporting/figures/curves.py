@@ -1,56 +1,54 @@
-"""Lines over less data and over λ, and how much data an encoder saves."""
+"""Lines over less data and over an option, and how much data an encoder saves."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullLocator
 from matplotlib.transforms import offset_copy
 
-from elmo_bench.reporting.figures.canvas import FAINT, Figure, draw, inches, label, look
-from elmo_bench.reporting.fractions import Point, curves, needed, percent
-from elmo_bench.reporting.like import Group
-from elmo_bench.reporting.scores import heading
-from elmo_bench.reporting.select import BASELINE, Row
+from elmo_bench.reporting.figures.canvas import FAINT, Drawing, draw, inches, label, look
+from elmo_bench.reporting.groups import Group, percent
+from elmo_bench.reporting.layouts.fractions import Family, Point, needed
+from elmo_bench.reporting.rows import BASELINE, Row
+from elmo_bench.spec.experiments import Experiment, Variant
 
 
-def learning_curves(groups: Sequence[Group]) -> list[Figure]:
-    """A figure a task: test score over the share of the training data, a line an encoder."""
-    return [_learning(group, by_encoder) for group in groups if (by_encoder := curves(group))]
-
-
-def _learning(group: Group, by_encoder: dict[str, list[Point]]) -> Figure:
-    looks = look(list(by_encoder))
-    metric = group.rows[0].newest["metric"]
+def learning_curves(experiment: Experiment, family: Family) -> Drawing:
+    """Test score over the share of the training data, a line an encoder."""
+    group, curves = family.group, family.curves
+    looks, title = look(list(curves)), label(group, fraction=False)
 
     def paint(axes: Axes) -> None:
-        for name, points in by_encoder.items():
+        for name, points in curves.items():
             _line(axes, [p.share for p in points], [p.row for p in points], looks[name], name)
         _shares(axes)
-        axes.set(title=label(group), ylabel=f"test {metric}")
+        axes.set(title=title, ylabel=f"test {group.metric}")
         axes.legend(loc="lower right")
 
     said = "; ".join(
         f"{name}: " + ", ".join(f"{p.score:.2f} with {percent(p.share)}" for p in points)
-        for name, points in by_encoder.items()
+        for name, points in curves.items()
     )
-    title = f"Less training data: {heading(group)}, suite {group.suite}"
-    alt = f"Test {metric} by share of the training data. {said}."
-    return draw(f"{group.stem}-figure1", title, alt, paint, size=_small(group), task=group.task)
+    alt = f"Test {group.metric} by share of the training data. {said}."
+    heading = f"{experiment.caption}: {group.heading(fraction=False)}, suite {group.suite}"
+    stem = f"{group.stem(fraction=False)}-{experiment.name}"
+    return draw(stem, heading, alt, paint, size=_small(title), task=group.task)
 
 
-def efficiency_figure(suite: str, groups: Sequence[Group]) -> Figure | None:
-    """How much data the baseline needs for the score of another encoder; None where nobody can say."""
+def efficiency(suite: str, families: Sequence[Family]) -> Drawing | None:
+    """How much data the baseline needs for the score of another encoder; None without a curve of both."""
     lines: list[tuple[str, list[Point], list[Point]]] = []
-    for group in groups:
-        found = curves(group)
-        for encoder, points in found.items():
-            if encoder != BASELINE and BASELINE in found:
-                lines.append((f"{label(group, ', ')}, {encoder}", points, found[BASELINE]))
+    for family in families:
+        for encoder, points in family.curves.items():
+            if encoder != BASELINE and BASELINE in family.curves:
+                name = f"{label(family.group, ', ', fraction=False)}, {encoder}"
+                lines.append((name, points, family.curves[BASELINE]))
     if not lines:
         return None
     looks = look([name for name, _, _ in lines])
     long = inches(*looks)
-    beside = 2 if long < 2.1 else 1  # columns of the legend
+    columns = 2 if long < 2.1 else 1  # of the legend
 
     def paint(axes: Axes) -> None:
         low = min(point.share for _, points, _ in lines for point in points)
@@ -60,7 +58,7 @@ def efficiency_figure(suite: str, groups: Sequence[Group]) -> Figure | None:
             colour, marker = looks[name]
             inside = [(p.share, n.share) for p, n in zip(points, needs, strict=True) if not n.bound]
             axes.plot(*zip(*inside, strict=True) if inside else ((), ()), color=colour, marker=marker, label=name)
-            aside = 8 * (rank - (len(lines) - 1) / 2)  # points of the page: bounds of several tasks are at one place
+            aside = 8 * (rank - (len(lines) - 1) / 2)  # in points: bounds of several tasks coincide
             for point, need in zip(points, needs, strict=True):
                 if need.bound:
                     arrow, up = (r"$\uparrow$", 9) if need.bound == ">" else (r"$\downarrow$", -9)
@@ -73,8 +71,8 @@ def efficiency_figure(suite: str, groups: Sequence[Group]) -> Figure | None:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: percent(share)))
         axes.yaxis.set_minor_locator(NullLocator())
-        axes.set(xlabel="share of the training data that it has", ylabel=f"share that {BASELINE} needs")
-        axes.figure.legend(loc="outside upper left", ncols=beside)
+        axes.set(xlabel="share of the training data", ylabel=f"share that {BASELINE} needs")
+        axes.figure.legend(loc="outside upper left", ncols=columns)
 
     said = "; ".join(
         f"{name} with {percent(point.share)}: {needed(point.score, baseline)}"
@@ -83,48 +81,41 @@ def efficiency_figure(suite: str, groups: Sequence[Group]) -> Figure | None:
     )
     alt = f"Share of the training data with which {BASELINE} scores as high. {said}. "
     alt += "With an arrow: more, or less, than its runs show."
-    size = (max(4.7, 0.6 + long), 3.3 + 0.17 * (len(lines) + 2) / beside)
+    size = (max(4.7, 0.6 + long), 3.3 + 0.17 * (len(lines) + 2) / columns)
     return draw(f"{suite}-efficiency", f"Sample efficiency, suite {suite}", alt, paint, size=size)
 
 
-def penalty_figure(group: Group, rows: Sequence[tuple[str, Row]]) -> Figure:
-    """Scores over λ for runs that differ in it alone; `rows` are (λ as text, row), as the table has them."""
+def line_figure(experiment: Experiment, group: Group, rows: Sequence[tuple[Variant, Row]]) -> Drawing:
+    """Scores over the values of an option, for runs that differ in it alone."""
     by_encoder: dict[str, list[tuple[float, Row]]] = {}
-    for value, row in rows:
-        by_encoder.setdefault(row.encoder, []).append((float(value), row))
-    looks, metric = look(list(by_encoder)), rows[0][1].newest["metric"]
-    smallest = min((value for points in by_encoder.values() for value, _ in points if value > 0), default=1.0)
+    for variant, row in rows:
+        by_encoder.setdefault(row.encoder, []).append((experiment.rank(variant), row))
+    looks, name, title = look(list(by_encoder)), experiment.heading, label(group)
+    values = [value for points in by_encoder.values() for value, _ in points]
 
     def paint(axes: Axes) -> None:
-        for name, points in by_encoder.items():
+        for encoder, points in by_encoder.items():
             xs, line = zip(*sorted(points, key=lambda point: point[0]), strict=True)
-            _line(axes, xs, line, looks[name], f"{name}, test")
+            _line(axes, xs, line, looks[encoder], f"{encoder}, test")
             dev = [row.summary("dev").mean for row in line]
-            axes.plot(
-                xs,
-                dev,
-                color=looks[name][0],
-                linewidth=1,
-                linestyle=(0, (3, 2)),
-                label=f"{name}, dev",
-            )
-        if any(value == 0 for points in by_encoder.values() for value, _ in points):
-            axes.set_xscale("symlog", linthresh=smallest)
+            style: dict[str, Any] = {"color": looks[encoder][0], "linewidth": 1, "linestyle": (0, (3, 2))}
+            axes.plot(xs, dev, label=f"{encoder}, dev", **style)
+        if 0 in values:
+            axes.set_xscale("symlog", linthresh=min((value for value in values if value > 0), default=1.0))
         else:
             axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.set(title=label(group), xlabel="λ", ylabel=metric)
+        axes.set(title=title, xlabel=name, ylabel=group.metric)
         axes.figure.legend(loc="outside lower left", ncols=2)
 
-    said = "; ".join(f"{row.encoder} λ = {value}: {row.summary('test').mean:.2f}" for value, row in rows)
-    title = f"λ: {heading(group)}, suite {group.suite}"
-    alt = f"Test {metric} by λ. {said}."
-    return draw(f"{group.stem}-regularisation", title, alt, paint, size=_small(group), task=group.task)
+    said = "; ".join(f"{row.encoder} {name} = {v.key}: {row.summary('test').mean:.2f}" for v, row in rows)
+    alt = f"Test {group.metric} by {name}. {said}."
+    heading = f"{name}: {group.heading()}, suite {group.suite}"
+    return draw(f"{group.stem()}-{experiment.name}", heading, alt, paint, size=_small(title), task=group.task)
 
 
-def _small(group: Group) -> tuple[float, float]:
-    """Inches: one of several side by side, and readable on a phone; wider and higher where its title is."""
-    title = label(group)
+def _small(title: str) -> tuple[float, float]:
+    """Inches: small enough for several in a row and for a phone; larger for a long title."""
     return max(3.7, 0.7 + 1.25 * inches(title)), 2.7 + 0.17 * title.count("\n")
 
 

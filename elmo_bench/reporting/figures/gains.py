@@ -1,31 +1,26 @@
-"""Gains over the baseline, task by task, with what the seeds leave open."""
+"""Gains over the baseline, task by task, with their intervals over seeds."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from elmo_bench.reporting.figures.canvas import FAINT, INK, SURFACE, Figure, draw, inches, label, look
+from elmo_bench.reporting.figures.canvas import FAINT, INK, SURFACE, Drawing, draw, inches, label, look
 from elmo_bench.reporting.gains import Gain
-from elmo_bench.reporting.like import Group
-from elmo_bench.reporting.paper import column
-from elmo_bench.reporting.scores import plain_rows
-from elmo_bench.reporting.select import BASELINE
+from elmo_bench.reporting.groups import Group
+from elmo_bench.reporting.rows import BASELINE
+from elmo_bench.spec.experiments import Experiment
 
 
-def gains_figure(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> Figure | None:
-    """A line a task, a mark an encoder; None where there is nothing to compare."""
-    by_run = {gain.ours.anchor: gain for gain in gains}
-    lines = []
-    for group in groups:
-        own = {name: by_run[row.anchor] for name, row in plain_rows(group).items() if row.anchor in by_run}
-        if own:
-            lines.append((group, own))
+def gains_figure(experiment: Experiment, suite: str, picked: Sequence[tuple[Group, dict[str, Gain]]]) -> Drawing | None:
+    """A line a task, a mark an encoder; None if there is nothing to compare. `picked`: gains by encoder."""
+    lines = [(group, own) for group, own in picked if own]
     if not lines:
         return None
     encoders = list(dict.fromkeys(name for _, own in lines for name in own))
     looks, count = look(encoders), len(encoders)
-    printed = [column(group.task, suite, "table1") for group, _ in lines]
+    printed = [experiment.paper.get(group.task) for group, _ in lines]
     labels = [label(group) for group, _ in lines]
     shows_paper = any(paper and paper.gain is not None for paper in printed)
     tied = any(gain.verdict == "tie" for _, own in lines for gain in own.values())
@@ -36,7 +31,7 @@ def gains_figure(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> 
             for rank, (name, gain) in enumerate(own.items()):
                 colour, marker = looks[name]
                 y = at + (rank - (len(own) - 1) / 2) * 0.7 / count
-                if bounds := gain.interval:
+                if bounds := gain.summary.interval:
                     axes.plot(bounds, (y, y), color=colour, linewidth=1.6, solid_capstyle="butt")
                 face = SURFACE if gain.verdict in ("tie", "") else colour
                 axes.plot(gain.summary.mean, y, marker, color=colour, markerfacecolor=face, markeredgewidth=1.4)
@@ -49,23 +44,12 @@ def gains_figure(suite: str, groups: Sequence[Group], gains: Sequence[Gain]) -> 
         axes.set_xlabel(f"points over {BASELINE} on test\nbars: 95 % interval of the mean over seeds")
         keys = [Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n) for n in encoders]
         if tied:
-            keys.append(
-                Line2D([], [], color=FAINT, marker="o", markerfacecolor=SURFACE, linestyle="", label="hollow: tie")
-            )
+            hollow: dict[str, Any] = {"color": FAINT, "marker": "o", "markerfacecolor": SURFACE, "linestyle": ""}
+            keys.append(Line2D([], [], label="hollow: tie", **hollow))
         if shows_paper:
-            other = "" if suite == "paper" else ", on its own data"
-            keys.append(
-                Line2D(
-                    [],
-                    [],
-                    color=INK,
-                    marker="|",
-                    markersize=12,
-                    markeredgewidth=1.4,
-                    linestyle="",
-                    label=f"the paper's elmo{other}",
-                )
-            )
+            other = "" if suite == "paper" else ", on its data"
+            bar: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 12, "linestyle": "", "mew": 1.4}
+            keys.append(Line2D([], [], label=f"the paper's {experiment.encoder}{other}", **bar))
         axes.figure.legend(handles=keys, loc="outside upper left", ncols=2 if len(keys) > 2 else len(keys))
 
     alt = "; ".join(

@@ -7,16 +7,16 @@ from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.reporting.formats import to_csv, to_latex
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.page.html import html
-from elmo_bench.reporting.page.markdown import page
+from elmo_bench.reporting.page.markdown import markdown_page
 
-# A page names every table and figure written with it; a discussion's own links say something else.
+# The page names every table and figure that was written with it; links in a discussion have other texts.
 _LINK = re.compile(rb'href="((?:tables|figures)/[^"/]+)">(?:CSV|LaTeX|SVG|PNG)</a>')
 
 
 def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
-    """Write every file, and remove what the page that lies there names and this one does not; returns all.
+    """Write every file and return their paths. Tables and figures that only the earlier page names are removed.
 
-    Takes in `DISCUSSION-<suite>.md`, which people write; raises UserError where that is not UTF-8.
+    Includes `DISCUSSION-<suite>.md`, which people write. Raises UserError if that is not UTF-8.
     """
     notes = {suite.name: out / f"DISCUSSION-{suite.name}.md" for suite in board.suites}
     discussions = {
@@ -29,7 +29,7 @@ def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
     for figure in board.figures:
         files[out / "figures" / f"{figure.stem}.svg"] = figure.svg.encode()
         files[out / "figures" / f"{figure.stem}.png"] = figure.png
-    files[out / "README.md"] = page(board, discussions=discussions).encode()
+    files[out / "README.md"] = markdown_page(board, discussions=discussions).encode()
     index = out / "index.html"
     earlier = {out / name.decode() for name in _LINK.findall(index.read_bytes())} if index.exists() else set()
     files[index] = html(board, ledger=ledger, out=out, discussions=discussions).encode()

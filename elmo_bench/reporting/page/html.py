@@ -1,4 +1,4 @@
-"""The leaderboard as one HTML file that asks nobody for anything."""
+"""The leaderboard as one HTML file that loads nothing from elsewhere."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -11,22 +11,21 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from elmo_bench.ledger import RunPaths
-from elmo_bench.reporting.fractions import percent
 from elmo_bench.reporting.gains import MARKS
+from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard
-from elmo_bench.reporting.like import Group
+from elmo_bench.reporting.page.explanations import ENCODERS, HOW, LEGEND, SUITES, data_of, failed, machines, superseded
 from elmo_bench.reporting.page.inline import inline
-from elmo_bench.reporting.page.words import ENCODERS, HOW, SUITES, data_of, failed, machines, superseded
-from elmo_bench.reporting.paper import about
-from elmo_bench.reporting.select import Row
+from elmo_bench.reporting.rows import Row
 from elmo_bench.reporting.statistics import summarise
 from elmo_bench.reporting.table import Cell
+from elmo_bench.reporting.tasks import task_info
 
 FOLDER = Path(__file__).parent
 
 
 def html(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[str, str]) -> str:
-    """The page; `ledger` and `out`, the folder that it will lie in, give the links to the records.
+    """The page, to be written to the folder `out`, with links to the records in `ledger`.
 
     The same ledger, discussions (by suite) and command give the same text.
     """
@@ -45,20 +44,21 @@ def html(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[st
         runs=runs,
         links=links,
         verdict=_verdict,
-        inline=lambda figure: Markup(inline(figure)),  # noqa: S704: matplotlib's own, and it escapes its text
+        inline=lambda figure: Markup(inline(figure)),  # noqa: S704: from matplotlib, which escapes its text
         style=Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
         script=Markup((FOLDER / "script.js").read_text(encoding="utf-8")),
         suites=SUITES,
         encoders=ENCODERS,
         how=HOW,
+        legend=LEGEND,
         data_of=data_of,
         discussions={
             suite: Markup(MarkdownIt("js-default").render(text))  # noqa: S704: it lets no HTML through
             for suite, text in discussions.items()
         },
         machines=machines(record for row in board.selection.rows for record in row.records),
-        superseded=[superseded(*pair) for pair in board.selection.stale],
-        failed=[failed(*pair) for pair in board.failures],
+        superseded=[superseded(*pair) for pair in board.selection.superseded],
+        failed=failed(board.failures),
         tasks=_tasks(board),
     )
 
@@ -72,30 +72,31 @@ def _verdict(cell: Cell) -> str:
 def _tasks(board: Leaderboard) -> list[tuple[str, str]]:
     """(name, title), in the order of the page."""
     found = [group.task for suite in board.suites for group in suite.groups]
-    return [(task, about(task, "").title) for task in dict.fromkeys(found)]
+    return [(task, task_info(task, "").title) for task in dict.fromkeys(found)]
 
 
 def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
-    """What the page says of one run, seed by seed."""
+    """One run, seed by seed."""
     newest, share = row.newest, group.share(row)
     environment: Mapping[str, Any] = newest["environment"]
     counts, sizes = newest["data"]["counts"], newest["parameters"]
-    trained = f"{counts['train']:,} {about(row.place[1], row.place[0]).unit}"
-    if row.partial:
-        trained += f", {percent(share)} of them all" if share is not None else ", part of them all"
+    trained = f"{counts['train']:,} {task_info(group.task, group.suite).unit}"
+    if row.basis.fraction:
+        trained += ", a fraction of all" if share is None else f", {percent(share)} of all"
     return {
         "anchor": row.anchor,
         "task": group.task,
-        "title": f"{row.place[0]} / {group.name} / {row.label}",
+        "title": f"{group.suite} / {group.name} / {row.label}",
         "hash": newest["hash"],
-        "partial": row.partial,
+        "partial": bool(row.basis.fraction),
         "metric": newest["metric"],
         "seeds": [_seed(row, record["seed"], home) for record in row.records],
         "facts": [
             ("trained on", trained),
             ("scored on", f"{counts['dev']:,} dev, {counts['test']:,} test"),
-            ("changed", ", ".join(f"{key}={value}" for key, value in row.changes.items()) or "nothing"),
-            ("data", "; ".join(filter(None, [newest["data"]["fingerprint"][:12], newest["data"].get("note")]))),
+            ("command", row.spec.command(newest["seed"])),
+            ("changed", row.spec.label or "nothing"),
+            ("data", "; ".join(filter(None, [row.basis.data, newest["data"].get("note")]))),
             ("parameters", f"{sizes['trainable']:,} trainable, {sizes['frozen']:,} frozen"),
             ("best epoch", _each([f"{r['epochs']['best']} of {r['epochs']['run']}" for r in row.records])),
             ("cost", f"{row.cost('seconds') / 60:.1f} minutes, {row.cost('peak_memory_mib'):,.0f} MiB, a run"),

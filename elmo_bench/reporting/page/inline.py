@@ -1,16 +1,16 @@
-"""matplotlib's SVG as part of an HTML page: in the page's colours and font, with names that are nobody else's."""
+"""matplotlib's SVG as part of an HTML page: in the page's colours and font, with unique ids."""
 
 import re
 
-from elmo_bench.reporting.figures.canvas import FAINT, GRID, INK, SERIES, SURFACE, Figure
+from elmo_bench.reporting.figures.canvas import FAINT, GRID, INK, SERIES, SURFACE, Drawing
 
-# Colours that dark mode has its own of; those on the cells of a heat map stay as they are.
+# Colours that differ in dark mode. The colours of a heat map's cells are the same in both modes.
 _COLOURS = {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line", "#757d87": "none", "#b26a00": "static"}
 _COLOURS |= {colour: f"series{index}" for index, colour in enumerate(SERIES)}
 
 
-def inline(figure: Figure) -> str:
-    """The drawing as an element of a page; what it shows is its `aria-label`."""
+def inline(figure: Drawing) -> str:
+    """The drawing as an element of a page, labelled by its description."""
     svg = figure.svg[figure.svg.index("<svg") :]
     svg = re.sub(r"\s*<metadata>.*?</metadata>|\s*<title>.*?</title>|\s*<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)

@@ -1,39 +1,49 @@
-"""The leaderboard as markdown: what a visitor of the repository sees first."""
+"""The leaderboard as markdown: what a visitor of the repository sees first.
 
-from collections.abc import Mapping
+Records may come from strangers, so text that could be HTML, a link or an image is escaped. A discussion is not, since
+people of this project write it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
 
 from elmo_bench.reporting.formats import to_markdown
-from elmo_bench.reporting.gains import LEGEND
-from elmo_bench.reporting.leaderboard import Leaderboard, Section, Suite
-from elmo_bench.reporting.page.words import ENCODERS, HOW, SUITES, data_of, failed, machines, superseded
+from elmo_bench.reporting.leaderboard import Leaderboard, Suite
+from elmo_bench.reporting.page.explanations import ENCODERS, HOW, LEGEND, SUITES, data_of, failed, machines, superseded
+from elmo_bench.reporting.sections import Section
 
 
-def page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
-    """The whole page; the same ledger, discussions (by suite) and command give the same text."""
-    parts = [f"# Results\n\nRendered from the ledger by `{board.command}`; edits made here are lost."]
+def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
+    """The whole page. The same ledger, discussions (by suite) and command give the same text."""
+    parts = [f"# Results\n\nRendered from the ledger by `{board.command}`. Do not edit: the next report overwrites it."]
     if board.suites:
-        parts += [
-            "The same with tables to sort and filter, each number linked to its record: [index.html](index.html). The "
-            "tables as CSV and LaTeX: `tables/`; the figures: `figures/`."
-        ]
+        parts.append(
+            "[index.html](index.html) has the same tables to sort and filter, with each number linked to its record. "
+            "`tables/` contains each table as CSV and LaTeX, `figures/` each figure."
+        )
     else:
-        parts.append("The ledger holds no finished runs of these suites yet.")
+        parts.append("The ledger has no finished runs of these suites yet.")
     for suite in board.suites:
         parts += _suite(suite, discussions.get(suite.name, ""))
     if board.suites:
-        parts += ["## How to read this", _list(HOW)]
         records = [record for row in board.selection.rows for record in row.records]
-        parts += ["## Made on", _list(machines(records))]
-    if board.selection.stale:
-        parts += [
-            "## Superseded",
-            "Weights, data or the task's version changed since; `python -m elmo_bench clean --stale` removes them.",
-            _list([f"`{name}` {why}" for name, why in (superseded(*pair) for pair in board.selection.stale)]),
+        parts += ["## How to read this", _list(HOW), "## Made on", _list(map(escape, machines(records)))]
+    if board.selection.superseded:
+        lines = [
+            f"{_code(path)} {escape(why)}" for path, why in (superseded(*pair) for pair in board.selection.superseded)
         ]
+        text = "Data, weights or a version have changed since. `python -m elmo_bench clean --stale` removes these runs."
+        parts += ["## Superseded", text, _list(lines)]
     if board.failures:
-        told = [failed(*pair) for pair in board.failures]
-        parts += ["## Failed", _list([f"`{name}` ({when}): `{reason}`" for name, when, reason in told])]
+        lines = [f"{_code(path)} ({when}): {_code(why)}" for path, when, why in failed(board.failures)]
+        parts += ["## Failed", _list(lines)]
     return "\n\n".join(parts) + "\n"
+
+
+def escape(text: str) -> str:
+    """One line of literal text: no HTML, links or images."""
+    text = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", re.sub(r"[\r\n]+", " ", text))
+    return re.sub(r"\\*([\[\]])", r"\\\1", text)
 
 
 def _suite(suite: Suite, discussion: str) -> list[str]:
@@ -42,18 +52,29 @@ def _suite(suite: Suite, discussion: str) -> list[str]:
         parts += _section(section)
         if section is suite.sections[0] and discussion:
             parts += ["### What the figures show", discussion.strip()]
-    data = [line for group in suite.groups if group.whole for line in data_of(group)]
+    data = [escape(line) for group in suite.listed for line in data_of(group)]
     return [*parts, *([_list(data)] if data else [])]
 
 
 def _section(section: Section) -> list[str]:
-    parts = [f"### {section.title}", *([section.about] if section.about else [])]
-    drawings = [f"![{figure.alt}](figures/{figure.stem}.svg)" for figure in section.figures]
-    tables = [f"**{table.title}**\n\n{to_markdown(table)}" for table in section.tables]
-    if section.name != "glance":
-        return [*parts, *drawings, *tables]
-    return [*parts, *tables[:1], LEGEND, *drawings, *tables[1:]]
+    drawings = [f"![{escape(figure.alt)}](figures/{figure.stem}.svg)" for figure in section.figures]
+    tables = []
+    for table in section.tables:
+        lines = [f"**{escape(table.title)}**", _table(to_markdown(table)), *map(escape, table.notes)]
+        tables.append("\n\n".join(lines))
+    start = [f"### {section.title}", section.about]
+    if section.legend:
+        return [*start, *tables[:1], LEGEND, *drawings, *tables[1:]]
+    return [*start, *drawings, *tables]
 
 
-def _list(lines: list[str]) -> str:
+def _table(text: str) -> str:
+    return "\n".join(escape(line) for line in text.split("\n"))
+
+
+def _code(text: str) -> str:
+    return "`" + " ".join(text.replace("`", "'").split()) + "`"
+
+
+def _list(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)

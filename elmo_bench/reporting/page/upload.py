@@ -1,4 +1,4 @@
-"""The tables and figures as one run on wandb; the only part of a report that uses a network, and only when asked."""
+"""The tables and figures as one run on wandb. Only this part of a report uses a network, and only if asked to."""
 
 import os
 import tempfile
@@ -8,10 +8,10 @@ from elmo_bench.reporting.leaderboard import Leaderboard
 
 
 def upload(board: Leaderboard, out: Path, *, project: str) -> str:
-    """Log every table and figure that was written to `out`; returns the run's address, or its folder where offline.
+    """Log every table and figure that was written to `out`. Returns the run's address or, offline, its folder.
 
-    Offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` says otherwise; what was kept offline
-    goes up with `wandb sync FOLDER`.
+    Offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` is online; `wandb sync FOLDER`
+    uploads an offline run later.
     """
     import wandb
 

@@ -33,11 +33,11 @@ def run(
 
 def _work(arguments: list[str], folder: str, part_tokens: int, die_at: Place | None) -> None:
     from elmo_bench.__main__ import main
-    from elmo_bench.elmo.embed import plan
+    from elmo_bench.elmo.embed import lines
 
     os.chdir(folder)
     os.dup2(os.open("in.txt", os.O_RDONLY), 0)
-    plan.PART_TOKENS = part_tokens
+    lines.PART_TOKENS = part_tokens
     if die_at:
         _die_at(*die_at)
     sys.exit(main(["embed", *arguments]))

@@ -8,7 +8,7 @@ import pytest
 from filelock import FileLock
 
 from elmo_bench.__main__ import main
-from elmo_bench.elmo.embed import hdf5, plan
+from elmo_bench.elmo.embed import lines, outputs
 from tests.elmo.embed import killing
 from tests.elmo.embed.golden import GOLDEN, SMALL_PARTS, TEXT
 
@@ -21,8 +21,8 @@ ANYWHERE = {
     "with a record": (f"{PACKAGE}.parts:Parts._count", 3),
     "before the parts become one": (f"{PACKAGE}.job:Job._tell_empty", 1),
 }
-HDF5 = [*ANYWHERE.values(), (f"{PACKAGE}.hdf5:_write", 7)]  # while the file is put together
-NPZ = [(f"{PACKAGE}.npz:np.savez", 2), *ANYWHERE.values()]  # while a shard is written
+HDF5 = [*ANYWHERE.values(), (f"{PACKAGE}.outputs:_write", 7)]  # while the file is put together
+NPZ = [(f"{PACKAGE}.outputs:np.savez", 2), *ANYWHERE.values()]  # while a shard is written
 
 
 @pytest.fixture
@@ -84,7 +84,10 @@ def test_a_kill_between_the_output_and_the_end_of_its_parts(folder, monkeypatch,
     before = (folder / "out.h5").read_bytes()
     monkeypatch.chdir(folder)
     assert main(["embed", "in.txt", "out.h5", *WEIGHTS]) == 2
-    assert "out.h5: is there already; --overwrite replaces it, going on with out.h5.parts" in capsys.readouterr().err
+    assert (
+        "out.h5: exists already. Give another path, or --overwrite to replace it, resuming from out.h5.parts."
+        in capsys.readouterr().err
+    )
     assert main(["embed", "in.txt", "out.h5", "--overwrite", *WEIGHTS]) == 0
     assert (folder / "out.h5").read_bytes() == before
     assert not (folder / "out.h5.parts").exists()
@@ -95,7 +98,7 @@ def half(folder, monkeypatch, capsys):
     """`half(*arguments) -> (exit code, standard error)`: a start behind a run that was killed in its third part."""
     assert run(folder, "in.txt", "out.h5", die_at=(f"{PACKAGE}.parts:Parts.commit", 3)) == -9
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(plan, "PART_TOKENS", SMALL_PARTS)
+    monkeypatch.setattr(lines, "PART_TOKENS", SMALL_PARTS)
 
     def start(*arguments: str):
         code = main(["embed", "in.txt", "out.h5", *WEIGHTS, *arguments])
@@ -107,22 +110,22 @@ def half(folder, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("options", "differs"),
     [
-        (["--top"], "begun with mode all, now it is mode top"),
-        (["--batch-size", "3"], "begun with batch-size None, now it is batch-size 3"),
-        (["--stateful"], "begun with batch-size None, stateful False, now it is batch-size 64, stateful True"),
+        (["--top"], "made with mode all, now mode top"),
+        (["--batch-size", "3"], "made with batch-size None, now batch-size 3"),
+        (["--stateful"], "made with batch-size None, stateful False, now batch-size 64, stateful True"),
     ],
 )
 def test_other_options_do_not_go_on(half, options, differs):
     code, error = half(*options)
     assert (code, error.count("\n")) == (2, 1)
-    assert f"out.h5.parts: {differs}; the same options as before go on with it, --overwrite starts anew" in error
+    assert f"out.h5.parts: {differs}. Give the same options to resume, or --overwrite to start again." in error
     code, error = half(*options, "--overwrite")
-    assert (code, "going on" in error) == (0, False)
+    assert (code, "resuming" in error) == (0, False)
 
 
 def test_the_same_options_go_on_with_overwrite_too(half):
     code, error = half("--overwrite")
-    assert (code, "going on behind 9 sentences" in error) == (0, True)
+    assert (code, "resuming after 9 sentences" in error) == (0, True)
 
 
 @pytest.mark.parametrize("text", [3 * TEXT.replace("ferry", "fairy"), "Frost\n"])
@@ -130,35 +133,35 @@ def test_another_text_does_not_go_on(half, folder, text):
     (folder / "in.txt").write_text(text, encoding="utf-8")
     code, error = half()
     assert (code, error.count("\n")) == (2, 1)
-    assert "in.txt: lines 1 to 4 are not those that out.h5.parts was begun with" in error
+    assert "in.txt: lines 1 to 4 differ from those in out.h5.parts" in error
 
 
 def test_a_text_that_has_grown_goes_on(half, folder):
     with (folder / "in.txt").open("a", encoding="utf-8") as file:
         file.write("one more\n")
     code, error = half()
-    assert (code, "going on behind 9 sentences" in error) == (0, True)
+    assert (code, "resuming after 9 sentences" in error) == (0, True)
 
 
 def test_a_disk_that_fills_up_at_the_end_costs_no_part(half, folder, monkeypatch):
-    plain = hdf5._write
+    plain = outputs._write
 
     def full(file, index, array):
         if index == 20:
             raise OSError(28, "Can't write data (errno = 28, error message = 'No space left on device')")
         plain(file, index, array)
 
-    monkeypatch.setattr(hdf5, "_write", full)
+    monkeypatch.setattr(outputs, "_write", full)
     code, error = half()
     assert (code, error.splitlines()[-1]) == (
         2,
-        "elmo_bench embed: out.h5: not written (No space left on device); all parts in out.h5.parts are whole, so make "
-        "room and start again to go on",
+        "elmo_bench embed: out.h5: not written (No space left on device). Make room and give the same command "
+        "again: all parts in out.h5.parts are complete.",
     )
     assert not (folder / "out.h5.parts" / "assembled.h5").exists()
-    monkeypatch.setattr(hdf5, "_write", plain)
+    monkeypatch.setattr(outputs, "_write", plain)
     code, error = half()
-    assert (code, "going on behind 36 sentences" in error) == (0, True)
+    assert (code, "resuming after 36 sentences" in error) == (0, True)
 
 
 def test_a_part_cut_off_is_made_again(half, folder):
@@ -166,7 +169,7 @@ def test_a_part_cut_off_is_made_again(half, folder):
     values = folder / "out.h5.parts" / "data" / "00000.f32"
     values.write_bytes(values.read_bytes()[:-4])
     code, error = half()
-    assert (code, "going on" in error) == (0, False)
+    assert (code, "resuming" in error) == (0, False)
     assert (folder / "out.h5").read_bytes() == (folder / "whole.h5").read_bytes()
 
 
@@ -183,5 +186,5 @@ def test_a_folder_of_parts_that_is_somebody_elses_is_left_alone(folder, monkeypa
     (folder / "out.h5.parts").mkdir()
     (folder / "out.h5.parts" / "thesis.tex").touch()
     assert main(["embed", "in.txt", "out.h5", *WEIGHTS, "--overwrite"]) == 2
-    assert "out.h5.parts: this folder is needed, but holds thesis.tex, which is not ours" in capsys.readouterr().err
+    assert "out.h5.parts: this folder is needed, but has thesis.tex" in capsys.readouterr().err
     assert (folder / "out.h5.parts" / "thesis.tex").exists()

@@ -1,0 +1,104 @@
+"""`elmo-bench run task=ner encoder=elmo`: one run. `elmo-bench sweep …`, or `run -m …`: a sweep."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from elmo_bench.ledger import HeldElsewhere, Record, RunPaths
+from elmo_bench.spec.config import CONF, choices, compose
+
+HELP = """\
+elmo-bench: what is a frozen encoder worth? One run makes one record in the ledger.
+
+  python run.py task=ner encoder=elmo                                   one run
+  python run.py -m task=ner encoder=none,glove,elmo seed=0,1,2          a sweep: every combination
+  python run.py -m experiment=table2 suite=mini                         a table or figure of the paper
+  python run.py task=ner encoder=elmo suite=open data.root=FOLDER       on real data
+
+== Groups (group=option) ==
+{groups}
+
+== Options worth changing (key=value) ==
+  seed=0                        of everything random in the run
+  encoder.weights=mini          mini small medium original original_5.5B, a folder or file, or user/repo on the Hub
+  encoder.vectors=glove-mini    a known name (glove.840B.300d, senna, ...), or a file in GloVe format
+  place=input                   input output both
+  mix.penalty=0.1               λ of the mix; also mix.layer_norm=none|token|batch, mix.dropout=0.0
+  vectors.trainable=true        learn a correction of the static vectors
+  data.root=FOLDER              where your data is (default: the environment variable ELMO_BENCH_DATA)
+  data.train_fraction=1.0       a fraction of the training data; data.max_train=N: at most N examples
+  store.max_gb=10.0             limit of the cache of frozen layers; store.dtype=float16: half the size
+  trainer.threads=2             default: all cores
+  task.training.epochs=20       and every other number of conf/task/*.yaml
+  ledger=results/runs  overwrite=false  predictions=false
+
+Any key that `python run.py --cfg job` prints can be set the same way. A finished run is skipped; overwrite=true runs it
+again. Everything else: python -m elmo_bench --help
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Make one run, or a sweep with `-m`; the exit code. Raises UserError for bad input."""
+    parser = argparse.ArgumentParser(prog="run.py", add_help=False)
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("-m", "--multirun", action="store_true")
+    parser.add_argument("--cfg", choices=["job"])
+    parser.add_argument("--attempt", help=argparse.SUPPRESS)  # id that a sweep gives to this attempt
+    parser.add_argument("options", nargs="*")
+    given = parser.parse_intermixed_args(arguments)
+    if given.help:
+        print(HELP.format(groups=_groups()), end="")
+        return 0
+    if given.multirun:
+        from elmo_bench.cli.sweep import main as sweep
+
+        return sweep(given.options)
+    config = compose("config", given.options)
+    if given.cfg:
+        print(OmegaConf.to_yaml(config), end="")
+        return 0
+    from elmo_bench.runner.run import run  # imports torch, which help and misspelt options do not need
+
+    try:
+        record, skipped = run(config, attempt=given.attempt)
+    except HeldElsewhere as error:
+        print(error, flush=True)
+        return 0  # the other process makes the run
+    print(outcome(config, record, skipped), flush=True)
+    if given.attempt is None:
+        show(Path(config.ledger), record)
+    return 0
+
+
+def outcome(config: DictConfig, record: Record, skipped: bool) -> str:
+    """One line about a run: done or skipped, its scores, its record."""
+    main = record["metric"]
+    scores: Any = record["scores"]
+    paths = RunPaths.of(Path(config.ledger), record)
+    without = config.predictions and not any(paths.work.glob("test.predictions*"))
+    state = "done"
+    if skipped:
+        state = f"already in the ledger{', without predictions' if without else ''} (overwrite=true runs it again)"
+    dev, test = (scores[split]["overall"][main] for split in ("dev", "test"))
+    return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {paths.record}"
+
+
+def show(ledger: Path, record: Record) -> None:
+    """Print the table of the run's suite and task, with an arrow at the run."""
+    from elmo_bench.ledger import read_ledger
+    from elmo_bench.reporting.console import task_table
+
+    spec = record["spec"]
+    records, problems = read_ledger(ledger, suite=spec["suite"], task=spec["task"])
+    for problem in problems:
+        print(f"run.py: {problem}", file=sys.stderr)
+    print(f"\n{spec['task']} on suite {spec['suite']}:\n")
+    print(task_table(records, suite=spec["suite"], task=spec["task"], highlight=record["hash"]))
+
+
+def _groups() -> str:
+    names = sorted(path.name for path in CONF.iterdir() if path.is_dir())
+    return "\n".join(f"{name}: {', '.join(choices(name))}" for name in names)

@@ -1,0 +1,103 @@
+"""`elmo-bench sweep task=ner encoder=none,glove,elmo seed=0,1,2`: every combination of the options' values."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from elmo_bench.base.progress import progress
+from elmo_bench.ledger import Record, RunPaths, read_ledger
+from elmo_bench.runner.plan import plan
+from elmo_bench.runner.sweep import Result, run_sweep
+
+
+def main(arguments: list[str]) -> int:
+    """Make the runs that the ledger does not have, then print tables of all of them.
+
+    Every option is checked before the first run starts. The exit code is 2 if a run failed because of bad input, 1 if
+    one failed for another reason, 130 after an interrupt, and else 0: a run that is left to another process has not
+    failed. Raises UserError for bad options.
+    """
+    parser = argparse.ArgumentParser(
+        prog="elmo-bench sweep", description="Make every combination of the options' values; finished runs are skipped."
+    )
+    parser.add_argument(
+        "options", nargs="*", metavar="key=value,value", help="options of run, with one value or several"
+    )
+    planned = plan(parser.parse_args(arguments).options)
+    results: list[Result] = []
+    interrupted = False
+    try:
+        with _terminate_as_interrupt(), progress("sweep", len(planned.runs)) as meter:
+            for result in run_sweep(planned):
+                results.append(result)
+                print(_line(result, planned.ledger), flush=True)
+                meter.advance()
+    except KeyboardInterrupt:
+        interrupted = True
+    _show(planned.ledger, [result.record for result in results if result.record is not None])
+    return _report(results, missing=len(planned.runs) - len(results), interrupted=interrupted)
+
+
+@contextmanager
+def _terminate_as_interrupt() -> Iterator[None]:
+    """SIGTERM ends the children, as Ctrl-C does."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _line(result: Result, ledger: Path) -> str:
+    if result.record is None:
+        words = {"held": f"left to another process ({result.note})", "failed": f"failed: {result.note}"}
+        return f"{result.run.title}: {words[result.state]}"
+    main = result.record["metric"]
+    dev, test = (result.record["scores"][split]["overall"][main] for split in ("dev", "test"))  # type: ignore[literal-required]
+    state = "done" if result.state == "done" else "already in the ledger (overwrite=true runs it again)"
+    where = RunPaths.of(ledger, result.record).record
+    return f"{result.run.title}: {state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {where}"
+
+
+def _show(ledger: Path, made: Sequence[Record]) -> None:
+    """A table for each suite and task, with an arrow at the newest of these runs; then a table of all tasks."""
+    from elmo_bench.reporting.console import overviews, task_table
+
+    newest = {(record["spec"]["suite"], record["spec"]["task"]): record["hash"] for record in made}
+    records: list[Record] = []
+    for (suite, task), hash_ in newest.items():
+        found, problems = read_ledger(ledger, suite=suite, task=task)
+        records += found
+        for problem in problems:
+            print(f"elmo-bench sweep: {problem}", file=sys.stderr)
+        print(f"\n{task} on suite {suite}:\n\n{task_table(found, suite=suite, task=task, highlight=hash_)}")
+    for table in overviews(records, [record["hash"] for record in made]):
+        print(f"\n{table}")
+
+
+def _report(results: Sequence[Result], *, missing: int, interrupted: bool) -> int:
+    """Print what is not done; the exit code."""
+    failed = [result for result in results if result.state == "failed"]
+    held = sum(result.state == "held" for result in results)
+    if held:
+        print(
+            f"\n{held} of {len(results)} runs left to other processes. `status` with the same options shows their state; "
+            "start the same sweep again to make what they leave.",
+            file=sys.stderr,
+        )
+    if len(failed) > 1:
+        print(f"\n{len(failed)} runs failed:", file=sys.stderr)
+    for result in failed:
+        print(f"elmo-bench sweep: {result.run.title}: {result.note}", file=sys.stderr)
+    if interrupted:
+        print(f"\ninterrupted: {missing} runs are not done. Start the same sweep again to make them.", file=sys.stderr)
+        return 130
+    return max((result.code for result in failed), default=0)

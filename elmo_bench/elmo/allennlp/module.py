@@ -1,0 +1,259 @@
+"""`Elmo` and `batch_to_ids` with the interface of AllenNLP 2.10.1.
+
+Source: `allennlp.modules.elmo` of that version; its behaviour is recorded in tests/golden/elmo_module.npz.
+"""
+
+import copy
+import math
+import warnings
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn import functional
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.allennlp.checkpoint import OLD, renamed
+from elmo_bench.elmo.allennlp.ids import ids_of, layers_of_ids
+from elmo_bench.elmo.batches import States
+from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.frozen import FrozenBiLM, frozen
+from elmo_bench.elmo.kernels.batched import BatchedBiLM
+from elmo_bench.elmo.model import BiLM
+from elmo_bench.elmo.pretrained import load_bilm
+from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.text.chars import CHARACTERS, WORD_LENGTH, batch_ids, words_ids
+
+File = str | PathLike[str] | None
+
+
+def batch_to_ids(batch: Iterable[Sequence[str]]) -> Tensor:
+    """Tokenised sentences -> character ids int64 [B, T, 50], zeros after a sentence's end; no sentence markers.
+
+    No sentences give [0, 0, 50] and empty ones [B, 0, 50], which `Elmo` accepts (AllenNLP returned two axes there).
+    Raises UserError for a token that is not a string.
+    """
+    sentences = [list(sentence) for sentence in batch]
+    for number, sentence in enumerate(sentences):
+        for position, token in enumerate(sentence):
+            if not isinstance(token, str):
+                raise UserError(
+                    f"batch_to_ids: token {position} of sentence {number} (counted from 0) is {token!r}. Give strings."
+                )
+    return torch.from_numpy(batch_ids(sentences))
+
+
+class PublishedMix(nn.Module):
+    """A ScalarMix with AllenNLP's parameter names: `gamma` [1] and `scalar_parameters`, one [1] for each layer.
+
+    `fixed`: the scalars before the softmax; then neither they nor gamma are trained.
+    """
+
+    def __init__(self, layers: int, *, layer_norm: bool, fixed: Sequence[float] | None):
+        super().__init__()
+        trained = fixed is None
+        self.gamma = nn.Parameter(torch.ones(1), requires_grad=trained)
+        self.scalar_parameters = nn.ParameterList(
+            nn.Parameter(torch.full((1,), float(scalar)), requires_grad=trained) for scalar in fixed or [0.0] * layers
+        )
+        self._formula = (ScalarMix(layers, layer_norm="batch" if layer_norm else "none"),)  # in a tuple: not a child
+
+    def forward(self, layers: Tensor, mask: Tensor) -> Tensor:
+        """layers [B, L, T, D], mask [B, T] -> [B, T, D], computed in float32, in the dtype of the parameters."""
+        values = {"gamma": self.gamma[0].float(), "scalars": torch.cat([*self.scalar_parameters]).float()}
+        with torch.autocast(layers.device.type, enabled=False):
+            return functional_call(self._formula[0], values, (layers.float(), mask)).to(self.gamma.dtype)
+
+
+class Elmo(nn.Module):
+    """ELMo representations from character ids, for use inside a model.
+
+    options_file, weight_file: paths or addresses (also the published ones). With `options_file=None`, `weight_file` is
+        anything that `ElmoEncoder(weights=…)` accepts: mini, a published name, a folder, a repository on the Hub.
+    num_output_representations: the number of mixes, each with its weights: `scalar_mix_0`, ….
+    requires_grad: True trains the biLM, which is then the child `bilm`. Otherwise it is frozen and not a child, so that
+        parameters(), train(), requires_grad_(), apply() and state_dict() do not reach it.
+    do_layer_norm: normalise each layer by one mean and variance over all tokens of the batch, markers included.
+    dropout: of each representation, in training mode.
+    vocab_to_cache: the words that `word_inputs` counts; the first is padding. Vectors of words are remembered anyway.
+    keep_sentence_boundaries: keep `<S>` and `</S>` in the output.
+    scalar_mix_parameters: one number for each layer, before the softmax; then neither they nor gamma are trained.
+    module: a `BiLM`, or the biLM of an `ElmoEncoder`, instead of the files. With `requires_grad=True` a BiLM itself is
+        trained (a copy for an encoder); a frozen one is copied.
+
+    Not in AllenNLP: `stateful=True` starts row i of a call where row i of the call before ended, which AllenNLP always
+    does; by default every call starts from zeros. `precision`: float32, bfloat16 or int8, for a frozen biLM.
+
+    A state_dict() of AllenNLP's Elmo loads: the mixes, and the biLM with `requires_grad=True`. A frozen biLM must equal
+    the one in the checkpoint. Raises UserError for arguments that do not fit.
+    """
+
+    bilm: BiLM | None
+
+    def __init__(  # noqa: PLR0917  AllenNLP's order
+        self,
+        options_file: File,
+        weight_file: File,
+        num_output_representations: int,
+        requires_grad: bool = False,
+        do_layer_norm: bool = False,
+        dropout: float = 0.5,
+        vocab_to_cache: Sequence[str] | None = None,
+        keep_sentence_boundaries: bool = False,
+        scalar_mix_parameters: Sequence[float] | None = None,
+        module: BiLM | ElmoEncoder | None = None,
+        *,
+        stateful: bool = False,
+        precision: str = "float32",
+    ):
+        super().__init__()
+        bilm = _bilm(options_file, weight_file, module, trained=requires_grad)
+        self.options = bilm.options
+        layers = 1 + self.options.layers
+        if num_output_representations < 1:
+            raise UserError(f"num_output_representations={num_output_representations}: too few. Give 1 or more.")
+        if not 0 <= dropout <= 1:
+            raise UserError(f"dropout={dropout}: out of range. Give a number from 0 to 1.")
+        if scalar_mix_parameters is not None and len(scalar_mix_parameters) != layers:
+            given = [*scalar_mix_parameters]
+            raise UserError(f"scalar_mix_parameters={given}: wrong length. Give {layers} numbers, one for each layer.")
+        if requires_grad and precision != "float32":
+            raise UserError(f"precision={precision}: for a frozen biLM only. Use float32 with requires_grad=True.")
+        self.bilm = bilm.requires_grad_(True) if requires_grad else None
+        self.frozen = None if requires_grad else FrozenBiLM(bilm.requires_grad_(False), precision=precision, ids=ids_of)
+        self.stateful, self.keep_sentence_boundaries = stateful, keep_sentence_boundaries
+        self._states = States(self.options)
+        self._vocabulary: np.ndarray | None = None
+        if vocab_to_cache:
+            self._vocabulary = words_ids(vocab_to_cache)  # VC
+            self._vocabulary[0] = 0
+        self._dropout = nn.Dropout(dropout)
+        for number in range(num_output_representations):
+            mix = PublishedMix(layers, layer_norm=do_layer_norm, fixed=scalar_mix_parameters)
+            self.add_module(f"scalar_mix_{number}", mix)
+
+    @property
+    def mixes(self) -> list[PublishedMix]:
+        """`scalar_mix_0`, …, one for each representation."""
+        return [child for child in self.children() if isinstance(child, PublishedMix)]
+
+    def get_output_dim(self) -> int:
+        """2P, the last axis of the representations."""
+        return 2 * self.options.projection_dim
+
+    def reset_states(self) -> None:
+        """Start the next call from zeros."""
+        self._states.kept = []
+
+    def forward(self, inputs: Tensor | None, word_inputs: Tensor | None = None) -> dict[str, Tensor | list[Tensor]]:
+        """Ids [B, T, 50], or with more axes in front -> `elmo_representations` and `mask`, bool [B, T].
+
+        The representations are a list of tensors [B, T, 2P], zeros at padding; with `keep_sentence_boundaries` T + 2,
+        `</S>` after the last token. `word_inputs` [B, T] are indices of `vocab_to_cache`; `inputs` is then used only if
+        one of them is out of range. Raises UserError for other shapes and ids.
+        """
+        ids = self._ids(inputs, word_inputs)
+        front = ids.shape[:-2]
+        layers, mask = self._layers(ids.reshape(math.prod(front), *ids.shape[-2:]))
+        inside = torch.arange(ids.shape[-2], device=mask.device) < mask.sum(dim=1, keepdim=True) - 2  # BT
+        representations = []
+        for mix in self.mixes:
+            mixed = mix(layers, mask)
+            if not self.keep_sentence_boundaries:
+                mixed = torch.where(inside[..., None], mixed[:, 1:-1], 0)
+            representations.append(self._dropout(mixed.reshape(*front, *mixed.shape[1:])))
+        kept = mask if self.keep_sentence_boundaries else inside
+        return {"elmo_representations": representations, "mask": kept.reshape(*front, kept.shape[1])}
+
+    def _layers(self, ids: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Ids [B, T, C] -> layers [B, L, T + 2, 2P] and mask [B, T + 2], on the device of the mixes."""
+        if self.bilm is not None:  # no cache and no packed copy: the weights as they are now
+            compute = layers_of_ids if torch.is_grad_enabled() else frozen(layers_of_ids)
+            return compute(BatchedBiLM(self.bilm), self._vectors, ids, self._states, carry=self.stateful)
+        assert self.frozen is not None
+        device = self.mixes[0].gamma.device
+        if self.frozen.device != device:
+            self.frozen.to(device)
+        return frozen(layers_of_ids)(self.frozen.network, self.frozen.vectors, ids, self._states, carry=self.stateful)
+
+    def _vectors(self, words: Sequence[bytes]) -> Tensor:
+        assert self.bilm is not None
+        device = self.bilm.characters.embedding.device
+        vectors = BatchedBiLM(self.bilm).characters(torch.from_numpy(ids_of(words)).to(device))
+        return functional.pad(vectors, (0, 0, 1, 0))
+
+    def _ids(self, inputs: Tensor | None, word_inputs: Tensor | None) -> np.ndarray:
+        """Checked character ids [..., T, C]."""
+        if word_inputs is not None and self._vocabulary is not None:
+            words = _whole("word_inputs", word_inputs)
+            if words.ndim < 2:
+                raise UserError(f"word_inputs: shape {[*words.shape]}, expected [B, T]. Give one index for each token.")
+            if not words.size or (words.min() >= 0 and words.max() < len(self._vocabulary)):
+                return self._vocabulary[words]
+        elif word_inputs is not None:
+            warnings.warn("word_inputs are ignored: this Elmo was made without vocab_to_cache", stacklevel=4)
+        ids = _whole("inputs", inputs)
+        if ids.ndim < 3 or ids.shape[-1] != WORD_LENGTH:
+            raise UserError(
+                f"inputs: shape {[*ids.shape]}, expected [B, T, {WORD_LENGTH}]. Use batch_to_ids(sentences)."
+            )
+        if ids.size and not 0 <= ids.min() <= ids.max() < CHARACTERS:
+            raise UserError(
+                f"inputs: ids from {ids.min()} to {ids.max()}, expected 0 to {CHARACTERS - 1}. Use batch_to_ids."
+            )
+        return ids
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: Any) -> None:
+        """Rename the biLM of an AllenNLP checkpoint; a frozen biLM must equal the one in the checkpoint."""
+        old = {key: state_dict.pop(key) for key in [*state_dict] if key.startswith(prefix + OLD)}
+        if old:
+            new = renamed({key.removeprefix(prefix + OLD): value for key, value in old.items()}, self.options)
+            state_dict.update({f"{prefix}bilm.{name}": value for name, value in new.items()})
+        if self.frozen is not None:
+            for name, own in self.frozen.bilm.state_dict().items():
+                found = state_dict.pop(f"{prefix}bilm.{name}", own)
+                slack = 8 * torch.finfo(found.dtype).eps
+                if found.shape != own.shape or not torch.allclose(found.to(own), own, rtol=slack, atol=slack):
+                    raise UserError(
+                        f"state_dict: its biLM is not this frozen one ({prefix}bilm.{name} differs). "
+                        "Give the weights that belong to it, or use requires_grad=True."
+                    )
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    def extra_repr(self) -> str:
+        """The frozen biLM, which is not among the children."""
+        frozen = f"frozen biLM, {self.frozen.precision}, " if self.frozen else ""
+        return f"{frozen}{1 + self.options.layers} layers of {self.get_output_dim()}"
+
+
+def _whole(name: str, value: Tensor | None) -> np.ndarray:
+    """The values of a tensor of integers. Raises UserError for anything else."""
+    if not isinstance(value, Tensor):
+        raise UserError(f"{name}: {type(value).__name__}, expected a tensor. Use batch_to_ids(sentences).")
+    if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
+        dtype = str(value.dtype).removeprefix("torch.")
+        raise UserError(f"{name}: {dtype}, expected integers (int64). Use batch_to_ids(sentences).")
+    return value.cpu().numpy()
+
+
+def _bilm(options_file: File, weight_file: File, module: BiLM | ElmoEncoder | None, *, trained: bool) -> BiLM:
+    """The biLM of the files or the module, in float32 on the CPU; a copy, unless a BiLM is to be trained."""
+    if module is not None:
+        if options_file is not None or weight_file is not None:
+            raise UserError("module: replaces options_file and weight_file. Give None for both.")
+        if not isinstance(module, BiLM | ElmoEncoder):
+            raise UserError(
+                f"module: {type(module).__name__}, expected a BiLM or an ElmoEncoder. Give one of them, or files."
+            )
+        if trained and isinstance(module, BiLM):
+            return module
+        return copy.deepcopy(module if isinstance(module, BiLM) else module.bilm).to("cpu", torch.float32)
+    if weight_file is None:
+        raise UserError(
+            "weight_file: missing. Give a file with options_file, or options_file=None and a name: mini, original, …"
+        )
+    return load_bilm(str(weight_file), None if options_file is None else str(options_file))[0]

@@ -1,0 +1,86 @@
+"""Batches of sentences through a network: sorting, reversing, and the states that a stateful encoder carries.
+
+Shape letters: B sentences, T tokens, N distinct words, L layers, P projection, H cell; a leading 2 is the direction.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from elmo_bench.elmo.kernels import Network
+from elmo_bench.elmo.model import State
+from elmo_bench.elmo.options import BiLMOptions
+
+
+def layers_of(network: Network, vectors: Tensor, index: Tensor, states: list[State]) -> tuple[Tensor, list[State]]:
+    """Layers [B, L, T, 2P] of B sentences, zeros after their ends, and the last states, each [2, B, P or H].
+
+    vectors [1 + N, P] of words on the network's device, the first row zeros; index [B, T] on the CPU: rows of vectors,
+    0 after a sentence's end (markers are words like any other). Layer 0 is the word's vector twice, every other layer
+    [forward; backward]. Sentence i starts from row i of `states`. No result depends on other sentences.
+    """
+    lengths = (index > 0).sum(dim=1)  # B
+    order = torch.argsort(lengths, descending=True, stable=True)
+    steps = torch.arange(index.shape[1])
+    mirror = lengths[:, None] - 1 - steps  # BT: reversed within the sentence
+    mirror = torch.where(mirror < 0, steps, mirror)
+    words = torch.stack([index, index.gather(1, mirror)])[:, order].transpose(1, 2)  # 2TB
+    alive = (lengths[:, None] > steps).sum(dim=0)  # T: sentences that have a word at this step
+    sizes = alive[alive > 0].tolist()
+
+    device = vectors.device
+    words = words[:, : len(sizes)].contiguous().to(device)
+    index, mirror, order = index.to(device), mirror.to(device), order.to(device)
+    back = torch.argsort(order)
+    states = [(h[:, order], c[:, order]) for h, c in states]
+    outputs, last = network.contextual(vectors, words, states, sizes)
+
+    layers = [functional.embedding(index, vectors).repeat(1, 1, 2)]  # BT(2P)
+    beyond = (0, 0, 0, 0, 0, index.shape[1] - len(sizes))
+    rows = torch.arange(len(index), device=device)[:, None]
+    for output in outputs:
+        forward, backward = functional.pad(output, beyond).transpose(1, 2)[:, back]  # BTP each
+        layers.append(torch.cat([forward, backward[rows, mirror]], dim=2))
+    return torch.stack(layers, dim=1), [(h[:, back], c[:, back]) for h, c in last]
+
+
+def zero_states(options: BiLMOptions, rows: int, like: Tensor) -> list[State]:
+    """A state of zeros for every layer, h [2, rows, P] and c [2, rows, H], in float32 on the device of `like`."""
+    sizes = (options.projection_dim, options.lstm_dim)
+    h, c = (like.new_zeros(2, rows, size, dtype=torch.float32) for size in sizes)
+    return [(h.clone(), c.clone()) for _ in range(options.layers)]
+
+
+def states_after_markers(network: Network, vectors: Tensor) -> list[State]:
+    """The states of one row after its first marker, each [2, 1, P or H]: forward `<S>`, backward `</S>`.
+
+    vectors [3, P]: zeros, `<S>`, `</S>`. A sentence that starts there needs no markers, whose layers nobody reads.
+    """
+    words = torch.tensor([1, 2], device=vectors.device)[:, None, None]  # 2TB
+    return network.contextual(vectors, words, zero_states(network.options, 1, vectors), [1])[1]
+
+
+class States:
+    """The states of a stateful encoder: row i of a call starts where row i of the call before ended."""
+
+    def __init__(self, options: BiLMOptions):
+        self.options = options
+        self.kept: list[State] = []
+
+    def start(self, rows: int, like: Tensor) -> list[State]:
+        """The states of the first `rows` rows; zeros for rows that no call had."""
+        zeros = zero_states(self.options, rows, like)
+        for new, old in zip(zeros, self.kept, strict=False):
+            for part, kept in zip(new, old, strict=True):
+                shared = min(rows, kept.shape[1])
+                part[:, :shared] = kept[:, :shared]
+        return zeros
+
+    @torch.no_grad()
+    def keep(self, last: list[State]) -> None:
+        """Remember the last states. Rows that this call did not have keep theirs; gradients stop here."""
+        rows = last[0][0].shape[1]
+        self.kept = [
+            (torch.cat([h, old_h[:, rows:].to(h)], dim=1), torch.cat([c, old_c[:, rows:].to(c)], dim=1))
+            for (h, c), (old_h, old_c) in zip(last, self.kept or last, strict=True)
+        ]

@@ -1,0 +1,58 @@
+"""The biLM of `model.py`, fast: the same parameters and the same function for batches of sentences.
+
+- `batched.py`: both directions as one product, on any device, with or without gradients. Training uses it, and GPUs.
+- `recurrence.py`: its loop over time steps, in place or with a backward pass of its own.
+- `packed.py`: inference on a CPU with weights packed for oneDNN, in float32, bfloat16 or int8.
+- `onednn.py`: the products of `packed.py`, from torch's private oneDNN operators.
+- `threads.py`: independent pieces of work on several cores.
+
+`Network` is what all of them offer; `fastest` chooses one.
+"""
+
+import copy
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.kernels import onednn
+from elmo_bench.elmo.kernels.batched import BatchedBiLM
+from elmo_bench.elmo.kernels.packed import PackedBiLM
+from elmo_bench.elmo.model import BiLM, State
+from elmo_bench.elmo.options import BiLMOptions
+
+PRECISIONS = ("float32", "bfloat16", "int8")
+
+
+class Network(Protocol):
+    """A biLM for batches. Rows are sorted by falling length, and the backward direction's words are reversed."""
+
+    options: BiLMOptions
+
+    def characters(self, ids: Tensor) -> Tensor:
+        """Character ids [N, C] of words -> vectors [N, P]."""
+        ...
+
+    def contextual(
+        self, vectors: Tensor, words: Tensor, states: list[State], sizes: list[int]
+    ) -> tuple[list[Tensor], list[State]]:
+        """Vectors [N, P], words [2, T, B] as rows of them -> outputs [2, T, B, P] of each layer, and the last states.
+
+        `sizes[t]` rows have a word at step t. After a row's end its outputs are zeros and its state does not change.
+        """
+        ...
+
+
+def fastest(bilm: BiLM, *, precision: str = "float32", device: str = "cpu") -> Network:
+    """The fastest network of these weights for inference on a device; `bilm` itself does not change.
+
+    Raises UserError for an unknown precision and for one that the device does not support.
+    """
+    if precision not in PRECISIONS:
+        raise UserError(f"precision={precision}: unknown. Choose one of: {', '.join(PRECISIONS)}.")
+    if torch.device(device).type == "cpu" and onednn.available():
+        return PackedBiLM(bilm, precision)
+    if precision == "int8":
+        raise UserError(f"precision=int8 runs on a CPU with oneDNN, not on {device}. Choose float32 or bfloat16.")
+    return BatchedBiLM(copy.deepcopy(bilm).to(device, getattr(torch, precision)))

@@ -1,0 +1,139 @@
+"""Inference on a CPU: weights packed once for oneDNN, element-wise work in place, two ways for few and many rows.
+
+With many rows each step is one product of [input; h] with packed weights, and the lowest layer's share of a word is
+computed once for all its positions. With few rows, where reading the weights is the cost, the input's share of many
+steps is one product, and a step reads the recurrent weights alone.
+
+Shape letters: N words, B rows, T steps, C characters, D character embedding, F filters, P projection, H cell; the
+leading 2 is the direction.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from elmo_bench.elmo.kernels.batched import ROWS_AT_ONCE, BatchedBiLM, by_length
+from elmo_bench.elmo.kernels.onednn import product
+from elmo_bench.elmo.kernels.recurrence import advance
+from elmo_bench.elmo.model import BiLM, ProjectedLstm, State
+
+WORDS_AT_ONCE = 256  # words of similar length that go through the characters together
+FEW_ROWS = 16  # below, the input's part of the gates is computed for many steps at once
+
+Gates = Callable[[int, Tensor], Tensor]  # step t, h [M, P] of the rows alive -> gates [M, 4H]
+
+
+class PackedLstm:
+    """One direction of a projected LSTM layer: steps over buffers that are written in place."""
+
+    def __init__(self, lstm: ProjectedLstm, direction: int, precision: str):
+        weight, projection = lstm.weight[direction], lstm.projection[direction]
+        self.dim = projection.shape[1]
+        bias = lstm.gate_bias()[direction]
+        self.both = product(weight, bias, precision)
+        self.input = product(weight[: self.dim], bias, precision)
+        self.recurrent = product(weight[self.dim :], None, precision)
+        self.projection = product(projection, None, precision)
+        self.cell_clip, self.projection_clip = lstm.cell_clip, lstm.projection_clip
+
+    def gates_of_words(self, vectors: Tensor, words: Tensor) -> Gates:
+        """For the lowest layer: the input's share once for each word, vectors [N, P]; words [T, B] are rows of it."""
+        table = self.input(vectors)  # N(4H)
+        return lambda t, h: self.recurrent(h, plus=table[words[t, : len(h)]])
+
+    def gates_of_few(self, x: Tensor) -> Gates:
+        """For few rows, x [T, B, P]: the input's share of many steps at once."""
+        at_once = max(1, ROWS_AT_ONCE // x.shape[1])
+        inputs = x
+
+        def gates(t: int, h: Tensor) -> Tensor:
+            nonlocal inputs
+            if t % at_once == 0:
+                inputs = self.input(x[t : t + at_once].flatten(0, 1)).unflatten(0, (-1, x.shape[1]))
+            return self.recurrent(h, plus=inputs[t % at_once, : len(h)])
+
+        return gates
+
+    def gates_of_many(self, x: Tensor) -> Gates:
+        """For many rows, x [T, B, P]: each step is one product of [input; h]."""
+        return lambda t, h: self.both(torch.cat([x[t, : len(h)], h], dim=1))
+
+    def run(self, gates: Gates, y: Tensor, h: Tensor, c: Tensor, sizes: list[int]) -> None:
+        """Write outputs y [T, B, P] up to each row's end; h [B, P] and c [B, H] are updated in place."""
+        raw = torch.empty_like(c)
+        for t, alive in enumerate(sizes):
+            advance(gates(t, h[:alive]), c[:alive], raw[:alive], self.cell_clip)
+            projected = self.projection(raw[:alive])
+            h[:alive] = torch.clamp(projected, -self.projection_clip, self.projection_clip, out=y[t, :alive])
+
+
+class PackedBiLM:
+    """A `Network` (see `kernels/__init__.py`) of packed weights, without gradients."""
+
+    def __init__(self, bilm: BiLM, precision: str):
+        self.bilm, self.options, self.precision = bilm, bilm.options, precision
+        characters = bilm.characters
+        self.convolutions = [
+            product(convolution.weight.transpose(1, 2).flatten(1).T, convolution.bias, precision)  # (width D) to F
+            for convolution in characters.convolutions
+        ]
+        self.highways = [
+            product(
+                torch.cat([highway.carry.weight, highway.transform.weight]).T,
+                torch.cat([highway.carry.bias, highway.transform.bias]),
+                precision,
+            )
+            for highway in characters.highways
+        ]
+        self.projection = product(characters.projection.weight.T, characters.projection.bias, precision)
+        self.lstms = [[PackedLstm(lstm, direction, precision) for direction in (0, 1)] for lstm in bilm.lstms]
+
+    def characters(self, ids: Tensor) -> Tensor:
+        """Character ids [N, C] of words -> [N, P]."""
+        lengths, order = by_length(ids)
+        vectors = torch.empty(len(ids), self.options.projection_dim)
+        for rows in order.split(WORDS_AT_ONCE):
+            x = self._convolve(ids[rows], int(lengths[rows[-1]]))  # NF
+            for highway in self.highways:
+                gate, new = highway(x).chunk(2, dim=1)
+                x = torch.lerp(x, new.relu_(), gate.sigmoid_())
+            vectors[rows] = self.projection(x)
+        return vectors
+
+    def _convolve(self, ids: Tensor, longest: int) -> Tensor:
+        """As `batched.convolve`: [N, C] -> [N, F]."""
+        size = self.options.character_dim
+        x = functional.embedding(ids, self.bilm.characters.embeddings()).flatten(1)  # N(C D)
+        pooled = []
+        for (width, _), convolution in zip(self.options.filters, self.convolutions, strict=True):
+            windows = x.unfold(1, width * size, size)[:, : longest + 1]  # the last is of pad characters alone
+            pooled.append(convolution(windows.flatten(0, 1)).unflatten(0, windows.shape[:2]).amax(dim=1))
+        return self.bilm.characters.activation(torch.cat(pooled, dim=1))
+
+    def contextual(
+        self, vectors: Tensor, words: Tensor, states: list[State], sizes: list[int]
+    ) -> tuple[list[Tensor], list[State]]:
+        """As `Network.contextual`."""
+        rows = words.shape[2]
+        if rows == 1 and self.precision == "float32":  # here both directions at once are faster than packed weights
+            return BatchedBiLM(self.bilm).contextual(vectors, words, states, sizes)
+        x = functional.embedding(words, vectors)  # 2TBP
+        outputs, last = [], []
+        for index, (lstm, state) in enumerate(zip(self.lstms, states, strict=True)):
+            y, h, c = torch.zeros_like(x), state[0].clone(), state[1].clone()
+            for d in (0, 1):
+                if rows < FEW_ROWS:
+                    gates = lstm[d].gates_of_few(x[d])
+                elif (
+                    index == 0 and self.precision == "float32"
+                ):  # in other precisions the products are cheaper than this
+                    gates = lstm[d].gates_of_words(vectors, words[d])
+                else:
+                    gates = lstm[d].gates_of_many(x[d])
+                lstm[d].run(gates, y[d], h[d], c[d], sizes)
+            x = y.add_(x) if index else y
+            outputs.append(x)
+            last.append((h, c))
+        return outputs, last

@@ -1,0 +1,211 @@
+"""The layers of a frozen encoder: computed once, kept in memory or on disk, reused over epochs, runs and processes."""
+
+import hashlib
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from elmo_bench.base.downloads import cache_folder
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import console, progress
+from elmo_bench.encoders.cache_files import KEY_BYTES, Shard, StoreFolder, remove_damaged
+from elmo_bench.encoders.protocol import Encoder, Sentence
+from elmo_bench.text.pools import pools
+
+VERSION = (
+    1  # raise it when an encoder's code gives other vectors for the same weights, so that old layers are not found
+)
+MODES = ("auto", "off", "ram", "disk")
+DTYPES = {"float32": torch.float32, "float16": torch.float16}
+TOKENS_AT_ONCE = 16_384
+
+
+class LayerStore:
+    """Layers by sentence, handed out in batches on one device (the encoder's by default) with at most one copy each.
+
+    mode: `disk` keeps layers in `folder` (by default in the cache folder), for later runs and other processes; `ram`
+    keeps them in this process, on the encoder's device if they fit there; `off` computes them for every batch; `auto`
+    is `disk`, but `ram` if the folder cannot be written and `off` above `max_gb`.
+    max_gb: the most (10⁹ bytes) of layers in memory, or of files in the folder, whose least recently used are removed.
+    dtype: of what is kept: `float32` is exact, `float16` rounds, in every mode.
+    variant: the encoder's configuration that changes its vectors and is not in its checksum.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        *,
+        mode: str = "auto",
+        max_gb: float = 10.0,
+        dtype: str = "float32",
+        folder: str | Path | None = None,
+        variant: str = "",
+        device: str | torch.device | None = None,
+    ):
+        if mode not in MODES:
+            raise UserError(f"store={mode}: unknown. Choose one of: {', '.join(MODES)}.")
+        if dtype not in DTYPES:
+            raise UserError(f"store.dtype={dtype}: unknown. Choose one of: {', '.join(DTYPES)}.")
+        self.encoder, self.mode, self.max_gb, self.dtype = encoder, mode, max_gb, DTYPES[dtype]
+        self.device = torch.device(encoder.device if device is None else device)
+        self._key = _keys(f"{VERSION} {encoder.layers} {encoder.dim} {dtype} {encoder.checksum}\n{variant}")
+        self._kept: dict[Sentence, Tensor] = {}  # in memory, each [L, T, D]
+        self._memory = torch.device("cpu")  # where they are
+        self._stored: dict[Sentence, tuple[Shard, int]] = {}  # on disk
+        self._folder: StoreFolder | None = None
+        if mode in ("auto", "disk"):
+            root = Path(folder).expanduser() if folder else cache_folder() / "layers"
+            self._folder = StoreFolder(
+                root,
+                self._key(()).hex(),
+                layers=encoder.layers,
+                dim=encoder.dim,
+                dtype=self.dtype,
+                max_bytes=max_gb * 1e9,
+            )
+
+    def bytes_of(self, sentences: Iterable[Sentence]) -> int:
+        """The bytes of the layers of these sentences."""
+        tokens = sum(len(sentence) for sentence in sentences)
+        return tokens * self.encoder.layers * self.encoder.dim * self.dtype.itemsize
+
+    def fill(self, sentences: Iterable[Sentence]) -> None:
+        """Find or compute the layers of every distinct sentence. Raises UserError if they do not fit."""
+        if self.mode == "off":
+            return
+        new = {*sentences} - self._kept.keys() - self._stored.keys()
+        size = self.bytes_of([*self._kept, *self._stored, *new])
+        if size / 1e9 > self.max_gb:
+            problem = f"the layers take {size / 1e9:.1f} GB, more than store.max_gb={self.max_gb}"
+            if self.mode != "auto":
+                raise UserError(f"{problem}. Raise it, or use store=off.")
+            console.print(f"{problem}: they are computed for every batch")
+            self.mode, self._kept, self._stored = "off", {}, {}
+            return
+        if _has_room(self.encoder.device, self.bytes_of(new)):
+            self._memory = self.encoder.device
+        if self._folder is None:
+            self._compute(new, lambda: None)
+            return
+        missing, seen = {self._key(sentence): sentence for sentence in new}, set[str]()
+        self._look_up(missing, seen)
+        for path in {shard.path for shard, _ in self._stored.values()}:
+            self._folder.touch(path)
+        if missing:
+            with self._or_in_memory():
+                self._folder.make_room(self.bytes_of(missing.values()))
+            self._compute(missing.values(), lambda: self._look_up(missing, seen))
+
+    def batch(self, sentences: Sequence[Sentence]) -> Tensor:
+        """Layers [B, L, T, D] of a batch on the store's device, float32, zeros after a sentence's end."""
+        found = {sentence: self._read(sentence) for sentence in sentences}
+        missing = [sentence for sentence, layers in found.items() if layers is None]
+        for sentence, layers in zip(missing, self._encode(missing), strict=True):
+            found[sentence] = layers
+            if self._stored.pop(sentence, None):  # damaged on disk
+                self._kept[sentence] = layers
+        shape = (len(sentences), self.encoder.layers, max(map(len, sentences)), self.encoder.dim)
+        host = {sentence: layers for sentence, layers in found.items() if layers is not None and _on_cpu(layers)}
+        if host or self.device.type == "cpu":
+            batch = self._from_host(sentences, host, shape)
+        else:
+            batch = torch.zeros(shape, dtype=self.dtype, device=self.device)
+        for row, sentence in zip(batch, sentences, strict=True):
+            if sentence not in host:
+                row[:, : len(sentence)] = found[sentence]
+        return batch.float()
+
+    def _from_host(self, sentences: Sequence[Sentence], host: dict[Sentence, Tensor], shape: tuple[int, ...]) -> Tensor:
+        """A batch with the sentences whose layers are on the CPU, in one copy to the device; zeros for the rest."""
+        batch = torch.empty(shape, dtype=self.dtype, pin_memory=self.device.type == "cuda")
+        for row, sentence in zip(batch.numpy(), sentences, strict=True):  # row by row numpy copies faster than torch
+            if sentence in host:
+                row[:, : len(sentence)] = host[sentence].numpy()
+                row[:, len(sentence) :] = 0
+            else:
+                row[:] = 0
+        return batch.to(self.device, non_blocking=True)
+
+    def _read(self, sentence: Sentence) -> Tensor | None:
+        """The layers that are kept; None if there are none, or they are damaged."""
+        if sentence not in self._stored:
+            return self._kept.get(sentence)
+        shard, number = self._stored[sentence]
+        if (layers := shard.read(number)) is None:
+            remove_damaged(shard.path)
+        return layers
+
+    def _look_up(self, missing: dict[bytes, Sentence], seen: set[str]) -> None:
+        """Move from `missing` what is in files whose names are not in `seen`, and add the names to it."""
+        if self._folder is not None:
+            for shard in self._folder.shards(seen):
+                for number, key in enumerate(shard.keys):
+                    if key in missing:
+                        self._stored[missing.pop(key)] = (shard, number)
+
+    def _compute(self, new: Iterable[Sentence], look_up: Callable[[], None]) -> None:
+        sentences = sorted(new, key=lambda sentence: (len(sentence), sentence))
+        lengths = [len(sentence) for sentence in sentences]
+        work = list(pools(range(len(sentences)), lengths, size=len(sentences), tokens=TOKENS_AT_ONCE))
+        random.Random().shuffle(work)  # so that processes with the same work share it
+        with progress("encode", total=len(work)) as meter:
+            for pool in work:
+                look_up()
+                rest = [sentences[number] for number in pool if sentences[number] not in self._stored]
+                if rest:
+                    self._keep(rest, self._encode(rest))
+                meter.advance(sum(lengths[number] for number in pool))
+
+    def _keep(self, sentences: Sequence[Sentence], layers: Sequence[Tensor]) -> None:
+        if self._folder is not None:
+            with self._or_in_memory():
+                keys = [self._key(sentence) for sentence in sentences]
+                shard = self._folder.add(keys, [each.cpu().numpy() for each in layers])
+                self._stored.update((sentence, (shard, number)) for number, sentence in enumerate(sentences))
+                return
+        self._kept.update((sentence, each.to(self._memory)) for sentence, each in zip(sentences, layers, strict=True))
+
+    @contextmanager
+    def _or_in_memory(self) -> Iterator[None]:
+        try:
+            yield
+        except UserError as error:
+            if self.mode == "disk":
+                raise
+            console.print(f"{error} Layers are kept in memory.", highlight=False)
+            self._folder = None
+
+    def _encode(self, sentences: Sequence[Sentence]) -> list[Tensor]:
+        """Layers as they are kept, on the encoder's device."""
+        if not sentences:
+            return []
+        layers = [each.to(self.dtype).contiguous() for each in self.encoder.encode(sentences)]
+        if self.dtype == torch.float16 and bool(torch.stack([each.isinf().any() for each in layers]).any()):
+            raise UserError("store.dtype=float16: a layer has numbers above 65504. Use float32.")
+        return layers
+
+
+def _on_cpu(layers: Tensor) -> bool:
+    return layers.device.type == "cpu"
+
+
+def _has_room(device: torch.device, size: int) -> bool:
+    """Whether so many bytes leave at least half of a GPU's free memory for training."""
+    return device.type != "cuda" or 2 * size < torch.cuda.mem_get_info(device)[0]
+
+
+def _keys(identity: str) -> Callable[[Sentence], bytes]:
+    """The key of a sentence under this identity: a digest of its tokens, each with its length."""
+    begun = hashlib.blake2b(identity.encode(), digest_size=KEY_BYTES)
+
+    def key(sentence: Sentence) -> bytes:
+        digest = begun.copy()
+        for word in (token.encode("utf-8", "surrogatepass") for token in sentence):
+            digest.update(b"\n%d:%b" % (len(word), word))
+        return digest.digest()
+
+    return key

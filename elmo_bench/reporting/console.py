@@ -1,0 +1,77 @@
+"""The tables that a run and a sweep print: markdown that also reads well in a terminal.
+
+They show no tests of significance, which take time.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from elmo_bench.ledger import Record
+from elmo_bench.reporting.formats import markdown
+from elmo_bench.reporting.groups import groups
+from elmo_bench.reporting.rows import Row, select
+from elmo_bench.reporting.statistics import ahead
+
+AHEAD = "`*` ahead of every other row by more than the larger of the two standard deviations, over common seeds."
+
+
+def task_table(records: Iterable[Record], *, suite: str, task: str, highlight: str | None = None) -> str:
+    """Scores and cost of every run of a task, best test score first; `highlight` is the hash of the run to mark."""
+    wanted = (r for r in records if (r["spec"]["suite"], r["spec"]["task"]) == (suite, task))
+    found = groups(select(wanted, prefer=highlight).rows)
+    if not found:
+        return f"No runs of {task} on suite {suite} yet."
+    rows = [replace(row, note=group.note) for group in found for row in group.rows]
+    rows.sort(key=lambda row: -row.summary("test").mean)
+    metric = found[0].metric
+    header = ["encoder", f"dev {metric}", f"test {metric}", "n (seeds)", "trainable", "tokens/s", "minutes per run"]
+    leads = [_leads(row, rows) for row in rows]
+    body = [
+        [
+            row.label + (" ←" if row.newest["hash"] == highlight else ""),
+            str(row.summary("dev")),
+            str(row.summary("test")) + (" `*`" if leading else ""),
+            f"{len(row.seeds)} ({', '.join(map(str, row.seeds))})",
+            f"{row.newest['parameters']['trainable']:,}",
+            f"{row.cost('tokens_per_second'):,.0f}",
+            f"{row.cost('seconds') / 60:.1f}",
+        ]
+        for row, leading in zip(rows, leads, strict=True)
+    ]
+    return markdown(header, body) + (f"\n\n{AHEAD}" if any(leads) else "")
+
+
+def overviews(records: Iterable[Record], hashes: Sequence[str]) -> Iterator[str]:
+    """Tasks by encoders: a table of test scores for each suite that has several tasks among the runs with these hashes.
+
+    Tasks and encoders are in the order of `hashes`; a run without a record is a dash. Changes that all runs have in
+    common are in the title.
+    """
+    order = {run: position for position, run in reversed(list(enumerate(hashes)))}  # of its first mention
+    rows = select(record for record in records if record["hash"] in order).rows
+    rows.sort(key=lambda row: order[row.newest["hash"]])
+    for suite in dict.fromkeys(row.spec.suite for row in rows):
+        own = [row for row in rows if row.spec.suite == suite]
+        if len({row.spec.task for row in own}) > 1:
+            common = set.intersection(*(set(row.changes.items()) for row in own))
+            said = ", ".join(f"{key}={value}" for key, value in sorted(common))
+            title = f"test scores on suite {suite}" + (f" ({said})" if said else "")
+            yield f"{title}:\n\n{_overview(own, common)}"
+
+
+def _overview(rows: Sequence[Row], common: set[tuple[str, str]]) -> str:
+    def label(row: Row) -> str:
+        rest = [f"{key}={value}" for key, value in row.changes.items() if (key, value) not in common]
+        return ", ".join([row.spec.encoder, *rest])
+
+    tasks = dict.fromkeys((row.spec.task, row.newest["metric"]) for row in rows)
+    labels = list(dict.fromkeys(label(row) for row in rows))
+    cells = {(row.spec.task, label(row)): str(row.summary("test")) for row in rows}
+    body = [[f"{task} ({metric})", *(cells.get((task, label), "-") for label in labels)] for task, metric in tasks]
+    return markdown(["task", *labels], body)
+
+
+def _leads(row: Row, rows: Sequence[Row]) -> bool:
+    """Whether this row is ahead, on test, of every other row (and there is one) by more than the spread."""
+    others = [other for other in rows if other is not row]
+    return bool(others) and all(ahead(row.scores("test"), other.scores("test")) for other in others)

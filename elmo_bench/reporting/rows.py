@@ -1,0 +1,149 @@
+"""From records to rows: the seeds of one run together, the newest contents of equal settings."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from elmo_bench.base.json import canonical
+from elmo_bench.ledger import Record
+from elmo_bench.reporting.statistics import Summary, summarise
+from elmo_bench.spec.experiments import FRACTION
+from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import VERSIONS
+
+BASELINE = "glove"  # static vectors: what an encoder is compared with
+# Options that the baseline does not have: they belong to the encoder above it.
+CONTEXTUAL = ("mix", "place", "store", "encoder.weights", "encoder.precision", "encoder.contextual")
+
+
+@dataclass(frozen=True, order=True)
+class Basis:
+    """What comparable runs have in common. Two runs are compared only if this is equal."""
+
+    suite: str
+    task: str
+    version: str  # of the task and of the training protocol
+    size: str
+    data: str  # digest of all examples, 12 digits
+    fraction: tuple[tuple[str, str], ...]  # options that take a fraction of the training split; empty: all of it
+
+
+@dataclass(frozen=True)
+class Row:
+    """All seeds of one run, by seed."""
+
+    spec: RunSpec
+    records: tuple[Record, ...]
+    note: str = ""  # how its basis differs from other rows in the same table
+
+    @cached_property
+    def newest(self) -> Record:
+        """The record that represents the others in what does not depend on the seed."""
+        return max(self.records, key=lambda record: (record["created"], record["seed"]))
+
+    @cached_property
+    def changes(self) -> dict[str, str]:
+        """{option: value} that differs from the default run of this encoder."""
+        return self.spec.changes
+
+    @cached_property
+    def basis(self) -> Basis:
+        settings, contents = self.spec.settings, self.spec.contents or {}
+        version, protocol = (settings.get(key, "") for key in ("task.version", "protocol"))
+        fraction = tuple((key, self.changes[key]) for key in FRACTION if self.changes.get(key, "null") != "null")
+        data = str(contents.get("data", ""))[:12]
+        return Basis(self.spec.suite, self.spec.task, f"{version}, protocol {protocol}", self.spec.size, data, fraction)
+
+    @cached_property
+    def encoder(self) -> str:
+        """The encoder and the changes to it: the name of its column in a table of encoders."""
+        own = [f"{key}={value}" for key, value in self.changes.items() if key.startswith("encoder.")]
+        return ", ".join([self.spec.encoder, *own])
+
+    @cached_property
+    def variation(self) -> dict[str, str]:
+        """The changes to neither the encoder nor the amount of data; empty for a run that compares encoders."""
+        return {k: v for k, v in self.changes.items() if not k.startswith("encoder.") and k not in FRACTION}
+
+    @cached_property
+    def label(self) -> str:
+        """The row's name in a table of one basis."""
+        changes = [f"{key}={value}" for key, value in self.changes.items() if key not in FRACTION]
+        return ", ".join(filter(None, [self.spec.encoder, *changes, self.note]))
+
+    @property
+    def anchor(self) -> str:
+        """The run's address on a page."""
+        return "-".join(["run", self.spec.suite, self.spec.task, self.spec.encoder, self.newest["hash"]])
+
+    @property
+    def train(self) -> int:
+        """How many examples it was trained on."""
+        return self.newest["data"]["counts"]["train"]
+
+    @property
+    def seeds(self) -> list[int]:
+        return [record["seed"] for record in self.records]
+
+    def scores(self, split: str) -> dict[int, float]:
+        """The main score by seed; `split` is dev or test."""
+        return {r["seed"]: r["scores"][split]["overall"][r["metric"]] for r in self.records}  # type: ignore[literal-required]
+
+    def summary(self, split: str) -> Summary:
+        """The main score over seeds."""
+        return summarise(self.scores(split).values())
+
+    def cost(self, key: str) -> float:
+        """Mean over seeds of one entry of `cost`."""
+        return summarise(record["cost"][key] for record in self.records).mean  # type: ignore[literal-required]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a report shows: current rows, best test score first, and (superseded row, the row that replaced it)."""
+
+    rows: list[Row]
+    superseded: list[tuple[Row, Row]]
+
+
+def select(records: Iterable[Record], *, prefer: str | None = None) -> Selection:
+    """Collect the seeds of each run. Of runs with equal settings the newest (or `prefer`, a hash) is current.
+
+    Such runs differ in contents (data, weights, vectors) or in the version of a task, an encoder or the protocol.
+    """
+    by_hash: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        by_hash[record["hash"]].append(record)
+    by_settings: dict[str, list[Row]] = defaultdict(list)
+    for seeds in by_hash.values():
+        spec = RunSpec.from_json(seeds[0]["spec"])
+        row = Row(spec, tuple(sorted(seeds, key=lambda record: record["seed"])))
+        by_settings[_without_versions(spec)].append(row)
+    rows, superseded = [], []
+    for same in by_settings.values():
+        same.sort(key=lambda row: (row.newest["hash"] == prefer, row.newest["created"], row.newest["hash"]))
+        rows.append(same[-1])
+        superseded += [(older, same[-1]) for older in same[:-1]]
+    rows.sort(
+        key=lambda row: ((row.spec.suite, row.spec.task), -row.summary("test").mean, row.label, row.newest["hash"])
+    )
+    superseded.sort(key=lambda pair: ((pair[0].spec.suite, pair[0].spec.task), pair[0].label, pair[0].newest["hash"]))
+    return Selection(rows, superseded)
+
+
+def baseline_of(row: Row, rows: Sequence[Row]) -> Row | None:
+    """The baseline of a row: on the same basis, with the same changes as far as they concern the baseline.
+
+    None for the baseline itself, or if that row is missing.
+    """
+    if row.spec.encoder == BASELINE:
+        return None
+    wanted = {key: value for key, value in row.changes.items() if not key.startswith(CONTEXTUAL)}
+    found = (other for other in rows if other.spec.encoder == BASELINE and other.basis == row.basis)
+    return next((other for other in found if other.changes == wanted), None)
+
+
+def _without_versions(spec: RunSpec) -> str:
+    settings = {key: value for key, value in spec.settings.items() if key not in VERSIONS}
+    return canonical([spec.suite, spec.task, spec.encoder, spec.size, settings])

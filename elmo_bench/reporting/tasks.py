@@ -1,0 +1,55 @@
+"""What tables call a task: the `report` node of `conf/task/<task>.yaml`. Nothing of it enters a run."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+
+from elmo_bench.spec.config import CONF
+from elmo_bench.spec.experiments import MAIN, Experiment, PaperFigures
+
+OTHER = "other data"
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """Names of a task and its data on one suite; a task without a `report` node is called by its name."""
+
+    title: str
+    unit: str = "examples"
+    data: str = ""  # of this suite
+    trained: int | None = None  # examples in the paper's training split
+    same: str = OTHER  # what the suite's data has in common with the paper's; empty if it is the paper's
+
+    def beside_paper(self, text: str) -> str:
+        """Something of the paper, marked if the suite's data is not the paper's."""
+        return f"{text} ({self.same})" if self.same else text
+
+
+def task_info(task: str, suite: str) -> TaskInfo:
+    """The task's names on this suite."""
+    known = _report(task)
+    same = "" if suite == "paper" else known.get("same", {}).get(suite, OTHER)
+    if not known:
+        return TaskInfo(task, same=same)
+    return TaskInfo(known["title"], known["unit"], known["data"].get(suite, ""), known.get("trained"), same)
+
+
+def in_paper_order(tasks: Iterable[str]) -> list[str]:
+    """The tasks of table 1 in the paper's order, then the others by name."""
+    order = Experiment.load(MAIN).sweep["task"]
+    return sorted(tasks, key=lambda task: (order.index(task) if task in order else len(order), task))
+
+
+def paper_heading(paper: PaperFigures, task: str, suite: str) -> str:
+    """Heading of a column of the paper's figures: names the data set, and says if it is not the suite's."""
+    return "paper: " + task_info(task, suite).beside_paper(paper.scored)
+
+
+@cache
+def _report(task: str) -> dict[str, Any]:
+    path = CONF / "task" / f"{task}.yaml"
+    found = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found.get("report", {})

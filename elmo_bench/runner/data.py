@@ -1,0 +1,109 @@
+"""A run's data: the splits of its suite, their digest, and the fraction of the training split that it uses."""
+
+import contextlib
+import hashlib
+import json
+import random
+import re
+from collections.abc import Sequence
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from elmo_bench.base.downloads import cache_folder
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.base.json import digest
+from elmo_bench.spec.names import task_class
+from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.training.contracts import Data
+
+Splits = dict[str, list[Any]]
+
+
+def build_data(config: DictConfig) -> Data:
+    """The reader of the task's data, with the options of every suite."""
+    options: Any = OmegaConf.to_container(config.task.data, resolve=True)
+    return task_class(config.task.name, "data")(**options)
+
+
+def read_splits(config: DictConfig, data: Data) -> Splits:
+    """{"train", "dev", "test"}: all examples of the suite. Raises UserError."""
+    return data.read(config.suite.name, data_root(config))
+
+
+def data_root(config: DictConfig) -> Path | None:
+    """The user's data folder, if there is one."""
+    return Path(config.data.root).expanduser() if config.data.root else None
+
+
+def data_digest(config: DictConfig, data: Data, splits: Splits) -> str:
+    """SHA-256 over every example of every split as canonical JSON, in the schema that the task names.
+
+    The digest of data in files is remembered in the cache folder for as long as the files keep name, size and time.
+    """
+    suite = config.suite.name
+    files = data.files(suite, data_root(config))
+    if not files:
+        return _digest(data, splits)
+    options = OmegaConf.to_container(config.task.data[suite], resolve=True)
+    state = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+    key = digest([data.schema, config.task.version, suite, options, state])
+    remembered = cache_folder() / "digests" / key
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if re.fullmatch("[0-9a-f]{64}", text := remembered.read_text()):
+            return text
+    found = _digest(data, splits)
+    with contextlib.suppress(OSError, UserError), atomic_write(remembered, "w") as handle:  # a cache is never needed
+        handle.write(found)
+    return found
+
+
+def _digest(data: Data, splits: Splits) -> str:
+    hasher = hashlib.sha256(f"{data.schema}\n".encode())
+    for split in ("train", "dev", "test"):
+        hasher.update(f"{split} {len(splits[split])}\n".encode())
+        for example in splits[split]:
+            text = json.dumps(data.canonical(example), sort_keys=True, separators=(",", ":"), allow_nan=False)
+            hasher.update(f"{text}\n".encode())
+    return hasher.hexdigest()
+
+
+def training_fraction(train: list[Any], *, fraction: float = 1.0, limit: int | None = None) -> list[Any]:
+    """A fraction of the examples, in their order, and at most `limit` of them.
+
+    A smaller fraction is contained in every larger one, and no seed changes it. A fraction is cut between groups
+    (`Example.group`) and has as few whole groups as it needs; a limit is cut anywhere.
+    """
+    if fraction == 1 and (limit is None or limit >= len(train)):
+        return train
+    groups: dict[Any, list[int]] = {}
+    for number, example in enumerate(train):
+        groups.setdefault(getattr(example, "group", number), []).append(number)
+    wanted = max(1, round(fraction * len(train)))
+    chosen: list[int] = []
+    for group in random.Random(0).sample(list(groups.values()), len(groups)):
+        if len(chosen) >= wanted:
+            break
+        chosen += group
+    return [train[number] for number in sorted(chosen[:limit])]
+
+
+def readings(spec: RunSpec, train: Sequence[Any]) -> int:
+    """How often an epoch reads a fraction of the training split, so that it has data.least_steps steps.
+
+    It never has more steps than an epoch on the whole split, which is read once.
+    """
+    settings = spec.settings
+    least = settings.get("data.least_steps")
+    if least is None:
+        return 1
+    whole = max(1, round(1 / settings["data.train_fraction"]))
+    return min(ceil(least * settings["task.training.batch"] / len(train)), whole)
+
+
+def words_of(examples: Sequence[Any]) -> list[str]:
+    """Every token of every text, repeated as it occurs."""
+    return [word for example in examples for text in example.texts for word in text]

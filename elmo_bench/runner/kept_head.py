@@ -1,0 +1,71 @@
+"""`head.safetensors`: a trained head, and the plain data that building it again needs.
+
+The file may come from a stranger. Its metadata holds the vocabulary, the lexicon and the spec; they are checked, and
+nothing in them chooses code or a file.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.runner.model import Lexicon
+from elmo_bench.spec.run_spec import RunSpec
+
+
+class KeptHead(NamedTuple):
+    """The contents of the file."""
+
+    tensors: dict[str, Tensor]
+    spec: RunSpec
+    vocabulary: dict[str, Any]  # what the head knows of the training data
+    lexicon: Lexicon
+
+
+def write_head(path: Path, head: nn.Module, spec: RunSpec, vocabulary: Mapping[str, Any], lexicon: Lexicon) -> Path:
+    """Write the trained parameters; the encoder and the static table are not among them."""
+    tensors = {name: tensor.contiguous() for name, tensor in head.state_dict().items()}
+    about = {"spec": spec.to_json(), "vocabulary": dict(vocabulary), "lexicon": dataclasses.asdict(lexicon)}
+    with atomic_write(path) as handle:
+        handle.write(save(tensors, {"about": json.dumps(about)}))
+    return path
+
+
+def read_head(path: Path) -> KeptHead:
+    """The head in this file. Raises UserError if there is none, or if anything in it has another form."""
+    if not path.is_file():
+        raise UserError(
+            f"{path}: the head of this run is not here (heads are not committed). Run it with overwrite=true."
+        )
+    try:
+        with safe_open(path, framework="pt") as kept:
+            about = json.loads((kept.metadata() or {})["about"])
+            tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118
+        spec, vocabulary, lexicon = about["spec"], about["vocabulary"], about["lexicon"]
+        if not isinstance(vocabulary, dict) or not all(_is_known(value) for value in vocabulary.values()):
+            raise UserError("its vocabulary is not lists of words")
+        words, repeated, characters = lexicon["words"], lexicon["repeated"], lexicon["characters"]
+        if not (_is_words(words) and _is_words(characters) and type(repeated) is int and 0 <= repeated <= len(words)):
+            raise UserError("its lexicon is not lists of words and a number")
+        return KeptHead(tensors, RunSpec.from_json(spec), vocabulary, Lexicon(words, repeated, characters))
+    except (OSError, SafetensorError, UserError, KeyError, TypeError, ValueError, RecursionError) as error:
+        why = f"no {error}" if isinstance(error, KeyError) else str(error).partition("\n")[0]
+        raise UserError(
+            f"{path}: not a head that this version wrote ({why}). Run it again with overwrite=true."
+        ) from None
+
+
+def _is_known(value: Any) -> bool:
+    """Labels, or how many there are."""
+    return _is_words(value) or (type(value) is int and 0 < value <= 1_000_000)
+
+
+def _is_words(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)

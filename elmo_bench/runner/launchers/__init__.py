@@ -1,0 +1,60 @@
+"""Where the runs of a sweep are carried out: child processes on this machine, jobs of Slurm, or tasks of Ray.
+
+A launcher is a module with `launch(jobs, options, ledger) -> Iterator[Ended]`. It runs `python -m elmo_bench` with each
+job's arguments and reports how the process ended. It does not report results: those are in the ledger.
+"""
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.runner.plan import PlannedRun
+
+_MODULES = ("local", "slurm", "ray")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt at a run."""
+
+    run: PlannedRun
+    attempt: str  # 32 hex digits that its record, failure and lease will carry
+    log: Path  # for what the process prints
+    memory: int  # bytes that it is expected to need
+    device: str  # cpu or cuda
+    overwrite: bool = False  # an earlier record is replaced
+
+    def arguments(self, *more: str, threads: int) -> list[str]:
+        """Of `python -m elmo_bench`; the options of the run come first, `more` replace them."""
+        given = any(option.startswith("trainer.threads=") for option in self.run.options)
+        share = [] if given else [f"trainer.threads={threads}"]
+        return ["run", *self.run.options, *share, *more, "--attempt", self.attempt]
+
+
+class Ended(NamedTuple):
+    """How the process of a job ended."""
+
+    job: Job
+    code: int | None  # exit code; None if the process did not come to its end
+    why: str = ""  # then the reason, such as "killed by SIGKILL"
+    log: Path | None = None  # if it is not the job's
+
+
+def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended]:
+    """Run the jobs as `launcher=…` says; yields each as it ends. Ends those that run if it is interrupted.
+
+    Raises UserError for an unknown launcher and for a package that it needs.
+    """
+    if options["name"] not in _MODULES:
+        raise UserError(f"launcher.name={options['name']}: unknown launcher. Choose one of: {', '.join(_MODULES)}.")
+    module = importlib.import_module(f"{__name__}.{options['name']}")
+    yield from module.launch(jobs, options, ledger)
+
+
+def command(arguments: Sequence[str]) -> list[str]:
+    """The process of a job."""
+    return [sys.executable, "-m", "elmo_bench", *arguments]

@@ -1,0 +1,110 @@
+"""`launcher=local`: child processes on this machine, one thread each, as many at once as cores and memory allow.
+
+The children are forked from a process that has imported everything and done nothing (a fork server), since torch takes
+seconds to import. Each has its own memory and its own log.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.base.machine import available_memory, free_cores, gpus, resident_memory
+from elmo_bench.runner.launchers import Ended, Job
+
+PRELOAD = ["elmo_bench.cli.run", "elmo_bench.runner.run"]
+PATIENCE = 10.0  # seconds for a child to end after a signal
+
+
+def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended]:
+    """Start the jobs in order, `options["jobs"]` at once; a child that dies concerns no other."""
+    limit = options["jobs"] or _limit(jobs)
+    waiting, running = deque(jobs), dict[BaseProcess, Job]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < limit and _fits(waiting[0], running):
+                job = waiting.popleft()
+                running[_start(job)] = job
+            wait([child.sentinel for child in running], timeout=1.0)  # a second, since memory may become free
+            for child in [child for child in running if child.exitcode is not None]:
+                yield _ended(running.pop(child), child.exitcode or 0)
+    finally:
+        _end(list(running))
+
+
+def _limit(jobs: Sequence[Job]) -> int:
+    """As many as there are idle cores; on GPUs one for each."""
+    return max(1, gpus()) if any(job.device == "cuda" for job in jobs) else free_cores()
+
+
+def _fits(job: Job, running: Mapping[BaseProcess, Job]) -> bool:
+    """Whether memory is left for this job, with what the running ones have still to take; always, if none runs."""
+    growth = sum(max(0, other.memory - resident_memory(child.pid or 0)) for child, other in running.items())
+    return not running or available_memory() - growth >= job.memory
+
+
+def _start(job: Job) -> BaseProcess:
+    """In the process group of this one: Ctrl-C in a terminal reaches it too."""
+    job.log.parent.mkdir(parents=True, exist_ok=True)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOAD)
+    child = context.Process(target=_child, args=(job.arguments(threads=1), str(job.log)))
+    with _one_thread():
+        child.start()
+    return child
+
+
+def _child(arguments: list[str], log: str) -> None:
+    """`python -m elmo_bench …` in the forked process."""
+    print_to(log)
+    from elmo_bench.__main__ import main
+
+    sys.exit(main(arguments))
+
+
+def print_to(log: str) -> None:
+    """From now on everything that this process prints goes to the file."""
+    with Path(log).open("wb", buffering=0) as file:
+        for number in (1, 2):
+            os.dup2(file.fileno(), number)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """For libraries in the children that count the cores themselves: the fork server inherits it."""
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OMP_NUM_THREADS"]
+        else:
+            os.environ["OMP_NUM_THREADS"] = before
+
+
+def _ended(job: Job, code: int) -> Ended:
+    if code >= 0:
+        return Ended(job, code)
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    hint = ", as the system does when memory runs out" if -code == signal.SIGKILL else ""
+    return Ended(job, None, f"killed by {name}{hint}")
+
+
+def _end(children: Sequence[BaseProcess]) -> None:
+    """An interrupt lets a run release its lock and close its logs; then less polite signals."""
+    for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        alive = [child for child in children if child.is_alive() and child.pid]
+        for child in alive:
+            os.kill(child.pid or 0, kind)
+        deadline = time.monotonic() + PATIENCE
+        while any(child.is_alive() for child in alive) and time.monotonic() < deadline:
+            time.sleep(0.1)

@@ -1,0 +1,52 @@
+"""Step 1 of a run: read its data and its frozen parts, which completes its spec."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from omegaconf import DictConfig
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
+from elmo_bench.runner.data import Splits, build_data, data_digest, read_splits, training_fraction, words_of
+from elmo_bench.runner.gpus import claim_gpu
+from elmo_bench.runner.model import Frozen, load_frozen
+from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.training.contracts import Data
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that a run reads before it trains."""
+
+    config: DictConfig
+    spec: RunSpec  # with contents
+    data: Data
+    splits: Splits  # the training split cut to the fraction that the spec asks for
+    frozen: Frozen
+    notes: list[str]  # what reading the data had to decide, such as examples left out
+
+    @property
+    def title(self) -> str:
+        """Of the run, on the screen and in logs."""
+        return f"{self.spec.task} {self.spec.encoder} seed {self.config.seed}"
+
+    def texts(self, *splits: str) -> list[Any]:
+        """The tokenised sequences of these splits."""
+        return [text for split in splits for example in self.splits[split] for text in example.texts]
+
+
+def prepare(config: DictConfig, spec: RunSpec) -> Prepared:
+    """Read data, encoder and vectors. Raises UserError for bad data or weights, and for a GPU that is missing."""
+    if config.trainer.device == "cuda":
+        claim_gpu()
+        if not torch.cuda.is_available():
+            raise UserError("trainer=gpu: no CUDA device here; use trainer=cpu")
+    with noted() as notes:
+        data = build_data(config)
+        splits = read_splits(config, data)
+        digest = data_digest(config, data, splits)
+        fraction, limit = spec.settings["data.train_fraction"], spec.settings["data.max_train"]
+        splits["train"] = training_fraction(splits["train"], fraction=fraction, limit=limit)
+        frozen = load_frozen(config, words_of([example for examples in splits.values() for example in examples]))
+    return Prepared(config, spec.with_contents({"data": digest} | frozen.contents), data, splits, frozen, notes)

@@ -1,0 +1,75 @@
+"""Step 4 of a run: keep its head and write its record."""
+
+import resource
+from typing import Any
+
+import torch
+
+from elmo_bench import ledger
+from elmo_bench.ledger import Record, RunPaths
+from elmo_bench.runner.evaluate import Evaluated
+from elmo_bench.runner.kept_head import write_head
+from elmo_bench.runner.prepare import Prepared
+from elmo_bench.runner.train import Trained
+
+PACKAGES = (
+    "elmo-bench", "torch", "pytorch-lightning", "pytorch-crf", "datasets", "seqeval", "hydra-core", "wandb",
+    "safetensors", "h5py", "numpy", "scipy",
+)  # fmt: skip
+
+
+def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: RunPaths, *, attempt: str) -> Record:
+    """Write the head, the outcomes and the record; then remove the checkpoints. Returns the record."""
+    config, spec, history = prepared.config, prepared.spec, trained.history
+    head: Any = trained.module.head
+    kept = write_head(paths.work / "head.safetensors", head, spec, trained.vocabulary, trained.lexicon)
+    encoder = prepared.frozen.encoder
+    found = Record(
+        schema=ledger.SCHEMA,
+        attempt=attempt,
+        spec=spec.to_json(),  # type: ignore[typeddict-item]
+        hash=spec.hash,
+        seed=config.seed,
+        metric=trained.module.metric.main,
+        formula=trained.module.metric.formula,
+        selected_on="dev",
+        scores=evaluated.scores,  # type: ignore[typeddict-item]
+        layer_weights=history.mixes,
+        epochs={"run": len(history.scores), "best": history.best_epoch},
+        curves=history.curves,  # type: ignore[typeddict-item]
+        parameters={
+            "trainable": sum(p.numel() for p in head.parameters() if p.requires_grad),
+            "frozen": (encoder.parameters if encoder else 0) + getattr(head.embedder.words, "frozen", 0),
+        },
+        data={
+            "counts": {split: len(examples) for split, examples in prepared.splits.items()},  # type: ignore[typeddict-item]
+            **({"note": "; ".join(prepared.notes)} if prepared.notes else {}),  # type: ignore[typeddict-item]
+        },
+        cost=_cost(prepared, trained),  # type: ignore[typeddict-item]
+        kept={"file": str(kept.relative_to(paths.folder)), "bytes": kept.stat().st_size},
+        environment={
+            **ledger.environment(PACKAGES),  # type: ignore[typeddict-item]
+            "device": torch.cuda.get_device_name() if config.trainer.device == "cuda" else "cpu",
+            "threads": torch.get_num_threads(),
+            "precision": str(spec.settings["trainer.precision"]),
+        },
+        created=ledger.now(),
+    )
+    ledger.write_record(paths, found, evaluated.outcomes)
+    for checkpoint in paths.work.glob("*.ckpt"):
+        checkpoint.unlink()
+    return found
+
+
+def _cost(prepared: Prepared, trained: Trained) -> dict[str, Any]:
+    history = trained.history
+    if prepared.config.trainer.device == "cuda":
+        peak = torch.cuda.max_memory_allocated() / 2**20
+    else:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        "seconds": round(history.elapsed, 1),
+        "tokens_per_second": round(history.tokens / max(history.seconds, 1e-9), 1),
+        "peak_memory_mib": round(peak, 1),
+        **({"encode_seconds": round(history.encoding, 2)} if prepared.frozen.encoder else {}),
+    }

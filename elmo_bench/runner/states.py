@@ -1,0 +1,105 @@
+"""The state of every run of a plan: done, running, failed, stale or missing. Reads the ledger; imports no torch."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from elmo_bench.base.json import digest
+from elmo_bench.ledger import Record, is_held, read_all, settings_key
+from elmo_bench.runner.plan import PlannedRun
+from elmo_bench.spec.settings import VERSIONS
+
+STATES = ("done", "running", "failed", "stale", "missing")
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A planned run and its state.
+
+    stale: its record is of an older version of the task, encoder or protocol, or another seed has since been run on
+    other data or weights.
+    """
+
+    run: PlannedRun
+    state: str
+    note: str = ""  # of a failed run the error, of a running one where it runs
+
+
+@dataclass
+class LedgerState:
+    """What a ledger knows of runs, found by the key of their settings and by seed. Each file is read once."""
+
+    problems: list[str]
+    _records: dict[str, dict[int, Record]] = field(default_factory=lambda: defaultdict(dict))
+    _outdated: set[tuple[str, int]] = field(default_factory=set)  # with the versions left out of the key
+    _failed: dict[tuple[str, int], str] = field(default_factory=dict)
+    _running: dict[tuple[str, int], str] = field(default_factory=dict)
+    _seconds: dict[tuple[str, ...], list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    @classmethod
+    def of(cls, ledger: Path) -> "LedgerState":
+        found = read_all(ledger)
+        state = cls(found.problems)
+        keys: dict[str, tuple[str, str]] = {}  # by hash: seeds share a spec
+        for record in sorted(found.records, key=lambda record: record["created"]):  # the newest stays
+            spec, seed = record["spec"], record["seed"]
+            if record["hash"] not in keys:
+                keys[record["hash"]] = settings_key(spec), _without_versions(spec)
+            key, versionless = keys[record["hash"]]
+            state._records[key][seed] = record
+            state._outdated.add((versionless, seed))
+            for group in _groups(key, spec["suite"], spec["task"], spec["encoder"]):
+                state._seconds[group].append(record["cost"]["seconds"])
+        for _, failure in found.failures:
+            state._failed[settings_key(failure["spec"]), failure["seed"]] = failure["error"]
+        for run, lease in found.leases:
+            if lease["spec"] is not None and is_held(run):
+                where = f"{lease['machine'].split()[0]}, process {lease['pid']}"
+                state._running[settings_key(lease["spec"]), lease["seed"]] = where
+        return state
+
+    def of_runs(self, runs: Sequence[PlannedRun]) -> list[RunState]:
+        """The state of every run, in order."""
+        return [self._of_run(run) for run in runs]
+
+    def seconds_left(self, found: Iterable[RunState]) -> tuple[float, int]:
+        """(what the runs that are not done will take one after the other; how many of them have no estimate).
+
+        An estimate is the mean over other seeds of the run, else over runs of its task and encoder, else of its task.
+        """
+        total, unknown = 0.0, 0
+        for each in found:
+            if each.state != "done":
+                spec = each.run.spec
+                groups = _groups(spec.key, spec.suite, spec.task, spec.encoder)
+                known = next((self._seconds[group] for group in groups if group in self._seconds), None)
+                total += fmean(known) if known else 0.0
+                unknown += known is None
+        return total, unknown
+
+    def _of_run(self, run: PlannedRun) -> RunState:
+        place = (run.spec.key, run.seed)
+        if where := self._running.get(place):
+            return RunState(run, "running", where)
+        seeds = self._records.get(run.spec.key, {})
+        record = seeds.get(run.seed)
+        if record is not None:
+            newest = max(seeds.values(), key=lambda record: record["created"])
+            if record["spec"]["contents"] == newest["spec"]["contents"]:
+                return RunState(run, "done")
+        if error := self._failed.get(place):
+            return RunState(run, "failed", error)
+        outdated = record is not None or (_without_versions(run.spec.to_json()), run.seed) in self._outdated
+        return RunState(run, "stale" if outdated else "missing")
+
+
+def _groups(key: str, suite: str, task: str, encoder: str) -> tuple[tuple[str, ...], ...]:
+    return (key,), (suite, task, encoder), (suite, task)
+
+
+def _without_versions(spec: Mapping[str, Any]) -> str:
+    settings = {key: value for key, value in spec["settings"].items() if key not in VERSIONS}
+    return digest({**spec, "settings": settings, "contents": None})

@@ -1,0 +1,138 @@
+"""Step 2 of a run: build its head around the frozen parts and train it, or resume the training of a killed run."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+from pytorch_lightning.loggers import Logger
+
+from elmo_bench.base.checkpoints import read_checkpoint
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import console
+from elmo_bench.encoders.cache import LayerStore
+from elmo_bench.runner.data import readings
+from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, shared_store
+from elmo_bench.runner.prepare import Prepared
+from elmo_bench.spec.names import task_class
+from elmo_bench.training.callbacks import History, RandomState, ShowProgress
+from elmo_bench.training.data import DataModule
+from elmo_bench.training.ema import Ema
+from elmo_bench.training.module import HeadTraining
+
+
+@dataclass
+class Trained:
+    """A head and what it was trained with. `train` leaves it with the weights of the best epoch."""
+
+    module: HeadTraining
+    loaders: DataModule
+    store: LayerStore | None
+    vocabulary: dict[str, Any]
+    lexicon: Lexicon
+    history: History
+    trainer: pl.Trainer | None = None
+
+
+def train(prepared: Prepared, work: Path, *, logger: Logger | None = None) -> Trained:
+    """Train the run's head until patience or epochs end, with checkpoints in `work`.
+
+    A `last.ckpt` there is resumed. Raises UserError for an option that a part refuses, and if the loss is not finite.
+    """
+    settings, training = prepared.spec.settings, prepared.spec.part("task.training")
+    trained = build(prepared)
+    fill(trained, prepared, "train", "dev")
+    main = f"dev_{trained.module.metric.main}"
+    patience = EarlyStopping(main, mode="max", patience=training["patience"], check_on_train_epoch_end=True)
+    every: dict[str, Any] = {"dirpath": work, "save_on_train_epoch_end": True, "enable_version_counter": False}
+    best = ModelCheckpoint(filename="best", monitor=main, mode="max", **every)
+    last = ModelCheckpoint(filename="last", **every)  # save_last=True saves only after epochs that are the best so far
+    averages = [Ema(**training["ema"])] if training["ema"] else []
+    progress = ShowProgress(prepared.title)
+    trained.trainer = pl.Trainer(
+        accelerator=prepared.config.trainer.accelerator,
+        devices=1,
+        precision=settings["trainer.precision"],
+        max_epochs=training["epochs"],
+        gradient_clip_val=training["clip"],
+        num_sanity_val_steps=0,
+        reload_dataloaders_every_n_epochs=1,  # the number of batches may differ by epoch (training.data.Batcher)
+        callbacks=[RandomState(), *averages, trained.history, progress, patience, best, last],
+        logger=logger or False,
+        log_every_n_steps=10,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    resumed = _resume(trained, work / "last.ckpt", prepared.title)
+    done = len(trained.history.scores)
+    waited = resumed[patience.state_key]["wait_count"] if resumed else 0
+    if done < training["epochs"] and waited < patience.patience:  # otherwise only the scores are missing
+        trained.trainer.fit(
+            trained.module,
+            datamodule=trained.loaders,
+            ckpt_path=work / "last.ckpt" if resumed else None,
+            weights_only=True,
+        )
+    trained.module.load_state_dict(read_checkpoint(work / "best.ckpt")["state_dict"])
+    return trained
+
+
+def fill(trained: Trained, prepared: Prepared, *splits: str) -> None:
+    """Compute the frozen layers of these splits, or find them in the store."""
+    if trained.store is not None:
+        before = time.monotonic()
+        trained.store.fill(prepared.texts(*splits))
+        trained.history.encoding += time.monotonic() - before
+
+
+def build(prepared: Prepared) -> Trained:
+    """The head, untrained, with its loaders and store; draws its initial weights with the run's seed."""
+    started = time.monotonic()
+    config, spec, splits = prepared.config, prepared.spec, prepared.splits
+    torch.set_num_threads(config.trainer.threads or torch.get_num_threads())
+    pl.seed_everything(config.seed, verbose=False)
+    training = spec.part("task.training")
+    vocabulary, lexicon = prepared.data.vocabulary(splits["train"]), Lexicon.of(splits["train"])
+    try:
+        embedder = build_embedder(spec, prepared.frozen, lexicon)
+        head = build_head(spec, embedder, vocabulary)
+        module = HeadTraining(
+            head,
+            task_class(spec.task, "metric")(),
+            training["optimizer"],
+            {split: [example.gold for example in examples] for split, examples in splits.items()},
+            training["schedule"],
+        )
+    except (TypeError, ValueError) as error:  # a part refuses its numbers
+        raise UserError(f"an option has a value that does not fit: {error}. See task.head.") from error
+    store = shared_store(config, prepared.frozen.encoder, (spec.contents or {})["data"])
+    index = build_indexer(embedder, store)
+    loaders = DataModule(
+        splits,
+        lambda examples: head.collate(examples, index),
+        batch=training["batch"],
+        tokens=training["tokens"],
+        seed=config.seed,
+        readings=readings(spec, splits["train"]),
+    )
+    return Trained(module, loaders, store, vocabulary, lexicon, History(started))
+
+
+def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
+    """The state of the callbacks in a killed run's last checkpoint; None if there is nothing to resume."""
+    if not last.exists():
+        return None
+    try:
+        kept = read_checkpoint(last)
+        if kept["state_dict"].keys() != trained.module.state_dict().keys():
+            raise UserError(f"{last}: written by another version of this program")
+        state = kept["callbacks"]
+        trained.history.load_state_dict(state[trained.history.state_key])
+    except UserError as error:
+        console.print(f"{title}: starts anew ({error})", highlight=False)
+        return None
+    console.print(f"{title}: resuming after epoch {len(trained.history.scores)}", highlight=False)
+    return state

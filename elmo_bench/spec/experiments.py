@@ -1,0 +1,241 @@
+"""Experiments: named lists of runs, each defined once in `conf/experiment/<name>.yaml`.
+
+The yaml holds everything about an experiment, key by key:
+
+| key | meaning |
+|---|---|
+| `about` | one or two sentences, for the page and the list of experiments |
+| `sweep` | option: values; the runs are all combinations |
+| `caption` | heading of its tables and section; without one, reports do not show the experiment |
+| `order` | position of its section on the page; without one it follows the others, by name |
+| `layout` | `variants` (default): a table a task; `line`: and a line; `encoders`, `fractions`, `weights` |
+| `variants` | rows of the table, in order: the options of each, its encoder if that is fixed, and its `name` |
+| `axis` | instead of `variants`: an option, each value of which is a row, called `name` with `{}` for the value |
+| `heading` | of the first column |
+| `reference` | the variant to compare with, or a mapping from each variant to another; null: the default run |
+| `over` | what to call the reference; without it, the reference's encoder or variant |
+| `least` | how many variants of an encoder make a table (default 2) |
+| `without` | encoders that are kept out of the table |
+| `paper` | the paper's figures by task: `scored` (data set and split), `figures` by variant, the printed `gain` |
+
+A variant without an encoder belongs to the last encoder of the sweep and, in reports, to any other encoder in the
+ledger: they take its position.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.spec.config import CONF, choices, compose
+from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.spelling import spelled
+
+MAIN = "table1"  # compares encoders; its tasks are in the paper's order
+FRACTION = ("data.train_fraction", "data.max_train", "data.least_steps")  # options that take a fraction of the data
+LAYOUTS = ("variants", "line", "encoders", "fractions", "weights")
+SWEPT = ("task", "encoder", "seed", "suite", "size")  # options that are not part of a variant
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A row of an experiment's table: the options that its runs set, everything else being the default."""
+
+    key: str  # in `reference` and `paper`
+    name: str  # in the table
+    options: dict[str, Any]
+    encoder: str | None = None  # None: the encoder of the experiment, or any other in its position
+
+
+@dataclass(frozen=True)
+class Printed:
+    """One figure of the paper."""
+
+    mean: float
+    sd: float | None = None  # over five seeds, if the paper prints it
+
+    def __str__(self) -> str:
+        figures = [figure for figure in (self.mean, self.sd) if figure is not None]
+        digits = [1 if round(figure, 1) == figure else 2 for figure in figures]
+        return " ± ".join(f"{figure:.{d}f}" for figure, d in zip(figures, (digits[0], max(digits)), strict=False))
+
+
+@dataclass(frozen=True)
+class PaperFigures:
+    """What the paper prints for one task in one of its tables."""
+
+    scored: str  # data set and split
+    figures: dict[str, Printed]  # by variant
+    gain: float | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One file of `conf/experiment`; the keys are described at the top of this module."""
+
+    name: str
+    about: str
+    sweep: dict[str, list[Any]]
+    caption: str = ""
+    order: float = float("inf")
+    layout: str = "variants"
+    variants: tuple[Variant, ...] = ()
+    axis: str = ""
+    row: str = "{}"  # the yaml's `name`: of a row, by the value of the axis
+    heading: str = "variant"
+    reference: str | dict[str, str] | None = None
+    over: str = ""
+    least: int = 2
+    without: tuple[str, ...] = ()
+    paper: dict[str, PaperFigures] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, name: str, folder: Path = CONF) -> "Experiment":
+        """The experiment of this name. Raises UserError for an unknown name or a mistake in its file."""
+        return _load(name, folder)
+
+    @property
+    def encoder(self) -> str:
+        """The encoder whose position others take."""
+        return str(self.sweep.get("encoder", ["elmo"])[-1])
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """Options with a single value that every run of an axis has."""
+        single = {key: values[0] for key, values in self.sweep.items() if key not in SWEPT and len(values) == 1}
+        return {key: value for key, value in single.items() if key != self.axis}
+
+    def variant_of(self, spec: RunSpec) -> Variant | None:
+        """The variant that this run is, for any task, suite and size; None if it is not part of the experiment.
+
+        A run on a fraction of the data is the same variant as the run on all of it, unless the experiment is about
+        fractions.
+        """
+        if spec.encoder in self.without:
+            return None
+        given = () if any(option in self.sweep for option in FRACTION) else FRACTION
+        changed = {option for option in spec.changes if option not in given}
+        variation = {option for option in changed if not option.startswith("encoder.")}
+        if self.axis:
+            return self._on_axis(spec.settings, variation)
+        fixed = {variant.encoder for variant in self.variants}
+        for variant in self.variants:
+            if variant.encoder is not None:
+                fits = variant.encoder == spec.encoder and changed <= variant.options.keys()
+            elif self.layout == "encoders":
+                fits = variation <= variant.options.keys()
+            else:  # another encoder takes the position only if it has layers too
+                has_layers = "encoder.contextual.kind" in spec.settings and spec.encoder not in fixed
+                fits = has_layers and variation <= variant.options.keys()
+            if fits and all(spec.settings.get(option) == value for option, value in variant.options.items()):
+                return variant
+        return None
+
+    def _on_axis(self, settings: Mapping[str, Any], variation: set[str]) -> Variant | None:
+        fixed = self.fixed
+        fits = all(settings.get(option, value) == value for option, value in fixed.items())
+        if self.axis not in settings or not fits or not variation <= {self.axis, *fixed}:
+            return None
+        return self._at(settings[self.axis])
+
+    def _at(self, value: Any) -> Variant:
+        return Variant(spelled(value), self.row.format(spelled(value)), {**self.fixed, self.axis: value})
+
+    def rank(self, variant: Variant) -> float:
+        """The position of a variant in the table."""
+        if self.axis:
+            return float(variant.options[self.axis])
+        return self.variants.index(variant)
+
+    def specs(
+        self, *, task: str, suite: str, size: str | None = None, encoder: str | None = None, data: Sequence[str] = ()
+    ) -> list[tuple[Variant, RunSpec]]:
+        """Each variant with the spec of its run.
+
+        `encoder` takes the position of the experiment's encoder; `data` are more options: data.train_fraction=0.3.
+        """
+        variants = [self._at(value) for value in self.sweep[self.axis]] if self.axis else self.variants
+        same = [f"task={task}", f"suite={suite}", *([f"size={size}"] if size else []), *data]
+        found = []
+        for variant in variants:
+            own = [f"{option}={spelled(value)}" for option, value in variant.options.items()]
+            options = [*same, f"encoder={variant.encoder or encoder or self.encoder}", *own]
+            found.append((variant, RunSpec.of(compose("config", options))))
+        return found
+
+
+def experiments(folder: Path = CONF) -> list[str]:
+    """The names of all experiments, in the order of the page."""
+    names = choices("experiment", folder)
+    return sorted(names, key=lambda name: (Experiment.load(name, folder).order, name))
+
+
+@cache
+def _load(name: str, folder: Path) -> Experiment:
+    if name not in (known := choices("experiment", folder)):
+        raise UserError(f"experiment={name}: unknown experiment. Choose one of: {', '.join(known)}.")
+    path = folder / "experiment" / f"{name}.yaml"
+    try:
+        return _parsed(name, yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError) as error:
+        why = " ".join(str(error).split())
+        raise UserError(f"{path}: {why}. See elmo_bench/spec/experiments.py for the keys.") from None
+
+
+def _parsed(name: str, given: Any) -> Experiment:
+    """Raises ValueError (or KeyError, TypeError, AttributeError) for what is not an experiment."""
+    if not isinstance(given, dict) or not {"about", "sweep"} <= given.keys():
+        raise ValueError("an experiment has at least the keys about and sweep")
+    known = {key for key in Experiment.__dataclass_fields__ if key != "row"}
+    if unknown := sorted(given.keys() - known):
+        raise ValueError(f"unknown key {', '.join(map(str, unknown))}")
+    keys = dict(given)
+    row = keys.pop("name", "{}")
+    keys["sweep"] = {key: value if isinstance(value, list) else [value] for key, value in keys["sweep"].items()}
+    keys["variants"] = tuple(_variant(str(key), options) for key, options in keys.get("variants", {}).items())
+    keys["without"] = tuple(keys.get("without", ()))
+    keys["paper"] = {task: _paper(figures) for task, figures in keys.get("paper", {}).items()}
+    if isinstance(reference := keys.get("reference"), Mapping):
+        keys["reference"] = {str(ours): str(theirs) for ours, theirs in reference.items()}
+    elif reference is not None:
+        keys["reference"] = str(reference)
+    found = Experiment(name=name, row=row, **keys)
+    _check(found)
+    return found
+
+
+def _variant(key: str, options: Mapping[str, Any]) -> Variant:
+    rest = {option: value for option, value in options.items() if option not in ("name", "encoder")}
+    return Variant(key, options.get("name", key), rest, options.get("encoder"))
+
+
+def _paper(given: Mapping[str, Any]) -> PaperFigures:
+    figures = {
+        str(variant): Printed(*value) if isinstance(value, list) else Printed(value)
+        for variant, value in given["figures"].items()
+    }
+    return PaperFigures(given["scored"], figures, given.get("gain"))
+
+
+def _check(experiment: Experiment) -> None:
+    if experiment.layout not in LAYOUTS:
+        raise ValueError(f"layout: {experiment.layout} is not one of {', '.join(LAYOUTS)}")
+    if experiment.axis and experiment.axis not in experiment.sweep:
+        raise ValueError(f"axis: {experiment.axis} is not in the sweep")
+    if experiment.axis and experiment.variants:
+        raise ValueError("give axis or variants, not both")
+    keys = {variant.key for variant in experiment.variants} or {
+        str(v) for v in experiment.sweep.get(experiment.axis, ())
+    }
+    reference = experiment.reference
+    used = {*reference, *reference.values()} if isinstance(reference, dict) else {reference} - {None}
+    used |= {variant for paper in experiment.paper.values() for variant in paper.figures}
+    if unknown := sorted(map(str, used - keys)):
+        raise ValueError(f"{', '.join(unknown)}: not among the variants, which are {', '.join(sorted(keys))}")
+    allowed = set(experiment.sweep)
+    if wrong := sorted({option for variant in experiment.variants for option in variant.options} - allowed - {"mix"}):
+        raise ValueError(f"variants: {', '.join(wrong)} is not in the sweep")

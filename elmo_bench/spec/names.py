@@ -1,0 +1,38 @@
+"""From a name in a config to code: the classes of a task and the loader of an encoder.
+
+A name is a file or folder of `elmo_bench.tasks` or `elmo_bench.encoders`. Nothing else chooses code, so a config or a
+record from elsewhere cannot.
+"""
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import elmo_bench.tasks
+from elmo_bench.base.errors import UserError
+
+
+def tasks() -> list[str]:
+    """The names of the tasks."""
+    return sorted({path.parent.name for root in elmo_bench.tasks.__path__ for path in Path(root).glob("*/data.py")})
+
+
+def task_class(task: str, part: str) -> Any:
+    """The class `Data`, `Head` or `Metric` of a task: `part` names its module. Raises UserError for an unknown task."""
+    if task not in (known := tasks()) or not task.isidentifier():
+        raise UserError(f"task={task:.60}: unknown task. Choose one of: {', '.join(known)}.")
+    return getattr(importlib.import_module(f"elmo_bench.tasks.{task}.{part}"), part.capitalize())
+
+
+def load_encoder(kind: str, **options: Any) -> Any:
+    """The encoder that the module `elmo_bench.encoders.<kind>` loads. Raises UserError for an unknown kind."""
+    import elmo_bench.encoders  # imports torch
+
+    known = {path.stem for root in elmo_bench.encoders.__path__ for path in Path(root).glob("*.py")}
+    if kind in known and kind.isidentifier():
+        load = getattr(importlib.import_module(f"elmo_bench.encoders.{kind}"), "load", None)
+        if load is not None:
+            return load(**options)
+    raise UserError(
+        f"encoder.contextual.kind={kind:.60}: unknown kind of encoder. It is a module of encoders/ with load."
+    )

@@ -1,0 +1,200 @@
+"""`RunSpec`: what identifies a run. Imports no torch, reads no data and no weights."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any, Self
+
+from omegaconf import DictConfig, OmegaConf
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.json import canonical, digest
+from elmo_bench.spec.checks import check_settings
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.settings import VERSIONS, name_of, settings_of
+from elmo_bench.spec.spelling import spelled
+
+_NAME = re.compile(r"\w[\w.+=-]*")
+_PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
+
+
+@dataclass(frozen=True, eq=False)
+class RunSpec:
+    """Everything that can change a run's score except its seed.
+
+    `settings` is known from the config alone: {option: value}, named as on the command line. `contents` holds the
+    digests of data, weights and vectors, and the width of learned words; it is None until they have been read.
+    Two specs are equal if all of this is.
+    """
+
+    suite: str
+    task: str
+    encoder: str
+    size: str
+    settings: dict[str, Any]
+    contents: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, config: DictConfig) -> Self:
+        """The spec of a composed config."""
+        given: Any = OmegaConf.to_container(config, resolve=True)
+        return cls(
+            suite=given["suite"]["name"],
+            task=given["task"]["name"],
+            encoder=name_of(given["encoder"]["name"]) or "",
+            size=given["size"]["name"],
+            settings=settings_of(given),
+        )
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Self:
+        """The spec in a record, failure or lease. Raises UserError unless it has exactly the form of `to_json`."""
+        if not isinstance(stored, dict) or set(stored) != set(_PARTS):
+            raise UserError(f"spec: not a mapping of {', '.join(_PARTS)}")
+        for key in _PARTS[:4]:
+            if not isinstance(stored[key], str) or not _NAME.fullmatch(stored[key]):
+                raise UserError(f"spec.{key}: {stored[key]!r:.60} is not a name; use letters, digits and _ . + = -")
+        for key in _PARTS[4:]:
+            if not isinstance(stored[key], dict) and (key == "settings" or stored[key] is not None):
+                raise UserError(f"spec.{key}: {stored[key]!r:.60} is not a mapping")
+        try:
+            canonical(stored)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise UserError(f"spec: {error}") from None
+        return cls(**stored)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, equal for equal specs."""
+        return {key: getattr(self, key) for key in _PARTS}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RunSpec) and canonical(self.to_json()) == canonical(other.to_json())
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @property
+    def hash(self) -> str:
+        """12 hex digits over everything: the run's folder in the ledger. Raises ValueError while contents is None."""
+        if self.contents is None:
+            raise ValueError("the hash of a run needs the contents of its data and weights")
+        return digest(self.to_json())[:12]
+
+    @property
+    def key(self) -> str:
+        """12 hex digits over everything but the contents."""
+        return digest(self.to_json() | {"contents": None})[:12]
+
+    def with_contents(self, contents: Mapping[str, Any] | None) -> Self:
+        """The same settings on this data and these weights."""
+        return replace(self, contents=None if contents is None else dict(contents))
+
+    def same_settings(self, other: "RunSpec") -> bool:
+        """Whether both are equal apart from their contents."""
+        return self.key == other.key
+
+    def part(self, option: str) -> dict[str, Any]:
+        """The settings below an option, nested: `part("task.head")` is {"name": "esim", "hidden": […], …}."""
+        tree: dict[str, Any] = {}
+        for key, value in self.settings.items():
+            if key.startswith(f"{option}."):
+                *parents, last = key.removeprefix(f"{option}.").split(".")
+                node = tree
+                for parent in parents:
+                    node = node.setdefault(parent, {})
+                node[last] = value
+        return tree
+
+    def encoder_options(self) -> dict[str, Any]:
+        """The options of the contextual encoder: kind, version, weights and what else its yaml has; {} without one."""
+        if "encoder.contextual.kind" not in self.settings:
+            return {}
+        own = {
+            key: value for key, value in self.part("encoder").items() if key not in ("words", "vectors", "contextual")
+        }
+        return {**self.part("encoder.contextual"), **own}
+
+    def default(self) -> "RunSpec":
+        """The default run of this suite, task, encoder and size. Raises UserError if there is none (any more)."""
+        return self._base()[1]
+
+    def current(self) -> "RunSpec":
+        """The same run with today's versions of task, encoder and protocol; itself unless it is outdated."""
+        try:
+            today = self.default().settings
+        except UserError:
+            return self
+        versions = {key: today[key] for key in VERSIONS if key in self.settings and key in today}
+        return replace(self, settings=self.settings | versions)
+
+    @cached_property
+    def changes(self) -> dict[str, str]:
+        """{option: value} where this run differs from the default run, as on the command line, sorted by option."""
+        try:
+            usual = self.default().settings
+        except UserError:  # of a task or encoder that is not installed here
+            usual = {}
+        ours = {key: value for key, value in self.settings.items() if key not in VERSIONS}
+        return {key: spelled(ours[key]) for key in sorted(ours) if _differs(key, ours[key], usual)}
+
+    @property
+    def label(self) -> str:
+        """What differs from the default run, such as `mix=last, place=both`; empty for the default run."""
+        return ", ".join(f"{key}={value}" for key, value in self.changes.items())
+
+    def command(self, seed: int) -> str:
+        """The command that makes this run. A path of weights or vectors appears as its last component."""
+        options, _ = self._base()
+        config = _config(tuple(options))
+        changes = [f"{'' if _exists(config, key) else '+'}{key}={value}" for key, value in self.changes.items()]
+        return shlex.join(["python", "run.py", *options, *changes, f"seed={seed}"])
+
+    def validate(self) -> None:
+        """Raises UserError, in one line, for a value that no run can have."""
+        check_settings(self.settings)
+
+    def _base(self) -> tuple[list[str], "RunSpec"]:
+        """The options that name the default run, and its spec."""
+        kind = self.settings.get("encoder.contextual.kind")
+        words = {"static": "glove", "learned": "none"}
+        for encoder in (
+            (f"encoder={self.encoder}",),
+            (f"encoder={kind or words.get(str(self.settings.get('encoder.words')))}", f"encoder.name={self.encoder}"),
+        ):
+            options = (f"task={self.task}", *encoder, f"suite={self.suite}", f"size={self.size}")
+            try:
+                found = _composed(options)
+            except UserError as error:
+                problem = error
+                continue
+            if found.encoder == self.encoder and found.settings.get("encoder.contextual.kind") == kind:
+                return list(options), found
+            problem = UserError(f"encoder {self.encoder}: not installed here")
+        raise problem
+
+
+@cache
+def _config(options: tuple[str, ...]) -> DictConfig:
+    return compose("config", options)
+
+
+@cache
+def _composed(options: tuple[str, ...]) -> RunSpec:
+    return RunSpec.of(_config(options))
+
+
+def _differs(option: str, value: Any, usual: Mapping[str, Any]) -> bool:
+    if option in usual:
+        return canonical(usual[option]) != canonical(value)
+    return value is not None or option != "data.least_steps"  # of a fraction; the default run uses all of the data
+
+
+def _exists(config: DictConfig, option: str) -> bool:
+    """Whether the config has the option, or a group of this name. If not, `+` adds it."""
+    if option in ("mix.layer", "mix.scalars"):  # come with their choice of `mix`
+        return True
+    *parents, last = option.split(".")
+    node = OmegaConf.select(config, ".".join(parents)) if parents else config
+    return isinstance(node, DictConfig) and last in node

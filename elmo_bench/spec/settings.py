@@ -1,0 +1,83 @@
+"""The settings of a run: every option that can change its score, by its name on the command line.
+
+The names are written here and in the yaml files, and nowhere in a Python class, so that renaming code changes no hash.
+An option without effect on a run is left out: λ where no weights are learned, the mix if nothing is mixed.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from elmo_bench.spec.config import CONF
+from elmo_bench.spec.spelling import dotted
+
+VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
+
+
+def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """{option: value} of a resolved config."""
+    task, trained = config["task"], config["task"]["training"]
+    found: dict[str, Any] = {
+        "protocol": config["protocol"],
+        "task.version": task["version"],
+        "trainer.precision": config["trainer"]["precision"],
+    }
+    found |= dotted(task["head"], "task.head.")
+    found |= _optional("task.characters", task.get("characters"))
+    found |= dotted({k: v for k, v in trained.items() if k not in ("schedule", "ema")}, "task.training.")
+    found |= _optional("task.training.schedule", trained.get("schedule"))
+    found |= _optional("task.training.ema", trained.get("ema"))
+    return found | _data(config) | _encoder(config)
+
+
+def name_of(path: Any) -> str | None:
+    """The last component of a path or repository: what a setting says of weights and vectors that are a path here."""
+    return None if path is None else Path(str(path)).name.replace("@", "+")
+
+
+def _optional(option: str, part: Mapping[str, Any] | None) -> dict[str, Any]:
+    return dotted(part, f"{option}.") if part else {option: None}
+
+
+def _data(config: Mapping[str, Any]) -> dict[str, Any]:
+    """How much of the data is used; and where the suite's source is not the one in the task's yaml, how it differs."""
+    data, suite = config["data"], config["suite"]["name"]
+    found = {f"data.{key}": data[key] for key in ("train_fraction", "max_train")}
+    if data["train_fraction"] != 1:  # an epoch reads the whole training split once
+        found["data.least_steps"] = data["least_steps"]
+    source = config["task"]["data"].get(suite) or {}
+    usual = dotted(_usual_data(config["task"]["name"]).get(suite) or {})
+    unused = ("fetch",) if source.get("source") == "hub" else ("fetch", "hub")
+    ours = dotted({key: value for key, value in source.items() if key not in unused})
+    return found | {f"task.data.{suite}.{k}": v for k, v in ours.items() if k not in usual or v != usual[k]}
+
+
+def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
+    encoder, contextual = config["encoder"], config["encoder"]["contextual"]
+    found: dict[str, Any] = {"encoder.words": encoder["words"]}
+    if encoder["words"] == "static":
+        found |= {"encoder.vectors": name_of(encoder["vectors"]), "vectors.trainable": config["vectors"]["trainable"]}
+    if contextual is None:
+        return found | {"encoder.contextual": None}
+    for key, value in contextual.items():
+        if key != "device":
+            option = f"encoder.{key}" if key in encoder else f"encoder.contextual.{key}"
+            found[option] = name_of(value) if key == "weights" else value
+    return found | {"place": config["place"], "store.dtype": config["store"]["dtype"]} | _mix(config["mix"])
+
+
+def _mix(mix: Mapping[str, Any]) -> dict[str, Any]:
+    found = {"mix": mix["kind"]} | {f"mix.{key}": mix[key] for key in ("layer_norm", "dropout", "gamma")}
+    own = {"scalar": "penalty", "layer": "layer", "fixed": "scalars"}.get(mix["kind"])
+    return found | ({f"mix.{own}": mix[own]} if own else {})
+
+
+@cache
+def _usual_data(task: str) -> dict[str, Any]:
+    """The suites of a task as written in its yaml; {} for a task that has no yaml."""
+    path = CONF / "task" / f"{task}.yaml"
+    found = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found.get("data", {})

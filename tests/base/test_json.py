@@ -1,0 +1,91 @@
+"""JSON that anybody may have written: a value or one line, in bounded time and memory."""
+
+import math
+import os
+
+import pytest
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.json import MAX_DEPTH, canonical, digest, parse_json, read_json
+
+
+def nested(depth, opening=b"[", closing=b"]"):
+    return opening * depth + closing * depth
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"{}",
+        b'[1, -2.5, true, null, "\\ud83d\\ude00 \xc3\xbc"]',
+        b"9" * 25,
+        nested(MAX_DEPTH),
+        b'"' + b"[" * 500 + b'"',
+    ],
+)
+def test_what_is_sound_is_read(data, tmp_path):
+    (tmp_path / "x.json").write_bytes(data)
+    assert read_json(tmp_path / "x.json") == parse_json(data, "x") == parse_json(data.decode(), "x")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "not valid JSON"),
+        (b"{", "not valid JSON"),
+        (b"\xff", "not valid JSON"),
+        (b"{} {}", "not valid JSON"),
+        (b"[NaN]", "NaN is not a finite number"),
+        (b"[-Infinity]", "-Infinity is not a finite number"),
+        (b"[1e999]", "not finite"),
+        (b"[" + b"9" * 5_000 + b"]", "a whole number of 5000 digits"),
+        (b'{"a": ["\\udc00"]}', "surrogate"),
+        (b'["\\uDEAD"]', "surrogate"),
+        (nested(MAX_DEPTH + 1), f"more than {MAX_DEPTH} levels"),
+        (nested(900), f"more than {MAX_DEPTH} levels"),
+        (nested(1_000_000), f"more than {MAX_DEPTH} levels"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, f"more than {MAX_DEPTH} levels"),
+    ],
+)
+def test_what_is_not_is_one_line_that_begins_with_the_file(data, why, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_bytes(data)
+    with pytest.raises(UserError) as error:
+        read_json(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert why in str(error.value)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < len(str(path)) + 150
+
+
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
+    (tmp_path / "large").write_bytes(b" " * 101)
+    for path, why in (
+        (tmp_path / "none", "no such file"),
+        (tmp_path, "Is a directory"),
+        (tmp_path / "large", "larger than"),
+    ):
+        with pytest.raises(UserError, match=why):
+            read_json(path, max_bytes=100)
+
+
+def test_links_pipes_and_devices_are_not_opened_if_told_so(tmp_path):
+    (tmp_path / "x.json").write_text("1")
+    (tmp_path / "link").symlink_to("x.json")
+    os.mkfifo(tmp_path / "pipe")
+    assert read_json(tmp_path / "link") == 1
+    assert read_json(tmp_path / "x.json", follow_links=False) == 1
+    for name, why in (("link", "a symbolic link"), ("pipe", "not a regular file")):
+        with pytest.raises(UserError, match=why):
+            read_json(tmp_path / name, follow_links=False)
+
+
+def test_equal_data_have_one_text():
+    assert canonical({"b": [1, 0.1, 1e-05, None, True], "a": {"ü": 2.0}}) == (
+        '{"a":{"\\u00fc":2},"b":[1,0.1,1e-05,null,true]}'
+    )
+    assert digest({"a": 1.0, "b": (2, 3)}) == digest({"b": [2, 3.0], "a": 1})
+    assert len({digest(value) for value in (1, 2, True, "1", None, [1, 2], [2, 1], 0.1)}) == 8
+    for value in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="JSON compliant"):
+            digest(value)

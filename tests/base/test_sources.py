@@ -1,0 +1,61 @@
+"""Where a suite's data comes from, for every task: its options, its files, and what is missing."""
+
+import pytest
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.sources import data_file, data_files, suite_files, suite_options
+
+FILES = {"source": "files", "folder": "ours", "train": ["a.txt", "b.txt"], "dev": "dev.txt", "test": "test.txt"}
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "ours").mkdir()
+    for name in ("b.txt", "dev.txt", "test.txt"):
+        (tmp_path / "ours" / name).touch()
+    return tmp_path
+
+
+def test_options_of_a_suite():
+    suites = {"mini": {"source": "generated"}, "open": FILES}
+    assert suite_options(suites, "open", ("files",)) == FILES
+    with pytest.raises(UserError, match=r"^suite=larger: unknown suite\. Choose one of: mini, open\.$"):
+        suite_options(suites, "larger", ("generated",))
+    with pytest.raises(
+        UserError, match=r"^task\.data\.open\.source=files: unknown source\. Choose one of: generated, "
+    ):
+        suite_options(suites, "open", ("generated", "hub"))
+
+
+def test_files_of_a_suite(root):
+    folder = root / "ours"
+    assert suite_files(FILES, root) == [folder / "b.txt", folder / "dev.txt", folder / "test.txt"]
+    assert suite_files({"source": "generated", "seed": 0}, None) == []
+
+
+def test_a_folder_stands_for_the_files_that_match(root):
+    (root / "ours" / "all" / "deep").mkdir(parents=True)
+    with pytest.raises(UserError, match=r"ours/all: no \*\.conll files in this folder\. Put them there"):
+        data_files(root, "ours", "all", pattern="*.conll")
+    files = [root / "ours" / "all" / name for name in ("a.conll", "deep/b.conll")]
+    for file in files:
+        file.touch()
+    assert data_files(root, "ours", ["none", "all"], pattern="*.conll") == files
+    with pytest.raises(UserError, match=r"ours: all not found\. "):
+        data_file(root, "ours", "all")
+
+
+@pytest.mark.parametrize(
+    ("root", "folder", "message"),
+    [
+        (None, "ours", r"^data\.root is not set\. Set it \(or \$ELMO_BENCH_DATA\) to a folder that has ours/a or b\.$"),
+        ("nowhere", "ours", r"nowhere: not a folder\. Set it .* ours/a or b\.$"),
+        (".", "ours", r"ours: a or b not found\. Put it there, or change data\.root\.$"),
+        (".", "../elsewhere", r"leads out of data\.root=.*\. Use a path inside it\.$"),
+        (".", "/", r"leads out of data\.root"),
+    ],
+)
+def test_what_cannot_be_found_is_one_sentence(tmp_path, root, folder, message):
+    with pytest.raises(UserError, match=message) as raised:
+        data_files(tmp_path / root if root else None, folder, ["a", "b"], pattern="*.conll")
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,177 @@
+"""The packed network against the plain modules, its precisions, and what must not matter to a vector."""
+
+import threading
+
+import pytest
+import torch
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.batches import zero_states
+from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.frozen import WordVectors
+from elmo_bench.elmo.kernels import PRECISIONS, batched, fastest, packed
+from elmo_bench.elmo.kernels.batched import BatchedBiLM
+from elmo_bench.elmo.kernels.packed import PackedBiLM
+from elmo_bench.elmo.model import BiLM
+from elmo_bench.text.chars import words_ids
+from tests.elmo.bilms import TANH, random_bilm
+from tests.runs import GOLDEN
+
+WORDS = ["a", "é", "Zebra", "x" * 48, "y" * 60, "antidisestablishmentarianism", "", "naïve", "…", "日本語"]
+
+
+@pytest.fixture(scope="module")
+def bilm() -> BiLM:
+    return random_bilm(TANH).eval().requires_grad_(False)
+
+
+def inputs(rows: int, steps: int):
+    torch.manual_seed(rows)
+    vectors = torch.randn(1 + 2 * rows, TANH.projection_dim)
+    vectors[0] = 0
+    words = torch.randint(1, len(vectors), (2, steps, rows))
+    sizes = [max(1, rows - 2 * t) for t in range(steps)]
+    for t, alive in enumerate(sizes):
+        words[:, t, alive:] = 0
+    states = [(0.1 * torch.randn_like(h), 0.1 * torch.randn_like(c)) for h, c in zero_states(TANH, rows, vectors)]
+    return vectors, words, states, sizes
+
+
+@pytest.mark.parametrize("rows", [1, 2, 15, 16, 40])
+@torch.no_grad()
+def test_every_number_of_rows_gives_what_the_module_gives(bilm, rows, monkeypatch):
+    monkeypatch.setattr(packed, "ROWS_AT_ONCE", 45)  # several pieces, the last one shorter
+    monkeypatch.setattr(batched, "ROWS_AT_ONCE", 3 * rows)
+    arguments = inputs(rows, 11)
+    with torch.enable_grad():  # the loop with its own backward pass
+        expected, expected_last = BatchedBiLM(bilm).contextual(*arguments)
+    assert (expected[0].abs() == TANH.projection_clip).any()
+    assert (expected_last[0][1].abs() == TANH.cell_clip).any()
+    for network in (BatchedBiLM(bilm), PackedBiLM(bilm, "float32")):
+        found, last = network.contextual(*arguments)
+        for left, right in zip(found, expected, strict=True):
+            torch.testing.assert_close(left, right, atol=2e-6, rtol=0)
+        for left, right in zip(last, expected_last, strict=True):
+            torch.testing.assert_close(left, right, atol=2e-6, rtol=0)
+
+
+@torch.no_grad()
+def test_characters_are_those_of_the_module(bilm, monkeypatch):
+    monkeypatch.setattr(packed, "WORDS_AT_ONCE", 3)
+    monkeypatch.setattr(batched, "WORDS_AT_ONCE", 4)
+    ids = torch.from_numpy(words_ids(WORDS))
+    whole = bilm.characters(ids)  # nothing trimmed
+    for network in (BatchedBiLM(bilm), PackedBiLM(bilm, "float32")):
+        torch.testing.assert_close(network.characters(ids), whole, atol=2e-6, rtol=0)
+
+
+@pytest.mark.parametrize(("precision", "rms"), [("bfloat16", 0.01), ("int8", 0.06)])
+def test_other_precisions_are_near_and_do_not_depend_on_neighbours(precision, rms):
+    sentences = [["The", "bank", "of", "the", "river", "."], ["A", "dog", "barks"], ["Hi"] * 30]
+    exact, rough = ElmoEncoder(), ElmoEncoder(precision=precision)
+    assert rough.checksum == f"{exact.checksum} {precision}"
+    for sentence, found in zip(sentences, rough.encode(sentences), strict=True):
+        expected = exact.encode([sentence])[0]
+        deviation = (found - expected).square().mean().sqrt() / expected.square().mean().sqrt()
+        assert 0 < deviation < rms
+        alone = rough.encode([sentence])[0]
+        # rounding alone: a sum in another order may fall on the other side of a step of the coarse numbers
+        assert (found - alone).square().mean().sqrt() / expected.square().mean().sqrt() < rms / 2
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 5e-6), ("bfloat16", 0.1)])
+def test_without_onednn_the_module_itself_runs(precision, tolerance, monkeypatch):
+    """As on a GPU, where every product is one of the module's own."""
+    sentences = [["The", "bank"], ["A", "dog", "barks"]]
+    expected = ElmoEncoder().encode(sentences)
+    monkeypatch.setattr("elmo_bench.elmo.kernels.onednn.available", lambda: False)
+    encoder = ElmoEncoder(precision=precision)
+    assert isinstance(encoder.frozen.network, BatchedBiLM)
+    for left, right in zip(encoder.encode(sentences), expected, strict=True):
+        assert left.dtype == torch.float32
+        torch.testing.assert_close(left, right, atol=tolerance, rtol=0)
+    with pytest.raises(UserError, match="precision=int8 runs on a CPU with oneDNN"):
+        ElmoEncoder(precision="int8")
+
+
+def test_an_unknown_precision_is_one_line(bilm):
+    with pytest.raises(UserError, match=f"precision=fp8: unknown. Choose one of: {', '.join(PRECISIONS)}"):
+        fastest(bilm, precision="fp8")
+
+
+@pytest.mark.parametrize("weights", ["mini", str(GOLDEN)])
+def test_a_vector_depends_on_its_sentence_alone(weights):
+    encoder = ElmoEncoder(weights=weights)
+    sentences = [[f"w{n % 7}", "of", f"x{n}"] * (1 + n % 9) for n in range(150)]
+    together = encoder.encode(sentences)
+    backwards = ElmoEncoder(weights=weights).encode(sentences[::-1])[::-1]
+    for number in (0, 1, 8, 77, 149):
+        alone = encoder.encode([sentences[number]])[0]
+        assert alone.shape == (encoder.layers, len(sentences[number]), encoder.dim)
+        for found in (together[number], backwards[number]):
+            # Layers reach 34, where the last digit of float32 is 4e-6; how it is rounded differs by processor.
+            torch.testing.assert_close(found, alone, atol=5e-6, rtol=1e-6)
+
+
+def test_texts_of_no_words_and_of_thousands():
+    encoder = ElmoEncoder(weights=str(GOLDEN))
+    assert encoder.encode([[], []])[1].shape == (3, 0, encoder.dim)
+    text = [f"word{n % 50}" for n in range(5000)]
+    empty, long, short = encoder.encode([[], text, text[:10]])
+    assert empty.shape == (3, 0, encoder.dim)
+    half = encoder.dim // 2
+    # left context alone makes the forward half, right context alone the backward half
+    torch.testing.assert_close(long[:, :10, :half], short[:, :, :half], atol=5e-6, rtol=0)
+    tail = encoder.encode([text[-10:]])[0]
+    torch.testing.assert_close(long[:, -10:, half:], tail[:, :, half:], atol=5e-6, rtol=0)
+    assert not torch.allclose(long[1:, :10, half:], short[1:, :, half:], atol=1e-3)
+
+
+def test_words_are_computed_once_until_the_memory_is_full():
+    calls = []
+
+    def characters(ids):
+        calls.append(len(ids))
+        return ids[:, 1:3].float()
+
+    vectors = WordVectors(characters, words_ids, dim=2, device=torch.device("cpu"))
+    expected = characters(torch.from_numpy(words_ids(["a", "b", "c"])))
+    calls.clear()
+    torch.testing.assert_close(vectors(["a", "b"])[1:], expected[:2])
+    torch.testing.assert_close(vectors(["c", "a"])[1:], expected[[2, 0]])
+    assert (vectors(["b"])[0] == 0).all()
+    assert calls == [2, 1]
+    vectors.limit = 3
+    vectors(["d", "e"])  # does not fit beside the three: starts over
+    assert len(vectors(["a", "b", "c", "d"])) == 5  # more than the memory ever holds
+    torch.testing.assert_close(vectors(["a", "b"])[1:], expected[:2])
+
+
+def test_pools_on_several_cores_give_what_one_gives(monkeypatch):
+    sentences = [[f"w{n % 97}", "of"] * (1 + n % 20) for n in range(100)]
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        expected = ElmoEncoder().encode(sentences)
+        torch.set_num_threads(2)
+        encoder = ElmoEncoder()
+        several = set()
+        monkeypatch.setattr(encoder, "batch", _noting(encoder.batch, several))
+        found = encoder.encode(sentences)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert {cores for _, cores in several} == {1}
+    assert not {name for name, _ in several} & {threading.current_thread().name}
+    for left, right in zip(found, expected, strict=True):
+        torch.testing.assert_close(left, right, atol=5e-6, rtol=0)
+
+
+def _noting(function, seen):
+    """`function`, whose calls note the thread and torch's cores in it."""
+
+    def call(*arguments, **named):
+        seen.add((threading.current_thread().name, torch.get_num_threads()))
+        return function(*arguments, **named)
+
+    return call

@@ -1,0 +1,100 @@
+"""The reference biLM against recorded figures of AllenNLP, and every kernel against the reference."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from elmo_bench import ElmoEncoder
+from elmo_bench.elmo.batches import layers_of, zero_states
+from elmo_bench.elmo.kernels.batched import BatchedBiLM
+from elmo_bench.elmo.kernels.packed import PackedBiLM
+from elmo_bench.elmo.pretrained import load_bilm
+from elmo_bench.text.chars import words_ids
+from tests.elmo.bilms import IDS, RELU, SENTENCES, TANH, random_bilm
+from tests.runs import GOLDEN
+
+TOLERANCE = 2e-5  # the recorded float32 is itself within 4.4e-6 of float64
+INDEX = torch.nn.utils.rnn.pad_sequence([torch.tensor(sentence) + 1 for sentence in SENTENCES], batch_first=True)
+
+
+def marked(sentence: list[str]) -> torch.Tensor:
+    return torch.from_numpy(words_ids(["<S>", *sentence, "</S>"]))
+
+
+@pytest.mark.parametrize("name", ["bilm", "bilm2"])
+def test_the_reference_gives_the_recorded_layers(name):
+    folder = GOLDEN.parent / name
+    sentences = json.loads((folder / "sentences.json").read_text(encoding="utf-8"))["sentences"]
+    recorded, (bilm, _) = np.load(folder / "expected_stateless.npz"), load_bilm(str(folder))
+    for number, sentence in enumerate(sentences[:6]):
+        layers, _ = bilm(marked(sentence))
+        np.testing.assert_allclose(layers[:, 1:-1], recorded[f"s{number:02d}"], atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose(layers[:, [0, -1]], recorded[f"s{number:02d}_markers"], atol=TOLERANCE, rtol=0)
+
+
+def test_the_reference_carries_states_as_recorded():
+    cases = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
+    recorded, (bilm, _) = np.load(GOLDEN / "expected_stateful.npz"), load_bilm(str(GOLDEN))
+    states = None
+    for batch in cases["batches"]:  # the first row of each batch starts where the one before ended
+        layers, states = bilm(marked(cases["sentences"][batch[0]]), states)
+        np.testing.assert_allclose(layers[:, 1:-1], recorded[f"s{batch[0]:02d}"], atol=TOLERANCE, rtol=0)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+def test_the_encoder_is_the_reference_within_the_bounds_of_its_precision(precision):
+    sentences = [["The", "bank", "of", "the", "river", "."], ["A", "dog", "barks"], ["Hi"] * 30]
+    bilm, _ = load_bilm("mini")
+    for sentence, found in zip(sentences, ElmoEncoder(precision=precision).encode(sentences), strict=True):
+        expected = bilm(marked(sentence))[0][:, 1:-1]
+        if precision == "float32":
+            torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+        error = (found - expected).square().mean().sqrt() / expected.square().mean().sqrt()
+        assert error < {"float32": 5e-6, "bfloat16": 0.01, "int8": 0.06}[precision]
+
+
+@pytest.mark.parametrize("kernel", ["batched", "packed"])
+@torch.no_grad()
+def test_kernels_are_the_reference(kernel):
+    bilm = random_bilm(TANH).eval()
+    network = BatchedBiLM(bilm) if kernel == "batched" else PackedBiLM(bilm, "float32")
+    states = [(0.1 * torch.randn_like(h), 0.1 * torch.randn_like(c)) for h, c in zero_states(TANH, 4, torch.empty(0))]
+    vectors = functional.pad(network.characters(IDS), (0, 0, 1, 0))
+    torch.testing.assert_close(vectors[1:], bilm.characters(IDS), atol=2e-6, rtol=0)
+    layers, last = layers_of(network, vectors, INDEX, states)
+    clipped = 0
+    for row, sentence in enumerate(SENTENCES):
+        wanted, wanted_last = bilm(IDS[sentence], [(h[:, row], c[:, row]) for h, c in states])
+        torch.testing.assert_close(layers[row, :, : len(sentence)], wanted, atol=2e-6, rtol=0)
+        assert not layers[row, :, len(sentence) :].any()
+        for (h, c), (wanted_h, wanted_c) in zip(last, wanted_last, strict=True):
+            torch.testing.assert_close(h[:, row], wanted_h, atol=2e-6, rtol=0)
+            torch.testing.assert_close(c[:, row], wanted_c, atol=2e-6, rtol=0)
+        clipped += int((wanted_last[0][1].abs() == TANH.cell_clip).sum())
+        clipped += int((wanted[1].abs() == TANH.projection_clip).any())
+    assert clipped > 4  # both clips are reached
+
+
+def test_gradients_of_the_batched_kernel_are_those_of_the_reference():
+    bilm = random_bilm(RELU)
+    shape = (len(SENTENCES), 1 + RELU.layers, INDEX.shape[1], 2 * RELU.projection_dim)
+    pull = torch.randn(*shape, generator=torch.Generator().manual_seed(1))
+    network = BatchedBiLM(bilm)
+    vectors = functional.pad(network.characters(IDS), (0, 0, 1, 0))
+    layers, _ = layers_of(network, vectors, INDEX, zero_states(RELU, len(INDEX), vectors))
+    (layers * pull).sum().backward()
+
+    exact = copy.deepcopy(bilm).double()
+    exact.zero_grad()
+    for row, sentence in enumerate(SENTENCES):
+        wanted, _ = exact(IDS[sentence])
+        torch.testing.assert_close(layers[row, :, : len(sentence)].double(), wanted, atol=2e-6, rtol=0)
+        (wanted * pull[row, :, : len(sentence)]).sum().backward()
+    for (name, parameter), (_, reference) in zip(bilm.named_parameters(), exact.named_parameters(), strict=True):
+        assert reference.grad.abs().max() > 1e-3, name
+        difference = (parameter.grad.double() - reference.grad).abs().max() / reference.grad.abs().max()
+        assert difference < 1e-5, (name, float(difference))

@@ -1,0 +1,241 @@
+"""The layer store: what it gives back is what the encoder computes, from wherever it comes."""
+
+import numpy as np
+import pytest
+import torch
+from torch.overrides import TorchFunctionMode
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.encoders import cache
+from elmo_bench.encoders.cache import LayerStore
+from tests.word_encoder import WordEncoder, sentences
+
+TEXTS = sentences(200)
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """`store(mode, encoder=…, **options) -> LayerStore`, several files of about 300 tokens in `tmp_path / "layers"`."""
+    monkeypatch.setattr(cache, "TOKENS_AT_ONCE", 300)
+
+    def store(mode="disk", encoder=None, **options):
+        if mode in ("auto", "disk"):
+            options = {"folder": tmp_path / "layers"} | options
+        return LayerStore(encoder or WordEncoder(), mode=mode, **options)
+
+    return store
+
+
+def batch_of(encoder, texts, dtype=torch.float32):
+    """What a batch must be, put together by numpy."""
+    expected = np.zeros((len(texts), encoder.layers, max(map(len, texts)), encoder.dim), dtype=np.float32)
+    for row, layers in zip(expected, encoder.encode(texts), strict=True):
+        row[:, : layers.shape[1]] = layers.to(dtype).numpy()
+    return torch.from_numpy(expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("mode", ["auto", "disk", "ram", "off"])
+def test_a_batch_is_what_the_encoder_computes_padded_with_zeros(store, mode, dtype):
+    encoder = WordEncoder()
+    layers = store(mode, encoder, dtype=dtype)
+    layers.fill(TEXTS)
+    assert sorted(encoder.asked) == ([] if mode == "off" else sorted(TEXTS))
+    for texts in (TEXTS[:32], TEXTS[32:33], [TEXTS[5], TEXTS[5], TEXTS[6]], sentences(3, seed=9)):
+        batch = layers.batch(texts)
+        assert batch.dtype == torch.float32
+        assert torch.equal(batch, batch_of(WordEncoder(), texts, getattr(torch, dtype)))
+
+
+@pytest.mark.parametrize("mode", ["auto", "disk", "ram"])
+def test_nothing_is_computed_twice(store, mode):
+    encoder = WordEncoder()
+    layers = store(mode, encoder)
+    layers.fill(iter(TEXTS[:150] + TEXTS[:10]))
+    layers.fill(TEXTS[100:])
+    layers.batch(TEXTS)
+    assert sorted(encoder.asked) == sorted(TEXTS)
+
+
+@pytest.mark.parametrize("mode", ["auto", "disk"])
+def test_another_process_finds_what_is_on_disk(store, mode):
+    store(mode).fill(TEXTS)
+    encoder = WordEncoder()
+    later = store(mode, encoder)
+    later.fill(reversed(TEXTS))
+    assert torch.equal(later.batch(TEXTS), batch_of(WordEncoder(), TEXTS))
+    assert encoder.asked == []
+
+
+def test_what_is_missing_is_computed_and_the_rest_is_not(store):
+    store().fill(TEXTS[:120])
+    encoder = WordEncoder()
+    store("disk", encoder).fill(TEXTS)
+    assert sorted(encoder.asked) == sorted(TEXTS[120:])
+
+
+def test_the_cache_folder_is_the_place_by_default(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
+    LayerStore(WordEncoder()).fill(TEXTS[:3])
+    assert len(list((tmp_path / "cache" / "layers").rglob("*.safetensors"))) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"encoder": WordEncoder(checksum="other weights")}, {"encoder": WordEncoder(dim=4)}, {"dtype": "float16"},
+        {"variant": "another option"}, {"VERSION": cache.VERSION + 1},
+    ],
+    ids=["weights", "options", "dtype", "variant", "code"],
+)  # fmt: skip
+def test_other_weights_options_dtype_or_code_are_other_layers(store, monkeypatch, change):
+    store().fill(TEXTS[:9])
+    if "VERSION" in change:
+        monkeypatch.setattr(cache, "VERSION", change.pop("VERSION"))
+    encoder = change.pop("encoder", WordEncoder())
+    for expected in (TEXTS[:9], []):  # computed, then found
+        encoder.asked = []
+        store("disk", encoder, **change).fill(TEXTS[:9])
+        assert sorted(encoder.asked) == sorted(expected)
+    monkeypatch.undo()
+    store("disk", plain := WordEncoder()).fill(TEXTS[:9])
+    assert plain.asked == []  # the others are still there
+
+
+def test_sentences_that_look_alike_are_told_apart(store):
+    pairs = [("a", "b"), ("a b",), ("ab",), ("b", "a"), ("a", "", "b"), ("a", "b", ""), ("1:a", "b"), ("a\n1:b",)]
+    pairs += [("\U0001f600",), ("\ud83d\ude00",), ("\udcff\udcfe",), ("\ud83d", "\ude00"), ("é",), ("e\u0301",)]
+    pairs += [("\0",), ("\0", "\0"), ("?",), ("??",)]
+    for pair in pairs:
+        store().fill([pair])
+    for pair in pairs:
+        found = store("disk", encoder := WordEncoder())
+        found.fill([pair])
+        assert encoder.asked == []
+        assert torch.equal(found.batch([pair]), batch_of(WordEncoder(), [pair]))
+
+
+def test_float16_takes_half_the_room(store, tmp_path):
+    exact, rounded = (store(dtype=dtype) for dtype in ("float32", "float16"))
+    assert exact.bytes_of(TEXTS) == 2 * rounded.bytes_of(TEXTS) == sum(map(len, TEXTS)) * 2 * 8 * 4
+    rounded.fill(TEXTS)
+    on_disk = sum(path.stat().st_size for path in (tmp_path / "layers").rglob("*.safetensors"))
+    assert rounded.bytes_of(TEXTS) < on_disk < 1.5 * rounded.bytes_of(TEXTS)
+
+
+def test_float16_refuses_what_it_cannot_hold(store, monkeypatch):
+    monkeypatch.setattr(WordEncoder, "encode", lambda self, texts: [torch.full((2, len(t), 8), 7e4) for t in texts])
+    with pytest.raises(UserError, match=r"store\.dtype=float16.*Use float32"):
+        store(dtype="float16").fill(TEXTS[:3])
+    store(dtype="float32").fill(TEXTS[:3])
+
+
+@pytest.mark.parametrize(("option", "said"), [({"mode": "disc"}, "disk"), ({"dtype": "half"}, "float16")])
+def test_unknown_values(option, said):
+    with pytest.raises(UserError, match=f"Choose one of: .*{said}"):
+        LayerStore(WordEncoder(), **option)
+
+
+def test_processes_with_the_same_work_share_it(store):
+    """What another process writes while this one computes is not computed here."""
+    other = WordEncoder()
+
+    class Interrupted(WordEncoder):
+        def encode(self, texts):
+            if not self.asked:
+                store("disk", other).fill(TEXTS)
+            return super().encode(texts)
+
+    encoder = Interrupted()
+    layers = store("disk", encoder)
+    layers.fill(TEXTS)
+    assert sorted(other.asked) == sorted(TEXTS)
+    assert 0 < sum(map(len, encoder.asked)) <= 300  # the first pool
+    assert torch.equal(layers.batch(TEXTS), batch_of(WordEncoder(), TEXTS))
+
+
+def test_random_numbers_of_a_run_do_not_depend_on_the_store(store):
+    import random
+
+    random.seed(0)
+    torch.manual_seed(0)
+    np.random.seed(0)
+    store().fill(TEXTS)
+    drawn = random.random(), torch.rand(()).item(), np.random.rand()
+    random.seed(0)
+    torch.manual_seed(0)
+    np.random.seed(0)
+    assert drawn == (random.random(), torch.rand(()).item(), np.random.rand())
+
+
+class Transfers(TorchFunctionMode):
+    """Counts the tensors that a call copies from one device to another, in batches (4 axes) or alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.batches = self.sentences = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        devices = {each.device.type for each in (*args, result) if isinstance(each, torch.Tensor)}
+        if len(devices) > 1:
+            shape = args[0].shape
+            self.batches += len(shape) == 4
+            self.sentences += len(shape) != 4
+        return result
+
+
+class OnDevice(WordEncoder):
+    """An encoder on a device without a CPU's memory: reading its tensors there is an error."""
+
+    device = torch.device("meta")
+
+    def encode(self, sentences):
+        return [layers.to(self.device) for layers in super().encode(sentences)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("mode", ["disk", "ram", "auto", "off"])
+def test_a_batch_of_layers_on_the_cpu_is_copied_to_the_device_once(store, mode, dtype):
+    layers = store(mode, device="meta", dtype=dtype)
+    layers.fill(TEXTS)
+    for texts in (TEXTS[:32], TEXTS[:1], sentences(3, seed=9)):  # kept, and never seen
+        with Transfers() as transfers:
+            batch = layers.batch(texts)
+        assert (transfers.batches, transfers.sentences) == (1, 0)
+        assert (batch.device.type, batch.dtype) == ("meta", torch.float32)
+        assert batch.shape == batch_of(WordEncoder(), texts).shape
+
+
+@pytest.mark.parametrize("mode", ["ram", "off"])
+def test_layers_that_are_on_the_device_stay_there(store, mode):
+    """A tensor of the device `meta` cannot be copied to the CPU, so any detour would be an error."""
+    layers = store(mode, OnDevice())
+    layers.fill(TEXTS)
+    for texts in (TEXTS[:32], sentences(3, seed=9)):
+        computed = [*map(layers._read, texts)]
+        if mode == "off" or None in computed:
+            batch = layers.batch(texts)
+        else:
+            with Transfers() as transfers:
+                batch = layers.batch(texts)
+            assert (transfers.batches, transfers.sentences) == (0, 0)
+        assert batch.device.type == "meta"
+        assert batch.shape == batch_of(WordEncoder(), texts).shape
+
+
+def test_layers_of_both_kinds_make_one_batch(store, monkeypatch):
+    """Some on the CPU, some on the device, which is the CPU here."""
+    layers = store("ram")
+    layers.fill(TEXTS)
+    on_device = set(TEXTS[:32:3])
+    monkeypatch.setattr(cache, "_on_cpu", lambda each: not any(each is layers._kept[text] for text in on_device))
+    assert torch.equal(layers.batch(TEXTS[:32]), batch_of(WordEncoder(), TEXTS[:32]))
+    assert torch.equal(layers.batch(TEXTS[:1]), batch_of(WordEncoder(), TEXTS[:1]))
+
+
+def test_memory_of_a_gpu_is_used_if_half_of_it_stays_free(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (1000, 2000))
+    assert cache._has_room(torch.device("cuda"), 499)
+    assert not cache._has_room(torch.device("cuda"), 500)
+    assert cache._has_room(torch.device("cpu"), 10**12)

@@ -1,0 +1,294 @@
+"""Files of the layer store: damage is never returned, the cap holds, a full disk is no dead end."""
+
+import errno
+import itertools
+import os
+import random
+import resource
+import shutil
+import time
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.encoders import cache, cache_files
+from elmo_bench.encoders.cache import LayerStore
+from tests.encoders.test_cache import batch_of
+from tests.word_encoder import WordEncoder, sentences
+
+TEXTS = sentences(60)
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture(autouse=True)
+def _many_files(monkeypatch):
+    monkeypatch.setattr(cache, "TOKENS_AT_ONCE", 100)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "layers"
+
+
+@pytest.fixture
+def filled(folder):
+    """The folder with TEXTS in it."""
+    LayerStore(WordEncoder(), folder=folder).fill(TEXTS)
+    return folder
+
+
+def shards(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.safetensors"))
+
+
+def size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def computed(folder: Path, texts=TEXTS, **options) -> int:
+    """How many sentences a store computes for a right batch."""
+    store = LayerStore(encoder := WordEncoder(), **{"mode": "disk", "folder": folder} | options)
+    store.fill(texts)
+    assert torch.equal(store.batch(texts), batch_of(WordEncoder(), texts))
+    return len(encoder.asked)
+
+
+def damage(path: Path, change) -> int:
+    """Change the tensors of a file; the number of its entries."""
+    tensors = load_file(path)
+    change(tensors)
+    save_file(tensors, path)
+    return len(tensors["keys"])
+
+
+def test_damaged_layers_are_computed_again_and_the_file_goes(filled, capsys):
+    path = shards(filled)[0]
+    entries = damage(path, lambda tensors: tensors["layers"][:3].add_(1))
+    assert computed(filled) == 1
+    assert capsys.readouterr().err == f"{path} is damaged and was removed: its layers are computed again\n"
+    assert not path.exists()
+    assert computed(filled) == entries
+    assert computed(filled) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_swapped_entries_are_noticed(folder):
+    texts = [tuple(f"{letter}{n}" for n in range(4)) for letter in "ab"]
+    LayerStore(WordEncoder(), folder=folder).fill(texts)
+
+    def swap(tensors):
+        """Each entry with its check under the other's key."""
+        tensors["checks"] = tensors["checks"].view(torch.int64).flip(0).view(torch.uint64)
+        tensors["layers"] = tensors["layers"].view(2, -1).flip(0).flatten()
+
+    [path] = shards(folder)
+    damage(path, swap)
+    assert computed(folder, texts) == 2
+
+
+@pytest.mark.parametrize("name", ["tokens", "checks", "keys"])
+def test_a_damaged_index_is_never_believed(filled, name):
+    def swap(tensors):
+        tensors[name] = torch.from_numpy(tensors[name].numpy()[::-1].copy())
+
+    entries = sum(damage(path, swap) for path in shards(filled))
+    assert 0.5 * entries < computed(filled) <= entries  # entries of one length have the same `tokens`
+    computed(filled)
+    assert computed(filled) == 0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_one_wrong_bit_anywhere_is_never_returned(filled, seed):
+    place = random.Random(seed)
+    path = place.choice(shards(filled))
+    content = bytearray(path.read_bytes())
+    content[place.randrange(len(content))] ^= 1 << place.randrange(8)
+    path.write_bytes(content)
+    computed(filled)
+    computed(filled)
+
+
+@pytest.mark.parametrize("kept", [0, 7, 100, 0.5, -1])
+def test_a_cut_file_is_computed_again(filled, kept, capsys):
+    path = shards(filled)[0]
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * kept) if isinstance(kept, float) else kept])
+    assert computed(filled) > 0
+    assert f"{path} is damaged and was removed" in capsys.readouterr().err
+    assert computed(filled) == 0
+
+
+def test_files_of_something_else_are_no_layers(filled, capsys):
+    path = shards(filled)[0]
+    (path.parent / "notes.safetensors").write_text("hello")
+    save_file({"layers": torch.zeros(3)}, path.parent / "other.safetensors")
+    other = LayerStore(WordEncoder(dim=4), folder=filled)
+    other.fill(TEXTS)
+    shutil.copy(next(p for p in shards(filled) if p.parent != path.parent), path.parent / "narrow.safetensors")
+    assert computed(filled) == 0
+    assert capsys.readouterr().err.count("is damaged and was removed") == 3
+
+
+def test_damage_under_an_open_store_is_noticed(filled):
+    store = LayerStore(encoder := WordEncoder(), mode="disk", folder=filled)
+    store.fill(TEXTS)
+    for path in shards(filled):
+        with path.open("r+b") as file:
+            file.seek(-path.stat().st_size // 2, os.SEEK_END)
+            file.write(b"\xff" * 8)
+    expected = batch_of(WordEncoder(), TEXTS)
+    assert torch.equal(store.batch(TEXTS), expected)
+    assert 0 < len(encoder.asked) < len(TEXTS)
+    before = len(encoder.asked)
+    assert torch.equal(store.batch(TEXTS), expected)
+    assert len(encoder.asked) == before
+
+
+def test_what_another_process_evicts_can_still_be_read(filled):
+    store = LayerStore(encoder := WordEncoder(), mode="disk", folder=filled)
+    store.fill(TEXTS)
+    shutil.rmtree(filled)
+    assert torch.equal(store.batch(TEXTS), batch_of(WordEncoder(), TEXTS))
+    store.fill(TEXTS)
+    assert encoder.asked == []
+    assert computed(filled) == len(TEXTS)
+
+
+def test_a_file_that_another_process_evicts_meanwhile_is_computed_again(filled, monkeypatch):
+    opened = cache_files.StoreFolder._open
+    first = shards(filled)[0]
+    monkeypatch.setattr(
+        cache_files.StoreFolder,
+        "_open",
+        lambda self, path: (path == first and path.unlink()) or opened(self, path),
+    )
+    entries = len(load_file(first)["keys"])
+    assert computed(filled) == entries
+
+
+def test_the_least_recently_used_go_first(folder):
+    """Three data sets of one size, room for two; recency is that of the last fill, over all encoders."""
+    parts = [[(f"{letter}{n}", "x", "y") for n in range(100)] for letter in "abc"]
+    cap = 2.9 * LayerStore(WordEncoder(), folder=folder).bytes_of(parts[0]) / 1e9
+
+    def fill(texts, checksum):
+        time.sleep(0.02)  # the clock of the file system ticks every few milliseconds
+        store = LayerStore(encoder := WordEncoder(checksum=checksum), mode="disk", folder=folder, max_gb=cap)
+        store.fill(texts)
+        assert size(folder) <= cap * 1e9
+        return len(encoder.asked)
+
+    assert fill(parts[0], "words") == 100
+    assert fill(parts[1], "other") == 100
+    assert fill(parts[0], "words") == 0
+    assert fill(parts[2], "words") == 100  # the other encoder's make room
+    assert fill(parts[0], "words") == 0
+    assert fill(parts[2], "words") == 0
+    assert fill(parts[1], "other") > 0
+
+
+def test_what_a_kill_left_half_written_goes_first_but_not_while_it_may_be_in_work(filled):
+    path = shards(filled)[0].parent
+    old, new = path / ".a.safetensors.x1", path / ".b.safetensors.x2"
+    for half in (old, new):
+        half.write_bytes(b"\0" * 1000)
+    os.utime(old, (time.time() - 700,) * 2)
+    for shard in shards(filled):
+        os.utime(shard, (1, 1))
+    folder = cache_files.StoreFolder(
+        filled, path.name, layers=2, dim=8, dtype=torch.float32, max_bytes=size(filled) - 1000
+    )
+    before = shards(filled)
+    folder.make_room(500)
+    assert not old.exists()
+    assert new.exists()
+    assert shards(filled) == before
+
+
+@pytest.fixture
+def no_large_files():
+    """The system refuses to write files of more than 1,000 bytes."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_write_that_fails(folder, no_large_files, capsys):
+    store = LayerStore(encoder := WordEncoder(), mode="auto", folder=folder)
+    store.fill(TEXTS)
+    assert torch.equal(store.batch(TEXTS), batch_of(WordEncoder(), TEXTS))
+    assert sorted(encoder.asked) == sorted(TEXTS)
+    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(UserError, match=f"{folder}.*layers cannot be stored"):
+        LayerStore(WordEncoder(), mode="disk", folder=folder).fill(TEXTS)
+    assert size(folder) == 0
+
+
+@pytest.mark.parametrize("where", ["from the start", "while writing", "no folder"])
+def test_where_nothing_can_be_written_auto_keeps_layers_in_memory_and_disk_says_so(folder, monkeypatch, capsys, where):
+    if where == "from the start":
+        free = cache_files.SPARE + 1000
+        monkeypatch.setattr(cache_files.shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - free, free))
+    elif where == "no folder":
+        folder.write_text("a file")
+    else:
+        calls, fsync = itertools.count(), os.fsync
+
+        def full(descriptor):
+            if next(calls) in (3, 4):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            fsync(descriptor)
+
+        monkeypatch.setattr("elmo_bench.base.files.os.fsync", full)
+    store = LayerStore(encoder := WordEncoder(), mode="auto", folder=folder)
+    store.fill(TEXTS)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert str(folder) in said
+    assert "kept in memory" in said
+    assert torch.equal(store.batch(TEXTS), batch_of(WordEncoder(), TEXTS))
+    assert sorted(encoder.asked) == sorted(TEXTS)
+    with pytest.raises(UserError, match=str(folder)) as error:
+        LayerStore(WordEncoder(checksum="other"), mode="disk", folder=folder).fill(TEXTS)
+    assert "\n" not in str(error.value)
+
+
+def test_a_full_disk_makes_older_layers_go(filled, monkeypatch):
+    disk = cache_files.SPARE + size(filled) + 5000
+    monkeypatch.setattr(cache_files.shutil, "disk_usage", lambda path: Usage(disk, 0, disk - size(filled)))
+    others = [(f"other{n}", "x") for n in range(100)]
+    LayerStore(WordEncoder(), mode="disk", folder=filled).fill(others)
+    assert size(filled) <= disk - cache_files.SPARE
+    assert computed(filled, others) == 0
+
+
+def test_a_full_disk_evicts_nothing_that_would_not_be_enough(filled, monkeypatch):
+    before = shards(filled)
+    monkeypatch.setattr(cache_files.shutil, "disk_usage", lambda path: Usage(10**12, 10**12, 0))
+    with pytest.raises(UserError, match=r"no room for 0\.00 GB"):
+        LayerStore(WordEncoder(), mode="disk", folder=filled).fill(sentences(5, seed=1))
+    assert shards(filled) == before
+
+
+@pytest.mark.parametrize("mode", ["disk", "ram"])
+def test_more_than_the_cap_is_refused_before_anything_is_computed(folder, mode):
+    options = {"folder": folder} if mode == "disk" else {}
+    store = LayerStore(encoder := WordEncoder(), mode=mode, max_gb=1e-5, **options)
+    with pytest.raises(UserError, match=r"more than store\.max_gb=1e-05\. Raise it, or use store=off"):
+        store.fill(TEXTS)
+    assert encoder.asked == []
+
+
+def test_auto_above_the_cap_computes_each_time(folder, capsys):
+    store = LayerStore(encoder := WordEncoder(), mode="auto", max_gb=1e-5, folder=folder)
+    store.fill(TEXTS)
+    assert "store.max_gb=1e-05: they are computed for every batch" in capsys.readouterr().err
+    assert not folder.exists()
+    for _ in range(2):
+        assert torch.equal(store.batch(TEXTS), batch_of(WordEncoder(), TEXTS))
+    assert len(encoder.asked) == 2 * len(TEXTS)

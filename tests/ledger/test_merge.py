@@ -1,0 +1,133 @@
+"""Ledgers from two machines become one."""
+
+import pytest
+
+from elmo_bench.__main__ import main
+from elmo_bench.base.errors import UserError
+from elmo_bench.ledger import RunPaths, read_all, read_outcomes, run_lock, write_failure
+from elmo_bench.ledger.merge import merge, pack, unpack
+from tests.ledger.records import ATTEMPT, make_record, store_record
+from tests.runs import files
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    return tmp_path / "theirs"
+
+
+@pytest.fixture
+def ours(tmp_path):
+    return tmp_path / "ours"
+
+
+def fail(ledger, seed, attempt=ATTEMPT, message="no room"):
+    paths = RunPaths.of(ledger, make_record(seed=seed))
+    write_failure(paths, ValueError(message), attempt=attempt, spec=make_record()["spec"])
+    return paths
+
+
+def test_records_outcomes_heads_and_failures_are_added(theirs, ours):
+    run = store_record(theirs, seed=1)
+    run.work.mkdir()
+    for name in ("head.safetensors", "test.predictions.conll", "last.ckpt", ".wandb-tmp"):
+        (run.work / name).write_bytes(b"x")
+    (run.work / "log").mkdir()
+    (run.work / "log" / "metrics.csv").write_bytes(b"y")
+    fail(theirs, 2)
+    store_record(ours, seed=0)
+    merged = merge(theirs, ours)
+    added = RunPaths.of(ours, make_record(seed=1))
+    assert (merged.added, [path.seed for path in merged.failures]) == ([added], [2])
+    assert (merged.present, merged.conflicts, merged.problems) == ([], [], [])
+    found = read_all(ours)
+    assert [record["seed"] for record in found.records] == [0, 1]
+    assert [failure["seed"] for _, failure in found.failures] == [2]
+    assert read_outcomes(added)["guessed"].tolist() == [0, 3, 255]
+    assert added.record.read_bytes() == run.record.read_bytes()
+    assert added.outcomes.read_bytes() == run.outcomes.read_bytes()
+    assert files(added.work) == ["head.safetensors", "log/metrics.csv", "test.predictions.conll"]
+    before = files(ours)
+    again = merge(theirs, ours)
+    assert (again.added, again.present, files(ours)) == ([], [added], before)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_of_two_scores_ours_stay_unless_told_otherwise(theirs, ours, overwrite):
+    paths = store_record(ours, test=50.0)
+    store_record(theirs, test=51.0, created="2030-01-01T00:00:00+00:00")
+    merged = merge(theirs, ours, overwrite=overwrite)
+    [record] = read_all(ours).records
+    assert record["scores"]["test"]["overall"]["f1"] == (51.0 if overwrite else 50.0)
+    if not overwrite:
+        [line] = merged.conflicts
+        assert "other scores (f1: dev 60.00, ours 60.00; test 51.00, ours 50.00)" in line
+        assert str(paths.record) in line
+        assert "\n" not in line
+
+
+def test_a_failure_yields_to_a_record_and_to_a_later_failure(theirs, ours):
+    for seed in (0, 1):
+        fail(theirs, seed, message="theirs")
+    store_record(ours, seed=0)
+    newer = fail(ours, 1, message="ours")
+    text = newer.failure.read_text(encoding="utf-8")
+    newer.failure.write_text(text.replace('"created": "20', '"created": "21'), encoding="utf-8")
+    assert merge(theirs, ours).failures == []
+    assert [failure["error"] for _, failure in read_all(ours).failures] == ["ValueError: ours"]
+    newer.failure.write_text(text.replace('"created": "20', '"created": "19'), encoding="utf-8")
+    assert merge(theirs, ours).failures == [newer]
+    assert [failure["error"] for _, failure in read_all(ours).failures] == ["ValueError: theirs"]
+
+
+def test_what_is_damaged_linked_or_held_is_named_and_the_rest_is_added(theirs, ours, tmp_path):
+    runs = [store_record(theirs, seed=seed) for seed in range(5)]
+    runs[0].record.write_text("{")
+    runs[1].outcomes.write_bytes(b"PK")
+    runs[2].record.rename(tmp_path / "elsewhere.json")
+    runs[2].record.symlink_to(tmp_path / "elsewhere.json")
+    with run_lock(RunPaths.of(ours, make_record(seed=3))):
+        merged = merge(theirs, ours)
+    assert [path.seed for path in merged.added] == [4]
+    assert sorted(line.split(": ")[0].split("/")[-1] for line in merged.problems) == [
+        "seed0.json", "seed1.npz", "seed2.json", "seed3",
+    ]  # fmt: skip
+
+
+def test_a_link_in_our_ledger_is_not_written_through(theirs, ours, tmp_path):
+    store_record(theirs)
+    (tmp_path / "outside").mkdir()
+    ours.mkdir()
+    (ours / "open").symlink_to(tmp_path / "outside")
+    [problem] = merge(theirs, ours).problems
+    assert "a symbolic link" in problem
+    assert files(tmp_path / "outside") == []
+
+
+def test_a_packed_ledger_is_the_same_ledger_elsewhere(theirs, ours, tmp_path):
+    run = store_record(theirs)
+    run.work.mkdir()
+    (run.work / "head.safetensors").write_bytes(b"x")
+    fail(theirs, 1)
+    unpack(pack(theirs), ours)
+    assert files(ours) == files(theirs)
+    for name in ("../x", "/tmp/x", "a/../../x"):
+        with pytest.raises(UserError, match="not a path in a ledger"):
+            unpack({name: b""}, ours)
+
+
+def test_the_command_counts_and_its_exit_code_tells(theirs, ours, tmp_path, capsys):
+    store_record(theirs, seed=0)
+    assert main(["merge", str(theirs), "--into", str(ours)]) == 0
+    assert (
+        capsys.readouterr().out
+        == f"{ours}: 1 records added, 0 were present, 0 failures added; 0 conflicts, 0 skipped\n"
+    )
+    store_record(theirs, seed=0, test=1.0)
+    assert main(["merge", str(theirs), "--into", str(ours)]) == 1
+    assert "which is kept" in capsys.readouterr().err
+    store_record(theirs, seed=1).record.write_text("{")
+    assert main(["merge", str(theirs), "--into", str(ours)]) == 2
+    for wrong in (tmp_path / "none", ours):
+        assert main(["merge", str(wrong), "--into", str(ours)]) == 2
+        [line] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("elmo_bench merge")]
+        assert str(wrong) in line

@@ -1,0 +1,68 @@
+"""Which rows are comparable."""
+
+import pytest
+
+from elmo_bench.ledger import read_ledger
+from elmo_bench.reporting.groups import groups, percent
+from elmo_bench.reporting.rows import select
+from tests.reporting.ledgers import add
+
+
+@pytest.fixture
+def grouped(tmp_path):
+    """`grouped(**flags) -> groups` of what was added to `tmp_path`."""
+    return lambda **flags: groups(select(read_ledger(tmp_path)[0]).rows, **flags)
+
+
+def test_one_group_if_all_is_comparable(tmp_path, grouped):
+    for encoder in ("glove", "elmo"):
+        add(tmp_path, "ner", encoder, 0)
+    [group] = grouped()
+    assert (group.name, group.stem(), len(group.rows)) == ("ner", "open-ner", 2)
+    assert group.heading() == "Named entities (ner)"
+
+
+@pytest.mark.parametrize(
+    ("options", "differs"),
+    [({"size": "paper"}, "size=paper"), ({"version": 2}, "version=2, protocol 1"), ({"data": "x"}, "3,384 examples")],
+)
+def test_rows_on_another_basis_are_apart_unless_combined(tmp_path, grouped, options, differs):
+    add(tmp_path, "ner", "glove", 0)
+    add(tmp_path, "ner", "elmo", 0)
+    add(tmp_path, "ner", "none", 0, **options)
+    first, second = grouped()
+    assert [row.spec.encoder for row in first.rows] == ["elmo", "glove"]  # most encoders first
+    assert [row.spec.encoder for row in second.rows] == ["none"]
+    assert (second.differs, second.heading()) == (differs, f"Named entities (ner, {differs})")
+    assert first.stem() != second.stem()
+    [both] = grouped(combine=True)
+    assert {row.label for row in both.rows} == {
+        f"elmo, {first.differs}", f"glove, {first.differs}", f"none, {second.differs}",
+    }  # fmt: skip
+
+
+def test_a_fraction_of_the_data_is_a_group_with_it_in_the_heading(tmp_path, grouped):
+    add(tmp_path, "ner", "glove", 0)
+    add(tmp_path, "ner", "glove", 0, train_fraction=0.3)
+    add(tmp_path, "ner", "glove", 0, max_train=50)
+    whole, *parts = grouped()
+    assert (whole.fraction, whole.whole) == ("", 3394)
+    assert {part.heading() for part in parts} == {
+        "Named entities (ner, 30 % of the training data, at least 100 steps an epoch)",
+        "Named entities (ner, at most 50 training examples)",
+    }
+    assert {part.share(part.rows[0]) for part in parts} == {1018 / 3394, 50 / 3394}
+    assert whole.share(whole.rows[0]) == 1.0
+    assert {part.heading(fraction=False) for part in parts} == {"Named entities (ner)"}
+    assert {part.stem(fraction=False) for part in parts} == {"open-ner"}
+
+
+def test_without_a_run_on_all_of_the_data_the_share_is_the_option(tmp_path, grouped):
+    add(tmp_path, "ner", "glove", 0, train_fraction=0.1)
+    [group] = grouped()
+    assert group.whole is None
+    assert group.share(group.rows[0]) == 0.1
+
+
+def test_percent():
+    assert [percent(share) for share in (0.001, 0.0107, 0.03, 0.3, 1)] == ["0.1 %", "1.1 %", "3 %", "30 %", "100 %"]

@@ -1,0 +1,341 @@
+"""The tables of each layout: which rows they have, and what each row is compared with."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from elmo_bench.ledger import RunPaths, read_ledger, write_record
+from elmo_bench.reporting.figures.heat import LARGE, SMALL, hatch_of
+from elmo_bench.reporting.formats import to_csv
+from elmo_bench.reporting.gains import gains_from, holm_over
+from elmo_bench.reporting.groups import groups
+from elmo_bench.reporting.layouts import encoders, fractions, runs, variants, weights
+from elmo_bench.reporting.layouts.fractions import Point, needed
+from elmo_bench.reporting.rows import select
+from elmo_bench.spec.experiments import Experiment
+from tests.ledger.records import make_record
+from tests.reporting.ledgers import add, full, spec_of
+
+TABLE1, FIGURE1, FIGURE2 = (Experiment.load(name) for name in ("table1", "figure1", "figure2"))
+
+
+@pytest.fixture
+def found(tmp_path):
+    """`found() -> (groups, gains)` of the ledger in `tmp_path`."""
+    return lambda: (groups(select(read_ledger(tmp_path)[0]).rows), gains_from(tmp_path))
+
+
+def right_on(ledger, encoder, items, *, seed=0, task="sst5"):
+    """A run that has these of 10 items right."""
+    correct, spec = np.isin(np.arange(10), items), spec_of(task, encoder)
+    overall = {"overall": {"accuracy": 10.0 * int(correct.sum())}}
+    record = make_record(seed=seed, metric="accuracy", formula="accuracy", scores={"dev": overall, "test": overall})
+    record |= {"spec": spec.to_json(), "hash": spec.hash}
+    write_record(RunPaths.of(ledger, record), record, {"correct": correct})
+
+
+def columns(table, row=0):
+    return dict(zip([column.name for column in table.columns], [cell.text for cell in table.rows[row]], strict=True))
+
+
+def tables(name, ledger, **flags):
+    experiment, own = Experiment.load(name), groups(select(read_ledger(ledger)[0]).rows, **flags)
+    picked = [(group, rows) for group in own if (rows := variants.rows(experiment, group))]
+    return variants.tables(experiment, "open", picked, gains_from(ledger))
+
+
+def first_column(table):
+    return [row[0].text for row in table.rows]
+
+
+# Tasks by encoders
+
+
+def test_a_gain_by_hand(tmp_path, found):
+    right_on(tmp_path, "glove", [0])
+    right_on(tmp_path, "elmo", range(8))  # 7 won, none lost: McNemar 2 / 2 ** 7
+    right_on(tmp_path, "none", [1, 2])  # 2 won, 1 lost: p = 1
+    own, gain = found()
+    [picked] = encoders.picked(TABLE1, own, gain)
+    assert [(n, g.summary.mean, g.test.p, g.p_holm, g.verdict) for n, g in picked.gains.items()] == [
+        ("none", 10.0, 1.0, 1.0, "tie"),
+        ("elmo", 70.0, 2 / 2**7, 4 / 2**7, "ahead"),
+    ]
+    assert picked.gains["elmo"].reduction == pytest.approx(100 * 70 / 90)
+    glance, gains = encoders.tables(TABLE1, "open", [picked])
+    assert [cell.text for cell in gains.rows[1]][1:-1] == [
+        "elmo", "1 (0)", "+70.00", "77.8 %", "0.031", "▲ ahead", "0.016", "10", "McNemar",
+    ]  # fmt: skip
+    assert [cell.text for cell in glance.rows[0]][:6] == [
+        "Sentiment (sst5)", "20.00 =", "10.00", "80.00 ▲", "accuracy",
+        "Stanford Sentiment Treebank: 3,394 phrases (paper: 94,200)",
+    ]  # fmt: skip
+
+
+def test_programs_read_verdicts_and_seeds_in_words(tmp_path, found):
+    for seed in (0, 2):
+        right_on(tmp_path, "glove", [0], seed=seed)
+        right_on(tmp_path, "elmo", range(8), seed=seed)
+    right_on(tmp_path, "none", [1])
+    next(tmp_path.rglob("none/*/seed0.npz")).unlink()
+    own, gain = found()
+    made = [*encoders.tables(TABLE1, "open", encoders.picked(TABLE1, own, gain)), *runs.tables(own, gain)]
+    [one], by_encoder, every = (list(csv.DictReader(io.StringIO(to_csv(table)))) for table in made)
+    assert [one[f"{name} verdict"] for name in ("none", "glove", "elmo")] == ["not tested", "", "ahead"]
+    assert [row["verdict"] for row in by_encoder] == ["not tested", "ahead"]
+    assert {row["run"]: (row["seeds"], row["verdict"]) for row in every} == {
+        "elmo": ("0, 2", "ahead"), "glove": ("0, 2", ""), "none": ("0", "not tested"),
+    }  # fmt: skip
+    assert {row["run"]: (row["test accuracy low"], row["test accuracy high"]) for row in every} == {
+        "elmo": ("80.0", "80.0"), "glove": ("10.0", "10.0"), "none": ("", ""),
+    }  # fmt: skip
+    [note] = made[1].notes
+    assert note.startswith("Not tested: open/sst5/none/")
+    assert str(tmp_path) not in note
+
+
+def test_holm_goes_over_all_tasks_and_gains_over_common_seeds(tmp_path, found):
+    for task in ("sst5", "snli", "squad"):
+        for seed in (0, 1):
+            right_on(tmp_path, "glove", [0], task=task, seed=seed)
+        right_on(tmp_path, "elmo", range(8), task=task, seed=1)
+    own, gain = found()
+    gains = [gain for one in encoders.picked(TABLE1, own, gain) for gain in one.gains.values()]
+    assert [g.p_holm for g in gains] == [3 * 2 / 2**7] * 3
+    assert [g.seeds for g in gains] == [[1]] * 3
+    assert holm_over(gains[:1])[0].p_holm == 2 / 2**7
+
+
+def test_no_fraction_and_no_variation_among_the_encoders(tmp_path, found):
+    for encoder in ("glove", "elmo"):
+        add(tmp_path, "ner", encoder, 0)
+        add(tmp_path, "ner", encoder, 0, train_fraction=0.1, lift=0.3)
+        add(tmp_path, "ner", encoder, 0, max_train=100, lift=0.3)
+    add(tmp_path, "ner", "none", 0, train_fraction=0.1)
+    add(tmp_path, "ner", "elmo_only", 0)
+    add(tmp_path, "ner", "elmo", 0, mix="last", lift=0.3)
+    own, gain = found()
+    glance = encoders.tables(TABLE1, "open", encoders.picked(TABLE1, own, gain))[0]
+    shown = columns(glance)
+    assert list(shown) == ["task", "glove", "elmo", "score", "trained on", "the paper, glove → elmo"]
+    assert shown["trained on"] == "WNUT-17: 3,394 sentences (paper: 14,041)"
+    assert shown["the paper, glove → elmo"] == "CoNLL-2003 test: 90.15 → 92.22 ± 0.10 (other data)"
+    whole, *parts = runs.tables(own, gain)
+    assert sorted(first_column(whole)) == ["elmo", "elmo, mix=last", "elmo_only", "glove"]
+    assert {row[0].text: row[-1].text for row in whole.rows} == {
+        "elmo": "92.22 ± 0.10", "elmo, mix=last": "", "elmo_only": "", "glove": "90.15",
+    }  # fmt: skip
+    assert whole.title == "Named entities (ner), suite open: all runs on all of the data"
+    # The runs on 10 % are points of a learning curve; those on 100 examples are not.
+    assert [part.title for part in parts] == [
+        "Named entities (ner), suite open: all runs on at most 100 training examples"
+    ]
+
+
+# A table a task
+
+
+@pytest.fixture(scope="module")
+def snli(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("experiments")
+    full(folder, tasks=("snli",), light=("snli",), seeds=1)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "references"),
+    [
+        (
+            "table2",
+            ["baseline: static vectors", "last layer only", "all layers, λ = 1", "all layers, λ = 0.001"],
+            ["baseline: static vectors"],
+        ),
+        ("table3", ["input only", "input and output", "output only"], ["input and output"]),  # the task's place
+        (
+            "ablation_inputs",
+            ["static vectors only", "character layer only", "ELMo only", "static vectors and ELMo",
+             "mybert: static vectors and ELMo"],
+            ["static vectors only"],
+        ),
+        (
+            "gamma",
+            ["all layers, with γ", "all layers, without γ", "last layer, with γ", "last layer, without γ"],
+            ["all layers, with γ", "last layer, with γ"],  # each "without" against its "with"
+        ),
+        ("regularisation", ["0.0001", "0.001", "0.01", "0.1", "1", "10"], ["0.001"]),
+    ],
+)  # fmt: skip
+def test_variants_in_order_each_compared_with_its_reference(snli, name, rows, references):
+    [table] = tables(name, snli)
+    assert table.stem == f"open-snli-{name}"
+    assert first_column(table) == rows
+    names = [column.name for column in table.columns]
+    verdicts = {row[0].text: row[names.index("verdict")].text for row in table.rows}
+    assert [name for name, verdict in verdicts.items() if not verdict] == references
+
+
+def test_the_last_layer_without_gamma_is_compared_with_the_last_layer_with_it(snli):
+    [table] = tables("gamma", snli)
+    gain = [column.name for column in table.columns].index("gain over the same with γ")
+    with_, without = (row for row in table.rows if row[0].text.startswith("last layer"))
+    assert without[gain].values[0] == pytest.approx(without[2].values[0] - with_[2].values[0])
+
+
+def test_the_papers_figures_are_in_a_column_headed_with_their_data(snli):
+    [table] = tables("table2", snli)
+    assert table.columns[-1].name.startswith("paper: SNLI dev (other data")
+    assert [row[-1].text for row in table.rows] == ["88.1", "89.1", "89.3", "89.5"]
+    assert not any(column.name.startswith("paper") for column in tables("gamma", snli)[0].columns)
+
+
+@pytest.mark.parametrize("other", ["mybert", "elmo_only"])
+def test_every_encoder_takes_elmos_position_and_has_no_figures_of_the_paper(tmp_path, other):
+    for options in ({}, {"mix": "last"}):
+        add(tmp_path, "snli", other, 0, **options)
+        add(tmp_path, "snli", "elmo", 0, **options)
+    add(tmp_path, "snli", "glove", 0)
+    add(tmp_path, "snli", "none", 0)
+    [table] = tables("table2", tmp_path)
+    assert {row[0].text: row[-1].text for row in table.rows} == {
+        "baseline: static vectors": "88.1",
+        "last layer only": "89.1",
+        f"{other}: last layer only": "",
+        "all layers, λ = 0.001": "89.5",
+        f"{other}: all layers, λ = 0.001": "",
+    }
+
+
+def test_a_fraction_of_the_data_has_its_own_table_and_baseline(tmp_path):
+    for options in ({}, {"train_fraction": 0.3}):
+        add(tmp_path, "srl", "glove", 0, **options)
+        for mix in ({}, {"mix": "last"}):
+            add(tmp_path, "srl", "elmo", 0, **options, **mix)
+    whole, part = tables("table2", tmp_path)
+    assert whole.title == "Which layers: Semantic roles (srl), suite open"
+    assert part.title.startswith("Which layers: Semantic roles (srl, 30 % of the training data, ")
+    for table in (whole, part):
+        gain = [column.name for column in table.columns].index("gain over glove")
+        baseline, *others = table.rows
+        assert [row[gain].values[0] for row in others] == pytest.approx(
+            [row[2].values[0] - baseline[2].values[0] for row in others]
+        )
+    assert whole.rows[0][2].text != part.rows[0][2].text
+
+
+def test_combined_rows_are_labelled_and_compared_on_their_own_basis_alone(tmp_path):
+    for options in ({}, {"size": "paper"}):
+        add(tmp_path, "snli", "elmo", 0, **options)
+    add(tmp_path, "snli", "elmo", 0, gamma=False)
+    add(tmp_path, "snli", "elmo", 0, mix="last", gamma=False, size="paper")
+    [table] = tables("gamma", tmp_path, combine=True)
+    gain = [column.name for column in table.columns].index("gain over the same with γ")
+    assert {row[0].text: bool(row[gain].text) for row in table.rows} == {
+        "all layers, with γ, size=cpu": False,
+        "all layers, with γ, size=paper": False,
+        "all layers, without γ, size=cpu": True,
+        "last layer, without γ, size=paper": False,
+    }
+
+
+def test_too_few_variants_make_no_table(tmp_path):
+    add(tmp_path, "ner", "glove", 0)
+    for options in ({}, {"penalty": 1.0}):
+        add(tmp_path, "ner", "elmo", 0, **options)
+    add(tmp_path, "ner", "elmo", 0, penalty=10.0, train_fraction=0.1)
+    add(tmp_path, "ner", "elmo", 0, place="both", train_fraction=0.1)
+    for name in ("regularisation", "table3", "ablation_inputs", "gamma"):
+        assert tables(name, tmp_path) == []
+
+
+def test_one_layer_at_a_time_for_an_encoder_of_any_depth(tmp_path):
+    for layer in (2, 0, 1, 12):
+        add(tmp_path, "pos", "elmo_only", 0, mix="layer", layer=layer, gamma=False)
+    [table] = tables("table6", tmp_path)
+    assert first_column(table) == ["layer 0", "layer 1", "layer 2", "layer 12"]
+    assert table.columns[-1].name == "paper: PTB WSJ test (other data)"
+    assert [row[-1].text for row in table.rows] == ["", "97.3", "96.8", ""]
+
+
+# Less training data
+
+
+@pytest.mark.parametrize(
+    ("score", "text"),
+    [
+        (10.0, "1 %"),
+        (15.0, "3.2 %"),  # half way between 1 and 10 on a log axis: the root of 10
+        (20.0, "10 %"),
+        (30.0, "31.6 %"),
+        (40.0, "100 %"),
+        (40.1, "> 100 %"),
+        (9.9, "< 1 %"),
+    ],
+)
+def test_needed(make_record, score, text):
+    """The baseline scores 10, 20, 40 with 1, 10, 100 % of the data."""
+    rows = [select([make_record(encoder="glove", test=test)]).rows[0] for test in (10.0, 20.0, 40.0)]
+    baseline = [Point(share, row) for share, row in zip((0.01, 0.1, 1.0), rows, strict=True)]
+    assert str(needed(score, baseline)) == text
+
+
+def test_a_table_of_fractions_has_each_of_them(tmp_path, found):
+    for encoder in ("glove", "elmo"):
+        for options in ({}, {"train_fraction": 0.1}, {"train_fraction": 0.01}):
+            add(tmp_path, "sst5", encoder, 0, **options)
+        add(tmp_path, "ner", encoder, 0)
+    add(tmp_path, "sst5", "elmo", 0, place="input", train_fraction=0.1)  # differs in more than its data
+    own, gain = found()
+    families = fractions.families(FIGURE1, own)
+    assert [(family.group.task, sorted(family.curves)) for family in families] == [("sst5", ["elmo", "glove"])]
+    [table] = fractions.tables(FIGURE1, families, gain)
+    assert table.stem == "open-sst5-figure1"
+    assert [[cell.text for cell in row][:3] for row in table.rows] == [
+        ["1 %", "936", "elmo"], ["1 %", "936", "glove"], ["10 %", "9,357", "elmo"], ["10 %", "9,357", "glove"],
+        ["100 %", "93,567", "elmo"], ["100 %", "93,567", "glove"],
+    ]  # fmt: skip
+    names = [column.name for column in table.columns]
+    for name in ("gain over glove", "p (Holm)"):
+        assert [bool(row[names.index(name)].text) for row in table.rows] == [True, False] * 3
+    needs = [row[names.index("glove needs")] for row in table.rows[::2]]
+    assert [cell.text.startswith(">") for cell in needs] == [False, True, True]
+    assert 0.01 < needs[0].order < needs[1].order == needs[2].order == 1  # sorted by share, with and without a bound
+    # The run that differs in more than its data is in a table of all runs on that fraction.
+    assert any("10 % of the training data" in table.title for table in runs.tables(own, gain))
+
+
+# The weights of the layers
+
+
+def test_weights_are_of_the_best_epoch_over_seeds(make_record):
+    def after(first, gamma):
+        best = {"input": {"weights": [first, 1 - first], "gamma": gamma}}
+        return [best, {"input": {"weights": [1.0, 0.0], "gamma": 9.0}}]
+
+    records = [
+        make_record(seed=0, layer_weights=after(0.2, 1.0), epochs={"run": 2, "best": 1}),
+        make_record(seed=1, layer_weights=after(0.4, 2.0), epochs={"run": 2, "best": 1}),
+        make_record(encoder="glove", layer_weights=[]),
+    ]
+    [group] = groups(select(records).rows)
+    [mix] = [mix for row in group.rows for mix in weights.mixes_of(group, row)]
+    assert (mix.place, mix.gamma.mean, [round(w.mean, 12) for w in mix.weights]) == ("input", 1.5, [0.3, 0.7])
+    [table] = weights.tables(FIGURE2, "open", [mix])
+    assert [cell.text for cell in table.rows[0]][2:4] == ["input", "1.50 ± 0.71"]
+    assert weights.tables(FIGURE2, "open", []) == []
+
+
+def test_a_place_that_the_default_run_lacks_comes_from_a_run_that_differs_in_it_alone(tmp_path, found):
+    plain = add(tmp_path, "ner", "elmo", 0)
+    both = add(tmp_path, "ner", "elmo", 0, place="both")
+    add(tmp_path, "ner", "elmo", 0, place="output")
+    add(tmp_path, "ner", "elmo", 0, mix="last")  # learns no weights
+    own, _ = found()
+    assert {mix.place: mix.row.newest["hash"] for mix in weights.learned(own)} == {
+        "input": plain["hash"], "output": both["hash"],
+    }  # fmt: skip
+
+
+def test_cells_are_marked_as_in_the_paper():
+    assert [hatch_of(weight, 3) for weight in (0.33, 0.34, 0.66, 0.67)] == [SMALL, None, None, LARGE]

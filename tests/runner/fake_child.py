@@ -1,0 +1,75 @@
+"""Children of a sweep that neither import torch nor train: the seed decides what happens to the run."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from unittest import mock
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.ledger import RunPaths, lease, run_lock, write_failure, write_record
+from elmo_bench.runner.launchers import local
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
+from tests.ledger.records import OUTCOMES, make_record
+
+DONE, FAILED, USER_ERROR, KILLED, SILENT, SKIPPED, SLOW = range(7)  # seeds
+
+
+def child(arguments: list[str], log: str) -> None:
+    """In the place of `launchers.local._child`."""
+    command, *options, flag, attempt = arguments
+    assert (command, flag) == ("run", "--attempt")
+    config = compose("config", options)
+    run = paths(RunSpec.of(config), config.seed, config.ledger)
+    local.print_to(log)
+    print(f"seed {config.seed}\nthe last line", flush=True)
+    started = time.time()
+    spec = RunSpec.of(config)
+    if config.seed == DONE:
+        time.sleep(0.5)
+        write(run, spec, attempt, started=started)
+    elif config.seed == FAILED:
+        fail(run, spec, attempt, ValueError("no such layer"))
+        sys.exit(1)
+    elif config.seed == USER_ERROR:
+        fail(run, spec, attempt, UserError("vectors.txt: no such file"))
+        sys.exit(2)
+    elif config.seed == KILLED:
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif config.seed == SILENT:
+        sys.exit(3)
+    elif config.seed == SLOW:
+        with run_lock(run, attempt=attempt, spec=spec.to_json()):
+            time.sleep(60)
+
+
+def paths(spec: RunSpec, seed: int, ledger: str | Path) -> RunPaths:
+    """Of the run on some data."""
+    complete = spec.with_contents({"data": "d"})
+    return RunPaths(Path(ledger), spec.suite, spec.task, spec.encoder, complete.hash, seed)
+
+
+def write(run: RunPaths, spec: RunSpec, attempt: str, *, started: float = 0.0) -> None:
+    """A record of this attempt; its cost tells when the child ran."""
+    complete = spec.with_contents({"data": "d"})
+    record = make_record(spec=complete.to_json(), hash=complete.hash, seed=run.seed, attempt=attempt)
+    record["cost"] |= {"seconds": time.time() - started, "encode_seconds": started}
+    write_record(run, record, OUTCOMES)
+
+
+def fail(run: RunPaths, spec: RunSpec, attempt: str, error: Exception) -> None:
+    """Before the data were read."""
+    early = RunPaths(run.ledger, run.suite, run.task, run.encoder, spec.key, run.seed)
+    write_failure(early, error, attempt=attempt, spec=spec.to_json())
+
+
+def held_by_another_machine(run: RunPaths, spec: RunSpec) -> None:
+    """Leave the lease of another machine."""
+    run.folder.mkdir(parents=True, exist_ok=True)
+    with mock.patch.object(lease, "MACHINE", "elsewhere boot"):
+        content = lease.new_lease(attempt="0" * 32, spec=spec.to_json(), seed=run.seed)
+    with lease.hold_lease(run.lease, content, clock=time.time()):
+        kept = run.lease.read_bytes()
+    run.lease.write_bytes(kept)

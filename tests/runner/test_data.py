@@ -1,0 +1,141 @@
+"""A run's data: its digest, and fractions of the training split, which are nested and cut between groups."""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import pytest
+
+from elmo_bench.runner.data import build_data, data_digest, read_splits, readings, training_fraction
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
+
+FRACTIONS = (0.01, 0.03, 0.1, 0.3, 1.0)
+# What stays together, told from the examples without their own word for it.
+TOGETHER = {
+    "snli": lambda pair: pair.texts[0],
+    "srl": lambda proposition: proposition.texts[0],
+    "squad": lambda question: question.texts[1],
+    "coref": lambda document: document.name,
+    "ner": lambda sentence: sentence.texts[0],
+}
+
+
+@cache
+def whole_of(task):
+    """The training split of the mini suite."""
+    config = compose("config", [f"task={task}"])
+    return read_splits(config, build_data(config))["train"]
+
+
+@pytest.mark.parametrize("task", TOGETHER)
+def test_a_fraction_is_contained_in_every_larger_one_and_takes_whole_groups(task):
+    key, whole = TOGETHER[task], whole_of(task)
+    parts = [training_fraction(whole, fraction=fraction) for fraction in FRACTIONS]
+    assert parts[-1] == whole
+    for part, larger in pairwise(parts):
+        assert set(map(key, part)) <= set(map(key, larger))
+        inside = set(map(key, part))
+        assert part == [example for example in whole if key(example) in inside]
+    largest = max(Counter(map(key, whole)).values())
+    for fraction, part in zip(FRACTIONS, parts, strict=True):
+        assert 0 <= len(part) - round(fraction * len(whole)) < max(largest, 2)
+
+
+def test_the_phrases_of_a_sentence_stay_together():
+    whole = whole_of("sst5")
+    part = training_fraction(whole, fraction=0.1)
+    kept = {example.sentence for example in part}
+    assert len(kept) < len(part) < len(whole)
+    assert part == [example for example in whole if example.sentence in kept]
+    assert all(" ".join(example.tokens) in " ".join(example.sentence) for example in whole)
+
+
+@dataclass(frozen=True)
+class Item:
+    group: str
+    number: int
+
+
+def test_a_limit_is_exact_and_cuts_anywhere():
+    whole = [Item(group, number) for group in "abcdefghij" for number in range(3)]
+    found = training_fraction(whole, limit=4)
+    assert len(found) == 4
+    assert sorted(sum(item.group == group for item in found) for group in {item.group for item in found}) == [1, 3]
+    assert len(training_fraction(whole, limit=4, fraction=0.1)) == 3
+
+
+@pytest.mark.parametrize(
+    ("least", "fraction", "part", "expected"),
+    [
+        (None, 0.01, 34, 1),
+        (100, 0.01, 34, 95),  # 100 steps of 32
+        (100, 0.1, 339, 10),  # 9.4 would do: a reading is whole
+        (100, 0.3, 1018, 3),  # the whole has 107 steps, three readings 96
+        (100, 0.5, 5000, 1),
+        (100, 1.0, 60, 1),
+    ],
+)
+def test_a_small_part_is_read_again_until_an_epoch_has_its_steps(least, fraction, part, expected):
+    options = ["task=ner", f"data.train_fraction={fraction}", f"data.least_steps={'null' if least is None else least}"]
+    assert readings(RunSpec.of(compose("config", options)), range(part)) == expected
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """An `Item` under other names."""
+
+    crowd: str
+    position: int
+
+
+class Reader:
+    """Reads a file of letters; `canonical` gives the same JSON whatever its examples are called."""
+
+    schema = "items-1"
+
+    def __init__(self, example, path=None):
+        self.example, self.path, self.digested = example, path, 0
+
+    def files(self, suite, root):
+        return [self.path] if self.path else []
+
+    def read(self):
+        letters = self.path.read_text() if self.path else "abc"
+        return {split: [self.example(letter, 1) for letter in letters] for split in ("train", "dev", "test")}
+
+    def canonical(self, example):
+        self.digested += 1
+        letter, number = vars(example).values()
+        return {"number": number, "letter": letter}
+
+
+def test_the_digest_holds_the_examples_and_no_name_of_python():
+    config = compose("config", ["task=ner"])
+    one, two = Reader(Item), Reader(Renamed)
+    found = data_digest(config, one, one.read())
+    assert found == data_digest(config, two, two.read())
+    assert len(found) == 64
+    splits = one.read()
+    splits["test"] = [Item("a", 2), *splits["test"][1:]]
+    assert data_digest(config, one, splits) != found
+    splits = one.read()
+    splits["dev"], splits["test"] = [*splits["dev"], splits["test"][0]], splits["test"][1:]
+    assert data_digest(config, one, splits) != found
+    two.schema = "items-2"
+    assert data_digest(config, two, two.read()) != found
+
+
+def test_the_digest_of_files_is_remembered_until_they_or_the_reader_change(tmp_path):
+    config, reader = compose("config", ["task=ner"]), Reader(Item, tmp_path / "letters")
+    reader.path.write_text("abc")
+    found = data_digest(config, reader, reader.read())
+    assert reader.digested == 9
+    assert data_digest(config, reader, reader.read()) == found
+    assert reader.digested == 9
+    config.task.version += 1
+    assert data_digest(config, reader, reader.read()) == found
+    assert reader.digested == 18
+    reader.path.write_text("abcd")
+    assert data_digest(config, reader, reader.read()) != found

@@ -1,0 +1,145 @@
+"""Real runs on every launcher: the scores of one after the other, and a run that fails or is killed fails alone."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.ledger import read_all
+from elmo_bench.runner.plan import plan
+from tests.runs import ROOT, result, small
+
+FAKE_SLURM = ("sbatch", "srun", "sacct", "scancel")
+AT_ONCE = {
+    "local": ["launcher=local", "launcher.jobs=2"],
+    "submitit": ["launcher=slurm", "launcher.cluster=local"],
+    "slurm": ["launcher=slurm", "launcher.jobs=2", "launcher.partition=short", "+launcher.extra.account=mine"],
+    "ray": ["launcher=ray", "launcher.jobs=2"],
+}
+NEEDS = {"submitit": "submitit", "slurm": "submitit", "ray": "ray"}
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """Of a sweep: a cluster of its own, and a home for Ray's token."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "states").mkdir()
+    for name in FAKE_SLURM:
+        script = tmp_path / "bin" / name
+        script.write_text(
+            f"#!{sys.executable}\n" + Path(__file__).with_name("fake_slurm.py").read_text(encoding="utf-8")
+        )
+        script.chmod(0o755)
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    return os.environ | {
+        "PATH": path, "FAKE_SLURM": str(tmp_path / "states"), "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)
+    }  # fmt: skip
+
+
+def start(folder, environment, *options):
+    """`python run.py -m` in a process of its own, in `folder`; ledger `runs`."""
+    command = [sys.executable, str(ROOT / "run.py"), "-m", *options, f"ledger={folder / 'runs'}"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+
+def sweep(folder, environment, *options):
+    """(exit code, standard output, standard error) of such a process."""
+    with start(folder, environment, *options) as process:
+        return (process.wait(timeout=600), *process.communicate())
+
+
+def options(*more):
+    return small("task.training.epochs=1", *more, encoder="glove")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", AT_ONCE)
+def test_runs_at_once_give_what_one_after_the_other_gives(tmp_path, environment, launcher):
+    """Three seeds; then a fourth, while the others are skipped, whichever way they were made."""
+    pytest.importorskip(NEEDS.get(launcher, "elmo_bench"))
+    (tmp_path / "serial").mkdir()
+    assert sweep(tmp_path / "serial", environment, *options("seed=0,1,2"), "launcher.jobs=1")[0] == 0
+    code, printed, errors = sweep(tmp_path, environment, *options("seed=0,1,2"), *AT_ONCE[launcher])
+    assert code == 0, errors
+    serial, at_once = (read_all(folder / "runs") for folder in (tmp_path / "serial", tmp_path))
+    assert len(serial.records) == 3
+    assert [result(record) for record in serial.records] == [result(record) for record in at_once.records]
+    assert (at_once.failures, at_once.leases, at_once.problems) == ([], [], [])
+    assert {record["environment"]["threads"] for record in at_once.records} == {1}
+    assert len(list((tmp_path / "runs").rglob("head.safetensors"))) == 3
+    assert "ner on suite mini:" in printed
+    assert "3 (0, 1, 2)" in printed
+    again = sweep(tmp_path, environment, *options("seed=0,3"), *AT_ONCE[launcher])
+    assert (again[0], again[1].count(": already in the ledger"), again[1].count(": done: ")) == (0, 1, 1)
+    if launcher == "slurm":
+        script = (tmp_path / "states" / "script").read_text(encoding="utf-8")
+        assert "#SBATCH --partition=short" in script
+        assert "#SBATCH --account=mine" in script
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", AT_ONCE)
+def test_a_run_that_fails_elsewhere_is_listed_and_the_others_go_on(tmp_path, environment, launcher):
+    pytest.importorskip(NEEDS.get(launcher, "elmo_bench"))
+    given = [*AT_ONCE[launcher], "task.training.optimizer.lr=0.001,1e30", "seed=0", "task.training.epochs=3"]
+    code, _, errors = sweep(tmp_path, environment, *options(), *given)
+    assert code == 2
+    [line] = [line for line in errors.splitlines() if line.startswith("elmo-bench sweep: ")]
+    assert "the loss is" in line
+    assert "task.training.optimizer.lr=1e+30" in line
+    found = read_all(tmp_path / "runs")
+    assert (len(found.records), len(found.failures)) == (1, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["local", "submitit"])
+def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
+    """Killed while it trains, found by its lease; the other run, with two epochs instead of many, is done."""
+    pytest.importorskip(NEEDS.get(launcher, "elmo_bench"))
+    given = options("task.training.epochs=2,100000", "task.training.patience=100000", *AT_ONCE[launcher])
+    with start(tmp_path, environment, *given) as process:
+        deadline = time.monotonic() + 300
+        killed = False
+        while not killed and time.monotonic() < deadline:
+            time.sleep(0.1)
+            for _, lease in read_all(tmp_path / "runs").leases:
+                if lease["spec"]["settings"]["task.training.epochs"] == 100_000:
+                    os.kill(lease["pid"], signal.SIGKILL)
+                    killed = True
+        assert process.wait(timeout=300) == 1
+        _, errors = process.communicate()
+    assert "epochs=100000" in errors
+    assert "killed by" in errors
+    found = read_all(tmp_path / "runs")
+    assert [record["spec"]["settings"]["task.training.epochs"] for record in found.records] == [2]
+
+
+@pytest.mark.slow
+def test_a_ray_worker_that_dies_fails_alone(tmp_path, monkeypatch):
+    """Its process kills itself; the other run, on another worker, is done."""
+    ray = pytest.importorskip("ray")
+    from elmo_bench.runner import sweep as module
+    from elmo_bench.runner.launchers import ray as launcher
+
+    real = launcher._run
+
+    def dies(arguments, known, here):
+        if "seed=1" in arguments:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(arguments, known, here)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(launcher, "_run", dies)
+    monkeypatch.setattr(module, "VISIBLE", 0.5)
+    given = options("seed=0,1", f"ledger={tmp_path / 'runs'}", *AT_ONCE["ray"])
+    found = {result.run.seed: result for result in module.run_sweep(plan(given))}
+    assert not ray.is_initialized()
+    assert {seed: result.state for seed, result in found.items()} == {0: "done", 1: "failed"}
+    assert "Ray: " in found[1].note

@@ -1,0 +1,183 @@
+"""A sweep: what became of each run is what the ledger says of its attempt."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.__main__ import main
+from elmo_bench.base.errors import UserError
+from elmo_bench.ledger import read_all
+from elmo_bench.runner import sweep as module
+from elmo_bench.runner.launchers import local
+from elmo_bench.runner.plan import plan
+from elmo_bench.runner.sweep import run_sweep
+from tests.runner import fake_child
+from tests.runner.fake_child import DONE, FAILED, KILLED, SILENT, SKIPPED, SLOW, USER_ERROR
+from tests.runs import ROOT
+
+
+@pytest.fixture
+def fake(monkeypatch, tmp_path):
+    """Children of `fake_child` instead of runs, in `tmp_path`; gives the ledger."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(local, "_child", fake_child.child)
+    monkeypatch.setattr(local, "PRELOAD", ["tests.runner.fake_child"])
+    monkeypatch.setattr(module, "VISIBLE", 0.5)
+    return tmp_path / "runs"
+
+
+def options(ledger, *seeds, jobs=2):
+    return [f"seed={','.join(map(str, seeds))}", f"ledger={ledger}", f"launcher.jobs={jobs}"]
+
+
+def results(ledger, *seeds, jobs=2):
+    return {result.run.seed: result for result in run_sweep(plan(options(ledger, *seeds, jobs=jobs)))}
+
+
+def test_every_end_is_told_apart(fake):
+    found = results(fake, DONE, FAILED, USER_ERROR, KILLED, SILENT)
+    assert {seed: (result.state, result.code) for seed, result in found.items()} == {
+        DONE: ("done", 0),
+        FAILED: ("failed", 1),
+        USER_ERROR: ("failed", 2),
+        KILLED: ("failed", 1),
+        SILENT: ("failed", 1),
+    }
+    assert found[DONE].record["seed"] == DONE
+    assert found[FAILED].note == "ValueError: no such layer"
+    assert found[USER_ERROR].note == "vectors.txt: no such file"
+    for seed, why in (
+        (KILLED, "killed by SIGKILL, as the system does when memory runs out; see "),
+        (SILENT, "the last line; see "),
+    ):
+        assert found[seed].note.startswith(why)
+        log = found[seed].note.rpartition("see ")[2]
+        assert Path(log).read_text().startswith(f"seed {seed}\n")
+
+
+def test_what_an_earlier_attempt_left_is_not_taken_for_this_one(fake):
+    """An old record and old failures of runs that are now killed, left without a word, or skipped."""
+    for run in plan(options(fake, KILLED, SILENT, SKIPPED)).runs:
+        place = fake_child.paths(run.spec, run.seed, fake)
+        fake_child.write(place, run.spec, "1" * 32)
+        fake_child.fail(place, run.spec, "2" * 32, ValueError("old"))
+    found = results(fake, KILLED, SILENT, SKIPPED)
+    assert {seed: result.state for seed, result in found.items()} == {
+        KILLED: "failed",
+        SILENT: "failed",
+        SKIPPED: "skipped",
+    }
+    assert not [result for result in found.values() if "old" in result.note]
+    assert found[SKIPPED].record["attempt"] == "1" * 32
+
+
+def test_a_run_that_another_machine_holds_is_left_to_it(fake):
+    """Also if an earlier attempt left a record on other data; a child that ends without a word then skipped nothing."""
+    [run] = plan(options(fake, SKIPPED)).runs
+    place = fake_child.paths(run.spec, run.seed, fake)
+    fake_child.write(place, run.spec, "1" * 32)
+    fake_child.held_by_another_machine(place, run.spec)
+    [result] = results(fake, SKIPPED).values()
+    assert (result.state, result.code) == ("held", 0)
+    assert result.note.startswith("elsewhere, process ")
+    os.utime(place.lease, (0, 0))
+    [result] = results(fake, SKIPPED).values()
+    assert result.state == "skipped"
+
+
+def test_a_child_that_ends_well_and_leaves_nothing_has_failed(fake):
+    [result] = results(fake, SKIPPED).values()
+    assert (result.state, result.code) == ("failed", 1)
+    assert result.note.startswith("it ended without a record (the last line); see ")
+
+
+@pytest.mark.parametrize(("jobs", "memory", "at_once"), [(1, 2**62, 1), (2, 2**62, 2), (2, 0, 1)])
+def test_as_many_at_once_as_jobs_and_memory_allow(fake, monkeypatch, jobs, memory, at_once):
+    monkeypatch.setattr(local, "available_memory", lambda: memory)
+    swept = [*options(fake, DONE, jobs=jobs), "encoder=none,glove,elmo"]
+    records = [result.record for result in run_sweep(plan(swept))]
+    spans = [(record["cost"]["encode_seconds"], record["cost"]["seconds"]) for record in records]
+    overlaps = max(sum(start <= moment < start + length for start, length in spans) for moment, _ in spans)
+    assert len(records) == 3
+    assert overlaps == at_once
+
+
+def test_the_tables_the_list_of_failures_and_the_exit_code(fake, capsys):
+    assert main(["sweep", *options(fake, DONE, FAILED, USER_ERROR)]) == 2
+    printed = capsys.readouterr()
+    assert f"seed={DONE} ledger={fake}: done: dev f1 60.00, test f1 50.00  {fake}" in printed.out
+    assert "ner on suite mini:" in printed.out
+    lines = [line for line in printed.err.splitlines() if line.startswith("elmo-bench sweep: ")]
+    assert "2 runs failed:" in printed.err
+    assert sorted(line.rpartition(": ")[2] for line in lines) == ["no such file", "no such layer"]
+    assert main(["sweep", *options(fake, FAILED)]) == 1
+
+
+def test_what_is_left_to_others_is_counted_and_has_not_failed(fake, capsys):
+    [run] = plan(options(fake, SKIPPED)).runs
+    fake_child.held_by_another_machine(fake_child.paths(run.spec, run.seed, fake), run.spec)
+    assert main(["sweep", *options(fake, DONE, SKIPPED)]) == 0
+    printed = capsys.readouterr()
+    assert "left to another process (elsewhere, process " in printed.out
+    assert "1 of 2 runs left to other processes." in printed.err
+
+
+INTERRUPTED = """
+import sys
+from elmo_bench.runner.launchers import local
+from elmo_bench.__main__ import main
+from tests.runner import fake_child
+if __name__ == "__main__":
+    local._child, local.PRELOAD = fake_child.child, []
+    sys.exit(main(["sweep", *sys.argv[1:]]))
+"""
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_children(tmp_path, kind):
+    command = [sys.executable, "-c", INTERRUPTED, *options(tmp_path / "runs", SLOW, DONE, jobs=1)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+        deadline = time.monotonic() + 60
+        while not (leases := read_all(tmp_path / "runs").leases) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        [(paths, lease)] = leases
+        process.send_signal(kind)
+        _, printed = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted: 2 runs are not done. Start the same sweep again to make them." in printed
+    assert "Traceback" not in printed
+    with pytest.raises(ProcessLookupError):
+        os.kill(lease["pid"], 0)
+    assert not paths.lease.exists()  # the child had the time to release its lock
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ("launcher.jobs=0", "launcher.jobs=0: give a whole number from 1, or null"),
+        ("launcher=slrum", "unknown launcher; choose one of: local, ray, slurm (did you mean 'slurm'?)"),
+        ("launcher=local,slurm", "launcher has 2 values, but all runs of a sweep share it"),
+        ("ledger=a,b", "ledger has 2 values"),
+        ("seed=0,-1", "seed=-1: give a whole number from 0"),
+        ("encoder=none,glvoe", "unknown encoder"),
+    ],
+)
+def test_a_mistake_is_one_line_before_the_first_run(fake, wrong, why, capsys):
+    assert main(["sweep", f"ledger={fake}", wrong]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert why in line
+    assert not fake.exists()
+
+
+@pytest.mark.parametrize("name", ["slurm", "ray"])
+def test_a_launcher_that_is_not_installed_says_what_to_install(fake, name, monkeypatch):
+    monkeypatch.setitem(sys.modules, {"slurm": "submitit", "ray": "ray"}[name], None)
+    with pytest.raises(UserError, match=rf"pip install 'elmo-bench\[{name}\]'"):
+        list(run_sweep(plan([f"ledger={fake}", f"launcher={name}"])))

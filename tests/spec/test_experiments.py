@@ -1,0 +1,105 @@
+"""The definitions in conf/experiment: complete, consistent with what a sweep runs, and true to the paper."""
+
+import re
+
+import pytest
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.runner.plan import plan
+from elmo_bench.spec.config import CONF
+from elmo_bench.spec.experiments import Experiment, experiments
+
+LISTED = [name for name in experiments() if Experiment.load(name).caption]
+TABLE1 = {
+    "squad": ("80.8", "85.6"),  # dev: its test set is hidden
+    "snli": ("88.0", "88.7 ± 0.17"),
+    "srl": ("81.4", "84.6"),
+    "coref": ("67.2", "70.4"),
+    "ner": ("90.15", "92.22 ± 0.10"),
+    "sst5": ("51.4", "54.7 ± 0.5"),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in LISTED if name != "figure2"])
+def test_every_run_of_a_sweep_is_a_variant_and_every_variant_of_the_paper_is_run(name):
+    experiment = Experiment.load(name)
+    task = experiment.sweep["task"][0]
+    runs = plan([f"experiment={name}", f"task={task}", "seed=0"]).runs
+    variants = [experiment.variant_of(run.spec) for run in runs]
+    assert None not in variants
+    optional = {"mean", "with_characters"}  # not in the paper, so not in the sweep
+    assert {variant.key for variant in variants} == {
+        variant.key for variant, _ in experiment.specs(task=task, suite="mini")
+    } - optional
+
+
+@pytest.mark.parametrize("name", [name for name in LISTED if name != "figure2"])
+def test_a_variant_is_recognised_by_its_spec(name):
+    experiment = Experiment.load(name)
+    for task in experiment.sweep["task"][:2]:
+        for variant, spec in experiment.specs(task=task, suite="open"):
+            assert experiment.variant_of(spec) == variant
+    for variant, spec in experiment.specs(task="ner", suite="open", data=["data.train_fraction=0.3"]):
+        if name != "figure1":
+            assert experiment.variant_of(spec) == variant
+    for _, spec in experiment.specs(task="ner", suite="open", data=["task.training.epochs=3"]):
+        assert experiment.variant_of(spec) is None
+
+
+def test_the_list_of_experiments_is_that_of_the_files():
+    text = (CONF / "experiment" / "README.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `(\w+)` \| (.*) \| \d+ \|$", text, flags=re.MULTILINE))
+    assert list(listed) and set(listed) == set(experiments())
+    for name, about in listed.items():
+        assert Experiment.load(name).about.startswith(about)
+
+
+@pytest.mark.parametrize("task", TABLE1)
+def test_table1(task):
+    paper = Experiment.load("table1").paper[task]
+    assert tuple(str(paper.figures[name]) for name in ("glove", "elmo")) == TABLE1[task]
+    assert paper.gain == pytest.approx(paper.figures["elmo"].mean - paper.figures["glove"].mean, abs=0.011)
+
+
+@pytest.mark.parametrize(
+    ("table", "task", "printed"),
+    [
+        ("table2", "squad", [80.8, 84.7, 85.0, 85.2]),
+        ("table2", "snli", [88.1, 89.1, 89.3, 89.5]),
+        ("table2", "srl", [81.6, 84.1, 84.6, 84.8]),
+        ("table3", "squad", [85.1, 85.6, 84.8]),
+        ("table3", "snli", [88.9, 89.5, 88.7]),
+        ("table3", "srl", [84.7, 84.3, 80.9]),
+    ],
+)
+def test_development_tables(table, task, printed):
+    assert [figure.mean for figure in Experiment.load(table).paper[task].figures.values()] == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("[]", "at least the keys about and sweep"),
+        ("about: x", "at least the keys about and sweep"),
+        ("{about: x, sweep: {task: ner}, capton: y}", "unknown key capton"),
+        ("{about: x, sweep: {task: ner}, layout: pie}", "layout: pie is not one of"),
+        ("{about: x, sweep: {task: ner}, axis: mix.penalty}", "axis: mix.penalty is not in the sweep"),
+        ("{about: x, sweep: {task: ner}, variants: {a: {}}, reference: b}", "b: not among the variants, which are a"),
+        ("{about: x, sweep: {task: ner}, variants: {a: {place: both}}}", "variants: place is not in the sweep"),
+        ("{about: x, sweep: {place: [input]}, axis: place, variants: {a: {}}}", "axis or variants, not both"),
+        ("{about: x", "expected ',' or '}'"),
+    ],
+)
+def test_a_mistake_in_a_file_is_one_line(tmp_path, text, error):
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as found:
+        Experiment.load("mine", tmp_path)
+    assert str(found.value).startswith(f"{tmp_path / 'experiment' / 'mine.yaml'}: ")
+    assert error in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+def test_an_unknown_experiment_lists_the_known():
+    with pytest.raises(UserError, match=r"^experiment=table9: unknown experiment\. Choose one of: ablation_inputs, "):
+        Experiment.load("table9")

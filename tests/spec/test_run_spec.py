@@ -1,0 +1,227 @@
+"""What identifies a run: what changes its hash and what does not, its label, its command, its JSON."""
+
+import copy
+import json
+import random
+import re
+import shlex
+
+import pytest
+import yaml
+from omegaconf import OmegaConf
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.ledger import run_hash, settings_key
+from elmo_bench.spec.checks import check_options
+from elmo_bench.spec.config import choices, compose
+from elmo_bench.spec.run_spec import RunSpec
+
+CONTENTS = {"data": "0" * 64, "weights": "1" * 64, "vectors": "2" * 64}
+# What a choice needs besides.
+FIXED = {"fixed": ["mix.scalars=[0,1,0]"], "layer": ["mix.layer=1"], "hf": ["encoder.name=models/bert@2"]}
+
+
+def spec(*options):
+    return RunSpec.of(compose("config", options))
+
+
+def runs():
+    """Options of many different runs: every task, encoder, mix and suite, and options of every kind."""
+    for group in ("task", "encoder", "mix", "suite", "size", "trainer", "store"):
+        for choice in choices(group):
+            yield [f"{group}={choice}", *FIXED.get(choice, [])]
+    yield ["task=snli", "suite=open", "task.data.open.cut.pairs=7", "task.data.open.tokenizer=treebank"]
+    yield ["task=sst5", "suite=open", "task.data.open.phrases=null", "task.training.epochs=10"]
+    yield ["task=squad", "task.training.ema=null"]
+    yield ["task=ner", "+task.training.ema.decay=0.9", "+task.training.ema.warming=true"]
+    yield ["task=snli", "task.training.schedule=null", "task.training.clip=null"]
+    yield ["task=srl", "data.train_fraction=0.1", "data.least_steps=100", "data.max_train=50"]
+    yield ["encoder.weights=models/two words", "encoder.vectors='5'", "encoder.precision=bfloat16"]
+    yield ["place=both", "mix.gamma=false", "mix.penalty=1e-5", "vectors.trainable=false"]
+    yield ["task.sizes.cpu.hidden=[4,4]", "encoder=elmo_only"]
+    yield ["experiment=debug"]
+
+
+@pytest.mark.parametrize("options", list(runs()), ids=" ".join)
+def test_the_command_of_a_spec_makes_an_equal_spec(options):
+    made = spec(*options)
+    words = shlex.split(made.command(3))
+    assert words[:2] == ["python", "run.py"]
+    assert words[-1] == "seed=3"
+    assert spec(*words[2:]) == made
+    assert RunSpec.from_json(json.loads(json.dumps(made.to_json()))) == made
+    made.validate()
+
+
+def test_different_runs_have_different_hashes():
+    found = [spec(*options).with_contents(CONTENTS).hash for options in runs()]
+    assert all(re.fullmatch("[0-9a-f]{12}", each) for each in found)
+    # One choice of six groups is the default run. No choice of the store changes a score.
+    assert len(set(found)) == len(found) - 6 - (len(choices("store")) - 1)
+
+
+def test_a_hash_holds_no_python_name_no_repr_and_no_path():
+    for options in runs():
+        text = json.dumps(spec(*options).to_json())
+        assert not re.search(r"_target_|torch|elmo_bench|tasks\.|object at|<class|\(", text), options
+        assert "/" not in text, options
+
+
+def test_a_pinned_hash():
+    """Fails if any key, default or the way of hashing changes: then every record in the world is another run."""
+    found = spec("task=ner", "encoder=elmo").with_contents(CONTENTS)
+    assert (found.key, found.hash) == ("d84c023e1a6b", "569ab99e7901")
+
+
+def test_moving_code_and_renaming_classes_and_fields_changes_no_hash(monkeypatch):
+    """A spec is made by name: it must not even import the code that the names choose."""
+    import sys
+
+    before = spec("task=ner").with_contents(CONTENTS).hash
+    with monkeypatch.context() as patch:
+        for name in [name for name in sys.modules if name.startswith(("elmo_bench.tasks", "elmo_bench.encoders"))]:
+            patch.setitem(sys.modules, name, None)  # importing it fails
+        assert spec("task=ner").with_contents(CONTENTS).hash == before
+
+
+def shuffled(node, lot):
+    """The same yaml with the keys of every mapping in another order."""
+    if isinstance(node, dict):
+        keys = list(node)
+        lot.shuffle(keys)
+        return {key: shuffled(node[key], lot) for key in keys}
+    return node
+
+
+@pytest.mark.parametrize("task", choices("task"))
+def test_the_order_of_keys_in_a_yaml_changes_no_hash(task, tmp_path):
+    config = compose("config", [f"task={task}"])
+    other = OmegaConf.create(shuffled(OmegaConf.to_container(config), random.Random(0)))
+    assert yaml.safe_dump(OmegaConf.to_container(config), sort_keys=False) != OmegaConf.to_yaml(other)
+    assert RunSpec.of(other) == RunSpec.of(config)
+    assert RunSpec.of(other).with_contents(CONTENTS).hash == RunSpec.of(config).with_contents(CONTENTS).hash
+
+
+def test_the_ledger_computes_the_same_hash_and_key():
+    found = spec("task=ner").with_contents(CONTENTS)
+    assert (run_hash(found.to_json()), settings_key(found.to_json())) == (found.hash, found.key)
+
+
+@pytest.mark.parametrize(
+    ("options", "more"),
+    [
+        (["encoder=elmo", "mix=last"], ["mix.penalty=3"]),  # no weights are learned that λ could hold back
+        (["encoder=glove"], ["mix=last", "place=both", "suite.weights=mine", "store.dtype=float16"]),
+        (["encoder=none"], ["vectors.trainable=true", "mix.gamma=false"]),
+        (["encoder=elmo"], ["data.least_steps=100"]),  # all of the data is read once an epoch
+        (["encoder=elmo"], ["task.data.open.train=mine.conll"]),  # another suite's
+        (["encoder=elmo"], ["task.data.mini.seed=0", "mix.penalty=0.10", "task.training.optimizer.lr=1e-3"]),
+        (["encoder=elmo"], ["seed=4", "logger=none", "trainer.threads=1", "ledger=elsewhere", "predictions=true"]),
+        (["encoder=elmo"], ["store=off", "data.root=elsewhere", "overwrite=true", "launcher=ray"]),
+        (["encoder=elmo"], ["encoder.weights=/a/mine", "encoder.weights=/b/mine"]),
+    ],
+)
+def test_an_option_without_effect_makes_no_other_run(options, more):
+    if more[0].startswith("encoder.weights"):
+        assert spec(*options, more[0]) == spec(*options, more[1])
+    else:
+        assert spec(*options, *more) == spec(*options)
+        assert spec(*options, *more).label == spec(*options).label
+
+
+@pytest.mark.parametrize(
+    ("options", "label"),
+    [
+        (["encoder=elmo", "seed=3", "predictions=true", "trainer.threads=1"], ""),
+        (["mix=scalar", "mix.penalty=1", "mix.gamma=true"], "mix.penalty=1"),
+        (["mix=last", "place=both"], "mix=last, place=both"),
+        (["suite.weights=/home/me/mine"], "encoder.weights=mine"),
+        (["encoder=elmo_characters"], ""),  # its mix is its default
+        (["trainer=gpu"], "trainer.precision=bf16-mixed"),
+        (["trainer=gpu", "trainer.precision=32-true"], ""),
+        (["size=paper", "suite=open"], ""),
+        (["task.sizes.cpu.hidden=[4,4]"], "task.head.hidden=[4,4]"),
+        (["task.data.mini.seed=1"], "task.data.mini.seed=1"),
+        (["experiment=debug"], "data.max_train=32, task.training.epochs=1"),  # by what it does
+        (["experiment=figure1", "task=ner", "encoder=elmo", "seed=0", "data.train_fraction=0.1"],
+         "data.least_steps=100, data.train_fraction=0.1"),
+        (["data.train_fraction=0.1"], "data.train_fraction=0.1"),
+    ],
+)  # fmt: skip
+def test_the_label_is_what_differs_from_the_default_run(options, label):
+    assert spec(*options).label == label
+    assert spec(*options).default().label == ""
+
+
+def test_the_label_of_a_run_that_is_not_installed_here_lists_its_settings():
+    stored = spec("task=ner", "encoder=glove").to_json() | {"task": "quiz"}
+    assert "task.training.epochs=30" in RunSpec.from_json(stored).label
+    with pytest.raises(UserError, match="unknown task"):
+        RunSpec.from_json(stored).command(0)
+
+
+def test_an_outdated_spec_knows_todays():
+    stored = copy.deepcopy(spec("task=ner", "mix=last").to_json())
+    stored["settings"]["task.version"] = 0
+    old = RunSpec.from_json(stored)
+    assert not old.same_settings(spec("task=ner", "mix=last"))
+    assert old.current() == spec("task=ner", "mix=last")
+    assert old.label == "mix=last"
+
+
+def test_contents_are_part_of_the_hash_and_not_of_the_key():
+    found = spec("task=ner")
+    with pytest.raises(ValueError, match="contents"):
+        _ = found.hash
+    one, two = found.with_contents(CONTENTS), found.with_contents(CONTENTS | {"data": "3" * 64})
+    assert one.hash != two.hash
+    assert one.key == two.key == found.key
+    assert one != two
+    assert one.same_settings(two)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("task", "../../etc"), ("task", 5), ("encoder", ""), ("suite", "a/b"), ("settings", None), ("settings", [1]),
+        ("contents", "x"), ("settings", {"a": float("nan")}), ("more", 1),
+    ],
+)  # fmt: skip
+def test_a_stored_spec_of_another_form_is_refused(key, value):
+    with pytest.raises(UserError, match="spec") as error:
+        RunSpec.from_json(spec("task=ner").to_json() | {key: value})
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["seed=-1", "seed=1.5", "ledger=''", "place=middle", "mix.penalty=-1", "mix.penalty=.inf", "data.train_fraction=0",
+     "data.train_fraction=1.5", "data.max_train=0", "data.least_steps=0", "data.least_steps=2.5", "encoder.words=some",
+     "task.training.epochs=0", "task.training.patience=-1", "encoder.vectors=null", "encoder.vectors=5",
+     "encoder.contextual.stateful=true"],
+)  # fmt: skip
+def test_a_value_that_no_run_can_have_is_one_line_that_names_it(wrong):
+    config = compose("config", ["task=ner"])
+    key, _, value = wrong.partition("=")
+    OmegaConf.update(config, key, yaml.safe_load(value))
+    with pytest.raises(UserError, match=f"^{re.escape(key)}=") as error:
+        check_options(config)
+    assert "\n" not in str(error.value)
+
+
+def test_a_spec_from_elsewhere_is_validated_too():
+    stored = copy.deepcopy(spec("task=ner").to_json())
+    stored["settings"]["place"] = "middle"
+    with pytest.raises(UserError, match="place=middle: choose one of"):
+        RunSpec.from_json(stored).validate()
+
+
+def test_a_spec_needs_no_torch():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from elmo_bench.spec.config import compose; from elmo_bench.spec.run_spec import RunSpec\n"
+        "RunSpec.of(compose('config', ['task=ner'])).command(0); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

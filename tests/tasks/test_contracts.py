@@ -1,0 +1,66 @@
+"""What every task's data promises: the same generated examples everywhere, and a canonical form that is JSON."""
+
+import hashlib
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.cli.clone import task_yaml, tasks
+
+ROOT = Path(__file__).parents[2]
+
+# SHA-256 of the mini suite's canonical JSON, its first 12 digits: a change of the generator, or of the schema without a
+# new name, changes the hash of every run on it.
+DIGESTS = {
+    "coref": "36fefc20993a",
+    "ner": "72b2d3c16995",
+    "pos": "c591c4df9244",
+    "snli": "0044250d2056",
+    "squad": "6b38ae6a5c92",
+    "srl": "17228a140aad",
+    "sst5": "7bc53b212136",
+}
+
+
+@cache
+def digest(task: str) -> str:
+    options = {name: value for name, value in task_yaml(task)["data"].items() if not name.startswith("_")}
+    data = importlib.import_module(f"elmo_bench.tasks.{task}.data").Data(**options)
+    assert data.files("mini", None) == []
+    read = data.read("mini", None)
+    splits = {split: [data.canonical(example) for example in read[split]] for split in ("train", "dev", "test")}
+    assert len({json.dumps(example) for examples in splits.values() for example in examples}) > 100
+    assert data.schema.startswith(f"{task}-")
+    return hashlib.sha256(json.dumps(splits, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:12]
+
+
+@pytest.mark.parametrize("task", tasks())
+def test_the_mini_suite_is_the_one_that_the_records_are_about(task):
+    start = time.process_time()
+    assert digest(task) == DIGESTS[task]
+    assert time.process_time() - start < 5
+
+
+def test_neither_the_hash_seed_nor_torch_is_needed():
+    code = (
+        "import sys; from tests.tasks.test_contracts import digest, tasks\n"
+        "print({task: digest(task) for task in tasks()}, 'torch' in sys.modules)"
+    )
+    environment = {"PATH": os.environ["PATH"], "PYTHONHASHSEED": "1", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == f"{ {task: digest(task) for task in tasks()} } False\n", done.stderr
+
+
+@pytest.mark.parametrize("task", tasks())
+def test_a_seed_changes_the_generated_data(task):
+    mini = importlib.import_module(f"elmo_bench.tasks.{task}.mini")
+    assert mini.generate(seed=1)["dev"] != mini.generate(seed=0)["dev"]

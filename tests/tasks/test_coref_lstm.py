@@ -1,0 +1,79 @@
+"""The coupled biLSTM against a plain loop over one sentence, its dropout, and its start."""
+
+import torch
+
+from elmo_bench.tasks.coref.coupled_lstm import CoupledBiLstm
+
+
+def plainly(module, sentence, direction):
+    """[T, H] of one sentence [T, D], step by step."""
+    layer, recurrent = module.inputs[direction], module.recurrent[direction]
+    h, c = module.first[0, direction], module.first[1, direction]
+    outputs = {}
+    for place in range(len(sentence)) if direction == 0 else reversed(range(len(sentence))):
+        i, j, o = (layer(sentence[place]) + h @ recurrent).chunk(3)
+        c = (1 - torch.sigmoid(i)) * c + torch.sigmoid(i) * torch.tanh(j)
+        h = torch.sigmoid(o) * torch.tanh(c)
+        outputs[place] = h
+    return torch.stack([outputs[place] for place in range(len(sentence))])
+
+
+def module(dropout=0.0):
+    torch.manual_seed(0)
+    lstm = CoupledBiLstm(5, 4, dropout=dropout).double()
+    torch.nn.init.normal_(lstm.first)
+    return lstm
+
+
+def test_equals_a_plain_loop_and_never_reads_padding():
+    lstm, lengths = module(), torch.tensor([3, 7, 1, 6])
+    mask = torch.arange(7)[None] < lengths[:, None]
+    x = torch.randn(4, 7, 5, dtype=torch.float64)
+    y = lstm(x, mask)
+    assert y.shape == (4, 7, lstm.dim)
+    for row, length in enumerate(lengths.tolist()):
+        sentence = x[row, :length]
+        plain = torch.cat([plainly(lstm, sentence, 0), plainly(lstm, sentence, 1)], dim=1)
+        torch.testing.assert_close(y[row, :length], plain)
+        assert not y[row, length:].any()
+        x[row, length:] = torch.nan
+    torch.testing.assert_close(lstm(x.nan_to_num(1e6), mask), y)
+
+
+def test_dropout_is_of_the_recurrence_alone_and_only_while_training():
+    lstm, x = module(0.5), torch.randn(3, 6, 5, dtype=torch.float64)
+    mask = torch.ones(3, 6, dtype=torch.bool)
+    still = lstm.eval()(x, mask)
+    lstm.train()
+    first, again = lstm(x, mask), lstm(x, mask)
+    assert not torch.equal(first, again)
+    with torch.no_grad():
+        lstm.first[0] = 0  # now the first step of either direction reads no dropped unit
+    still, first = lstm.eval()(x, mask), lstm.train()(x, mask)
+    torch.testing.assert_close(first[:, 0, :4], still[:, 0, :4])
+    torch.testing.assert_close(first[:, -1, 4:], still[:, -1, 4:])
+    assert (first[:, 1:, :4] != still[:, 1:, :4]).any(dim=2).all()
+
+
+def test_one_mask_serves_all_steps_of_a_sentence():
+    """Of a module whose step only hands on which units of h were kept, every step says the same."""
+    torch.manual_seed(1)
+    lstm = CoupledBiLstm(2, 8, dropout=0.5).double().train()
+    with torch.no_grad():
+        for layer in lstm.inputs:
+            layer.weight.zero_(), layer.bias.zero_()
+            layer.bias[:8], layer.bias[16:] = 20, 20  # the gates i and o are open
+        lstm.recurrent.zero_()
+        lstm.recurrent[:, :, 8:16] = 5 * torch.eye(8, dtype=torch.float64)
+        lstm.first[0] = 1
+    y = lstm(torch.zeros(3, 9, 2, dtype=torch.float64), torch.ones(3, 9, dtype=torch.bool))
+    kept = y.abs() > 0.5  # 3 9 16
+    assert torch.equal(kept[:, :, :8], kept[:, :1, :8].expand(-1, 9, -1))
+    assert torch.equal(kept[:, :, 8:], kept[:, :1, 8:].expand(-1, 9, -1))
+    assert len({tuple(row) for row in kept[:, 0].unflatten(1, (2, 8)).flatten(0, 1).tolist()}) > 3
+
+
+def test_recurrent_weights_start_orthonormal_gate_by_gate():
+    lstm = CoupledBiLstm(5, 6, dropout=0.0)
+    for gate in lstm.recurrent.detach().unflatten(2, (3, 6)).transpose(1, 2).flatten(0, 1):
+        torch.testing.assert_close(gate.T @ gate, torch.eye(6), atol=1e-5, rtol=0)

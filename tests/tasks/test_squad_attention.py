@@ -1,0 +1,118 @@
+"""Trilinear attention against plain loops over tokens; padding is never read, memory is bounded."""
+
+import math
+
+import pytest
+import torch
+
+from elmo_bench.tasks.squad import attention
+from elmo_bench.tasks.squad.attention import BiAttention, SelfAttention, Trilinear
+
+DIM = 4
+
+
+@pytest.fixture
+def texts():
+    """Passages [3, 6, 4] and questions [3, 3, 4] with their masks; the padding holds numbers that would show."""
+    torch.manual_seed(0)
+    made = []
+    for longest, lengths in ((6, (6, 1, 4)), (3, (1, 3, 2))):
+        x, mask = torch.randn(3, longest, DIM), torch.arange(longest)[None] < torch.tensor(lengths)[:, None]
+        x[~mask] = 50.0
+        made += [x, mask]
+    return made
+
+
+def similarity(module, x, y):
+    """Of one token to another, number by number."""
+    first, second, product = module.first.weight[0], module.second.weight[0], module.product[0]
+    return sum((first[d] * x[d] + second[d] * y[d] + product[d] * x[d] * y[d]).item() for d in range(DIM))
+
+
+def shares(scores, nothing=None):
+    total = sum(map(math.exp, scores)) + (0 if nothing is None else math.exp(nothing))
+    return [math.exp(score) / total for score in scores]
+
+
+def weighted(weights, tokens):
+    return sum((w * token for w, token in zip(weights, tokens, strict=True)), torch.zeros(DIM))
+
+
+def test_similarity(texts):
+    passage, _, question, _ = texts
+    module = Trilinear(DIM)
+    found = module(passage, question)
+    assert found.shape == (3, 6, 3)
+    plainly = [[[similarity(module, x, y) for y in q] for x in p] for p, q in zip(passage, question, strict=True)]
+    torch.testing.assert_close(found, torch.tensor(plainly), atol=1e-3, rtol=1e-5)  # padding gives large numbers
+
+
+def test_bidirectional_attention(texts):
+    passage, mask, question, question_mask = texts
+    module = BiAttention(DIM)
+    found = module(passage, question, mask, question_mask)
+    assert found.shape == (3, 6, module.dim)
+    for row in range(3):
+        tokens, words = passage[row][mask[row]], question[row][question_mask[row]]
+        scores = [[similarity(module.similarity, x, y) for y in words] for x in tokens]
+        summary = weighted(shares([max(line) for line in scores]), tokens)
+        for place, x in enumerate(tokens):
+            attended = weighted(shares(scores[place]), words)
+            expected = torch.cat([x, attended, x * attended, x * summary])
+            torch.testing.assert_close(found[row, place], expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("at_once", [None, 1, 40], ids=["whole", "row by row", "two rows"])
+def test_self_attention(texts, monkeypatch, at_once):
+    x, mask, *_ = texts
+    module = SelfAttention(DIM)
+    assert module.nothing.item() == -1
+    if at_once:
+        monkeypatch.setattr(attention, "SCORES_AT_ONCE", at_once)
+    with torch.set_grad_enabled(at_once is None):
+        found = module(x, mask)
+    for row in range(3):
+        tokens = x[row][mask[row]]
+        for place, token in enumerate(tokens):
+            others = [number for number in range(len(tokens)) if number != place]
+            weights = shares([similarity(module.similarity, token, tokens[n]) for n in others], nothing=-1.0)
+            torch.testing.assert_close(found[row, place], weighted(weights, tokens[others]), atol=1e-5, rtol=1e-5)
+
+
+def test_a_text_of_one_token_attends_to_nothing_and_has_gradients():
+    module, x = SelfAttention(DIM), torch.randn(1, 1, DIM, requires_grad=True)
+    found = module(x, torch.ones(1, 1, dtype=torch.bool))
+    assert found.tolist() == [[[0.0] * DIM]]
+    found.sum().backward()
+    assert all(torch.isfinite(p.grad).all() for p in (x, *module.parameters()))
+
+
+def largest_tensor(function):
+    """Numbers in the largest tensor that any operation under `function` makes."""
+
+    class Largest(torch.utils._python_dispatch.TorchDispatchMode):
+        size = 0
+
+        def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+            result = operation(*args, **(kwargs or {}))
+            for tensor in result if isinstance(result, tuple | list) else [result]:
+                if isinstance(tensor, torch.Tensor) and not tensor._is_view() and 0 not in tensor.stride():
+                    self.size = max(self.size, tensor.numel())
+            return result
+
+    with Largest() as mode:
+        function()
+    return mode.size
+
+
+def test_no_tensor_has_a_number_for_each_pair_and_dimension():
+    x, y = torch.randn(2, 30, 16), torch.randn(2, 20, 16)
+    assert largest_tensor(lambda: Trilinear(16)(x, y)) == 2 * 30 * 20
+
+
+def test_without_gradients_a_long_text_needs_no_square(monkeypatch):
+    monkeypatch.setattr(attention, "SCORES_AT_ONCE", 400 * 10)
+    module, x, mask = SelfAttention(8), torch.randn(1, 400, 8), torch.ones(1, 400, dtype=torch.bool)
+    with torch.no_grad():
+        assert largest_tensor(lambda: module(x, mask)) <= 400 * 10
+    assert largest_tensor(lambda: module(x, mask)) == 400 * 400

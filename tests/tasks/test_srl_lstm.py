@@ -1,0 +1,132 @@
+"""Alternating highway LSTMs: equal to a plain loop, in values and gradients; padding is never read."""
+
+import pytest
+import torch
+from torch import nn
+
+from elmo_bench.tasks.srl.highway_lstm import AlternatingLstm, HighwayLstm
+
+LENGTHS = (5, 1, 3)
+MASK = torch.arange(max(LENGTHS))[None] < torch.tensor(LENGTHS)[:, None]  # BT
+
+
+def plainly(layer, x, keep=None):
+    """x [T, D] of one sentence -> [T, H], gate by gate."""
+    size = layer.weight.shape[1]
+    hidden, cell, outputs = x.new_zeros(size), x.new_zeros(size), {}
+    steps = range(len(x) - 1, -1, -1) if layer.backwards else range(len(x))
+    for t in steps:
+        parts = []
+        for block in range(6):
+            rows = slice(block * size, (block + 1) * size)
+            part = layer.input_weight[rows] @ x[t]
+            parts.append(part if block == 5 else part + layer.weight[rows] @ hidden + layer.bias[rows])
+        i, f, g, o, r, linear = parts
+        cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+        hidden = r.sigmoid() * (o.sigmoid() * cell.tanh()) + (1 - r.sigmoid()) * linear
+        hidden = hidden if keep is None else hidden * keep
+        outputs[t] = hidden
+    return torch.stack([outputs[t] for t in range(len(x))])
+
+
+@pytest.fixture
+def stack():
+    """Eight layers in double precision with random parameters, forget biases and all."""
+    torch.manual_seed(0)
+    stack = AlternatingLstm(3, [4] * 8, dropout=0.1).double().eval()
+    for parameter in stack.parameters():
+        nn.init.normal_(parameter, std=0.6)
+    return stack
+
+
+def batch():
+    torch.manual_seed(1)
+    return torch.randn(len(LENGTHS), max(LENGTHS), 3, dtype=torch.double)
+
+
+def test_a_stack_equals_a_plain_loop_over_each_sentence(stack):
+    x = batch()
+    y = stack(x, MASK)
+    assert y.shape == (3, 5, stack.dim) == (3, 5, 4)
+    for row, length in enumerate(LENGTHS):
+        expected = x[row, :length]
+        for number, layer in enumerate(stack.layers):
+            assert layer.backwards == (number % 2 == 1)
+            expected = plainly(layer, expected)
+        torch.testing.assert_close(y[row, :length], expected)
+        assert not y[row, length:].any()
+
+
+def test_gradients_equal_those_of_the_plain_loop(stack):
+    x, weights = batch().requires_grad_(), torch.randn(3, 5, 4, dtype=torch.double)
+    inputs = [x, *stack.parameters()]
+    ours = torch.autograd.grad((stack(x, MASK) * weights).sum(), inputs)
+    total = 0
+    for row, length in enumerate(LENGTHS):
+        y = x[row, :length]
+        for layer in stack.layers:
+            y = plainly(layer, y)
+        total = total + (y * weights[row, :length]).sum()
+    for mine, theirs in zip(ours, torch.autograd.grad(total, inputs), strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_gradients_agree_with_finite_differences(backwards, dropout):
+    torch.manual_seed(0)
+    layer = HighwayLstm(2, 3, backwards=backwards, dropout=dropout).double()
+    names = [name for name, _ in layer.named_parameters()]
+
+    def run(x, *parameters):
+        torch.manual_seed(5)  # the same mask each time
+        return torch.func.functional_call(layer, dict(zip(names, parameters, strict=True)), (x, MASK.T))
+
+    x = torch.randn(5, 3, 2, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(run, (x, *layer.parameters()))
+
+
+def test_padding_is_never_read(stack):
+    x = batch()
+    y = stack(x, MASK)
+    x[~MASK] = 100.0
+    torch.testing.assert_close(stack(x, MASK), y, atol=0, rtol=0)
+    x.requires_grad_()
+    stack(x, MASK).sum().backward()
+    assert not x.grad[~MASK].any()
+    for row, length in enumerate(LENGTHS):
+        alone = stack(x[row : row + 1, :length], MASK[row : row + 1, :length])
+        torch.testing.assert_close(alone[0], y[row, :length], atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_dropout_has_one_mask_a_sequence_and_falls_on_what_the_next_step_reads(backwards):
+    torch.manual_seed(0)
+    layer = HighwayLstm(3, 40, backwards=backwards, dropout=0.5)
+    x = batch().float().transpose(0, 1)
+    y = layer.train()(x, MASK.T)
+    kept = (y != 0)[0]  # every sentence has a first token
+    assert 0.3 < kept.float().mean() < 0.7
+    assert not (kept[0] == kept[1]).all()
+    for row, length in enumerate(LENGTHS):
+        assert ((y[:length, row] != 0) == kept[row]).all()
+        torch.testing.assert_close(y[:length, row], plainly(layer, x[:length, row], keep=2.0 * kept[row]))
+    assert (layer.eval()(x, MASK.T)[0] != 0).all()
+
+
+def test_it_starts_from_orthogonal_blocks_and_a_forget_bias_of_one():
+    layer = HighwayLstm(7, 4, backwards=False, dropout=0.0)
+    for weight, blocks in ((layer.input_weight, 6), (layer.weight, 5)):
+        assert weight.shape[0] == blocks * 4
+        for block in weight.split(4):
+            torch.testing.assert_close(block @ block.T, torch.eye(4), atol=1e-5, rtol=0)
+    assert layer.bias.tolist() == [0.0] * 4 + [1.0] * 4 + [0.0] * 12
+
+
+def test_autocast_leaves_it_in_float32():
+    layer = HighwayLstm(3, 4, backwards=False, dropout=0.0)
+    x = batch().float().transpose(0, 1)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = layer(x.bfloat16(), MASK.T)
+    torch.testing.assert_close(y, layer(x.bfloat16().float(), MASK.T))
+    assert y.dtype == torch.float32

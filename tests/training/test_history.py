@@ -1,0 +1,105 @@
+"""The history of a run: curves by epoch, costs, and both across a kill."""
+
+import time
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+from elmo_bench.base.checkpoints import read_checkpoint
+from elmo_bench.training.callbacks import History
+from elmo_bench.training.loggers import build_logger
+from elmo_bench.training.module import HeadTraining
+from elmo_bench.training.quiet import quiet
+
+STEPS = 3
+SCORES = (50.0, 70.0, 70.0, 60.0)
+
+
+class Text:
+    mask = torch.tensor([[True, True, False]])
+
+
+class Mix:
+    def report(self):
+        return {"weights": [0.25, 0.75], "gamma": 1.0}
+
+
+class Head(nn.Module):
+    """Its loss is the number of its training steps so far."""
+
+    def __init__(self, steps):
+        super().__init__()
+        self.weight, self.steps = nn.Parameter(torch.zeros(())), steps
+        self.embedder = type("Embedder", (), {"mixes": {"input": Mix()}, "regularisation": lambda _: torch.zeros(())})()
+
+    def loss(self, batch):
+        self.steps += 1
+        return self.weight * 0 + self.steps
+
+    def predict(self, batch):
+        return [0]
+
+
+class Metric:
+    main = "f1"
+
+    def __init__(self, scores):
+        self.scores = iter(scores)
+
+    def score(self, gold, predicted):
+        return {"overall": {"f1": next(self.scores)}}
+
+
+def run(folder, *, epochs, done=0, logger=None):
+    history = History(time.monotonic())
+    schedule = {"name": "exponential", "gamma": 0.5, "every": STEPS}
+    metric = Metric(SCORES[done:])
+    module = HeadTraining(Head(done * STEPS), metric, {"name": "sgd", "lr": 1.0}, {"dev": [0]}, schedule)
+    last = pl.callbacks.ModelCheckpoint(folder, "last", save_on_train_epoch_end=True, enable_version_counter=False)
+    batches = [{"numbers": [0], "text": Text(), "other": 1}] * STEPS
+    with quiet():
+        pl.Trainer(
+            accelerator="cpu", max_epochs=epochs, logger=logger, callbacks=[history, last], num_sanity_val_steps=0,
+            enable_progress_bar=False, enable_model_summary=False, limit_val_batches=1,
+        ).fit(
+            module, DataLoader(batches, batch_size=None), DataLoader(batches, batch_size=None),
+            ckpt_path=folder / "last.ckpt" if done else None, weights_only=True,
+        )  # fmt: skip
+    return history
+
+
+def test_curves_costs_and_mixes_by_epoch(tmp_path):
+    history = run(tmp_path, epochs=4)
+    assert history.scores == history.curves["dev"] == list(SCORES)
+    assert history.curves["train_loss"] == [2, 5, 8, 11]
+    assert history.curves["lr"] == [1, 0.5, 0.25, 0.125]
+    assert history.best_epoch == 2
+    assert history.tokens == 4 * STEPS * 2
+    assert history.mixes == [{"input": Mix().report()}] * 4
+    assert 0 < history.seconds < sum(history.curves["seconds"]) < history.elapsed
+
+
+def test_a_resumed_run_goes_on_with_its_curves(tmp_path):
+    before = run(tmp_path, epochs=2)
+    kept = read_checkpoint(tmp_path / "last.ckpt")["callbacks"][before.state_key]
+    assert kept["curves"] == before.curves
+    after = run(tmp_path, epochs=4, done=2)
+    assert after.curves["train_loss"] == [2, 5, 8, 11]
+    assert (after.scores, after.curves["lr"]) == (list(SCORES), [1, 0.5, 0.25, 0.125])
+    assert after.curves["seconds"][:2] == before.curves["seconds"]
+    assert after.tokens == 2 * before.tokens
+    assert after.elapsed > kept["before"] > 0
+
+
+def test_the_csv_logger_writes_next_to_an_earlier_log(tmp_path):
+    about = {"title": "t", "config": {}, "group": None, "tags": []}
+    for name in ("log", "log1"):
+        run(tmp_path, epochs=1, logger=build_logger({"name": "csv"}, work=tmp_path, **about))
+        header = (tmp_path / name / "metrics.csv").read_text(encoding="utf-8").splitlines()[0]
+        assert {"epoch", "dev_f1", "loss", "step"} <= set(header.split(","))
+    assert build_logger({"name": "none"}, work=tmp_path, **about) is None
+    with pytest.raises(Exception, match=r"^logger\.name=disk: unknown name\. Choose one of: csv, none, wandb\.$"):
+        build_logger({"name": "disk"}, work=tmp_path, **about)
