@@ -1,6 +1,6 @@
 """`python -m elmo_bench finetune weights=mini corpus='text/*.txt' out=my-elmo`: go on from weights on other text.
 
-Options stand in elmo_bench/pretraining/conf/finetune.yaml. With `task=…` the text is that of a task of the clone.
+Options are in elmo_bench/pretraining/conf/finetune.yaml. With `task=…` the text is that of a task of the clone.
 """
 
 import dataclasses
@@ -31,8 +31,9 @@ def main(arguments: list[str]) -> int:
     if config.task:
         take_text(config, [f"task={config.task}", *of_task])
     from elmo_bench.pretraining.finetune import finetune
-    from elmo_bench.pretraining.folder import save_trained
+    from elmo_bench.pretraining.folder import check_dtype, save_trained
 
+    check_dtype(config.dtype)
     with quiet():
         trained, measured = finetune(config)
     if trained.first:

@@ -1,6 +1,6 @@
 """`python -m elmo_bench pretrain corpus='shards/*.xz' out=my-elmo`: train a biLM.
 
-Options stand in elmo_bench/pretraining/conf/pretrain.yaml.
+Options are in elmo_bench/pretraining/conf/pretrain.yaml.
 """
 
 import dataclasses
@@ -14,11 +14,15 @@ def main(arguments: list[str]) -> int:
     """Compose elmo_bench/pretraining/conf/pretrain.yaml with key=value options and train."""
     config = compose("pretrain", arguments, folder=CONF)
     from elmo_bench.pretraining.corpus import Corpus, shard_files
-    from elmo_bench.pretraining.folder import save_trained  # imports torch; a misspelt option should not wait for it
+    from elmo_bench.pretraining.folder import (
+        check_dtype,
+        save_trained,
+    )  # imports torch; a misspelt option should not wait for it
     from elmo_bench.pretraining.perplexity import perplexity
     from elmo_bench.pretraining.trainer import pretrain
 
     heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer) if config.heldout else None
+    check_dtype(config.dtype)
     with quiet():
         trained = pretrain(config)
     if trained.first:

@@ -1,6 +1,5 @@
-"""What is shown and kept of a training while it runs."""
+"""Lightning callbacks that show a training and keep its curve and checkpoints."""
 
-import csv
 import time
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,7 @@ from pytorch_lightning.callbacks import Callback
 
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import progress
-
-COLUMNS = ("step", "tokens", "forward", "backward", "rate")
+from elmo_bench.pretraining.training import COLUMNS, Curve, checkpoint_path, checkpoints, drop_old
 
 
 class Meter(Callback):
@@ -37,26 +35,20 @@ class Meter(Callback):
             self.context.__exit__(None, None, None)
 
 
-class Curve(Callback):
-    """`curve.csv`: the losses of every step, without a gap or a step twice however often the training was killed."""
+class CurveFile(Callback):
+    """Writes the losses of every step to a curve, and every 50 steps to the logger. Only the first process writes."""
 
     def __init__(self, path: Path):
-        self.path = path
+        self.curve = Curve(path, COLUMNS)
         self.rows: list[list[Any]] = []
 
     def on_train_start(self, trainer, module) -> None:
-        if not trainer.is_global_zero:
-            return
-        kept = []
-        if self.path.exists():
-            with self.path.open(encoding="utf-8", newline="") as file:
-                kept = [row for row in list(csv.reader(file))[1:] if int(row[0]) <= trainer.global_step]
-        with atomic_write(self.path, "w") as file:
-            csv.writer(file, lineterminator="\n").writerows([COLUMNS, *kept])
+        if trainer.is_global_zero:
+            self.curve.resume(trainer.global_step)
 
     def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx) -> None:
         if not trainer.is_global_zero:
-            return  # the curve is that of the first process
+            return
         forward, backward = outputs["losses"].tolist()
         rate = module.optimizers().param_groups[0]["lr"]
         step = trainer.global_step
@@ -73,24 +65,22 @@ class Curve(Callback):
         self._write()
 
     def _write(self) -> None:
-        if not self.rows:
-            return
-        with self.path.open("a", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(self.rows)
+        if self.rows:
+            self.curve.add(self.rows)
         self.rows = []
 
 
 class Checkpoints(Callback):
-    """`<step>.ckpt` every so many minutes and at the end; the newest two stay, as in bilm-tf."""
+    """Saves a checkpoint every so many minutes and at the end."""
 
     def __init__(self, folder: Path, *, minutes: float):
         self.folder, self.seconds = folder, 60 * minutes
 
     def on_train_start(self, trainer, module) -> None:
         self.last = time.monotonic()
-        for path in self._files():
+        for path in checkpoints(self.folder):
             if trainer.is_global_zero and int(path.stem) > trainer.global_step:
-                path.unlink()  # damaged: the training goes on from an older one
+                path.unlink()  # damaged: the training resumes from an older one
 
     def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx) -> None:
         if trainer.strategy.broadcast(time.monotonic() - self.last >= self.seconds):
@@ -100,18 +90,14 @@ class Checkpoints(Callback):
         self._save(trainer)
 
     def _save(self, trainer) -> None:
-        trainer.save_checkpoint(self.folder / f"{trainer.global_step:08d}.ckpt")
+        trainer.save_checkpoint(checkpoint_path(self.folder, trainer.global_step))
         self.last = time.monotonic()
         if trainer.is_global_zero:
-            for path in self._files()[:-2]:
-                path.unlink()
-
-    def _files(self) -> list[Path]:
-        return sorted(self.folder.glob("*.ckpt"))
+            drop_old(self.folder)
 
 
 class WholeCheckpoints(TorchCheckpointIO):
-    """A checkpoint is whole or not there, and a full disk ends in one line."""
+    """Writes checkpoints atomically. A full disk raises UserError."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path, storage_options: Any = None) -> None:
         with atomic_write(Path(path)) as file:

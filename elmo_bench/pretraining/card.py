@@ -1,6 +1,7 @@
 """The card (README.md) of trained weights: what they are, what they read, how, where, and how to make them again."""
 
 import platform
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,15 +30,15 @@ def card(about: Mapping[str, Any]) -> str:
     files: the files of text, a list of paths, of which the card has the names
     tokens, sentences, skipped: of the text, skipped in lines
     words: of the softmax
+    stored: the type of the numbers in the files
     recipe: mapping of settings
-    steps, tokens_read: read in one direction
+    steps, tokens_read: predictions of one direction, the ends of sentences included
     hours, hardware, threads, torch: of the run (see `hardware`)
     perplexity: mapping or list of mappings with the fields of `perplexity.Perplexity`, and `corpus`, a name
     command: that makes them again
     """
     licence = str(about.get("licence") or "not stated")
-    code = "unknown" if licence == "not stated" else licence if licence.islower() and " " not in licence else "other"
-    named = {"license_name": licence} if code == "other" else {}
+    code, named = licence_of(licence)
     command = about.get("command")
     return "{}\n".format(
         model_card(
@@ -52,6 +53,20 @@ def card(about: Mapping[str, Any]) -> str:
             title=str(about.get("title") or ""),
         )
     )
+
+
+def licence_of(licence: str) -> tuple[str, dict[str, Any]]:
+    """The Hub's code of a licence (`cc-by-sa-3.0`, or `other` for words of your own), and more YAML for the card."""
+    if licence == "not stated":
+        return "unknown", {}
+    if licence.islower() and " " not in licence:
+        return licence, {}
+    return "other", {"license_name": licence}
+
+
+def command_line(command: str, arguments: Sequence[str]) -> str:
+    """The command with its arguments, as a shell reads it."""
+    return shlex.join(["python", "-m", "elmo_bench", command, *arguments])
 
 
 def hardware(device: str = "cpu") -> str:
@@ -70,16 +85,19 @@ def _rows(about: Mapping[str, Any], licence: str) -> dict[str, str]:
     """The rows of the table; empty where nothing is known."""
     files = [Path(file).name for file in about.get("files", ())]
     text = [_some(files)] + [_count(about, key, unit) for key, unit in _TEXT.items()]
-    read = [_count(about, "steps", "steps"), _count(about, "tokens_read", "tokens in each direction")]
+    read = [_count(about, "steps", "steps"), _count(about, "tokens_read", "predictions in each direction")]
     if about.get("tokens") and about.get("tokens_read"):
-        read.append(f"{about['tokens_read'] / about['tokens']:.2f} passes over the text")
-    hours = f"{about['hours']:.2f} hours" if "hours" in about else ""
-    cost = [hours, about.get("hardware", ""), _count(about, "threads", "threads")]
+        whole = about["tokens"] + about.get("sentences", 0)  # a sentence of n words has n + 1 predictions
+        read.append(f"{about['tokens_read'] / whole:.2f} passes over the text")
+    hours = about.get("hours", 0.0)
+    spent = f"{hours:.2f} hours" if hours >= 1 else f"{60 * hours:.1f} minutes" if hours else ""
+    cost = [spent, about.get("hardware", ""), _count(about, "threads", "threads")]
     measured = about.get("perplexity") or []
     return {
         "text": _joined(text),
         "licence of the text": licence,
         "softmax": _count(about, "words", "words"),
+        "stored": about.get("stored", ""),
         "recipe": ", ".join(f"{name} {value}" for name, value in about.get("recipe", {}).items()),
         "read": _joined(read),
         "cost": _joined([*cost, f"torch {about['torch']}" if "torch" in about else ""]),

@@ -1,15 +1,13 @@
 """A language model from files: the biLM that a name, folder or file stands for, and the softmax beside it."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.pretrained import load_files, locate_with_softmax
+from elmo_bench.encoders.int8 import read_tensors
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 
@@ -25,7 +23,7 @@ def load_language_model(weights: str) -> tuple[LanguageModel, TargetVocabulary]:
     bilm, _ = load_files(options, file)
     vocabulary = TargetVocabulary.read(words)
     shape = (len(vocabulary), bilm.options.projection_dim)
-    tensors = _read(softmax)
+    tensors = read_tensors(softmax)
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if found != {"weight": shape, "bias": shape[:1]}:
         raise UserError(
@@ -44,10 +42,3 @@ def with_softmax(
     if tensors is not None:
         model.softmax.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
     return model
-
-
-def _read(path: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise UserError(f"{path}: not a readable safetensors file ({error})") from None

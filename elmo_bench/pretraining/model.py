@@ -34,7 +34,7 @@ class LanguageModel(nn.Module):
 
 
 def initialise(bilm: BiLM) -> None:
-    """The initial values of bilm-tf (facts sheet 2.8): uniform characters, carry bias -2, Glorot uniform LSTMs."""
+    """The initial values of bilm-tf (`bilm/training.py`): uniform characters, carry bias -2, Glorot uniform LSTMs."""
     characters = bilm.characters
     nn.init.uniform_(characters.embedding, -1, 1)
     for convolution in characters.convolutions:

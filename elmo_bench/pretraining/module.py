@@ -1,7 +1,6 @@
 """The language model under its optimiser: LSTM states carried from window to window, truncated back-propagation."""
 
 import math
-import time
 from typing import Any
 
 import pytorch_lightning as pl
@@ -16,9 +15,9 @@ from elmo_bench.elmo.model import State
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.stream import Stream
+from elmo_bench.pretraining.training import Clock, optimiser, rate_factor
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.pretraining.windows import Batch, Position
-from elmo_bench.spec.config import build
 
 
 class Pretraining(pl.LightningModule):
@@ -44,8 +43,7 @@ class Pretraining(pl.LightningModule):
         self.cells, self.seed, self.processes = cells, seed, processes
         self.states: list[State] | None = None
         self.position: Position | None = None  # in the text, behind the last step
-        self.seconds = 0.0  # of training before this start
-        self.started: float | None = None
+        self.clock = Clock()
 
     @property
     def steps(self) -> int:
@@ -58,11 +56,6 @@ class Pretraining(pl.LightningModule):
     def tokens(self) -> int:
         """Words that a step reads, in each direction, over all processes."""
         return self.recipe.rows * self.recipe.window * self.processes
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds of training, over all starts."""
-        return self.seconds + (time.monotonic() - self.started if self.started is not None else 0.0)
 
     def stream(self, *, rank: int, position: Position | None = None) -> Stream:
         """What a process reads."""
@@ -80,7 +73,7 @@ class Pretraining(pl.LightningModule):
         )
 
     def train_dataloader(self) -> DataLoader:
-        self.started = time.monotonic()
+        self.clock.start(self.clock.before)
         return DataLoader(Windows(self.stream(rank=self.global_rank, position=self.position)), batch_size=None)
 
     def training_step(self, batch: Batch, _index: int) -> dict[str, Tensor]:
@@ -98,14 +91,11 @@ class Pretraining(pl.LightningModule):
         return {"loss": losses.mean() * self.recipe.loss_scale, "losses": losses.detach()}
 
     def configure_optimizers(self) -> Any:
-        optimizer = build(self.recipe.optimizer)(self.parameters())
-        warmup, steps = self.recipe.warmup, self.steps
+        optimizer = optimiser(self.recipe.optimizer, self.parameters())
+        warmup, steps, schedule = self.recipe.warmup, self.steps, self.recipe.schedule
 
         def rate(step: int) -> float:
-            up = min(1, (step + 1) / max(1, warmup))
-            if self.recipe.schedule == "constant":
-                return up
-            return up * (0.02 + 0.49 * (1 + math.cos(math.pi * min(1, step / steps))))  # down to a fiftieth
+            return rate_factor(schedule, step=step, warmup=warmup, done=min(1.0, step / steps))
 
         return {
             "optimizer": optimizer,
@@ -128,13 +118,13 @@ class Pretraining(pl.LightningModule):
             everyone = [None] * self.processes
             torch.distributed.all_gather_object(everyone, mine)
         checkpoint["processes"] = everyone
-        checkpoint["seconds"] = self.elapsed
+        checkpoint["seconds"] = self.clock.seconds
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         if (before := len(checkpoint["processes"])) != self.processes:
             raise UserError(f"devices was {before} and is {self.processes}: go on with as many, or start anew")
         mine = checkpoint["processes"][self.global_rank]
-        self.position, self.seconds = mine["position"], checkpoint["seconds"]
+        self.position, self.clock.before = mine["position"], checkpoint["seconds"]
         self.states = [(h, c) for h, c in mine["states"]] or None
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:

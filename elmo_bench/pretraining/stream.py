@@ -18,7 +18,7 @@ class Stream:
     """An iterable of windows [T=steps, B=rows]; each row goes on where it stopped in the window before.
 
     `shared`: both directions hold the same sentences, so that a window's words are encoded once (differs). Otherwise
-    two readers shuffle the same files independently, as bilm-tf does (facts sheet 2.8).
+    two readers shuffle the same files independently, as bilm-tf does (`bilm/data.py`).
 
     Passes follow each other for ever, each with every sentence once, in an order that follows from `seed` and the
     number of the pass. Of the sentences in that order every `world`-th goes to this process. At most `buffer` lines,

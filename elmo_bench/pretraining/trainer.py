@@ -1,7 +1,6 @@
 """Training a biLM on a corpus: config in, a folder of weights out."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,18 @@ import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.nn.fused import fuse
-from elmo_bench.pretraining.callbacks import Checkpoints, Curve, Meter, WholeCheckpoints
+from elmo_bench.pretraining.callbacks import Checkpoints, CurveFile, Meter, WholeCheckpoints
 from elmo_bench.pretraining.corpus import Corpus, count_words, shard_files
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.module import Pretraining
+from elmo_bench.pretraining.processes import all_cores
 from elmo_bench.pretraining.resident.encode import encode
 from elmo_bench.pretraining.resident.loop import Resident
+from elmo_bench.pretraining.training import device_of, newest_checkpoint
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.training.loggers import finish, wandb
 
@@ -73,15 +73,12 @@ def train(
     title: str,
 ) -> Trained:
     """Train a model by `config.recipe`, on from the newest whole checkpoint in `<out>/checkpoints`."""
-    _check_accelerator(config)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    torch.set_num_threads(config.threads or max(1, cores // config.devices))
+    device_of(config.accelerator)
+    torch.set_num_threads(config.threads or max(1, all_cores() // config.devices))
     if why := fuse(config.compile):
         console.print(f"not compiled, which is slower and changes no result: {why}", highlight=False)
     out = Path(config.out)
-    resume, checkpoint = newest(out / "checkpoints")
-    if resume:
-        console.print(f"going on from {resume} at step {checkpoint['global_step']}", highlight=False)
+    resume, _ = newest_checkpoint(out / "checkpoints")
     cells = text.tokens + text.sentences  # a sentence of n words is n + 1 predictions
     module = Pretraining(
         model, vocabulary, corpus, config.recipe, cells=cells, seed=config.seed, processes=config.devices
@@ -98,7 +95,7 @@ def train(
         precision=config.recipe.precision,
         callbacks=[
             Meter(title),
-            Curve(out / "curve.csv"),
+            CurveFile(out / "curve.csv"),
             Checkpoints(out / "checkpoints", minutes=config.checkpoint_minutes),
         ],
         plugins=[WholeCheckpoints()],
@@ -120,7 +117,7 @@ def train(
         vocabulary=vocabulary,
         steps=trainer.global_step,
         tokens=trainer.global_step * module.tokens,
-        seconds=module.elapsed,
+        seconds=module.clock.seconds,
         files=corpus.files,
         text=text,
         first=trainer.is_global_zero,
@@ -131,7 +128,7 @@ def _resident(options: BiLMOptions, corpus: Corpus, config: DictConfig) -> Train
     """A training with the whole text in memory (`recipe=gpu`)."""
     if config.devices > 1:
         raise UserError(f"devices={config.devices}: recipe=gpu trains on one device. Use devices=1.")
-    _check_accelerator(config)
+    device = device_of(config.accelerator)
     out = Path(config.out)
     heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer) if config.heldout else None
     encoded, vocabulary = encode(
@@ -143,10 +140,9 @@ def _resident(options: BiLMOptions, corpus: Corpus, config: DictConfig) -> Train
     )
     torch.manual_seed(config.seed)
     model = LanguageModel(options, words=len(vocabulary), samples=config.recipe.samples, dropout=config.recipe.dropout)
-    training = Resident(model, encoded, config, "cuda" if config.accelerator == "gpu" else "cpu")
-    resume, checkpoint = newest(out / "checkpoints")
+    training = Resident(model, encoded, config, device)
+    resume, checkpoint = newest_checkpoint(out / "checkpoints")
     if resume:
-        console.print(f"going on from {resume} at step {checkpoint['global_step']}", highlight=False)
         training.load(checkpoint)
     training.run("pretrain")
     return Trained(
@@ -154,33 +150,11 @@ def _resident(options: BiLMOptions, corpus: Corpus, config: DictConfig) -> Train
         vocabulary=vocabulary,
         steps=training.step,
         tokens=training.read,
-        seconds=training.elapsed,
+        seconds=training.clock.seconds,
         files=corpus.files,
         text=TextSize(vocabulary.tokens, vocabulary.sentences),
         first=True,
     )
-
-
-def _check_accelerator(config: DictConfig) -> None:
-    if config.accelerator == "gpu" and not torch.cuda.is_available():
-        raise UserError("accelerator=gpu: no CUDA device here; use accelerator=cpu")
-
-
-def newest(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
-    """The newest checkpoint that can be read, and what is in it; None and nothing where there is none.
-
-    Raises UserError where there are some and all are damaged: weeks of training are not started anew in silence.
-    """
-    paths = sorted(folder.glob("*.ckpt"))
-    while paths:
-        path = paths.pop()
-        try:
-            return path, read_checkpoint(path)
-        except UserError as damaged:
-            if not paths:
-                raise
-            console.print(f"{damaged}; trying the one before", highlight=False)
-    return None, {}
 
 
 def first_process() -> bool:

@@ -46,8 +46,8 @@ def test_pretrain_leaves_weights_softmax_vocabulary_and_a_card_with_what_evaluat
     assert card.data.license == "cc0-1.0"
     assert "| text | part-0.txt, part-1.txt, " in card.text
     assert "400 sentences |" in card.text
-    assert "optimizer AdamW, lr 0.01," in card.text
-    assert "80 steps, 3,200 tokens in each direction" in card.text
+    assert "optimizer adamw, lr 0.01," in card.text
+    assert "80 steps, 3,200 predictions in each direction" in card.text
     said = card.text.partition("average **")[2].partition("**")[0]
     assert float(said) == pytest.approx(found["average"], rel=0.01)  # the card's is that of the unrounded weights
     encoder = ElmoEncoder.from_pretrained(str(out))

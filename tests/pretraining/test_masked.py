@@ -168,7 +168,7 @@ def test_the_loss_falls_and_the_folder_is_complete(trained, corpus):
 
 def test_the_hf_encoder_reads_int8_as_it_reads_float_weights(trained, corpus, tmp_path):
     plain = tmp_path / "plain"
-    assert pretrain(corpus, plain, "steps=120", "stored=float16") == 0
+    assert pretrain(corpus, plain, "steps=120", "dtype=float16") == 0
     sentences = [["the", "old", "cats", "sleep", "."], ["dogs", "bark"]]
     packed, floats = (HfEncoder(weights=str(folder)) for folder in (trained, plain))
     assert packed.checksum != floats.checksum
@@ -238,7 +238,7 @@ def test_compiled_steps_give_the_loss_of_plain_ones(trained, corpus, tmp_path, c
         (["steps=-1"], "must not be negative"),
         (["steps=1", "vocabulary=40000"], "Give at most 32767"),
         (["steps=1", "heads=3"], "not a multiple of heads=3"),
-        (["steps=1", "stored=int4"], "Choose int8 or float16"),
+        (["steps=1", "dtype=int4"], "Choose int8 or float16"),
         (["steps=1", "corpus=nothing.txt"], "nothing.txt: no file matches"),
     ],
 )

@@ -1,5 +1,6 @@
 """Training with the text in memory: the same network and softmax as the reference, and it resumes."""
 
+import copy
 import math
 
 import numpy as np
@@ -7,8 +8,8 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.model import zero_states
 from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.model import zero_states
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.corpus import Corpus
@@ -261,3 +262,23 @@ def test_a_step_that_is_no_number_changes_nothing_and_many_end_the_training(corp
     newest = sorted((corpus / "out" / "checkpoints").glob("*.ckpt"))[-1]
     values = torch.load(newest, weights_only=True)["model"].values()
     assert all(torch.isfinite(value).all() for value in values)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_kernels_and_graphs_on_a_gpu_are_the_cpu_reference():
+    torch.manual_seed(0)
+    cpu = LanguageModel(OPTIONS, words=30, samples=10, dropout=0.0)
+    gpu = copy.deepcopy(cpu).cuda()
+    ids = words_ids(SPELT)
+    pieces = network.trimmed((ids != 261).sum(axis=1))
+    words, spelt, weights = torch.randint(0, len(SPELT), (2, 7, 5)), torch.from_numpy(ids), torch.randn(2, 7, 5, 8)
+    top, _ = cpu.features(spelt, words, zero_states(OPTIONS, 5, torch.zeros(())), [5] * 7, None)
+    (top * weights).sum().backward()
+    for call in range(5):  # graphs replay from the third call on
+        gpu.zero_grad()
+        ours = network.top_layer(gpu, spelt.cuda().int(), pieces, words.cuda())
+        (ours * weights.cuda()).sum().backward()
+        torch.testing.assert_close(ours.cpu(), top, atol=1e-4, rtol=1e-3, msg=f"call {call}")
+        for mine, reference in zip(gpu.bilm.parameters(), cpu.bilm.parameters(), strict=True):
+            torch.testing.assert_close(mine.grad.cpu(), reference.grad, atol=1e-3, rtol=1e-2)

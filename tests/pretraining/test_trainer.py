@@ -173,7 +173,7 @@ def test_a_full_disk_is_one_line_and_the_checkpoint_before_is_whole(corpus, monk
         (["accelerator=gpu"], "no CUDA device here"),
         (["shape.lstm.n_layers=-1"], "shape: "),
         (["tokenizer=words"], "tokenizer=words: unknown"),
-        (["recipe.optimizer._target_=torch.optim.Best"], r"torch\.optim\.Best cannot be made"),
+        (["recipe.optimizer.name=best"], r"recipe\.optimizer\.name=best: unknown name"),
         (["corpus=nowhere/*.txt"], "no file matches"),
     ],
 )

@@ -1,7 +1,6 @@
 """What a trained masked language model is on disk: configuration, weights, tokenizer and card."""
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ from safetensors.torch import save
 
 from elmo_bench.base.files import atomic_write, sha256_of
 from elmo_bench.encoders.int8 import write_int8
-from elmo_bench.pretraining.card import hardware
+from elmo_bench.pretraining.card import command_line, hardware, licence_of
+from elmo_bench.pretraining.folder import STORED
 from elmo_bench.pretraining.masked.text import SPECIAL
 from elmo_bench.pretraining.masked.train import Training
 
@@ -71,11 +71,11 @@ def weights_of(model: Any) -> dict[str, torch.Tensor]:
     return {name: tensor for name, tensor in model.state_dict().items() if not name.startswith(TIED)}
 
 
-def save_model(model: Any, folder: Path, *, stored: str) -> None:
-    """Write `config.json` and the weights, `stored` as int8 (see `encoders/int8.py`) or float16."""
+def save_model(model: Any, folder: Path, *, dtype: str) -> None:
+    """Write `config.json` and the weights, as int8 (see `encoders/int8.py`) or float16."""
     with atomic_write(folder / "config.json", "w") as file:
         json.dump({**model.config.to_diff_dict(), "architectures": ["BertForMaskedLM"]}, file, indent=1, default=str)
-    if stored == "int8":
+    if dtype == "int8":
         write_int8(folder / INT8, weights_of(model))
         return
     with atomic_write(folder / FLOAT16) as file:
@@ -93,9 +93,8 @@ def save_card(
     """Write `README.md` from the run; `text` has the names of the files and the counts of `text.Rows`."""
     config, model, out = training.config, training.model, training.out
     shape = model.config
-    files = [out / "config.json", out / (INT8 if config.stored == "int8" else FLOAT16), out / "tokenizer.json"]
-    licence = str(config.licence)
-    code = "unknown" if licence == "not stated" else licence if licence.islower() and " " not in licence else "other"
+    files = [out / "config.json", out / (INT8 if config.dtype == "int8" else FLOAT16), out / "tokenizer.json"]
+    code, named = licence_of(str(config.licence))
     embedding = shape.vocab_size * shape.hidden_size
     names = text["files"]
     rows = {
@@ -106,24 +105,23 @@ def save_card(
         "pieces": f"{shape.vocab_size:,}, cased WordPiece",
         "text": f"{names[0]}{f' to {names[-1]}, {len(names)} files' if len(names) > 1 else ''}: "
         f"{text['words']:,} words, {text['pieces']:,} pieces, {text['sentences']:,} sentences",
-        "licence of the text": licence,
+        "licence of the text": str(config.licence),
         "masks": f"{config.share:.0%} of the words, whole; 80 % [MASK], 10 % random, 10 % unchanged; new in each pass",
         "recipe": "AdamW, " + ", ".join(f"{name} {config[name]}" for name in RECIPE),
         "read": f"{training.steps:,} steps, {training.pieces:,} pieces, {training.passes:.2f} passes over the text, "
         "half of them with each sentence alone",
-        "cost": f"{training.seconds / 60:.1f} minutes with compilation, {hardware(training.device.type)}, torch "
+        "cost": f"{training.clock.seconds / 60:.1f} minutes with compilation, {hardware(training.device.type)}, torch "
         f"{torch.__version__}",
-        "stored": "int8 with a scale for each row" if config.stored == "int8" else "float16",
+        "stored": STORED[config.dtype],
         **{f"held-out loss, rows {name}": f"**{loss:.4f}**" for name, loss in heldout.items()},
     }
-    named: dict[str, Any] = {"license_name": licence} if code == "other" else {}
     card = ModelCard.from_template(
         ModelCardData(**ABOUT, **named, license=code, language="en"),
         template_str=TEMPLATE,
         title=out.name,
-        plain="" if config.stored == "int8" else ", and so does `transformers`",
+        plain="" if config.dtype == "int8" else ", and so does `transformers`",
         rows=list(rows.items()),
-        command=shlex.join(["python", "-m", "elmo_bench", "pretrain-masked", *arguments]),
+        command=command_line("pretrain-masked", arguments),
         files=[(file.name, f"{file.stat().st_size:,}", sha256_of(file)) for file in files],
     )
     with atomic_write(out / "README.md", "w") as file:

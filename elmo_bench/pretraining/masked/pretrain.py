@@ -14,13 +14,14 @@ from safetensors.numpy import save
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import console
-from elmo_bench.encoders.int8 import read_int8
+from elmo_bench.encoders.int8 import read_tensors
 from elmo_bench.pretraining.corpus import shard_files
 from elmo_bench.pretraining.masked.folder import INT8, save_card, save_model, save_tokenizer, weights_of
 from elmo_bench.pretraining.masked.model import new_model
 from elmo_bench.pretraining.masked.text import rows_of, train_tokenizer
 from elmo_bench.pretraining.masked.train import Training
 from elmo_bench.pretraining.processes import all_cores
+from elmo_bench.pretraining.training import device_of
 
 KINDS = ("alone", "together")  # of held-out rows
 
@@ -37,9 +38,9 @@ def pretrain_masked(config: DictConfig, arguments: Sequence[str]) -> None:
     heldout = {kind: torch.from_numpy(arrays[kind]) for kind in KINDS if kind in arrays}
     training = Training(new_model(config), torch.from_numpy(arrays["both"]), heldout, config)
     out = Path(config.out)
-    training.run(lambda: save_model(training.model, out, stored=config.stored))
-    if config.stored == "int8":  # the card has the loss of the weights as they are stored
-        training.model.load_state_dict(read_int8(out / INT8), strict=False)
+    training.run(lambda: save_model(training.model, out, dtype=config.dtype))
+    if config.dtype == "int8":  # the card has the loss of the weights as they are stored
+        training.model.load_state_dict(read_tensors(out / INT8), strict=False)
     else:
         training.model.load_state_dict({k: v.half() for k, v in weights_of(training.model).items()}, strict=False)
     losses = training.measure()
@@ -101,11 +102,9 @@ def _check(config: DictConfig) -> None:
     if config.hidden % config.heads:
         raise UserError(f"hidden={config.hidden}: not a multiple of heads={config.heads}. Change one of them.")
     for key, known in (
-        ("accelerator", ("cpu", "gpu")),
-        ("stored", ("int8", "float16")),
+        ("dtype", ("int8", "float16")),
         ("precision", ("bf16", "float32")),
     ):
         if config[key] not in known:
             raise UserError(f"{key}={config[key]}: unknown. Choose {' or '.join(known)}.")
-    if config.accelerator == "gpu" and not torch.cuda.is_available():
-        raise UserError("accelerator=gpu: no CUDA device here. Use accelerator=cpu.")
+    device_of(config.accelerator)

@@ -5,9 +5,7 @@ come from (seed, step). So a checkpoint holds no random state, and a resumed tra
 never killed.
 """
 
-import csv
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -17,15 +15,21 @@ import torch
 from omegaconf import DictConfig
 from torch import Tensor
 
-from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import Meter, console, progress
 from elmo_bench.pretraining.masked.masking import Batch, mask_words
 from elmo_bench.pretraining.masked.model import Loss, MaskedLoss, compiled, heldout_loss
+from elmo_bench.pretraining.training import (
+    Clock,
+    Curve,
+    device_of,
+    newest_checkpoint,
+    rate_factor,
+    save_checkpoint,
+)
 
 CURVE = ("step", "pieces", "loss", "rate", "seconds")
-KEPT = 2  # checkpoints
+HELDOUT = ("step", "rows", "loss", "seconds")
 
 
 class Training:
@@ -34,27 +38,22 @@ class Training:
     def __init__(self, model: Any, rows: Tensor, heldout: Mapping[str, Tensor], config: DictConfig):
         """`rows` int16 [R, T] as `text.rows_of` makes them; `heldout`: rows by kind."""
         self.config, self.out = config, Path(config.out)
-        self.device = torch.device("cuda" if config.accelerator == "gpu" else "cpu")
+        self.device = torch.device(device_of(config.accelerator))
         self.model = model.to(self.device).train()
         self.loss = MaskedLoss(self.model)
         self.rows = rows.to(self.device)
         self.heldout = {name: each.to(self.device) for name, each in heldout.items()}
         self.optimizer = _optimizer(self.model, config)
-        self.steps, self.pieces, self.before = 0, 0, 0.0  # so far; seconds of the runs before this one
-        self.started: float | None = None
+        self.steps, self.pieces, self.clock = 0, 0, Clock()
+        self.curve, self.losses = Curve(self.out / "curve.csv", CURVE), Curve(self.out / "heldout.csv", HELDOUT)
         self.batches = max(1, len(rows) // config.batch)  # in a pass
-
-    @property
-    def seconds(self) -> float:
-        """Spent in training, resumed runs and compilation included."""
-        return self.before + (time.monotonic() - self.started if self.started else 0.0)
 
     @property
     def done(self) -> float:
         """The fraction of the training that is over."""
         if self.config.steps:
             return min(1.0, self.steps / self.config.steps)
-        return min(1.0, self.seconds / (60 * self.config.minutes))
+        return min(1.0, self.clock.seconds / (60 * self.config.minutes))
 
     @property
     def passes(self) -> float:
@@ -71,13 +70,13 @@ class Training:
         Raises UserError if the loss becomes NaN. The last checkpoint stays.
         """
         self._resume()
-        self.started = time.monotonic()
+        self.clock.start(self.clock.before)
         batches = self._batches()
         loss: Loss = self.loss
         if self.config.compile:
             loss = compiled(self.loss, self._masked(self.rows[: self.config.batch], 0), self.autocast)
-            console.print(f"compiled after {self.seconds - self.before:.0f} s", highlight=False)
-        saved = measured = self.seconds
+            console.print(f"compiled after {self.clock.seconds - self.clock.before:.0f} s", highlight=False)
+        saved = measured = self.clock.seconds
         sums = torch.zeros(2, dtype=torch.float64, device=self.device)  # losses, pieces since the last log
         since = 0
         with progress("pretrain-masked", total=self.config.steps, done=self.steps) as meter:
@@ -89,14 +88,14 @@ class Training:
                 if self.steps % self.config.log_steps == 0 or last:
                     self._log(sums, since, rate, meter)
                     since = 0
-                if last or self.seconds - measured > 60 * self.config.heldout_minutes:
+                if last or self.clock.seconds - measured > 60 * self.config.heldout_minutes:
                     self._measure(meter)
-                    measured = self.seconds
-                if last or (self.seconds - saved > 60 * self.config.checkpoint_minutes and not since):
+                    measured = self.clock.seconds
+                if last or (self.clock.seconds - saved > 60 * self.config.checkpoint_minutes and not since):
                     self._checkpoint()
                     save()
-                    saved = self.seconds
-        self.before, self.started = self.seconds, None
+                    saved = self.clock.seconds
+        self.clock.stop()
         save()
 
     def measure(self) -> dict[str, float]:
@@ -128,7 +127,8 @@ class Training:
 
     def _step(self, loss: Loss, rows: Tensor, sums: Tensor) -> float:
         """One step of the optimizer; its learning rate."""
-        rate = self.config.learning_rate * min(1.0, (self.steps + 1) / self.config.warmup) * (1 - self.done)
+        factor = rate_factor("linear", step=self.steps, warmup=self.config.warmup, done=self.done)
+        rate = self.config.learning_rate * factor
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         with self.autocast():
@@ -150,44 +150,31 @@ class Training:
                 f"step {self.steps}: the loss is not a number. Remove {self.out} and give a lower learning_rate=."
             )
         self.pieces += int(pieces)
-        _append(self.out / "curve.csv", [self.steps, self.pieces, f"{loss:.5f}", f"{rate:.4g}", f"{self.seconds:.1f}"])
+        self.curve.add([[self.steps, self.pieces, f"{loss:.5f}", f"{rate:.4g}", f"{self.clock.seconds:.1f}"]])
         meter.advance(int(pieces), f"loss {loss:.3f}  lr {rate:.2e}  {self.done:.1%}", steps=steps)
 
     def _measure(self, meter: Meter) -> None:
         for name, loss in self.measure().items():
-            _append(self.out / "heldout.csv", [self.steps, name, f"{loss:.5f}", f"{self.seconds:.1f}"])
+            self.losses.add([[self.steps, name, f"{loss:.5f}", f"{self.clock.seconds:.1f}"]])
             meter.say(f"step {self.steps}: held-out loss {loss:.4f} ({name})")
 
     def _checkpoint(self) -> None:
-        folder = self.out / "checkpoints"
         state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
-        place = {"steps": self.steps, "pieces": self.pieces, "seconds": self.seconds}
-        with atomic_write(folder / f"{self.steps:08d}.ckpt") as file:
-            torch.save(state | place, file)
-        for path in sorted(folder.glob("*.ckpt"))[:-KEPT]:
-            path.unlink()
+        place = {"steps": self.steps, "pieces": self.pieces, "seconds": self.clock.seconds}
+        save_checkpoint(self.out / "checkpoints", self.steps, state | place)
 
     def _resume(self) -> None:
         """From the newest checkpoint that can be read, if there is any; the curves are cut there."""
-        paths = sorted((self.out / "checkpoints").glob("*.ckpt"), reverse=True)
-        for number, path in enumerate(paths, start=1):
-            try:
-                state = read_checkpoint(path)
-            except UserError as damaged:
-                if number == len(paths):
-                    raise
-                console.print(f"{damaged} Trying the checkpoint before it.", highlight=False)
-                continue
+        path, state = newest_checkpoint(self.out / "checkpoints")
+        if path:
             try:
                 self.model.load_state_dict(state["model"])
                 self.optimizer.load_state_dict(state["optimizer"])
             except (RuntimeError, ValueError, KeyError):
                 raise UserError(f"{path}: a model of another shape. Remove {self.out} or give another out=.") from None
-            self.steps, self.pieces, self.before = state["steps"], state["pieces"], state["seconds"]
-            console.print(f"resuming from {path}", highlight=False)
-            break
-        _cut(self.out / "curve.csv", CURVE, self.steps)
-        _cut(self.out / "heldout.csv", ("step", "rows", "loss", "seconds"), self.steps)
+            self.steps, self.pieces, self.clock.before = state["steps"], state["pieces"], state["seconds"]
+        self.curve.resume(self.steps)
+        self.losses.resume(self.steps)
 
 
 def _optimizer(model: Any, config: DictConfig) -> torch.optim.Optimizer:
@@ -200,18 +187,3 @@ def _optimizer(model: Any, config: DictConfig) -> torch.optim.Optimizer:
         eps=config.epsilon,
         fused=True,
     )
-
-
-def _append(path: Path, row: list[Any]) -> None:
-    with path.open("a", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerow(row)
-
-
-def _cut(path: Path, columns: tuple[str, ...], steps: int) -> None:
-    """Keep the rows of the first `steps` steps of a curve, behind its columns."""
-    kept: list[list[str]] = []
-    if path.exists():
-        with path.open(encoding="utf-8", newline="") as file:
-            kept = [row for row in list(csv.reader(file))[1:] if int(row[0]) <= steps]
-    with atomic_write(path, "w") as file:
-        csv.writer(file, lineterminator="\n").writerows([columns, *kept])

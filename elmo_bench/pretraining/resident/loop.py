@@ -1,6 +1,5 @@
 """The training itself: steps over batches of whole sentences until the time or the passes are spent."""
 
-import csv
 import math
 import time
 from collections import deque
@@ -16,16 +15,14 @@ from omegaconf import DictConfig
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import Meter, progress
-from elmo_bench.pretraining.callbacks import COLUMNS
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.resident.batches import Batch, Batches
 from elmo_bench.pretraining.resident.cross_entropy import Sampler, cross_entropy
 from elmo_bench.pretraining.resident.encode import Encoded
 from elmo_bench.pretraining.resident.muon import Muon
 from elmo_bench.pretraining.resident.network import top_layer, trimmed
-from elmo_bench.spec.config import build
+from elmo_bench.pretraining.training import COLUMNS, Clock, Curve, optimiser, rate_factor, save_checkpoint
 
 READ_EVERY = 50  # steps between two looks at the losses, each of which waits for the GPU
 CHECK_SENTENCES = 4000  # of the held-out text, while training
@@ -57,19 +54,15 @@ class Resident:
         self.optimizers = optimizers(model, self.recipe)
         self.rates = [[group["lr"] for group in optimizer.param_groups] for optimizer in self.optimizers]
         self.step = self.read = self.number = self.index = 0  # steps, targets, pass, batch of the pass
-        self.seconds = 0.0  # before this start
-        self.started = time.monotonic()
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds of training, over all starts."""
-        return self.seconds + time.monotonic() - self.started
+        self.looked = 0  # targets of the steps whose losses were read
+        self.clock, self.curve = Clock(), Curve(self.out / "curve.csv", COLUMNS)
+        self.clock.start(0.0)
 
     @property
     def done(self) -> float:
         """The share of the training that is behind, from 0 to 1."""
         if self.recipe.minutes is not None:
-            return min(1.0, self.elapsed / (60 * self.recipe.minutes))
+            return min(1.0, self.clock.seconds / (60 * self.recipe.minutes))
         return min(1.0, self.read / (self.recipe.epochs * self.cells))
 
     def features(self, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -88,8 +81,7 @@ class Resident:
         """One step; the mean loss [2] of each direction, and whether the gradient was finite."""
         torch.manual_seed(self.config.seed * 1_000_003 + self.step)  # the draws of a step depend on nothing before it
         done = self.done
-        up = min(1.0, (self.step + 1) / max(1, self.recipe.warmup))
-        factor = up * max(0.005, 1 - done) if self.recipe.schedule == "linear" else up
+        factor = rate_factor(self.recipe.schedule, step=self.step, warmup=self.recipe.warmup, done=done)
         for optimizer, rates in zip(self.optimizers, self.rates, strict=True):
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * factor
@@ -123,30 +115,33 @@ class Resident:
 
     def run(self, title: str) -> None:
         """Train to the end, from where `load` put it."""
-        self.started = time.monotonic()
+        self.clock.start(self.clock.before)
         kept: list[tuple[int, int, float, Tensor, Tensor]] = []
         checked = saved = time.monotonic()
-        curve = self.out / "curve.csv"
-        _truncate(curve, self.step)
+        self.curve.resume(self.step)
         with progress(title) as meter:
             for batch in self._remaining():
                 losses, finite = self.train_step(batch)
                 kept.append((self.step, self.read, self.optimizers[0].param_groups[0]["lr"], losses, finite))
                 if len(kept) == READ_EVERY:
-                    self._look(kept, curve, meter)
+                    self._look(kept, meter)
                     kept = []
                 now = time.monotonic()
                 if now - checked > CHECK_SECONDS and len(self.heldout.sizes):
-                    meter.say(f"{self.elapsed:,.0f} s, step {self.step:,}: held-out perplexity {self.check():.2f}")
+                    meter.say(
+                        f"{self.clock.seconds:,.0f} s, step {self.step:,}: held-out perplexity {self.check():.2f}"
+                    )
                     checked = time.monotonic()
                 if now - saved > 60 * self.config.checkpoint_minutes:
-                    self._look(kept, curve, meter)
+                    self._look(kept, meter)
                     kept = []
                     self.save()
                     saved = time.monotonic()
-            self._look(kept, curve, meter)
+            self._look(kept, meter)
             if len(self.heldout.sizes):
-                meter.say(f"{self.elapsed:,.0f} s, step {self.step:,}: held-out perplexity {self.check():.2f}, the end")
+                meter.say(
+                    f"{self.clock.seconds:,.0f} s, step {self.step:,}: held-out perplexity {self.check():.2f}, the end"
+                )
         self.save()
 
     def _remaining(self) -> Iterator[Batch]:
@@ -163,7 +158,7 @@ class Resident:
                     yield batch
                 self.number, self.index = self.number + 1, 0
 
-    def _look(self, kept: list, curve: Path, meter: Meter) -> None:
+    def _look(self, kept: list, meter: Meter) -> None:
         """Read the losses of some steps, which waits for the device. Raises UserError if they are no numbers."""
         if not kept:
             return
@@ -174,13 +169,11 @@ class Resident:
                 f"step {self.step}: the gradient is not finite. The last checkpoint is good: resume from it with a "
                 "lower recipe.optimizer.lr."
             )
-        with curve.open("a", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(
-                [step, read, f"{forward:.5f}", f"{backward:.5f}", f"{rate:.4g}"]
-                for (step, read, rate, *_), (forward, backward) in zip(kept, losses, strict=True)
-            )
-        read = kept[-1][1] - getattr(self, "_looked", 0)
-        self._looked = kept[-1][1]
+        self.curve.add(
+            [step, read, f"{forward:.5f}", f"{backward:.5f}", f"{rate:.4g}"]
+            for (step, read, rate, *_), (forward, backward) in zip(kept, losses, strict=True)
+        )
+        read, self.looked = kept[-1][1] - self.looked, kept[-1][1]
         meter.advance(
             read,
             f"loss {losses.mean():.3f}  lr {kept[-1][2]:.2e}  {100 * self.done:.1f} % of the budget, "
@@ -189,34 +182,29 @@ class Resident:
         )
 
     def save(self) -> None:
-        """A checkpoint, atomically; the newest two stay."""
-        folder = self.out / "checkpoints"
+        """Write a checkpoint."""
         state = {
-            "global_step": self.step,
             "place": [self.read, self.number, self.index],
-            "seconds": self.elapsed,
+            "seconds": self.clock.seconds,
             "model": self.model.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
         }
-        with atomic_write(folder / f"{self.step:08d}.ckpt") as file:
-            torch.save(state, file)
-        for path in sorted(folder.glob("*.ckpt"))[:-2]:
-            path.unlink()
+        save_checkpoint(self.out / "checkpoints", self.step, {"global_step": self.step, **state})
 
     def load(self, checkpoint: Any) -> None:
-        """Go on from what `save` wrote."""
+        """Resume from the contents of a checkpoint."""
         self.model.load_state_dict(checkpoint["model"])
         for optimizer, state in zip(self.optimizers, checkpoint["optimizers"], strict=True):
             optimizer.load_state_dict(state)
         self.step, (self.read, self.number, self.index) = checkpoint["global_step"], checkpoint["place"]
-        self.seconds, self.started = checkpoint["seconds"], time.monotonic()
-        self._looked = self.read
+        self.clock.start(checkpoint["seconds"])
+        self.looked = self.read
 
 
 def optimizers(model: LanguageModel, recipe: DictConfig) -> list[torch.optim.Optimizer]:
     """The recipe's optimiser, and Muon for the biLM's matrices if the recipe has it."""
     if recipe.muon is None:
-        return [build(recipe.optimizer)(model.parameters())]
+        return [optimiser(recipe.optimizer, model.parameters())]
     characters = model.bilm.characters
     gates = [lstm.weight for lstm in model.bilm.lstms]
     matrices = [lstm.projection for lstm in model.bilm.lstms] + [characters.projection.weight]
@@ -224,14 +212,4 @@ def optimizers(model: LanguageModel, recipe: DictConfig) -> list[torch.optim.Opt
     taken = {id(parameter) for parameter in [*gates, *matrices]}
     rest = [parameter for parameter in model.parameters() if id(parameter) not in taken]
     groups: list[dict[str, Any]] = [{"params": gates, "gates": True}, {"params": matrices}]
-    return [build(recipe.optimizer)(rest), Muon(groups, **recipe.muon)]
-
-
-def _truncate(curve: Path, step: int) -> None:
-    """The header, and the rows up to a step."""
-    rows: list[list[str]] = []
-    if curve.exists():
-        with curve.open(encoding="utf-8", newline="") as file:
-            rows = [row for row in list(csv.reader(file))[1:] if int(row[0]) <= step]
-    with atomic_write(curve, "w") as handle:
-        csv.writer(handle, lineterminator="\n").writerows([COLUMNS, *rows])
+    return [optimiser(recipe.optimizer, rest), Muon(groups, **recipe.muon)]

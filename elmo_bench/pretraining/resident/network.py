@@ -44,9 +44,10 @@ def trimmed(lengths: Any) -> list[tuple[int, int]]:
 def characters(encoder: CharacterEncoder, ids: Tensor, pieces: list[tuple[int, int]]) -> Tensor:
     """Spellings [W, C] -> [W, P], as `CharacterEncoder`, without a question to the GPU."""
     table = _autocast(encoder.embeddings())
+    widest = max(convolution.kernel_size[0] for convolution in encoder.convolutions)
     found = []
     for some, (_, columns) in zip(ids.split([count for count, _ in pieces]), pieces, strict=True):
-        x = functional.embedding(some[:, : columns + encoder.widest], table)  # WC(char dim)
+        x = functional.embedding(some[:, : columns + widest], table)  # WC(char dim)
         parts = [_highest(x, convolution) for convolution in encoder.convolutions]
         found.append(encoder.activation(torch.cat(parts, dim=1)))
     x = torch.cat(found)  # WF
