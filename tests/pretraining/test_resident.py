@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.batches import zero_states
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.model import zero_states
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.corpus import Corpus
