@@ -21,7 +21,7 @@ COLUMNS = ("step", "tokens", "forward", "backward", "rate")  # of the curve of a
 
 
 def device_of(accelerator: str) -> str:
-    """torch's name of `accelerator=cpu|gpu`. Raises UserError if there is no such device."""
+    """torch's name of `accelerator=cpu|gpu`. Raises UserError if the device is missing."""
     if accelerator not in ("cpu", "gpu"):
         raise UserError(f"accelerator={accelerator}: unknown. Choose cpu or gpu.")
     if accelerator == "gpu" and not torch.cuda.is_available():

@@ -49,7 +49,7 @@ def test_pretrain_leaves_weights_softmax_vocabulary_and_a_card_with_what_evaluat
     assert "optimizer adamw, lr 0.01," in card.text
     assert "80 steps, 3,200 predictions in each direction" in card.text
     said = card.text.partition("average **")[2].partition("**")[0]
-    assert float(said) == pytest.approx(found["average"], rel=0.01)  # the card's is that of the unrounded weights
+    assert float(said) == pytest.approx(found["average"], abs=0.006)
     encoder = ElmoEncoder.from_pretrained(str(out))
     assert encoder.encode([["the", "cats", "sleep", "."]])[0].shape == (3, 4, 16)
 

@@ -12,8 +12,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.encoders import int8
 from elmo_bench.encoders.hf import HfEncoder
 from elmo_bench.pretraining.masked import train
-from elmo_bench.pretraining.masked.masking import IGNORED, capacity, mask_words
-from elmo_bench.pretraining.masked.model import MaskedLoss
+from elmo_bench.pretraining.masked.model import IGNORED, MaskedLoss, capacity, mask_words
 from elmo_bench.pretraining.masked.text import CLS, MASK, PAD, SEP, SPECIAL, pack, rows_of, train_tokenizer
 from tests.pretraining.corpora import write
 

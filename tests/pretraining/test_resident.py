@@ -13,15 +13,13 @@ from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.corpus import Corpus
-from elmo_bench.pretraining.folder import save_trained
-from elmo_bench.pretraining.load import load_language_model
-from elmo_bench.pretraining.model import LanguageModel
+from elmo_bench.pretraining.model import LanguageModel, load_language_model
 from elmo_bench.pretraining.perplexity import perplexity
 from elmo_bench.pretraining.resident import cross_entropy as softmax
 from elmo_bench.pretraining.resident import loop, muon, network
 from elmo_bench.pretraining.resident.batches import OUTSIDE, Batches
 from elmo_bench.pretraining.resident.encode import encode, spell
-from elmo_bench.pretraining.trainer import pretrain
+from elmo_bench.pretraining.trainer import pretrain, save_trained
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.spec.config import compose
 from elmo_bench.text.chars import words_ids

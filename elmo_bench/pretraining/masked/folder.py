@@ -11,8 +11,7 @@ from safetensors.torch import save
 
 from elmo_bench.base.files import atomic_write, sha256_of
 from elmo_bench.encoders.int8 import write_int8
-from elmo_bench.pretraining.card import command_line, hardware, licence_of
-from elmo_bench.pretraining.folder import STORED
+from elmo_bench.pretraining.card import STORED, command_line, hardware, licence_of
 from elmo_bench.pretraining.masked.text import SPECIAL
 from elmo_bench.pretraining.masked.train import Training
 

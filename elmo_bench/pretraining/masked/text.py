@@ -94,7 +94,7 @@ def rows_of(
     """The rows of all files, in order; one process for each file. `tokenizer` is JSON as `train_tokenizer` returns it.
 
     The kinds are "alone" (each sentence by itself), "together" (runs of sentences), and "both". Raises UserError if a
-    file cannot be read, or there is no sentence.
+    file cannot be read, or there is no sentences.
     """
     parts: list[Rows] = []
     work = partial(_rows_of_file, tokenizer=tokenizer, width=width, kinds=tuple(kinds))

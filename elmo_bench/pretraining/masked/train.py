@@ -17,8 +17,7 @@ from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import Meter, console, progress
-from elmo_bench.pretraining.masked.masking import Batch, mask_words
-from elmo_bench.pretraining.masked.model import Loss, MaskedLoss, compiled, heldout_loss
+from elmo_bench.pretraining.masked.model import Batch, Loss, MaskedLoss, compiled, heldout_loss, mask_words
 from elmo_bench.pretraining.training import (
     Clock,
     Curve,

@@ -11,13 +11,13 @@ from torch import Tensor
 from elmo_bench.pretraining.resident.kernels import IGNORED, SEPARATE, loss_rows
 
 LOGITS = 2**29  # in memory at once
-EXTRA = 8  # columns beside the features: the bias in two parts, and zeros that keep rows aligned
+EXTRA = 8  # more columns than features: the bias in two parts, and zeros that keep rows aligned
 ALIGNED = 64  # candidates are made up to a multiple of this: products of odd sizes are several times slower
 NEVER = -30_000.0  # the logit of a candidate that only fills up
 
 
 class Sampler:
-    """`samples` distinct words, each with the same known chance in every draw (log-uniform by rank, as in bilm-tf)."""
+    """`samples` distinct words, with the same probabilities in every draw (log-uniform by rank, as in bilm-tf)."""
 
     def __init__(self, words: int, samples: int, device: torch.device):
         rank = torch.arange(words, dtype=torch.double)
@@ -106,7 +106,7 @@ class _CrossEntropy(torch.autograd.Function):
 def _with_bias(weight: Tensor, bias: Tensor, kind: torch.dtype) -> Tensor:
     """[S, P] and [S] -> [S made up to ALIGNED, P + EXTRA] in `kind`.
 
-    The bias is two columns: its rounded value and what is left of it.
+    The bias is two columns: its rounded value and the remainder.
     """
     words, features = weight.shape
     matrix = weight.new_zeros(-(-words // ALIGNED) * ALIGNED, features + EXTRA, dtype=kind)

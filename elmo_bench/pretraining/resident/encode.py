@@ -35,7 +35,7 @@ class Encoded:
     heldout_tokens: np.ndarray
     heldout_starts: np.ndarray
     characters: np.ndarray  # int16 [W, C]
-    targets: np.ndarray  # int32 [W]: the vocabulary id of each word, that of <UNK> for a word outside
+    targets: np.ndarray  # int32 [W]: the vocabulary id of each word, <UNK> for a word outside
 
     @property
     def lengths(self) -> np.ndarray:
@@ -44,7 +44,7 @@ class Encoded:
 
 
 class _Numbers(dict[str, int]):
-    """Words in the order in which they come."""
+    """Words in order of appearance."""
 
     def __missing__(self, word: str) -> int:
         number = self[word] = len(self)
@@ -66,7 +66,7 @@ def encode(
     """Read a corpus and a held-out text, with one process a file; the arrays are kept in `folder` and read from there
     the next time.
 
-    The vocabulary has the `words` most frequent words of the corpus. Raises UserError if there is no sentence.
+    The vocabulary has the `words` most frequent words of the corpus. Raises UserError if there are no sentences.
     """
     heldout = heldout or Corpus((), corpus.tokenizer)
     files = [*corpus.files, *heldout.files]

@@ -43,7 +43,7 @@ def lstm_step(  # noqa: PLR0917
 def lstm_step_backward(  # noqa: PLR0917
     d_raw: Tensor, d_c: Tensor, gates: Tensor, before: Tensor, after: Tensor, clip: float
 ) -> None:
-    """Activations 2B(4H) become gradients of the gate inputs; `d_c` 2BH float32 becomes that of the cell before.
+    """Activations 2B(4H) become gradients of the gate inputs; `d_c` 2BH float32 moves to the cell before.
 
     d_raw 2BH is the gradient of o * tanh(c).
     """

@@ -24,14 +24,14 @@ from elmo_bench.pretraining.resident.muon import Muon
 from elmo_bench.pretraining.resident.network import top_layer, trimmed
 from elmo_bench.pretraining.training import COLUMNS, Clock, Curve, optimiser, rate_factor, save_checkpoint
 
-READ_EVERY = 50  # steps between two looks at the losses, each of which waits for the GPU
+READ_EVERY = 50  # steps between reading losses, which waits for the GPU
 CHECK_SENTENCES = 4000  # of the held-out text, while training
 CHECK_SECONDS = 60
 AHEAD = 4  # batches made while the device works
 
 
 class Resident:
-    """A language model on a device with its text, its optimisers and its place in the training."""
+    """A language model on a device with its text and its optimisers, at a step of its training."""
 
     def __init__(self, model: LanguageModel, encoded: Encoded, config: DictConfig, device: str):
         self.config, self.recipe, self.device = config, config.recipe, torch.device(device)
@@ -60,7 +60,7 @@ class Resident:
 
     @property
     def done(self) -> float:
-        """The share of the training that is behind, from 0 to 1."""
+        """The fraction of the training that is over."""
         if self.recipe.minutes is not None:
             return min(1.0, self.clock.seconds / (60 * self.recipe.minutes))
         return min(1.0, self.read / (self.recipe.epochs * self.cells))
@@ -79,7 +79,9 @@ class Resident:
 
     def train_step(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One step; the mean loss [2] of each direction, and whether the gradient was finite."""
-        torch.manual_seed(self.config.seed * 1_000_003 + self.step)  # the draws of a step depend on nothing before it
+        torch.manual_seed(
+            self.config.seed * 1_000_003 + self.step
+        )  # random numbers depend only on the seed and the step
         done = self.done
         factor = rate_factor(self.recipe.schedule, step=self.step, warmup=self.recipe.warmup, done=done)
         for optimizer, rates in zip(self.optimizers, self.rates, strict=True):
@@ -91,7 +93,7 @@ class Resident:
         mean.backward()
         parameters = [parameter for parameter in self.model.parameters() if parameter.grad is not None]
         norm = torch.nn.utils.clip_grad_norm_(parameters, self.recipe.clip, foreach=True)
-        for parameter in parameters:  # a step that is not a number changes nothing
+        for parameter in parameters:  # a gradient that is not finite changes nothing
             assert parameter.grad is not None
             parameter.grad.nan_to_num_(0.0, 0.0, 0.0)
         for optimizer in self.optimizers:
@@ -114,7 +116,7 @@ class Resident:
         return math.exp(float(total) / count) if count else math.nan
 
     def run(self, title: str) -> None:
-        """Train to the end, from where `load` put it."""
+        """Train to the end, from the current step."""
         self.clock.start(self.clock.before)
         kept: list[tuple[int, int, float, Tensor, Tensor]] = []
         checked = saved = time.monotonic()
@@ -159,7 +161,7 @@ class Resident:
                 self.number, self.index = self.number + 1, 0
 
     def _look(self, kept: list, meter: Meter) -> None:
-        """Read the losses of some steps, which waits for the device. Raises UserError if they are no numbers."""
+        """Read the losses of some steps, which waits for the device. Raises UserError if they are not finite."""
         if not kept:
             return
         losses = torch.stack([losses for *_, losses, _ in kept]).cpu().numpy()
@@ -202,7 +204,7 @@ class Resident:
 
 
 def optimizers(model: LanguageModel, recipe: DictConfig) -> list[torch.optim.Optimizer]:
-    """The recipe's optimiser, and Muon for the biLM's matrices if the recipe has it."""
+    """The recipe's optimiser, and Muon for the biLM's matrices unless `recipe.muon` is null."""
     if recipe.muon is None:
         return [optimiser(recipe.optimizer, model.parameters())]
     characters = model.bilm.characters

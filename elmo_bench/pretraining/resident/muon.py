@@ -1,4 +1,4 @@
-"""Muon (Jordan et al. 2024) for stacks of matrices: momentum whose singular values are made equal."""
+"""Muon (Jordan et al. 2024) for stacks of matrices: momentum with equalised singular values."""
 
 from collections.abc import Iterable
 
@@ -38,21 +38,21 @@ class Muon(torch.optim.Optimizer):
 
 
 def _stack(x: Tensor, gates: bool) -> Tensor:
-    """A stack of matrices; of an LSTM weight 2(2P)(4H), those of each direction, input and gate: 16PH."""
+    """A stack of matrices; of an LSTM weight 2(2P)(4H), a matrix for each direction, input and gate: 16PH."""
     if gates:
         return x.unflatten(2, (4, -1)).unflatten(1, (2, -1)).permute(0, 1, 3, 2, 4).flatten(0, 2)
     return x[None] if x.dim() == 2 else x
 
 
 def _unstack(x: Tensor, like: Tensor, gates: bool) -> Tensor:
-    """What `_stack` made, in its former shape."""
+    """The inverse of `_stack`."""
     if gates:
         return x.unflatten(0, (2, 2, 4)).permute(0, 1, 3, 2, 4).reshape(like.shape)
     return x.view_as(like)
 
 
 def orthogonal(x: Tensor, steps: int = 5) -> Tensor:
-    """Matrices [N, rows, columns] with singular values of about 1 in the place of theirs (Newton-Schulz)."""
+    """Matrices [N, rows, columns] with all singular values near 1 (Newton-Schulz)."""
     turned = x.shape[1] > x.shape[2]
     x = (x.mT if turned else x).to(torch.bfloat16 if x.is_cuda else x.dtype)
     x = x / (x.flatten(1).norm(dim=1)[:, None, None] + 1e-7)

@@ -23,7 +23,7 @@ CUTS = (0, 12, WORD_LENGTH)  # words up to these lengths share a trimmed convolu
 
 
 def top_layer(model: LanguageModel, ids: Tensor, pieces: list[tuple[int, int]], words: Tensor) -> Tensor:
-    """Spellings [W, C] of distinct words, sorted by length, and their places [2, T, B] -> the top layer [2, T, B, P].
+    """Spellings [W, C] of distinct words, sorted by length, and rows of them [2, T, B] -> the top layer [2, T, B, P].
 
     `pieces` is `trimmed`'s. Products have the type that autocast gives; every sentence starts from zero state.
     """
@@ -42,7 +42,7 @@ def trimmed(lengths: Any) -> list[tuple[int, int]]:
 
 
 def characters(encoder: CharacterEncoder, ids: Tensor, pieces: list[tuple[int, int]]) -> Tensor:
-    """Spellings [W, C] -> [W, P], as `CharacterEncoder`, without a question to the GPU."""
+    """Spellings [W, C] -> [W, P], as `CharacterEncoder` computes it, without waiting for the GPU."""
     table = _autocast(encoder.embeddings())
     widest = max(convolution.kernel_size[0] for convolution in encoder.convolutions)
     found = []
@@ -80,7 +80,7 @@ def _autocast(x: Tensor) -> Tensor:
 
 
 class TimeLoop:
-    """The steps of one layer, forward and backward, on buffers that stay where they are.
+    """The steps of one layer, forward and backward, on buffers with fixed addresses.
 
     On a GPU the loops over time of a shape that comes again are captured as CUDA graphs: a step of training is hundreds
     of small kernels, and launching them one by one takes longer than running them.
@@ -149,7 +149,7 @@ class TimeLoop:
             h.clamp_(-self.projection_clip, self.projection_clip)
 
     def backward(self, steps: int, rows: int) -> None:
-        """Gradients of the gates (written over them), of `both` and, with those of later steps, of the outputs."""
+        """Gradients of the gates (written over them), of `both`, and of the outputs, later steps included."""
         features, cell = self.features, self.cell
         gates, states = self.view("gates", 2, steps, rows, 4 * cell), self.view("cells", steps + 1, 2, rows, cell)
         d_y, inside = (self.view(name, 2, steps, rows, features) for name in ("d_y", "inside"))
