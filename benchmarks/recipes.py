@@ -20,9 +20,8 @@ from torch import Tensor, nn
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining import model as language_model
-from elmo_bench.pretraining.alone import Alone, pooled
 from elmo_bench.pretraining.corpus import Corpus, count_words, shard_files
-from elmo_bench.pretraining.perplexity import perplexity
+from elmo_bench.pretraining.perplexity import Alone, perplexity, pooled
 from elmo_bench.pretraining.trainer import TextSize, Trained, train
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.spec.config import compose

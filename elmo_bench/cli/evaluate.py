@@ -1,6 +1,6 @@
 """`python -m elmo_bench evaluate weights=mini corpus=heldout.txt.xz`: held-out perplexity of a biLM.
 
-Options stand in elmo_bench/pretraining/conf/evaluate.yaml.
+Options are in elmo_bench/pretraining/conf/evaluate.yaml.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     import torch
 
     from elmo_bench.pretraining.corpus import Corpus, shard_files
-    from elmo_bench.pretraining.load import load_language_model
+    from elmo_bench.pretraining.model import load_language_model
     from elmo_bench.pretraining.perplexity import perplexity
 
     if config.device not in ("cpu", "cuda"):

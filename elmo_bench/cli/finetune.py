@@ -1,6 +1,6 @@
-"""`python -m elmo_bench finetune weights=mini corpus='text/*.txt' out=my-elmo`: go on from weights on other text.
+"""`python -m elmo_bench finetune weights=mini corpus='text/*.txt' out=my-elmo`: train weights further on your text.
 
-Options stand in elmo_bench/pretraining/conf/finetune.yaml. With `task=…` the text is that of a task of the clone.
+Options are in elmo_bench/pretraining/conf/finetune.yaml. With `task=…` it reads the text of a task.
 """
 
 import dataclasses
@@ -30,9 +30,11 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"finetune: {of_task[0]} is an option of a task's data; give task=… too")
     if config.task:
         take_text(config, [f"task={config.task}", *of_task])
+    from elmo_bench.pretraining.card import check_dtype
     from elmo_bench.pretraining.finetune import finetune
-    from elmo_bench.pretraining.folder import save_trained
+    from elmo_bench.pretraining.trainer import save_trained
 
+    check_dtype(config.dtype)
     with quiet():
         trained, measured = finetune(config)
     if trained.first:
@@ -58,7 +60,7 @@ def take_text(config: DictConfig, options: list[str]) -> None:
         if config[key]:
             continue
         texts = dict.fromkeys(tuple(text) for example in splits[split] for text in example.texts)  # a question's
-        path = Path(config.out) / f"{split}.txt"  # passage stands here once, however many questions it has
+        path = Path(config.out) / f"{split}.txt"  # passage is written once for all its questions
         with atomic_write(path, "w") as handle:
             handle.writelines(" ".join(text) + "\n" for text in texts if text)
         config[key] = str(path)

@@ -17,7 +17,7 @@ from elmo_bench.elmo.weights import write_hdf5, write_safetensors
 
 # The names of bilm-tf (`dump_weights`, its save folder).
 WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
-DTYPES = {"float32": torch.float32, "float16": torch.float16}
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "int8": torch.int8}
 CARD, ORIGIN = "README.md", "ORIGIN.md"
 
 
@@ -36,6 +36,8 @@ def export(
     to the weights, a card, and the card that the weights came with. Raises UserError if the folder has other weights,
     or (without `overwrite`) files of these names.
     """
+    if dtype == "int8" and kind != "safetensors":
+        raise UserError("export: int8 is stored as safetensors only. Add --format safetensors.")
     options_file, weights_file = locate(weights, options)
     copied = softmax_files(weights_file)
     if (origin := _card_of(weights_file)) is not None:

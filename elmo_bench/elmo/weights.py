@@ -1,4 +1,4 @@
-"""Reading and writing biLM weights: the published HDF5 layout, and the same arrays in safetensors.
+"""Reading and writing biLM weights: the published HDF5 layout, and the same arrays in safetensors, also as int8.
 
 Sources of names and shapes: bilm-tf (`dump_weights` in `bilm/training.py`), AllenNLP 2.10.1 (`modules/elmo.py`).
 """
@@ -11,14 +11,15 @@ from typing import IO, Any
 import h5py
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors.numpy import save
+from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
+from elmo_bench.encoders.int8 import quantised, read_tensors
 
 
 def places(bilm: BiLM) -> Iterator[tuple[str, Tensor]]:
@@ -68,7 +69,7 @@ def load(options: BiLMOptions, path: Path) -> BiLM:
 
 
 def save_safetensors(bilm: BiLM, path: Path, *, about: dict[str, Any], dtype: torch.dtype = torch.float16) -> None:
-    """Write the published data sets, in `dtype`, as a safetensors file with `about` as its metadata.
+    """Write the published data sets, in `dtype` (int8 too), as a safetensors file with `about` as its metadata.
 
     The metadata is one key with JSON: safetensors writes several keys in random order, but equal weights should give
     equal files.
@@ -79,7 +80,11 @@ def save_safetensors(bilm: BiLM, path: Path, *, about: dict[str, Any], dtype: to
 
 def write_safetensors(bilm: BiLM, file: IO[bytes], *, about: dict[str, Any], dtype: torch.dtype) -> None:
     """`save_safetensors` to an open file."""
-    file.write(save(dict(_arrays(bilm, dtype)), {"about": json.dumps(about, sort_keys=True)}))
+    metadata = {"about": json.dumps(about, sort_keys=True)}
+    if dtype == torch.int8:  # the last axis of the published arrays is the output
+        file.write(save_tensors(quantised(dict(places(bilm)), axis=-1), metadata))
+    else:
+        file.write(save(dict(_arrays(bilm, dtype)), metadata))
 
 
 def write_hdf5(bilm: BiLM, file: IO[bytes], *, dtype: torch.dtype) -> None:
@@ -117,7 +122,7 @@ def as_safetensors(path: Path, about: dict[str, Any]) -> bytes:
 def _read(path: Path) -> dict[str, np.ndarray]:
     try:
         if path.suffix == ".safetensors":
-            return load_file(path)
+            return {name: tensor.numpy() for name, tensor in read_tensors(path).items()}
         arrays: dict[str, np.ndarray] = {}
         with h5py.File(path, "r") as file:  # arrays only: nothing in the file is executed
             file.visititems(
@@ -126,7 +131,5 @@ def _read(path: Path) -> dict[str, np.ndarray]:
         return arrays
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except (OSError, SafetensorError) as error:
-        raise UserError(
-            f"{path}: not a readable {'safetensors' if path.suffix == '.safetensors' else 'HDF5'} file ({error})"
-        ) from None
+    except OSError as error:
+        raise UserError(f"{path}: not a readable HDF5 file ({error})") from None

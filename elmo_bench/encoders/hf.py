@@ -14,11 +14,13 @@ from elmo_bench.base.files import sha256_of
 from elmo_bench.base.progress import console
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.elmo.hub import is_repository, repository
+from elmo_bench.encoders.int8 import ENDING, read_tensors
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.text.pools import by_length, pools
 
 FILES = ("*.json", "*.safetensors", "*.txt", "*.model")  # configuration, weights, tokeniser
 SIZE, PIECES = 64, 4096  # at most, of a pool of texts that go through the network together
+SHIPPED = {"bert-mini": Path(__file__).parents[1] / "weights" / "bert-mini"}
 ROOM = 2  # positions that some models (RoBERTa) number but never use
 
 
@@ -36,8 +38,9 @@ class HfEncoder:
     """
 
     def __init__(self, *, weights: str, device: str = "cpu"):
-        """`weights`: a folder as `save_pretrained` writes it, or `user/repo`, `user/repo@revision` or a bare name on
-        the Hugging Face Hub. Raises UserError if it cannot be loaded, or `transformers` is not installed."""
+        """`weights`: `bert-mini`, a folder as `save_pretrained` or `pretrain-masked` writes it, or `user/repo`,
+        `user/repo@revision` or a bare name on the Hugging Face Hub. Raises UserError if the model cannot be loaded
+        or `transformers` is not installed."""
         self.folder = _folder(weights)
         self.checksum = _checksum(self.folder)
         self.model, self.tokeniser = _load(self.folder)
@@ -117,7 +120,7 @@ class HfEncoder:
 
 
 def _folder(weights: str) -> Path:
-    path = Path(weights).expanduser()
+    path = SHIPPED.get(weights) or Path(weights).expanduser()
     if not path.is_dir() and "/" not in weights.strip("/"):
         path = repository(weights, also=FILES)  # an old name of the Hub, such as bert-base-cased
     elif not path.is_dir() and is_repository(weights):
@@ -148,14 +151,17 @@ def _load(folder: Path) -> tuple[Any, Any]:
     given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
         tokeniser = AutoTokenizer.from_pretrained(folder, add_prefix_space=True, **given)
-        model, about = AutoModel.from_pretrained(
-            folder,
-            use_safetensors=True,
-            dtype=torch.float32,
-            ignore_mismatched_sizes=True,
-            output_loading_info=True,
-            **given,
-        )
+        if packed := sorted(folder.glob(f"*{ENDING}")):
+            model, about = _from_int8(folder, packed[0])
+        else:
+            model, about = AutoModel.from_pretrained(
+                folder,
+                use_safetensors=True,
+                dtype=torch.float32,
+                ignore_mismatched_sizes=True,
+                output_loading_info=True,
+                **given,
+            )
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         why = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise UserError(f"encoder.name={folder}: transformers cannot load it: {why}") from None
@@ -172,3 +178,15 @@ def _load(folder: Path) -> tuple[Any, Any]:
             f"have another size, such as {lacking[0]}. Save the model again with save_pretrained."
         )
     return (model.get_encoder() if model.config.is_encoder_decoder else model), tokeniser
+
+
+def _from_int8(folder: Path, weights: Path) -> tuple[Any, dict[str, Any]]:
+    """A model from `config.json` and an int8 file (`int8.py`), and the names that the file lacks."""
+    from transformers import AutoConfig, AutoModel
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    model = AutoModel.from_config(config, trust_remote_code=False, dtype=torch.float32)
+    prefix = f"{model.base_model_prefix}."
+    found = {name.removeprefix(prefix): tensor for name, tensor in read_tensors(weights).items()}
+    result = model.load_state_dict(found, strict=False)
+    return model, {"missing_keys": set(result.missing_keys), "mismatched_keys": []}

@@ -1,4 +1,7 @@
-"""Training the frozen parts on one's own text; nothing else of ours uses it."""
+"""Training frozen parts on your text: biLMs, masked language models and static vectors (docs/pretraining.md).
+
+No other part of this package imports it.
+"""
 
 from pathlib import Path
 

@@ -1,12 +1,14 @@
 """The card (README.md) of trained weights: what they are, what they read, how, where, and how to make them again."""
 
 import platform
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.model_card import ABOUT, model_card
 
 FILES = """\
@@ -18,26 +20,29 @@ FILES = """\
 | `vocabulary.txt` | its words, `word<TAB>count` a line |"""
 
 
+STORED = {"int8": "int8 with a scale for each output", "float16": "float16", "float32": "float32"}  # in cards
+
+
 def card(about: Mapping[str, Any]) -> str:
-    """The card as Markdown, behind YAML for the Hugging Face Hub. Of these keys only the first two must be there:
+    """The card as Markdown, with YAML for the Hugging Face Hub. Only the first two keys are required:
 
     options: BiLMOptions
     checksum: of the weights, as `pretrained.checksum_of` gives it
     title: a name
-    licence: of the text, a code of the Hub (`cc-by-sa-3.0`) or words of your own; "not stated" where there is none
+    licence: of the text, a code of the Hub (`cc-by-sa-3.0`) or words of your own; "not stated" if there is none
     language: a code of the Hub, or a list of them
-    files: the files of text, a list of paths, of which the card has the names
+    files: the files of text, a list of paths; the card has their names
     tokens, sentences, skipped: of the text, skipped in lines
     words: of the softmax
+    stored: the type of the numbers in the files
     recipe: mapping of settings
-    steps, tokens_read: read in one direction
+    steps, tokens_read: predictions of one direction, the ends of sentences included
     hours, hardware, threads, torch: of the run (see `hardware`)
     perplexity: mapping or list of mappings with the fields of `perplexity.Perplexity`, and `corpus`, a name
-    command: that makes them again
+    command: makes the weights again
     """
     licence = str(about.get("licence") or "not stated")
-    code = "unknown" if licence == "not stated" else licence if licence.islower() and " " not in licence else "other"
-    named = {"license_name": licence} if code == "other" else {}
+    code, named = licence_of(licence)
     command = about.get("command")
     return "{}\n".format(
         model_card(
@@ -54,8 +59,28 @@ def card(about: Mapping[str, Any]) -> str:
     )
 
 
+def check_dtype(dtype: str) -> None:
+    """Raise UserError for an unknown `dtype=`, before the long work."""
+    if dtype not in STORED:
+        raise UserError(f"dtype={dtype}: unknown. Choose {', '.join(STORED)}.")
+
+
+def licence_of(licence: str) -> tuple[str, dict[str, Any]]:
+    """The Hub's code of a licence (`cc-by-sa-3.0`, or `other` for words of your own), and more YAML for the card."""
+    if licence == "not stated":
+        return "unknown", {}
+    if licence.islower() and " " not in licence:
+        return licence, {}
+    return "other", {"license_name": licence}
+
+
+def command_line(command: str, arguments: Sequence[str]) -> str:
+    """The command with its arguments, as a shell reads it."""
+    return shlex.join(["python", "-m", "elmo_bench", command, *arguments])
+
+
 def hardware(device: str = "cpu") -> str:
-    """The model name of the processor, or of the GPU; the bare architecture where the system does not tell."""
+    """The model name of the processor, or of the GPU; the bare architecture if the system does not name it."""
     if torch.device(device).type == "cuda":
         return torch.cuda.get_device_name(device)
     try:
@@ -67,19 +92,22 @@ def hardware(device: str = "cpu") -> str:
 
 
 def _rows(about: Mapping[str, Any], licence: str) -> dict[str, str]:
-    """The rows of the table; empty where nothing is known."""
+    """The rows of the table; empty if nothing is known."""
     files = [Path(file).name for file in about.get("files", ())]
     text = [_some(files)] + [_count(about, key, unit) for key, unit in _TEXT.items()]
-    read = [_count(about, "steps", "steps"), _count(about, "tokens_read", "tokens in each direction")]
+    read = [_count(about, "steps", "steps"), _count(about, "tokens_read", "predictions in each direction")]
     if about.get("tokens") and about.get("tokens_read"):
-        read.append(f"{about['tokens_read'] / about['tokens']:.2f} passes over the text")
-    hours = f"{about['hours']:.2f} hours" if "hours" in about else ""
-    cost = [hours, about.get("hardware", ""), _count(about, "threads", "threads")]
+        whole = about["tokens"] + about.get("sentences", 0)  # a sentence of n words has n + 1 predictions
+        read.append(f"{about['tokens_read'] / whole:.2f} passes over the text")
+    hours = about.get("hours", 0.0)
+    spent = f"{hours:.2f} hours" if hours >= 1 else f"{60 * hours:.1f} minutes" if hours else ""
+    cost = [spent, about.get("hardware", ""), _count(about, "threads", "threads")]
     measured = about.get("perplexity") or []
     return {
         "text": _joined(text),
         "licence of the text": licence,
         "softmax": _count(about, "words", "words"),
+        "stored": about.get("stored", ""),
         "recipe": ", ".join(f"{name} {value}" for name, value in about.get("recipe", {}).items()),
         "read": _joined(read),
         "cost": _joined([*cost, f"torch {about['torch']}" if "torch" in about else ""]),

@@ -68,7 +68,7 @@ def cooccurrence(
     """Symmetric float32 [V, V] of co-occurrence weights, within sentences; the corpus is read as a stream.
 
     Memory: 8 bytes a cell of the upper triangle, up to four times over while blocks are added, 16 bytes when the lower
-    one is made; each process holds the counts of its block, and the parent those of two blocks a process.
+    one is made. Each process holds the counts of its block, and the parent two blocks for each process.
     """
     index = {word: number for number, word in enumerate(words)}
     results = in_order(partial(_count_pairs, index=index, window=window), _blocks(files), processes)

@@ -1,8 +1,8 @@
 """Text to train on: which files, and the sentences in them.
 
 One sentence a line, UTF-8; plain, `.gz`, `.xz` or `.zst`; CRLF and a BOM are read. Empty lines are skipped. A line of
-more than LONGEST characters is no sentence: it is skipped, counted, and reported with the place of the first. A file
-that is missing, cut off or not UTF-8 ends in a UserError with file and line. No file is ever in memory as a whole.
+more than LONGEST characters is skipped and counted, and the first such line is reported. A file that is missing, cut
+off or not UTF-8 raises a UserError with file and line. Files are read as streams.
 """
 
 import glob
@@ -23,19 +23,21 @@ AT_ONCE = 10_000  # sentences that are counted at once
 
 
 def shard_files(corpus: str | Sequence[str]) -> list[Path]:
-    """The files of a path, a pattern, or a list of them, each once. Raises UserError where nothing matches."""
+    """The files of a path, a pattern, or a list of them, each once. Raises UserError if nothing matches."""
     files: list[Path] = []
     for pattern in [corpus] if isinstance(corpus, str) else corpus:
         found = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  absolute patterns too
         if not found:
-            raise UserError(f"corpus={pattern}: no file matches; quote the pattern so that the shell leaves it alone")
+            raise UserError(
+                f"corpus={pattern}: no file matches. Quote the pattern so that the shell does not expand it."
+            )
         files += found
     return list(dict.fromkeys(files))
 
 
 @dataclass
 class Skipped:
-    """Lines that were too long to be sentences: how many, and where the first one stands."""
+    """Lines that were too long to be sentences: how many, and the position of the first."""
 
     lines: int = 0
     first: str = ""
@@ -84,7 +86,7 @@ class Counts:
 
 
 def count_words(corpus: Corpus) -> Counts:
-    """Count words and sentences, showing progress. Raises UserError where there is no sentence."""
+    """Count words and sentences, showing progress. Raises UserError if there are none."""
     words: Counter[str] = Counter()
     skipped, number = Skipped(), 0
     with progress("count words", total=len(corpus.files)) as meter:
@@ -99,5 +101,5 @@ def count_words(corpus: Corpus) -> Counts:
             meter.say(str(skipped))
     if not words:
         names = ", ".join(map(str, corpus.files[:3])) + (", …" if len(corpus.files) > 3 else "")
-        raise UserError(f"{names}: no sentence in the whole corpus; one sentence a line is expected")
+        raise UserError(f"{names}: no sentence in the whole corpus. Give text with one sentence a line.")
     return Counts(words, number, skipped)

@@ -1,31 +1,135 @@
-"""The language model under its optimiser: LSTM states carried from window to window, truncated back-propagation."""
+"""The language model under Lightning: LSTM states carried from window to window, curve and checkpoints."""
 
 import math
 import time
+from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 from omegaconf import DictConfig
+from pytorch_lightning.callbacks import Callback
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.base.progress import progress
 from elmo_bench.elmo.batches import zero_states
 from elmo_bench.elmo.model import State
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.model import LanguageModel
-from elmo_bench.pretraining.stream import Stream
+from elmo_bench.pretraining.stream import Batch, Position, Stream
+from elmo_bench.pretraining.training import (
+    COLUMNS,
+    Clock,
+    Curve,
+    checkpoint_path,
+    checkpoints,
+    drop_old,
+    optimiser,
+    rate_factor,
+)
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
-from elmo_bench.pretraining.windows import Batch, Position
-from elmo_bench.spec.config import build
+
+
+class Meter(Callback):
+    """Progress: step, tokens/s, loss, learning rate, time left."""
+
+    def __init__(self, title: str):
+        self.title = title
+        self.loss: float | None = None
+
+    def on_train_start(self, trainer, module) -> None:
+        self.context = progress(self.title, total=trainer.max_steps, done=trainer.global_step)
+        self.meter = self.context.__enter__()
+
+    def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx) -> None:
+        loss = float(outputs["losses"].mean())
+        self.loss = loss if self.loss is None else 0.99 * self.loss + 0.01 * loss
+        rate = trainer.optimizers[0].param_groups[0]["lr"]
+        self.meter.advance(module.tokens, f"loss {self.loss:.3f}  lr {rate:.2e}")
+
+    def teardown(self, trainer, module, stage) -> None:
+        if hasattr(self, "context"):
+            self.context.__exit__(None, None, None)
+
+
+class CurveFile(Callback):
+    """Writes the losses of every step to a curve, and every 50 steps to the logger. Only the first process writes."""
+
+    def __init__(self, path: Path):
+        self.curve = Curve(path, COLUMNS)
+        self.rows: list[list[Any]] = []
+
+    def on_train_start(self, trainer, module) -> None:
+        if trainer.is_global_zero:
+            self.curve.resume(trainer.global_step)
+
+    def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx) -> None:
+        if not trainer.is_global_zero:
+            return
+        forward, backward = outputs["losses"].tolist()
+        rate = module.optimizers().param_groups[0]["lr"]
+        step = trainer.global_step
+        self.rows.append([step, step * module.tokens, f"{forward:.5f}", f"{backward:.5f}", f"{rate:.4g}"])
+        if step % 50 == 0:
+            if trainer.logger:
+                trainer.logger.log_metrics({"forward": forward, "backward": backward, "rate": rate}, step)
+            self._write()
+
+    def on_save_checkpoint(self, trainer, module, checkpoint) -> None:
+        self._write()
+
+    def on_train_end(self, trainer, module) -> None:
+        self._write()
+
+    def _write(self) -> None:
+        if self.rows:
+            self.curve.add(self.rows)
+        self.rows = []
+
+
+class Checkpoints(Callback):
+    """Saves a checkpoint every so many minutes and at the end."""
+
+    def __init__(self, folder: Path, *, minutes: float):
+        self.folder, self.seconds = folder, 60 * minutes
+
+    def on_train_start(self, trainer, module) -> None:
+        self.last = time.monotonic()
+        for path in checkpoints(self.folder):
+            if trainer.is_global_zero and int(path.stem) > trainer.global_step:
+                path.unlink()  # damaged: the training resumes from an older one
+
+    def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx) -> None:
+        if trainer.strategy.broadcast(time.monotonic() - self.last >= self.seconds):
+            self._save(trainer)
+
+    def on_train_end(self, trainer, module) -> None:
+        self._save(trainer)
+
+    def _save(self, trainer) -> None:
+        trainer.save_checkpoint(checkpoint_path(self.folder, trainer.global_step))
+        self.last = time.monotonic()
+        if trainer.is_global_zero:
+            drop_old(self.folder)
+
+
+class WholeCheckpoints(TorchCheckpointIO):
+    """Writes checkpoints atomically. A full disk raises UserError."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path, storage_options: Any = None) -> None:
+        with atomic_write(Path(path)) as file:
+            torch.save(checkpoint, file)
 
 
 class Pretraining(pl.LightningModule):
     """Trains `model` on a corpus by a recipe (`conf/recipe`); each process reads its share of the sentences.
 
-    `cells` are the predictions of one pass, in each direction. A checkpoint has, beside Lightning's, every process's
-    place in the text and LSTM states, and the seconds so far.
+    `cells` are the predictions of one pass, in each direction. A checkpoint adds to Lightning's the position in the
+    text and the LSTM states of every process, and the seconds so far.
     """
 
     def __init__(
@@ -43,13 +147,12 @@ class Pretraining(pl.LightningModule):
         self.model, self.vocabulary, self.corpus, self.recipe = model, vocabulary, corpus, recipe
         self.cells, self.seed, self.processes = cells, seed, processes
         self.states: list[State] | None = None
-        self.position: Position | None = None  # in the text, behind the last step
-        self.seconds = 0.0  # of training before this start
-        self.started: float | None = None
+        self.position: Position | None = None  # in the text, after the last step
+        self.clock = Clock()
 
     @property
     def steps(self) -> int:
-        """Of the whole training: `steps` of the recipe, or as many as its epochs have."""
+        """Of the whole training: `recipe.steps`, or the steps of its epochs."""
         if self.recipe.steps is not None:
             return self.recipe.steps
         return max(1, math.ceil(self.recipe.epochs * self.cells / self.tokens))
@@ -59,13 +162,8 @@ class Pretraining(pl.LightningModule):
         """Words that a step reads, in each direction, over all processes."""
         return self.recipe.rows * self.recipe.window * self.processes
 
-    @property
-    def elapsed(self) -> float:
-        """Seconds of training, over all starts."""
-        return self.seconds + (time.monotonic() - self.started if self.started is not None else 0.0)
-
     def stream(self, *, rank: int, position: Position | None = None) -> Stream:
-        """What a process reads."""
+        """The windows that a process reads."""
         recipe = self.recipe
         return Stream(
             self.corpus,
@@ -80,7 +178,7 @@ class Pretraining(pl.LightningModule):
         )
 
     def train_dataloader(self) -> DataLoader:
-        self.started = time.monotonic()
+        self.clock.start(self.clock.before)
         return DataLoader(Windows(self.stream(rank=self.global_rank, position=self.position)), batch_size=None)
 
     def training_step(self, batch: Batch, _index: int) -> dict[str, Tensor]:
@@ -91,21 +189,18 @@ class Pretraining(pl.LightningModule):
         )
         _, steps, rows = words.shape
         carried = self.states or zero_states(self.model.bilm.options, rows, keep)
-        states = [(h.to(self.device), c.to(self.device)) for h, c in carried]  # those of a checkpoint lie on the CPU
+        states = [(h.to(self.device), c.to(self.device)) for h, c in carried]  # states of a checkpoint are on the CPU
         top, states = self.model.features(ids, words, states, [rows] * steps, keep if self.recipe.reset else None)
         self.states, self.position = [(h.detach(), c.detach()) for h, c in states], batch.position
         losses = self.model.loss(top, targets)
         return {"loss": losses.mean() * self.recipe.loss_scale, "losses": losses.detach()}
 
     def configure_optimizers(self) -> Any:
-        optimizer = build(self.recipe.optimizer)(self.parameters())
-        warmup, steps = self.recipe.warmup, self.steps
+        optimizer = optimiser(self.recipe.optimizer, self.parameters())
+        warmup, steps, schedule = self.recipe.warmup, self.steps, self.recipe.schedule
 
         def rate(step: int) -> float:
-            up = min(1, (step + 1) / max(1, warmup))
-            if self.recipe.schedule == "constant":
-                return up
-            return up * (0.02 + 0.49 * (1 + math.cos(math.pi * min(1, step / steps))))  # down to a fiftieth
+            return rate_factor(schedule, step=step, warmup=warmup, done=min(1.0, step / steps))
 
         return {
             "optimizer": optimizer,
@@ -113,12 +208,12 @@ class Pretraining(pl.LightningModule):
         }
 
     def configure_gradient_clipping(self, optimizer, gradient_clip_val=None, gradient_clip_algorithm=None) -> None:
-        """By the norm of all gradients; a step that is not a number is never taken."""
+        """Clip by the norm of all gradients. Raises UserError if it is not finite, before the step."""
         norm = torch.nn.utils.clip_grad_norm_(self.parameters(), self.recipe.clip)
         if not torch.isfinite(norm):
             raise UserError(
-                f"step {self.global_step}: the gradient is not finite; the last checkpoint is good, go on from it with "
-                "a lower recipe.optimizer.lr"
+                f"step {self.global_step}: the gradient is not finite. The last checkpoint is good: resume from it "
+                "with a lower recipe.optimizer.lr."
             )
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -128,13 +223,15 @@ class Pretraining(pl.LightningModule):
             everyone = [None] * self.processes
             torch.distributed.all_gather_object(everyone, mine)
         checkpoint["processes"] = everyone
-        checkpoint["seconds"] = self.elapsed
+        checkpoint["seconds"] = self.clock.seconds
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         if (before := len(checkpoint["processes"])) != self.processes:
-            raise UserError(f"devices was {before} and is {self.processes}: go on with as many, or start anew")
+            raise UserError(
+                f"devices was {before} and is {self.processes}. Resume with devices={before}, or give another out=."
+            )
         mine = checkpoint["processes"][self.global_rank]
-        self.position, self.seconds = mine["position"], checkpoint["seconds"]
+        self.position, self.clock.before = mine["position"], checkpoint["seconds"]
         self.states = [(h, c) for h, c in mine["states"]] or None
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
@@ -142,7 +239,7 @@ class Pretraining(pl.LightningModule):
 
 
 class Windows(IterableDataset):
-    """A stream, as the DataLoader wants it."""
+    """A stream as a dataset."""
 
     def __init__(self, stream: Stream):
         self.stream = stream

@@ -1,28 +1,103 @@
-"""Held-out perplexity of a biLM with its softmax: each sentence alone from zero state, over the whole vocabulary."""
+"""Perplexity of held-out text, defined in docs/pretraining.md: each sentence alone from zero state, full softmax.
 
-from collections.abc import Sequence
+Shape letters: B sentences, T steps, N words, P projection, V vocabulary; a leading 2 is the direction.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
-from elmo_bench.elmo.frozen import frozen
+from elmo_bench.elmo.batches import zero_states
+from elmo_bench.elmo.frozen import FrozenBiLM, frozen
 from elmo_bench.elmo.kernels.threads import parallel_map
-from elmo_bench.pretraining.alone import Alone, pooled
+from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.pretraining.corpus import Corpus, Skipped
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.vocabulary import MARKERS, UNKNOWN, TargetVocabulary
+from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START
+from elmo_bench.text.pools import by_length, pools
 
-ROWS, COLUMNS = 1024, 1024  # of the logits in memory at once: 4 MiB, which stay in the cache
+ROWS, TOKENS = 128, 4096  # at most, of a pool of sentences that go through the network together
+STRETCH = 2048  # sentences in memory, of which pools are made
+OUTSIDE = -1  # the target after a row's end
+
+
+class Alone:
+    """A frozen biLM that reads each sentence alone."""
+
+    def __init__(self, bilm: BiLM, vocabulary: TargetVocabulary, *, device: str = "cpu"):
+        self.options, self.vocabulary, self.device = bilm.options, vocabulary, device
+        self.frozen = FrozenBiLM(bilm, device=device)
+
+    def tops(self, pool: Sequence[list[str]]) -> Iterator[tuple[Tensor, Tensor]]:
+        """Top layer [2, N, P] and targets int64 [2, N] of all words, in parts: N is bounded for any sentence.
+
+        Forward rows are `<S> w1 … wn` with targets `w1 … wn </S>`, backward rows `</S> wn … w1` with `wn … w1 <S>`.
+        """
+        ahead = [[SENTENCE_START, *sentence, SENTENCE_END] for sentence in sorted(pool, key=len, reverse=True)]
+        sides = ahead, [row[::-1] for row in ahead]
+        lengths = torch.tensor([len(row) - 1 for row in ahead])
+        states = zero_states(self.options, len(ahead), torch.empty(0, device=self.device))
+        start = 0
+        while alive := int((lengths > start).sum()):
+            stop = min(start + max(1, TOKENS // alive), int(lengths[0]))
+            part = [[row[start : stop + 1] for row in side[:alive]] for side in sides]
+            states = [(h[:, :alive], c[:, :alive]) for h, c in states]
+            top, targets, states = self._steps(part, states, (lengths[:, None] > torch.arange(start, stop)).sum(dim=0))
+            yield top, targets
+            start = stop
+
+    @frozen
+    def _steps(
+        self, sides: Sequence[Sequence[list[str]]], states: list[State], sizes: Tensor
+    ) -> tuple[Tensor, Tensor, list[State]]:
+        """Some steps of rows that start from `states`. A row has one word more than targets."""
+        places: dict[str, int] = {}
+        words = torch.stack(
+            [
+                pad_sequence(
+                    [torch.tensor([places.setdefault(word, 1 + len(places)) for word in row[:-1]]) for row in side]
+                )
+                for side in sides
+            ]
+        )  # 2TB
+        targets = torch.stack(
+            [
+                pad_sequence([torch.tensor(self.vocabulary.ids(row[1:])) for row in side], padding_value=OUTSIDE)
+                for side in sides
+            ]
+        )
+        outputs, states = self.frozen.network.contextual(
+            self.frozen.vectors(list(places)), words.to(self.device), states, sizes.tolist()
+        )
+        inside = targets[0] != OUTSIDE  # TB, of both directions
+        return outputs[-1][:, inside.to(self.device)], targets[:, inside].to(self.device), states
+
+
+def pooled(sentences: Iterable[list[str]]) -> Iterator[list[list[list[str]]]]:
+    """Pools of sentences of similar lengths, a stretch of the text at a time; nothing else of it is in memory."""
+    rest = iter(sentences)
+    while stretch := list(islice(rest, STRETCH)):
+        lengths = [len(sentence) + 1 for sentence in stretch]
+        yield [
+            [stretch[number] for number in pool]
+            for pool in pools(by_length(lengths), lengths, size=ROWS, tokens=TOKENS)
+        ]
+
+
+BLOCK = 1024  # rows and columns of the logits in memory at once: 4 MiB, which stay in the cache
 
 
 @dataclass(frozen=True)
 class Perplexity:
-    """What was measured. Targets are counted for one direction, `</S>` (forward) and `<S>` (backward) among them."""
+    """The figures. Targets are counted for one direction, sentence ends (`</S>` or `<S>`) included."""
 
     forward: float
     backward: float
@@ -32,7 +107,7 @@ class Perplexity:
     average_without_unknown: float
     unknown_percent: float  # of the targets
     sentences: int
-    skipped: int  # lines of the files that were too long to be sentences
+    skipped: int  # lines that were too long
     targets: int
     words: int  # of the softmax
 
@@ -40,11 +115,13 @@ class Perplexity:
 def perplexity(
     model: LanguageModel, vocabulary: TargetVocabulary, corpus: Corpus, *, device: str = "cpu"
 ) -> Perplexity:
-    """Perplexity of held-out files, which are read twice, as streams. Raises UserError where no sentence is in them."""
+    """Perplexity of held-out files, which are read twice, as streams. Raises UserError if they have no sentence."""
     skipped = Skipped()
     count = sum(1 for file in corpus.files for _ in corpus.lines(file, skipped))
     if not count:
-        raise UserError(f"{', '.join(map(str, corpus.files))}: no sentence in it")
+        raise UserError(
+            f"{', '.join(map(str, corpus.files))}: no sentence in the held-out text. Give one sentence a line."
+        )
     alone = Alone(model.bilm, vocabulary, device=device)
     weight, bias = (parameter.detach().float().to(device) for parameter in (model.softmax.weight, model.softmax.bias))
     unknown = MARKERS.index(UNKNOWN)
@@ -76,8 +153,8 @@ def perplexity(
 def losses(x: Tensor, targets: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Cross-entropy [N] of features [N, P] against softmax weights [V, P] and bias [V]; float32, logits in blocks."""
     found = []
-    for some, wanted in zip(x.split(ROWS), targets.split(ROWS), strict=True):
-        blocks = zip(weight.split(COLUMNS), bias.split(COLUMNS), strict=True)
+    for some, wanted in zip(x.split(BLOCK), targets.split(BLOCK), strict=True):
+        blocks = zip(weight.split(BLOCK), bias.split(BLOCK), strict=True)
         total = torch.stack([torch.logsumexp(functional.linear(some, *block), dim=1) for block in blocks])
         found.append(torch.logsumexp(total, dim=0) - (some * weight[wanted]).sum(dim=1) - bias[wanted])
     return torch.cat(found)

@@ -1,7 +1,7 @@
 """`map` on several processes, results in the order of the items.
 
-Each process has a pipe of its own. A pipe that ends tells either side that the other is gone, so that a worker killed
-for want of memory becomes one clear error, and workers end when the parent does, however it ends.
+Each process has its own pipe. A closed pipe shows either side that the other has ended: a worker killed for lack of
+memory becomes one clear error, and workers end when the parent ends.
 """
 
 import os
@@ -26,11 +26,11 @@ def all_cores() -> int:
 
 
 def in_order(work: Callable[[Item], Result], items: Iterable[Item], processes: int) -> Iterator[Result]:
-    """`map(work, items)`; items are taken as they are needed, at most two for each process ahead of the result given.
+    """`map(work, items)`. Items are taken as needed, at most two for each process ahead of the last result.
 
     `work` is pickled once for each process (spawned: the caller's main module must be importable), items and results
-    once each. An error in `work` is raised here, in its item's turn. A single item is worked on in this process, which
-    is faster.
+    once each. An error in `work` is raised here, when its item's turn comes. A single item is processed in this
+    process, which is faster.
     """
     items = iter(items)
     first = list(islice(items, 2))
@@ -101,7 +101,7 @@ def _receive(pipe: Connection) -> tuple[Any, Exception | None]:
 
 
 def _gone() -> UserError:
-    return UserError("one of the processes was ended from outside (out of memory?); try again with a lower threads=")
+    return UserError("one of the processes was killed (out of memory?). Try again with a lower threads=.")
 
 
 def _serve(work: Callable, pipe: Connection) -> None:

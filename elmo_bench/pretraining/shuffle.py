@@ -14,7 +14,7 @@ BUFFER = 100_000  # lines among which the next one is drawn; 12 MB of Wikipedia
 
 
 def interleaved(files: Sequence[Path], read: Callable[[Path], Iterator[str]]) -> Iterator[str]:
-    """Every line of all files, OPEN files at a time giving TURN lines in turns."""
+    """Every line of all files: OPEN files at a time take turns of TURN lines."""
     waiting = iter(files)
     opened = [read(file) for file in islice(waiting, OPEN)]
     while opened:
@@ -27,7 +27,7 @@ def interleaved(files: Sequence[Path], read: Callable[[Path], Iterator[str]]) ->
 
 
 def shuffled(lines: Iterable[str], size: int, rng: random.Random) -> Iterator[str]:
-    """Every line once: each new one takes the place of one drawn from a buffer of `size`; the buffer comes last."""
+    """Every line once: each new line replaces a random line of a buffer of `size`; the buffer comes last."""
     lines = iter(lines)
     buffer = list(islice(lines, size))
     for line in lines:
@@ -39,11 +39,11 @@ def shuffled(lines: Iterable[str], size: int, rng: random.Random) -> Iterator[st
 
 
 class Reader:
-    """The lines of one process, pass after pass without end, each pass in an order of its own.
+    """The lines of one process, in endless passes, each in its own order.
 
-    The order follows from `seed` and the number of the pass. Line i of it goes to process i % `world`. `number` and
-    `drawn` say where the reader stands: the pass, and how many of its lines are behind, those of other processes
-    included; a reader made with the same two goes on from there. To get there it reads the pass again, but only that.
+    The order depends on `seed` and the number of the pass. Line i goes to process i % `world`. `number` is the
+    pass, and `drawn` counts the lines of that pass already given to all processes. A reader with the same two resumes
+    there; it reads the current pass again up to that line.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class Reader:
         return shuffled(interleaved(files, self.corpus.lines), self.buffer, rng)
 
     def __iter__(self) -> Iterator[str]:
-        """Raises UserError where a whole pass has no line for this process."""
+        """Raises UserError if a whole pass has no line for this process."""
         while True:
             first = self.drawn + (self.rank - self.drawn) % self.world
             yield from self._numbered(first)
             if not self.drawn:
                 raise UserError(
                     f"{self.corpus.files[0]} and the other files of the corpus: fewer sentences than processes "
-                    f"({self.world}); give more text"
+                    f"({self.world}). Give more text."
                 )
             self.number, self.drawn = self.number + 1, 0
 

@@ -20,14 +20,14 @@ class SampledSoftmax(nn.Module):
         self.samples = min(samples, words)
 
     def draw(self) -> tuple[Tensor, int]:
-        """Log-uniform draws until `samples` ids are distinct: these, int64 [S], and the number of draws it took.
+        """Draw log-uniformly until `samples` ids are distinct -> the ids int64 [S] and the number of draws.
 
         P(k) = log((k + 2) / (k + 1)) / log(V + 1), as TensorFlow's sampler with `unique=True`.
         """
         words = len(self.bias)
         drawn = np.empty(0, dtype=np.int64)
         while True:
-            uniform = torch.rand(3 * self.samples, dtype=torch.double).numpy()  # torch's random state: that of the run
+            uniform = torch.rand(3 * self.samples, dtype=torch.double).numpy()  # uses torch's seed
             ids = np.exp(uniform * math.log(words + 1)).astype(np.int64) - 1
             drawn = np.append(drawn, ids.clip(0, words - 1))
             distinct, first = np.unique(drawn, return_index=True)
@@ -42,7 +42,7 @@ class SampledSoftmax(nn.Module):
         return torch.log(-torch.expm1(draws * torch.log1p(-probability))).float()
 
     def sampled(self, x: Tensor, targets: Tensor) -> Tensor:
-        """Features [D, N, P] and targets [D, N] -> mean loss [D], each direction against a draw of its own.
+        """Features [D, N, P] and targets [D, N] -> mean loss [D], each direction against its own draw.
 
         Log-sum-exp is float32; a target among the negatives counts once.
         """
@@ -66,8 +66,8 @@ class SampledSoftmax(nn.Module):
 class Contrast(torch.autograd.Function):
     """Mean loss [D] of scores DN of the targets against negatives S: features DNP, weights DSP, shift DS.
 
-    `hits` DN: the column of a target among the negatives, which is then none of them, or -1. With its own backward
-    pass: the products DNS are the largest tensor of a training step, and are read once in each direction.
+    `hits` DN: the column of a target that was drawn as a negative, which is left out, or -1. The backward pass is
+    written out because the products DNS are the largest tensor of a training step: each pass reads them once.
     """
 
     @staticmethod

@@ -1,7 +1,8 @@
 """Training a biLM on a corpus: config in, a folder of weights out."""
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,16 +10,25 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig, OmegaConf
+from safetensors.torch import save
 
-from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import console
+from elmo_bench.elmo.export import DTYPES
 from elmo_bench.elmo.options import BiLMOptions
+from elmo_bench.elmo.pretrained import checksum_of
+from elmo_bench.elmo.weights import save_safetensors
+from elmo_bench.encoders.int8 import write_int8
 from elmo_bench.nn.fused import fuse
-from elmo_bench.pretraining.callbacks import Checkpoints, Curve, Meter, WholeCheckpoints
+from elmo_bench.pretraining.card import STORED, card, command_line, hardware
 from elmo_bench.pretraining.corpus import Corpus, count_words, shard_files
 from elmo_bench.pretraining.model import LanguageModel
-from elmo_bench.pretraining.module import Pretraining
+from elmo_bench.pretraining.module import Checkpoints, CurveFile, Meter, Pretraining, WholeCheckpoints
+from elmo_bench.pretraining.processes import all_cores
+from elmo_bench.pretraining.resident.encode import encode
+from elmo_bench.pretraining.resident.loop import Resident
+from elmo_bench.pretraining.training import device_of, newest_checkpoint
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.training.loggers import finish, wandb
 
@@ -33,7 +43,7 @@ class TextSize:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training leaves behind: the model, and how it went."""
+    """The result of a training: the model, and what it read."""
 
     model: LanguageModel
     vocabulary: TargetVocabulary
@@ -42,16 +52,18 @@ class Trained:
     seconds: float
     files: tuple[Path, ...]  # of the text
     text: TextSize
-    first: bool  # this process writes the results (of several, one does)
+    first: bool  # this process writes the results
 
 
 def pretrain(config: DictConfig) -> Trained:
-    """A new biLM by `conf/pretrain.yaml`; where `out` has checkpoints of the same training, it goes on from there."""
+    """Train a new biLM as `conf/pretrain.yaml` says, or resume from the checkpoints in `out`. Raises UserError."""
     try:
         options = BiLMOptions.from_json(config.shape)
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"shape: {error}; see pretraining/conf/shape") from None
+        raise UserError(f"shape: {error}. See elmo_bench/pretraining/conf/shape.") from None
     corpus = Corpus(tuple(shard_files(config.corpus)), config.tokenizer)
+    if config.recipe.get("resident"):
+        return _resident(options, corpus, config)
     vocabulary = _vocabulary(corpus, config.recipe.vocabulary, Path(config.out))
     torch.manual_seed(config.seed)
     model = LanguageModel(options, words=len(vocabulary), samples=config.recipe.samples, dropout=config.recipe.dropout)
@@ -68,17 +80,13 @@ def train(
     text: TextSize,
     title: str,
 ) -> Trained:
-    """Train a model by `config.recipe`, on from the newest whole checkpoint in `<out>/checkpoints`."""
-    if config.accelerator == "gpu" and not torch.cuda.is_available():
-        raise UserError("accelerator=gpu: no CUDA device here; use accelerator=cpu")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    torch.set_num_threads(config.threads or max(1, cores // config.devices))
+    """Train a model by `config.recipe`, or resume from the newest good checkpoint in `<out>/checkpoints`."""
+    device_of(config.accelerator)
+    torch.set_num_threads(config.threads or max(1, all_cores() // config.devices))
     if why := fuse(config.compile):
-        console.print(f"not compiled, which is slower and changes no result: {why}", highlight=False)
+        console.print(f"not compiled, which is slower but gives the same result: {why}", highlight=False)
     out = Path(config.out)
-    resume, checkpoint = newest(out / "checkpoints")
-    if resume:
-        console.print(f"going on from {resume} at step {checkpoint['global_step']}", highlight=False)
+    resume, _ = newest_checkpoint(out / "checkpoints")
     cells = text.tokens + text.sentences  # a sentence of n words is n + 1 predictions
     module = Pretraining(
         model, vocabulary, corpus, config.recipe, cells=cells, seed=config.seed, processes=config.devices
@@ -95,7 +103,7 @@ def train(
         precision=config.recipe.precision,
         callbacks=[
             Meter(title),
-            Curve(out / "curve.csv"),
+            CurveFile(out / "curve.csv"),
             Checkpoints(out / "checkpoints", minutes=config.checkpoint_minutes),
         ],
         plugins=[WholeCheckpoints()],
@@ -117,39 +125,109 @@ def train(
         vocabulary=vocabulary,
         steps=trainer.global_step,
         tokens=trainer.global_step * module.tokens,
-        seconds=module.elapsed,
+        seconds=module.clock.seconds,
         files=corpus.files,
         text=text,
         first=trainer.is_global_zero,
     )
 
 
-def newest(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
-    """The newest checkpoint that can be read, and what is in it; None and nothing where there is none.
-
-    Raises UserError where there are some and all are damaged: weeks of training are not started anew in silence.
-    """
-    paths = sorted(folder.glob("*.ckpt"))
-    while paths:
-        path = paths.pop()
-        try:
-            return path, read_checkpoint(path)
-        except UserError as damaged:
-            if not paths:
-                raise
-            console.print(f"{damaged}; trying the one before", highlight=False)
-    return None, {}
+def _resident(options: BiLMOptions, corpus: Corpus, config: DictConfig) -> Trained:
+    """A training with the whole text in memory (`recipe=gpu`)."""
+    if config.devices > 1:
+        raise UserError(f"devices={config.devices}: recipe=gpu trains on one device. Use devices=1.")
+    device = device_of(config.accelerator)
+    out = Path(config.out)
+    heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer) if config.heldout else None
+    encoded, vocabulary = encode(
+        corpus,
+        heldout,
+        Path(config.encoded or out / "encoded"),
+        words=config.recipe.vocabulary,
+        threads=config.threads,
+    )
+    torch.manual_seed(config.seed)
+    model = LanguageModel(options, words=len(vocabulary), samples=config.recipe.samples, dropout=config.recipe.dropout)
+    training = Resident(model, encoded, config, device)
+    resume, checkpoint = newest_checkpoint(out / "checkpoints")
+    if resume:
+        training.load(checkpoint)
+    training.run("pretrain")
+    return Trained(
+        model=model.cpu(),
+        vocabulary=vocabulary,
+        steps=training.step,
+        tokens=training.read,
+        seconds=training.clock.seconds,
+        files=corpus.files,
+        text=TextSize(vocabulary.tokens, vocabulary.sentences),
+        first=True,
+    )
 
 
 def first_process() -> bool:
-    """Of several processes that train together, the one that counts, measures and writes."""
-    return int(os.environ.get("LOCAL_RANK", "0")) == 0  # Lightning gives it to those that it starts
+    """Whether this is the first of the processes that train together: it counts, measures and writes."""
+    return int(os.environ.get("LOCAL_RANK", "0")) == 0  # set by Lightning
 
 
 def _vocabulary(corpus: Corpus, size: int, out: Path) -> TargetVocabulary:
-    """That of the training in `out` which goes on, or a new one counted from the corpus and written there."""
+    """The vocabulary of the training to resume in `out`, or a new one, counted in the corpus and written there."""
     path = out / "vocabulary.txt"
     if first_process() and not (path.exists() and any((out / "checkpoints").glob("*.ckpt"))):
         counts = count_words(corpus)
         TargetVocabulary.of(counts.words, size, sentences=counts.sentences).write(path)
     return TargetVocabulary.read(path)
+
+
+def save_trained(
+    trained: Trained,
+    config: DictConfig,
+    *,
+    command: str,
+    arguments: Sequence[str],
+    perplexity: Sequence[Mapping[str, Any]] = (),
+) -> Path:
+    """Write `options.json`, `weights.safetensors` (published names), the softmax, its vocabulary and the card.
+
+    Numbers are stored as `config.dtype`. `command` with `arguments` made the weights; `perplexity` is as `card` takes
+    it. Returns the folder, which is `config.out`.
+    """
+    out, model, vocabulary = Path(config.out), trained.model, trained.vocabulary
+    dtype = DTYPES[config.dtype]
+    vocabulary.write(out / "vocabulary.txt")
+    softmax = {name: value.detach() for name, value in model.softmax.named_parameters()}
+    if dtype == torch.int8:
+        write_int8(out / "softmax.safetensors", softmax)
+    else:
+        with atomic_write(out / "softmax.safetensors") as handle:
+            handle.write(save({name: value.to(dtype).contiguous() for name, value in softmax.items()}))
+    with atomic_write(out / "options.json", "w") as handle:
+        json.dump(model.bilm.options.to_json(), handle, indent=1)
+    weights = out / "weights.safetensors"
+    save_safetensors(model.bilm, weights, about={"steps": trained.steps, "tokens": trained.tokens}, dtype=dtype)
+    recipe: Any = OmegaConf.to_container(config.recipe, resolve=True)
+    optimizer = recipe.pop("optimizer")
+    settings = {"optimizer": optimizer.pop("name"), **optimizer, **recipe}
+    about = {
+        "options": model.bilm.options,
+        "checksum": checksum_of(out / "options.json", weights),
+        "title": out.name,
+        "licence": config.licence,
+        "files": trained.files,
+        "tokens": trained.text.tokens,
+        "sentences": trained.text.sentences,
+        "words": len(vocabulary),
+        "stored": STORED[config.dtype],
+        "recipe": {str(name): value for name, value in settings.items() if value is not None},
+        "steps": trained.steps,
+        "tokens_read": trained.tokens,
+        "hours": trained.seconds / 3600,
+        "hardware": hardware("cuda" if config.accelerator == "gpu" else "cpu"),
+        "threads": torch.get_num_threads() * config.devices,
+        "torch": torch.__version__,
+        "perplexity": list(perplexity),
+        "command": command_line(command, arguments),
+    }
+    with atomic_write(out / "README.md", "w") as handle:
+        handle.write(card(about))
+    return out

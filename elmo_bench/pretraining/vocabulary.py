@@ -20,7 +20,7 @@ class TargetVocabulary:
     """The three markers, then words by falling frequency, as the sampler of the softmax assumes.
 
     `counts` has how often each occurs: `<S>` and `</S>` as often as there are sentences, `<UNK>` as often as there are
-    tokens outside the vocabulary. It is empty where nobody counted.
+    tokens outside the vocabulary. It may be empty.
     """
 
     words: tuple[str, ...]
@@ -34,7 +34,7 @@ class TargetVocabulary:
         return len(self.words)
 
     def ids(self, words: Sequence[str]) -> list[int]:
-        """The id of each word, that of `<UNK>` where it is not in the vocabulary."""
+        """The id of each word; `<UNK>` for a word outside the vocabulary."""
         unknown = MARKERS.index(UNKNOWN)
         return [self._index.get(word, unknown) for word in words]
 
@@ -52,7 +52,7 @@ class TargetVocabulary:
     def of(cls, counts: Counter[str], size: int, *, sentences: int = 0) -> "TargetVocabulary":
         """The `size` most frequent words (ties by spelling) behind the markers.
 
-        Tokens that are spelt like a marker are no words of their own; they count to `<UNK>`.
+        Tokens spelt like a marker count as `<UNK>`.
         """
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         kept = [(word, count) for word, count in ordered[: size + len(MARKERS)] if word not in MARKERS][:size]
@@ -62,27 +62,25 @@ class TargetVocabulary:
         )
 
     def write(self, path: Path) -> None:
-        """`word<TAB>count` a line, whole or not at all."""
+        """One `word<TAB>count` a line, written atomically."""
         with atomic_write(path, "w") as file:
             file.writelines(f"{word}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True))
 
     @classmethod
     def read(cls, path: Path) -> "TargetVocabulary":
-        """What `write` wrote. Raises UserError, with file and line, where it is damaged."""
+        """Read what `write` wrote. Raises UserError, with file and line, if it is damaged."""
         found: dict[str, int] = {}
         for number, line in read_lines(path):
             word, tab, count = line.partition("\t")
             if not (word and tab and count.isascii() and count.isdigit()):
-                raise UserError(
-                    f"{path}:{number}: expected word<TAB>count; is this a vocabulary that `pretrain` wrote?"
-                )
+                raise UserError(f"{path}:{number}: expected word<TAB>count. Give a vocabulary that `pretrain` wrote.")
             if word in found:
-                raise UserError(f"{path}:{number}: '{word}' stands here for the second time")
+                raise UserError(f"{path}:{number}: '{word}' occurs a second time. Remove one of the lines.")
             if number <= len(MARKERS) and word != MARKERS[number - 1]:
-                raise UserError(f"{path}:{number}: expected {MARKERS[number - 1]}; the markers stand first")
+                raise UserError(f"{path}:{number}: expected {MARKERS[number - 1]}. The markers come first.")
             found[word] = int(count)
         if len(found) < len(MARKERS):
             raise UserError(f"{path}: ends before its {len(MARKERS)} markers")
-        if path.suffix not in COMPRESSED:  # those say themselves where they were cut
+        if path.suffix not in COMPRESSED:  # decompression finds cut files
             check_ended(path)
         return cls(tuple(found), tuple(found.values()))

@@ -15,6 +15,7 @@ from safetensors.numpy import load_file, save_file
 from elmo_bench.__main__ import main
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.pretrained import MINI
+from elmo_bench.encoders.int8 import read_tensors
 from tests.runs import GOLDEN, files
 
 SENTENCES = [["The", "bank", "of", "the", "river", "."], ["naïve"], ["."] * 30]
@@ -60,20 +61,44 @@ def test_an_hdf5_file_has_the_published_names_and_shapes_and_the_same_numbers(tm
     ("arguments", "file"),
     [
         ([], "weights.hdf5"),
-        (["--dtype", "float16"], "weights.hdf5"),
         (["--format", "safetensors"], "weights.safetensors"),
-        (["--format", "safetensors", "--dtype", "float16"], "weights.safetensors"),
     ],
 )
-def test_half_precision_weights_come_back_equal_from_every_format(tmp_path, arguments, file):
+def test_int8_weights_come_back_equal_from_every_format(tmp_path, arguments, file):
     assert main(["export", "mini", str(tmp_path), *arguments]) == 0
     assert same("mini", tmp_path)
-    wanted = np.dtype("float16" if "float16" in arguments else "float32")
+    wanted = np.dtype("float32")
     if file.endswith("hdf5"):
         assert {dtype for _, dtype in contents(tmp_path / file).values()} == {wanted}
     else:
         assert {array.dtype for array in load_file(tmp_path / file).values()} == {wanted}
-        assert load_file(tmp_path / file).keys() == load_file(MINI / "elmo-mini-weights.safetensors").keys()
+        assert load_file(tmp_path / file).keys() == read_tensors(MINI / "elmo-mini-weights.safetensors").keys()
+
+
+@pytest.mark.parametrize("kind", ["hdf5", "safetensors"])
+def test_half_precision_is_half_the_size(tmp_path, kind):
+    assert main(["export", "mini", str(tmp_path / "half"), "--format", kind, "--dtype", "float16"]) == 0
+    file = tmp_path / "half" / f"weights.{kind}"
+    half = (
+        {dtype for _, dtype in contents(file).values()}
+        if kind == "hdf5"
+        else {array.dtype for array in load_file(file).values()}
+    )
+    assert half == {np.dtype("float16")}
+    ours, theirs = (ElmoEncoder(weights=str(weights)).encode(SENTENCES) for weights in ("mini", tmp_path / "half"))
+    for left, right in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(left, right, atol=0.02, rtol=0.02)
+
+
+def test_int8_is_a_quarter_of_the_size_and_close(tmp_path, capsys):
+    assert main(["export", str(GOLDEN), str(tmp_path / "out"), "--dtype", "int8"]) == 2
+    assert "Add --format safetensors" in capsys.readouterr().err
+    assert main(["export", "mini", str(tmp_path / "out"), "--format", "safetensors", "--dtype", "int8"]) == 0
+    size = (MINI / "elmo-mini-weights.safetensors").stat().st_size
+    assert abs((tmp_path / "out" / "weights.safetensors").stat().st_size - size) < 1000  # the metadata differ
+    ours, theirs = (ElmoEncoder(weights=str(weights)).encode(SENTENCES) for weights in ("mini", tmp_path / "out"))
+    for left, right in zip(ours, theirs, strict=True):  # quantised twice: only the scales are rounded again
+        torch.testing.assert_close(left, right, atol=1e-3, rtol=1e-3)
 
 
 @pytest.fixture

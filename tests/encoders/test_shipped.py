@@ -8,6 +8,7 @@ import torch
 
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.pretrained import MINI
+from elmo_bench.encoders.hf import HfEncoder
 from elmo_bench.encoders.static import load_static
 
 SENTENCES = [("The", "bank", "of", "the", "river", "."), ("She", "went", "to", "the", "bank", ".")]
@@ -17,9 +18,13 @@ SENTENCES = [("The", "bank", "of", "the", "river", "."), ("She", "went", "to", "
     ("name", "card", "limit"),
     [
         ("glove-mini.safetensors", "glove-mini.md", 4 * 2**20),
-        ("elmo-mini-weights.safetensors", "elmo-mini.md", 12 * 2**20),
+        ("elmo-mini-weights.safetensors", "elmo-mini.md", 16 * 2**20),
         ("elmo-mini-softmax.safetensors", "elmo-mini.md", 13 * 2**20),
         ("elmo-mini-vocabulary.txt.xz", "elmo-mini.md", 2**20),
+        ("elmo-mini-options.json", "elmo-mini.md", 2**10),
+        ("bert-mini/model.int8.safetensors", "bert-mini.md", 16 * 2**20),
+        ("bert-mini/tokenizer.json", "bert-mini.md", 2**19),
+        ("bert-mini/config.json", "bert-mini.md", 2**10),
     ],
 )
 def test_a_file_is_the_one_of_its_card_and_small_enough(name: str, card: str, limit: int):
@@ -30,16 +35,29 @@ def test_a_file_is_the_one_of_its_card_and_small_enough(name: str, card: str, li
     assert f"{len(content):,} bytes" in text
 
 
+def test_all_shipped_files_stay_below_64_mib():
+    assert sum(path.stat().st_size for path in MINI.rglob("*") if path.is_file()) < 64 * 2**20
+
+
 def test_the_shipped_bilm_tells_two_banks_apart_and_depends_on_nothing_else():
     encoder = ElmoEncoder()
     river, money = encoder.encode(SENTENCES)
-    assert river.shape == (3, 6, encoder.dim)
+    assert river.shape == (3, 6, encoder.dim) == (3, 6, 512)
     torch.testing.assert_close(river[0, 1], money[0, 4], atol=5e-6, rtol=0)  # one word, one character vector
     similar = torch.cosine_similarity(river[2, 1], money[2, 4], dim=0)
     assert similar < 0.95
     others = [tuple(Path(__file__).read_text(encoding="utf-8").split()[i : i + 20]) for i in range(63)]
     for call in ([*others, SENTENCES[0]], [SENTENCES[0], *others]):
         torch.testing.assert_close(encoder.encode(call)[call.index(SENTENCES[0])], river, atol=5e-6, rtol=0)
+
+
+def test_the_shipped_bert_is_the_one_of_its_card_and_works_offline():
+    encoder = HfEncoder(weights="bert-mini")
+    assert (encoder.layers, encoder.dim) == (7, 320)
+    river, money = encoder.encode(SENTENCES)
+    assert river.shape == (7, 6, 320)
+    similar = torch.cosine_similarity(river[:, 1], money[:, 4], dim=1)
+    assert similar[-1] < similar[0]
 
 
 def test_the_shipped_vectors_know_common_words():

@@ -51,7 +51,7 @@ def test_a_full_card():
         "| licence of the text | cc-by-sa-3.0 |",
         "| softmax | 50,003 words |",
         "| recipe | name fast, learning_rate 0.002 |",
-        "| read | 6,200 steps, 30,000,000 tokens in each direction, 1.50 passes over the text |",
+        "| read | 6,200 steps, 30,000,000 predictions in each direction, 1.44 passes over the text |",
         "| cost | 1.33 hours, AMD EPYC, 2 threads, torch 2.13.0 |",
         "| perplexity, heldout.txt.xz | forward 103.64, backward 102.27, average **102.95**, each sentence alone",
         "`<UNK>` is 5.48 % of 733,308 targets, without them 116.88 |",

@@ -5,7 +5,7 @@ import torch
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.pretrained import load_bilm
-from elmo_bench.pretraining import fit
+from elmo_bench.pretraining import finetune
 from elmo_bench.pretraining.corpus import Corpus, count_words
 from elmo_bench.pretraining.perplexity import perplexity
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
@@ -30,7 +30,7 @@ def fitted(corpus, vocabulary, steps, **options):
     bilm, _ = load_bilm(str(GOLDEN))
     before = {name: value.clone() for name, value in bilm.state_dict().items()}
     text = Corpus((corpus / "train.txt",))
-    model = fit.fit_softmax(bilm, text, vocabulary, steps=steps, samples=8, learning_rate=0.1, **options)
+    model = finetune.fit_softmax(bilm, text, vocabulary, steps=steps, samples=8, learning_rate=0.1, **options)
     assert model.bilm is bilm
     for name, value in bilm.state_dict().items():
         assert torch.equal(value, before[name])
@@ -39,7 +39,7 @@ def fitted(corpus, vocabulary, steps, **options):
 
 
 def test_a_fitted_softmax_is_far_better_than_guessing(corpus, vocabulary, monkeypatch, capsys):
-    monkeypatch.setattr(fit, "BATCH", 256)
+    monkeypatch.setattr(finetune, "BATCH", 256)
     heldout = Corpus((corpus / "heldout.txt",))
     assert len(vocabulary) == 15  # with one word each it is the perplexity of guessing
     found = perplexity(fitted(corpus, vocabulary, 300), vocabulary, heldout)
@@ -50,20 +50,20 @@ def test_a_fitted_softmax_is_far_better_than_guessing(corpus, vocabulary, monkey
 
 
 def test_the_same_seed_gives_the_same_softmax(corpus, vocabulary, monkeypatch):
-    monkeypatch.setattr(fit, "BATCH", 64)
+    monkeypatch.setattr(finetune, "BATCH", 64)
     first, again, other = (fitted(corpus, vocabulary, 3, seed=seed).softmax.weight for seed in (0, 0, 1))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 
 
 def test_batches_hold_every_target_once_a_pass(corpus, vocabulary, monkeypatch):
-    monkeypatch.setattr(fit, "BATCH", 50)
+    monkeypatch.setattr(finetune, "BATCH", 50)
     bilm, _ = load_bilm(str(GOLDEN))
     text = [[*sentence] for sentence in made_up(300, 0)]
     targets = sum(len(sentence) + 1 for sentence in text)
-    alone = fit.Alone(bilm, vocabulary)
+    alone = finetune.Alone(bilm, vocabulary)
     counts = torch.zeros(2, len(vocabulary), dtype=torch.int64)
-    batches = fit._batches(alone, Corpus((corpus / "train.txt",)), 0)
+    batches = finetune._batches(alone, Corpus((corpus / "train.txt",)), 0)
     for _ in range(4 * targets // 50):
         tops, found = next(batches)
         assert tops.shape == (2, 50, bilm.options.projection_dim)

@@ -15,9 +15,9 @@ from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo import pretrained
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.pretraining import alone, perplexity
+from elmo_bench.pretraining import perplexity
 from elmo_bench.pretraining.corpus import Corpus
-from elmo_bench.pretraining.load import load_language_model
+from elmo_bench.pretraining.model import load_language_model
 from tests.runs import GOLDEN
 
 WORDS = ["<S>", "</S>", "<UNK>", "the", ".", "of", "naïve", *(f"w{number}" for number in range(2993))]
@@ -72,7 +72,7 @@ def expected(folder, sentences):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_figures_are_those_of_the_definition(folder, text, capsys, monkeypatch, threads):
-    monkeypatch.setattr(alone, "ROWS", 7)
+    monkeypatch.setattr(perplexity, "ROWS", 7)
     assert main(["evaluate", f"weights={folder}", f"corpus={text[0]}", "format=json", f"threads={threads}"]) == 0
     found = json.loads(capsys.readouterr().out)
     torch.set_num_threads(1)
@@ -84,13 +84,12 @@ def test_figures_are_those_of_the_definition(folder, text, capsys, monkeypatch, 
 def test_blocks_stretches_and_pieces_of_long_sentences_change_nothing(folder, text, monkeypatch):
     model, vocabulary = load_language_model(str(folder))
     whole = perplexity.perplexity(model, vocabulary, Corpus((text[0],)))
-    for module, name, value in (
-        (perplexity, "ROWS", 3),
-        (perplexity, "COLUMNS", 70),
-        (alone, "TOKENS", 5),
-        (alone, "STRETCH", 11),
+    for name, value in (
+        ("BLOCK", 3),
+        ("TOKENS", 5),
+        ("STRETCH", 11),
     ):
-        monkeypatch.setattr(module, name, value)
+        monkeypatch.setattr(perplexity, name, value)
     assert vars(perplexity.perplexity(model, vocabulary, Corpus((text[0],)))) == pytest.approx(vars(whole), rel=1e-5)
 
 
@@ -153,10 +152,10 @@ def test_weights_without_a_softmax_are_refused_in_one_line(weights, text, capsys
 
 def test_what_does_not_fit_is_said(folder, text, tmp_path):
     (folder / "vocabulary.txt").write_text("".join(f"{word}\t1\n" for word in WORDS[:9]), encoding="utf-8")
-    with pytest.raises(UserError, match=rf"ask for weight \(9, {PROJECTION}\) and bias \(9,\)"):
+    with pytest.raises(UserError, match=rf"need weight \(9, {PROJECTION}\) and bias \(9,\)"):
         load_language_model(str(folder))
     (folder / "vocabulary.txt").write_text("the\t1\n", encoding="utf-8")
-    with pytest.raises(UserError, match=":1: expected <S>; the markers stand first"):
+    with pytest.raises(UserError, match=":1: expected <S>. The markers come first"):
         load_language_model(str(folder))
     (folder / "softmax.safetensors").write_bytes(b"junk")
     (folder / "vocabulary.txt").write_text("<S>\t0\n</S>\t0\n<UNK>\t0\n", encoding="utf-8")
@@ -176,4 +175,4 @@ def test_wrong_options_are_one_line(folder, text, capsys, option, said):
 def test_a_text_without_sentences_is_refused(folder, tmp_path, capsys):
     (tmp_path / "empty.txt").write_text("\n \n")
     assert main(["evaluate", f"weights={folder}", f"corpus={tmp_path / 'empty.txt'}"]) == 2
-    assert "no sentence in it" in capsys.readouterr().err
+    assert "no sentence in the held-out text" in capsys.readouterr().err

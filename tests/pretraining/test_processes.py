@@ -63,7 +63,7 @@ def test_an_early_error_waits_for_the_items_before_it():
 
 
 def test_a_process_that_is_ended_from_outside_is_one_clear_error():
-    with pytest.raises(UserError, match=r"ended from outside \(out of memory\?\); try again with a lower threads="):
+    with pytest.raises(UserError, match=r"killed \(out of memory\?\)\. Try again with a lower threads="):
         list(in_order(os._exit, [1, 1, 1, 1], 2))
 
 

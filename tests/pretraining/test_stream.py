@@ -11,9 +11,8 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.pretraining import windows
 from elmo_bench.pretraining.corpus import Corpus, count_words
-from elmo_bench.pretraining.stream import Stream
+from elmo_bench.pretraining.stream import Lexicon, Stream
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.text.chars import words_ids
 
@@ -162,15 +161,15 @@ def test_windows_of_a_pass(corpus, vocabulary):
 @MODES
 def test_what_is_remembered_of_rare_words_changes_nothing(corpus, vocabulary, shared, monkeypatch):
     whole = list(islice(stream(corpus, vocabulary, shared=shared), 100))
-    monkeypatch.setattr(windows, "REMEMBERED", 5)
+    monkeypatch.setattr("elmo_bench.pretraining.stream.REMEMBERED", 5)
     forgetful = iter(stream(corpus, vocabulary, shared=shared))
     for theirs in whole:
         same(next(forgetful), theirs)
 
 
 def test_the_lexicon_forgets(vocabulary, monkeypatch):
-    monkeypatch.setattr(windows, "REMEMBERED", 5)
-    lexicon = windows.Lexicon(vocabulary)
+    monkeypatch.setattr("elmo_bench.pretraining.stream.REMEMBERED", 5)
+    lexicon = Lexicon(vocabulary)
     new = [f"new{number}" for number in range(40)]
     numbers = np.array([lexicon[word] for word in new])
     assert lexicon.full

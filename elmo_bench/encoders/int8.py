@@ -1,0 +1,90 @@
+"""Weights as int8 with a scale for each output, in a safetensors layout of our own: a quarter of the size of float32.
+
+A large tensor `name` is stored as `name` int8 and `name.scale` float32. The scale has size 1 along every axis but the
+axis of the outputs (`[R, 1]` for a matrix with an output per row), so the values are `name * name.scale` by
+broadcasting. Other tensors are stored as float16.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+
+ENDING = ".int8.safetensors"
+SMALL = 8192  # numbers: tensors up to this size stay in float16
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_SCALE = ".scale"
+
+
+def quantised(tensors: Mapping[str, Tensor], *, axis: int = 0) -> dict[str, Tensor]:
+    """Float tensors as they are stored. `axis` is the axis of the outputs in tensors of two or more dimensions.
+
+    The largest number of an output becomes 127 or -127. Raises UserError if a number is not finite in the file.
+    """
+    stored = {}
+    for name, tensor in tensors.items():
+        values = tensor.detach().float().cpu()
+        if values.ndim >= 2 and values.numel() > SMALL:
+            others = [other for other in range(values.ndim) if other != axis % values.ndim]
+            scale = values.abs().amax(dim=others, keepdim=True).clamp(min=1e-12) / 127
+            stored[name] = torch.round(values / scale).to(torch.int8).contiguous()
+            stored[name + _SCALE] = scale
+        else:
+            stored[name] = values.half().contiguous()
+        if not all(stored[key].isfinite().all() for key in (name, name + _SCALE) if key in stored):
+            raise UserError(f"{name}: has numbers that int8 with scales cannot hold. Store float32.")
+    return stored
+
+
+def write_int8(path: Path, tensors: Mapping[str, Tensor], *, axis: int = 0) -> None:
+    """Write float tensors by name, atomically; `axis` as `quantised` takes it."""
+    with atomic_write(path) as file:
+        file.write(save(quantised(tensors, axis=axis), metadata={"format": "pt"}))
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """All tensors of a safetensors file, by name, in float32; int8 tensors are multiplied by their scales.
+
+    Raises UserError if the file cannot be read, has another type of numbers, or a scale is missing, is not finite or
+    does not fit its tensor.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file. Check the path.") from None
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path}: not a readable safetensors file ({error}). Make or download it again.") from None
+    scales = {name + _SCALE for name, tensor in stored.items() if tensor.dtype == torch.int8}
+    return {
+        name: _values(f"{path}: '{name}'", tensor, stored.get(name + _SCALE))
+        for name, tensor in stored.items()
+        if name not in scales
+    }
+
+
+def _values(where: str, tensor: Tensor, scale: Tensor | None) -> Tensor:
+    """One tensor in float32. `where` begins the error."""
+    advice = "Make or download the file again."
+    if tensor.dtype in FLOATS:
+        return tensor.float()
+    if tensor.dtype != torch.int8:
+        raise UserError(f"{where} holds {tensor.dtype}, expected floating-point numbers or int8. {advice}")
+    if scale is None:
+        raise UserError(f"{where} is int8 without '{_SCALE}'. {advice}")
+    fits = scale.ndim == tensor.ndim and all(
+        some in (1, all_) for some, all_ in zip(scale.shape, tensor.shape, strict=True)
+    )
+    if scale.dtype not in FLOATS or not fits:
+        raise UserError(
+            f"{where} of shape {list(tensor.shape)} has a scale of shape {list(scale.shape)} in {scale.dtype}. {advice}"
+        )
+    if not scale.isfinite().all():
+        raise UserError(f"{where} has a scale that is not finite. {advice}")
+    return tensor.float() * scale.float()

@@ -1,0 +1,182 @@
+"""Element-wise steps of training as one pass over GPU memory each (Triton), and the same in plain PyTorch.
+
+The plain versions run on CPUs, and on GPUs without Triton; tests compare the two.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+try:
+    import triton
+    from triton import language as tl
+except ImportError:  # CPU builds of PyTorch come without it
+    triton, tl = None, SimpleNamespace(constexpr=int)
+
+BLOCK = 1024
+COLUMNS = 4096  # of a row of logits, at a time
+IGNORED, SEPARATE = -2, -1  # a row without a target; a row whose target has a logit outside the matrix
+
+
+def lstm_step(  # noqa: PLR0917
+    gates: Tensor, bias: Tensor, before: Tensor, after: Tensor, raw: Tensor, clip: float
+) -> None:
+    """Gate inputs 2B(4H) in the order i, j, f, o become activations; the next cell goes to `after` 2BH float32.
+
+    bias 2(4H) float32, `before` 2BH float32; o * tanh(c) goes to `raw` 2BH.
+    """
+    if gates.is_cuda and triton:
+        count, cell = raw.shape[1] * raw.shape[2], raw.shape[2]
+        _lstm_step[(triton.cdiv(count, BLOCK), 2)](
+            gates, bias, before, after, raw, count, gates.stride(0), raw.stride(0), clip, H=cell, BLOCK=BLOCK
+        )
+        return
+    i, j, f, o = (gates.float() + bias[:, None]).chunk(4, dim=2)
+    i, j, f, o = torch.sigmoid(i), torch.tanh(j), torch.sigmoid(f), torch.sigmoid(o)
+    torch.clamp(f * before + i * j, -clip, clip, out=after)
+    gates.copy_(torch.cat([i, j, f, o], dim=2))
+    raw.copy_(o * torch.tanh(after))
+
+
+def lstm_step_backward(  # noqa: PLR0917
+    d_raw: Tensor, d_c: Tensor, gates: Tensor, before: Tensor, after: Tensor, clip: float
+) -> None:
+    """Activations 2B(4H) become gradients of the gate inputs; `d_c` 2BH float32 moves to the cell before.
+
+    d_raw 2BH is the gradient of o * tanh(c).
+    """
+    if gates.is_cuda and triton:
+        count, cell = d_raw.shape[1] * d_raw.shape[2], d_raw.shape[2]
+        _lstm_step_backward[(triton.cdiv(count, BLOCK), 2)](
+            d_raw, d_c, gates, before, after, count, gates.stride(0), clip, H=cell, BLOCK=BLOCK
+        )
+        return
+    i, j, f, o = gates.float().chunk(4, dim=2)
+    d_h, tanh_c = d_raw.float(), torch.tanh(after)
+    d_cell = torch.where(after.abs() < clip, d_c + d_h * o * (1 - tanh_c * tanh_c), 0.0)
+    parts = [d_cell * j * i * (1 - i), d_cell * i * (1 - j * j), d_cell * before * f * (1 - f)]
+    d_c.copy_(d_cell * f)  # f is read before the gates are written over
+    gates.copy_(torch.cat([*parts, d_h * tanh_c * o * (1 - o)], dim=2))
+
+
+def loss_rows(logits: Tensor, column: Tensor, separate: Tensor, loss: Tensor, d_separate: Tensor) -> None:
+    """Logits MV become their gradients, of the sum of the cross-entropies, which go to `loss` M.
+
+    `column` M int64 is the target's column, SEPARATE where its logit is `separate` M float32 and one more candidate,
+    IGNORED where the row has no target. `d_separate` M becomes the gradient of `separate`.
+    """
+    if logits.is_cuda and triton:
+        _loss_rows[(logits.shape[0],)](
+            logits, column, separate, loss, d_separate, logits.shape[1], logits.stride(0), BLOCK=COLUMNS, num_warps=8
+        )
+        return
+    x = logits.float()
+    total = torch.logsumexp(x, dim=1)
+    outside = column == SEPARATE
+    total = torch.where(outside, torch.logaddexp(total, separate), total)
+    hit = column.clamp(min=0)[:, None]
+    target = torch.where(outside, separate, x.gather(1, hit)[:, 0])
+    wanted = column != IGNORED
+    loss.copy_(torch.where(wanted, total - target, 0.0))
+    d_separate.copy_(torch.where(outside, torch.exp(separate - total) - 1, 0.0))
+    share = torch.exp(x - total[:, None])
+    share.scatter_add_(1, hit, torch.where(column >= 0, -1.0, 0.0)[:, None].to(share))
+    logits.copy_(share * wanted[:, None])
+
+
+def _jit(function: Any) -> Any:
+    return triton.jit(function) if triton else function
+
+
+@_jit
+def _lstm_step(  # noqa: PLR0917
+    gates, bias, before, after, raw, count, gate_stride, raw_stride, clip, H: tl.constexpr, BLOCK: tl.constexpr
+):
+    side = tl.program_id(1)
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < count
+    column = place % H
+    gate = gates + side * gate_stride + (place // H) * (4 * H) + column
+    add = bias + side * (4 * H) + column
+    i = tl.sigmoid(tl.load(gate, inside, 0.0).to(tl.float32) + tl.load(add, inside, 0.0))
+    j = tl.load(gate + H, inside, 0.0).to(tl.float32) + tl.load(add + H, inside, 0.0)
+    f = tl.sigmoid(tl.load(gate + 2 * H, inside, 0.0).to(tl.float32) + tl.load(add + 2 * H, inside, 0.0))
+    o = tl.sigmoid(tl.load(gate + 3 * H, inside, 0.0).to(tl.float32) + tl.load(add + 3 * H, inside, 0.0))
+    j = 2 * tl.sigmoid(2 * j) - 1
+    c = f * tl.load(before + side * count + place, inside, 0.0) + i * j
+    c = tl.minimum(tl.maximum(c, -clip), clip)
+    kind = gates.dtype.element_ty
+    tl.store(gate, i.to(kind), inside)
+    tl.store(gate + H, j.to(kind), inside)
+    tl.store(gate + 2 * H, f.to(kind), inside)
+    tl.store(gate + 3 * H, o.to(kind), inside)
+    tl.store(after + side * count + place, c, inside)
+    tl.store(raw + side * raw_stride + place, (o * (2 * tl.sigmoid(2 * c) - 1)).to(kind), inside)
+
+
+@_jit
+def _lstm_step_backward(  # noqa: PLR0917
+    d_raw, d_c, gates, before, after, count, gate_stride, clip, H: tl.constexpr, BLOCK: tl.constexpr
+):
+    side = tl.program_id(1)
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < count
+    gate = gates + side * gate_stride + (place // H) * (4 * H) + place % H
+    i = tl.load(gate, inside, 0.0).to(tl.float32)
+    j = tl.load(gate + H, inside, 0.0).to(tl.float32)
+    f = tl.load(gate + 2 * H, inside, 0.0).to(tl.float32)
+    o = tl.load(gate + 3 * H, inside, 0.0).to(tl.float32)
+    place = side * count + place
+    c = tl.load(after + place, inside, 0.0)
+    tanh_c = 2 * tl.sigmoid(2 * c) - 1
+    d_h = tl.load(d_raw + place, inside, 0.0).to(tl.float32)
+    d_cell = tl.load(d_c + place, inside, 0.0) + d_h * o * (1 - tanh_c * tanh_c)
+    d_cell = tl.where(tl.abs(c) < clip, d_cell, 0.0)
+    kind = gates.dtype.element_ty
+    tl.store(gate, (d_cell * j * i * (1 - i)).to(kind), inside)
+    tl.store(gate + H, (d_cell * i * (1 - j * j)).to(kind), inside)
+    tl.store(gate + 2 * H, (d_cell * tl.load(before + place, inside, 0.0) * f * (1 - f)).to(kind), inside)
+    tl.store(gate + 3 * H, (d_h * tanh_c * o * (1 - o)).to(kind), inside)
+    tl.store(d_c + place, d_cell * f, inside)
+
+
+@_jit
+def _loss_rows(logits, column, separate, loss, d_separate, columns, stride, BLOCK: tl.constexpr):  # noqa: PLR0917
+    row = tl.program_id(0)
+    line = logits + row.to(tl.int64) * stride
+    target = tl.load(column + row)
+    kind = logits.dtype.element_ty
+    if target == -2:
+        for start in range(0, columns, BLOCK):
+            place = start + tl.arange(0, BLOCK)
+            tl.store(line + place, tl.zeros([BLOCK], kind), place < columns)
+        tl.store(loss + row, 0.0)
+        tl.store(d_separate + row, 0.0)
+    else:
+        highest = tl.full([BLOCK], -1e30, tl.float32)
+        total = tl.zeros([BLOCK], tl.float32)
+        for start in range(0, columns, BLOCK):
+            place = start + tl.arange(0, BLOCK)
+            x = tl.load(line + place, place < columns, -1e30).to(tl.float32)
+            higher = tl.maximum(highest, x)
+            total = total * tl.exp(highest - higher) + tl.exp(x - higher)
+            highest = higher
+        apart = tl.load(separate + row)
+        top = tl.max(highest, 0)
+        top = tl.where(target == -1, tl.maximum(top, apart), top)
+        summed = tl.sum(total * tl.exp(highest - top), 0)
+        summed = summed + tl.where(target == -1, tl.exp(apart - top), 0.0)
+        total_log = top + tl.log(summed)
+        wanted = tl.load(line + tl.maximum(target, 0)).to(tl.float32)
+        wanted = tl.where(target == -1, apart, wanted)
+        tl.store(loss + row, total_log - wanted)
+        tl.store(d_separate + row, tl.where(target == -1, tl.exp(apart - total_log) - 1, 0.0))
+        tl.debug_barrier()
+        for start in range(0, columns, BLOCK):
+            place = start + tl.arange(0, BLOCK)
+            inside = place < columns
+            x = tl.load(line + place, inside, -1e30).to(tl.float32)
+            share = tl.exp(x - total_log) - tl.where(place == target, 1.0, 0.0)
+            tl.store(line + place, share.to(kind), inside)

@@ -1,0 +1,204 @@
+"""The biLM's training step over whole sentences: the layers of `elmo.bilm`, with a time loop made for GPUs.
+
+Shape letters: W distinct words, C characters, T steps, B sentences, P projection, H cell, F filters; the leading 2 is
+the direction.
+"""
+
+import math
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from elmo_bench.elmo.model import CharacterEncoder, ProjectedLstm
+from elmo_bench.pretraining.model import LanguageModel
+from elmo_bench.pretraining.resident.kernels import lstm_step, lstm_step_backward
+from elmo_bench.text.chars import WORD_LENGTH
+
+CUTS = (0, 12, WORD_LENGTH)  # words up to these lengths share a trimmed convolution; each piece costs kernel launches
+
+
+def top_layer(model: LanguageModel, ids: Tensor, pieces: list[tuple[int, int]], words: Tensor) -> Tensor:
+    """Spellings [W, C] of distinct words, sorted by length, and rows of them [2, T, B] -> the top layer [2, T, B, P].
+
+    `pieces` is `trimmed`'s. Products have the type that autocast gives; every sentence starts from zero state.
+    """
+    x = functional.embedding(words, characters(model.bilm.characters, ids, pieces))  # 2TBP
+    for index, lstm in enumerate(model.bilm.lstms):
+        x = functional.dropout(x, model.dropout, model.training)
+        y = layer(lstm, x)
+        x = y + x if index else y
+    return functional.dropout(x, model.dropout, model.training)
+
+
+def trimmed(lengths: Any) -> list[tuple[int, int]]:
+    """Rising lengths [W] of words -> (number of words, columns that hold them) of pieces that cover all of them."""
+    stops = [int((lengths <= cut).sum()) for cut in CUTS]
+    return [(stop - start, cut) for (start, stop), cut in zip(pairwise(stops), CUTS[1:], strict=True) if stop > start]
+
+
+def characters(encoder: CharacterEncoder, ids: Tensor, pieces: list[tuple[int, int]]) -> Tensor:
+    """Spellings [W, C] -> [W, P], as `CharacterEncoder` computes it, without waiting for the GPU."""
+    table = _autocast(encoder.embeddings())
+    widest = max(convolution.kernel_size[0] for convolution in encoder.convolutions)
+    found = []
+    for some, (_, columns) in zip(ids.split([count for count, _ in pieces]), pieces, strict=True):
+        x = functional.embedding(some[:, : columns + widest], table)  # WC(char dim)
+        parts = [_highest(x, convolution) for convolution in encoder.convolutions]
+        found.append(encoder.activation(torch.cat(parts, dim=1)))
+    x = torch.cat(found)  # WF
+    for highway in encoder.highways:
+        x = highway(x)
+    return encoder.projection(x)  # WP
+
+
+def _highest(x: Tensor, convolution: torch.nn.Conv1d) -> Tensor:
+    """x WC(char dim) -> the highest value of each filter WF."""
+    width, columns = convolution.kernel_size[0], x.shape[1]
+    x = torch.cat([x[:, start : columns - width + 1 + start] for start in range(width)], dim=2)
+    assert convolution.bias is not None
+    weight = convolution.weight.permute(2, 1, 0).flatten(0, 1)  # (width char dim)F
+    return (x @ weight).max(dim=1).values + convolution.bias
+
+
+def layer(lstm: ProjectedLstm, x: Tensor) -> Tensor:
+    """x [2, T, B, P] -> [2, T, B, P] from zero state: `ProjectedLstm.forward` without its masks."""
+    x = _autocast(x)
+    loop = _LOOPS.get(lstm)
+    if loop is None or not loop.fits(x):
+        loop = _LOOPS[lstm] = TimeLoop(lstm, x)
+    return _Layer.apply(x, lstm.weight, lstm.gate_bias(), lstm.projection, loop)
+
+
+def _autocast(x: Tensor) -> Tensor:
+    kind = x.device.type
+    return x.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x
+
+
+class TimeLoop:
+    """The steps of one layer, forward and backward, on buffers with fixed addresses.
+
+    On a GPU the loops over time of a shape that comes again are captured as CUDA graphs: a step of training is hundreds
+    of small kernels, and launching them one by one takes longer than running them.
+    """
+
+    def __init__(self, lstm: ProjectedLstm, x: Tensor):
+        _, steps, rows, features = x.shape
+        cell = lstm.projection.shape[1]
+        self.cell_clip, self.projection_clip = lstm.cell_clip, lstm.projection_clip
+        self.features, self.cell, self.room = features, cell, max(2 * rows * (steps + 1), LEAST_ROOM)
+        sizes = {"both": 2 * features, "gates": 4 * cell, "raw": cell, "d_both": 2 * features, "d_y": features}
+        self.flat = {name: x.new_empty(self.room * size) for name, size in sizes.items()}
+        self.flat["inside"], self.flat["d_raw"] = torch.empty_like(self.flat["d_y"]), torch.empty_like(self.flat["raw"])
+        self.flat["cells"] = x.new_empty(self.room * cell, dtype=torch.float32)
+        self.flat["d_c"] = torch.empty_like(self.flat["cells"])
+        self.weight, self.projection = (x.new_empty(part.shape) for part in (lstm.weight, lstm.projection))
+        self.weight_t, self.projection_t = (
+            x.new_empty(part.transpose(1, 2).shape) for part in (lstm.weight, lstm.projection)
+        )
+        self.bias = x.new_empty(lstm.bias.shape, dtype=torch.float32)
+        self.seen: Counter[tuple[str, int, int]] = Counter()
+        self.graphs: dict[tuple[str, int, int], torch.cuda.CUDAGraph] = {}
+        if x.is_cuda:
+            self.pool, self.stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream()
+
+    def fits(self, x: Tensor) -> bool:
+        """Whether the buffers can hold this input."""
+        kept = self.flat["both"]
+        return 2 * x.shape[2] * (x.shape[1] + 1) <= self.room and (x.dtype, x.device) == (kept.dtype, kept.device)
+
+    def view(self, name: str, *shape: int) -> Tensor:
+        """A buffer's beginning in this shape."""
+        return self.flat[name][: math.prod(shape)].view(shape)
+
+    def run(self, name: str, steps: int, rows: int) -> None:
+        """Run `forward` or `backward`, from the third time of a shape on as a graph."""
+        loop, key = getattr(self, name), (name, steps, rows)
+        self.seen[key] += 1
+        if graph := self.graphs.get(key):
+            graph.replay()
+        elif not self.bias.is_cuda or self.seen[key] < 3:
+            loop(steps, rows)
+        else:
+            graph, current = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+            self.stream.wait_stream(current)
+            with torch.cuda.stream(self.stream):
+                graph.capture_begin(pool=self.pool, capture_error_mode="thread_local")
+                loop(steps, rows)
+                graph.capture_end()
+            current.wait_stream(self.stream)
+            self.graphs[key] = graph
+            graph.replay()
+
+    def forward(self, steps: int, rows: int) -> None:
+        """The equations of the reference cell: `both` holds the input and h before each step."""
+        both = self.view("both", 2, steps + 1, rows, 2 * self.features)
+        gates, raw = self.view("gates", 2, steps, rows, 4 * self.cell), self.view("raw", 2, steps, rows, self.cell)
+        states = self.view("cells", steps + 1, 2, rows, self.cell).unbind(0)
+        states[0].zero_()
+        both[:, 0, :, self.features :].zero_()
+        for t in range(steps):
+            h = both[:, t + 1, :, self.features :]
+            torch.bmm(both[:, t], self.weight, out=gates[:, t])
+            lstm_step(gates[:, t], self.bias, states[t], states[t + 1], raw[:, t], self.cell_clip)
+            torch.bmm(raw[:, t], self.projection, out=h)
+            h.clamp_(-self.projection_clip, self.projection_clip)
+
+    def backward(self, steps: int, rows: int) -> None:
+        """Gradients of the gates (written over them), of `both`, and of the outputs, later steps included."""
+        features, cell = self.features, self.cell
+        gates, states = self.view("gates", 2, steps, rows, 4 * cell), self.view("cells", steps + 1, 2, rows, cell)
+        d_y, inside = (self.view(name, 2, steps, rows, features) for name in ("d_y", "inside"))
+        d_both = self.view("d_both", 2, steps, rows, 2 * features)
+        d_raw, d_c = self.view("d_raw", 2, rows, cell), self.view("d_c", 2, rows, cell)
+        d_c.zero_()
+        for t in range(steps - 1, -1, -1):
+            if t + 1 < steps:
+                d_y[:, t].addcmul_(d_both[:, t + 1, :, features:], inside[:, t])
+            torch.bmm(d_y[:, t], self.projection_t, out=d_raw)
+            lstm_step_backward(d_raw, d_c, gates[:, t], states[t], states[t + 1], self.cell_clip)
+            torch.bmm(gates[:, t], self.weight_t, out=d_both[:, t])
+
+
+_LOOPS: WeakKeyDictionary[ProjectedLstm, TimeLoop] = WeakKeyDictionary()
+LEAST_ROOM = 2**17  # rows of the buffers, in both directions
+
+
+class _Layer(torch.autograd.Function):
+    """x 2TBP, weight 2(2P)(4H), bias 2(4H), projection 2HP -> outputs 2TBP. One backward pass for each forward pass."""
+
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cuda")
+    def forward(ctx, x, weight, bias, projection, loop):  # noqa: PLR0917
+        _, steps, rows, features = x.shape
+        loop.weight.copy_(weight)
+        loop.projection.copy_(projection)
+        loop.bias.copy_(bias)
+        both = loop.view("both", 2, steps + 1, rows, 2 * features)
+        both[:, :-1, :, :features] = x
+        loop.run("forward", steps, rows)
+        ctx.loop = loop
+        return both[:, 1:, :, features:].contiguous()
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cuda")
+    def backward(ctx, d_outputs):
+        loop, (_, steps, rows, features) = ctx.loop, d_outputs.shape
+        loop.weight_t.copy_(loop.weight.transpose(1, 2))
+        loop.projection_t.copy_(loop.projection.transpose(1, 2))
+        both = loop.view("both", 2, steps + 1, rows, 2 * features)
+        inside, d_y = (loop.view(name, 2, steps, rows, features) for name in ("inside", "d_y"))
+        torch.lt(both[:, 1:, :, features:].abs(), loop.projection_clip, out=inside)
+        torch.mul(d_outputs, inside, out=d_y)
+        loop.run("backward", steps, rows)
+        flat = loop.view("gates", 2, steps * rows, 4 * loop.cell)
+        raw = loop.view("raw", 2, steps * rows, loop.cell)
+        d_weight = torch.bmm(both[:, :-1].reshape(2, steps * rows, 2 * features).transpose(1, 2), flat).float()
+        d_projection = torch.bmm(raw.transpose(1, 2), d_y.flatten(1, 2)).float()
+        d_bias = torch.bmm(flat.new_ones(2, 1, flat.shape[1]), flat)[:, 0].float()
+        d_x = loop.view("d_both", 2, steps, rows, 2 * features)[..., :features].clone()
+        return d_x, d_weight, d_bias, d_projection, None

@@ -1,0 +1,134 @@
+"""What all trainings share: device, clock, learning rate, optimiser, curve files and checkpoints."""
+
+import csv
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+
+from elmo_bench.base.checkpoints import read_checkpoint
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.base.progress import console
+from elmo_bench.training.optimisers import OPTIMISERS, construct
+
+KEPT = 2  # checkpoints, as in bilm-tf
+COLUMNS = ("step", "tokens", "forward", "backward", "rate")  # of the curve of a biLM
+
+
+def device_of(accelerator: str) -> str:
+    """torch's name of `accelerator=cpu|gpu`. Raises UserError if the device is missing."""
+    if accelerator not in ("cpu", "gpu"):
+        raise UserError(f"accelerator={accelerator}: unknown. Choose cpu or gpu.")
+    if accelerator == "gpu" and not torch.cuda.is_available():
+        raise UserError("accelerator=gpu: no CUDA device here. Use accelerator=cpu.")
+    return "cuda" if accelerator == "gpu" else "cpu"
+
+
+def optimiser(options: DictConfig, parameters: Iterable[Any]) -> torch.optim.Optimizer:
+    """The optimiser `recipe.optimizer`, by its name. `parameters` may be groups. Raises UserError."""
+    plain: Any = OmegaConf.to_container(options, resolve=True)
+    return construct("recipe.optimizer", OPTIMISERS, plain, list(parameters))
+
+
+def rate_factor(schedule: str, *, step: int, warmup: int, done: float) -> float:
+    """The learning rate as a fraction of its highest value: a linear warm-up, then by `done`, the fraction behind.
+
+    `constant` stays, `linear` falls to 0, `cosine` falls to a fiftieth. Raises UserError for other schedules.
+    """
+    up = min(1.0, (step + 1) / max(1, warmup))
+    if schedule == "constant":
+        return up
+    if schedule == "linear":
+        return up * (1 - done)
+    if schedule == "cosine":
+        return up * (0.02 + 0.49 * (1 + math.cos(math.pi * min(1.0, done))))
+    raise UserError(f"recipe.schedule={schedule}: unknown. Choose constant, linear or cosine.")
+
+
+class Clock:
+    """Seconds of training, earlier runs included."""
+
+    def __init__(self) -> None:
+        self.before = 0.0
+        self.started: float | None = None
+
+    def start(self, before: float) -> None:
+        """Count from now on, after `before` seconds of earlier runs."""
+        self.before, self.started = before, time.monotonic()
+
+    def stop(self) -> None:
+        """Keep the seconds so far."""
+        self.before, self.started = self.seconds, None
+
+    @property
+    def seconds(self) -> float:
+        return self.before + (time.monotonic() - self.started if self.started is not None else 0.0)
+
+
+class Curve:
+    """A CSV file whose first column is the step. It has each step once, however often the training was killed."""
+
+    def __init__(self, path: Path, columns: Sequence[str]):
+        self.path, self.columns = path, columns
+
+    def resume(self, step: int) -> None:
+        """Start the file, or keep its rows up to a step."""
+        kept: list[list[str]] = []
+        if self.path.exists():
+            with self.path.open(encoding="utf-8", newline="") as file:
+                kept = [row for row in list(csv.reader(file))[1:] if int(row[0]) <= step]
+        with atomic_write(self.path, "w") as file:
+            csv.writer(file, lineterminator="\n").writerows([self.columns, *kept])
+
+    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Append rows."""
+        with self.path.open("a", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints of a training, `<step>.ckpt`, oldest first."""
+    return sorted(folder.glob("*.ckpt"))
+
+
+def checkpoint_path(folder: Path, step: int) -> Path:
+    """The file of a step's checkpoint."""
+    return folder / f"{step:08d}.ckpt"
+
+
+def save_checkpoint(folder: Path, step: int, state: Mapping[str, Any]) -> None:
+    """Write a checkpoint atomically and drop all but the newest."""
+    with atomic_write(checkpoint_path(folder, step)) as file:
+        torch.save(dict(state), file)
+    drop_old(folder)
+
+
+def drop_old(folder: Path) -> None:
+    """Remove all checkpoints but the newest."""
+    for path in checkpoints(folder)[:-KEPT]:
+        path.unlink()
+
+
+def newest_checkpoint(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
+    """The newest checkpoint that can be read, and its contents; (None, {}) if there is none. Prints its name.
+
+    Raises UserError if all of them are damaged: a long training must not start again silently.
+    """
+    paths = checkpoints(folder)
+    while paths:
+        path = paths.pop()
+        try:
+            state = read_checkpoint(path)
+        except UserError as damaged:
+            if not paths:
+                raise
+            console.print(f"{damaged} Trying the checkpoint before it.", highlight=False)
+            continue
+        console.print(f"resuming from {path} at step {int(path.stem)}", highlight=False)
+        return path, state
+    return None, {}
