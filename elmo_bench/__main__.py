@@ -26,12 +26,13 @@ COMMANDS = {
     "export": "write a biLM in the published layout, which AllenNLP loads:  export mini FOLDER",
     "pretrain-masked": "train a small BERT on your text",
     "pretrain-static": "train GloVe vectors on your text",
+    "pretrain-fasttext": "train fastText vectors, with sub-words, on your text",
 }
 
 
 def usage() -> str:
     """The text of `--help`."""
-    rows = "\n".join(f"  {name:<16} {text}" for name, text in COMMANDS.items())
+    rows = "\n".join(f"  {name:<17} {text}" for name, text in COMMANDS.items())
     return (
         "usage: elmo-bench [--include FOLDER] COMMAND …\n\n"
         f"{rows}\n\n"

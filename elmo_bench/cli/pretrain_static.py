@@ -1,7 +1,8 @@
-"""`python -m elmo_bench pretrain-static corpus='shards/*.xz' out=my-vectors.safetensors`: GloVe on one's own text."""
+"""`python -m elmo_bench pretrain-static corpus='shards/*.xz' out=my-vectors.safetensors`: GloVe on your text."""
 
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
+from elmo_bench.encoders.rows import DTYPES
 from elmo_bench.encoders.vector_files import write_compact, write_text
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.cooccurrence import block_count, cooccurrence, vocabulary
@@ -17,7 +19,7 @@ from elmo_bench.pretraining.processes import all_cores
 from elmo_bench.pretraining.static import train_glove
 from elmo_bench.spec.config import compose
 
-ELSEWHERE = ("corpus", "out", "threads")  # options that change no vector
+ELSEWHERE = ("corpus", "heldout", "out", "threads")  # options that do not change the vectors
 TRAINING = ("dim", "x_max", "alpha", "learning_rate", "epochs", "batch", "seed")
 
 
@@ -31,7 +33,7 @@ def main(arguments: list[str]) -> int:
         # No time, folder or threads: the same text and settings give the same file, byte for byte.
         settings = {str(key): config[key] for key in config if key not in ELSEWHERE}
         metadata = settings | figures | {"corpus": [file.name for file in files]}
-        write_compact(out, words, vectors.astype("float16"), metadata)
+        write_compact(out, words, vectors, metadata, dtype=config.dtype)
     else:
         write_text(out, words, vectors)
     summary = ", ".join(f"{key} {value:,}" for key, value in figures.items())
@@ -62,21 +64,33 @@ def _train(config: DictConfig, files: list[Path]) -> tuple[list[str], np.ndarray
 
 
 def _check(config: DictConfig) -> tuple[list[Path], Path]:
-    """The corpus files in order, and where to write; every mistake in the config ends here, before the long work."""
-    for key in ("dim", "vocab_size", "min_count", "window", "epochs", "batch"):
-        if not isinstance(config[key], int) or config[key] < 1:
-            raise UserError(f"{key}={config[key]}: must be a whole number above 0")
-    for key in ("x_max", "alpha", "learning_rate"):
-        if not isinstance(config[key], int | float) or config[key] <= 0:
-            raise UserError(f"{key}={config[key]}: must be a number above 0")
+    """The corpus files in order, and where to write; a mistake in the config ends here, before the long work."""
+    whole = ("dim", "vocab_size", "min_count", "window", "epochs", "batch")
+    check_numbers(config, whole=whole, positive=("x_max", "alpha", "learning_rate"))
     if config.threads is not None and (not isinstance(config.threads, int) or config.threads < 1):
         raise UserError(f"threads={config.threads}: must be a whole number above 0, or null for all cores")
+    return shard_files(config.corpus), check_out(config, (".safetensors", ".txt", ".txt.gz"))
+
+
+def check_numbers(config: DictConfig, *, whole: Iterable[str], positive: Iterable[str]) -> None:
+    """Raise UserError if an option of a training is not a number or too small, or its dtype is unknown."""
+    for key in whole:
+        if not isinstance(config[key], int) or config[key] < 1:
+            raise UserError(f"{key}={config[key]}: must be a whole number above 0")
+    for key in positive:
+        if not isinstance(config[key], int | float) or config[key] <= 0:
+            raise UserError(f"{key}={config[key]}: must be a number above 0")
     if not isinstance(config.seed, int) or config.seed < 0:
         raise UserError(f"seed={config.seed}: must be a whole number, 0 or more")
+    if config.dtype not in DTYPES:
+        raise UserError(f"dtype={config.dtype}: unknown. Choose one of: {', '.join(DTYPES)}.")
+
+
+def check_out(config: DictConfig, endings: tuple[str, ...]) -> Path:
+    """`config.out`, whose folder is made. Raises UserError if a file with one of these endings cannot be written."""
     out = Path(str(config.out))
-    if not out.name.endswith((".safetensors", ".txt", ".txt.gz")):
-        raise UserError(f"out={out}: must end in .safetensors, .txt or .txt.gz")
-    files = shard_files(config.corpus)
+    if not out.name.endswith(endings):
+        raise UserError(f"out={out}: must end in {', '.join(endings[:-1])}{' or ' * (len(endings) > 1)}{endings[-1]}")
     if out.is_dir():
         raise UserError(f"out={out}: is a folder; give a file")
     try:
@@ -85,4 +99,4 @@ def _check(config: DictConfig) -> tuple[list[Path], Path]:
         raise UserError(f"out={out}: its folder cannot be made ({error.strerror})") from None
     if not os.access(out.parent, os.W_OK):
         raise UserError(f"out={out}: no permission to write here")
-    return files, out
+    return out

@@ -1,10 +1,10 @@
 """Static word vectors: found by name or path, trimmed to a vocabulary, cached.
 
-In the cache folder (see `downloads.py`) lie
+The cache folder (see `downloads.py`) has these folders:
   vectors/     files under a known name, such as glove.840B.300d.zip: downloaded, or put there by hand
-  trimmed/     the rows of one vocabulary, named by the file's checksum and the vocabulary's
-  checksums/   what a large file's SHA-256 was, named by its path, size and time of change
-Nothing but `vectors/` matters: the rest is made again when it is missing or damaged.
+  trimmed/     the rows of one vocabulary, named by the checksums of the file and of the vocabulary
+  checksums/   the SHA-256 of a large file, named by its path, size and time of change
+Only `vectors/` matters: missing or damaged files of the other two are made again.
 """
 
 import contextlib
@@ -27,9 +27,10 @@ from elmo_bench.elmo.published import VECTORS, vector_archive
 from elmo_bench.encoders.glove_text import read_text
 from elmo_bench.encoders.vector_files import read_compact, write_compact
 
-MINI = Path(__file__).parents[1] / "weights" / "glove-mini.safetensors"
+SHIPPED = Path(__file__).parents[1] / "weights"
+MINIS = ("glove-mini", "fasttext-mini")  # vectors that ship with the package, by the names of their files
 ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".zip", ".safetensors")
-KNOWN = tuple(VECTORS)
+KNOWN = (*MINIS, *VECTORS)
 HASH_AGAIN_BELOW = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fraction of a second
 
 
@@ -47,30 +48,32 @@ class StaticVectors:
 
     @cached_property
     def _index(self) -> dict[str, int]:
-        # Backwards, so that of two rows for one word the first counts.
+        # In reverse order, so that the first of two rows for one word wins.
         return {self.words[row]: row for row in range(len(self.words) - 1, -1, -1)}
 
     def lookup(self, word: str) -> int | None:
-        """The row of a word, else of its lower-cased form, else None (source: document-qa, the paper's SQuAD code)."""
+        """The row of a word, or of its lower-cased form, or None (source: document-qa, the paper's SQuAD code)."""
         return self._index.get(word, self._index.get(word.lower()))
 
 
 def load_static(name_or_path: str, keep: Collection[str] | None = None) -> StaticVectors:
     """Static vectors by known name or path, in GloVe text (.txt, .gz, .xz, .zip) or our own .safetensors.
 
-    With `keep`, only the rows that looking those words up can reach; a trimmed copy in the cache makes the next load
-    fast. Without it, the whole file is read each time. A published name is downloaded at first use. Raises UserError
-    for an unknown name, for a bad file, and for one that is no longer what it was at first use.
+    With `keep`, the table has only the rows that looking those words up can reach; a trimmed copy of a text file in the
+    cache makes the next load fast. If the file has n-gram vectors, each word of `keep` that has no row, as written or
+    in lower case, gets one from its n-grams. A published name is downloaded at first use. Raises UserError for an
+    unknown name, for a malformed file, and for a file that has changed since its first use.
     """
     path = _resolve(name_or_path)
     checksum = _checksum(path)
     verify(path, checksum)
     wanted = None if keep is None else {form for word in keep for form in (word, word.lower())}
     if path.suffix == ".safetensors":
-        words, vectors, _ = read_compact(path)
-        if wanted is not None:
-            rows = [row for row, word in enumerate(words) if word in wanted]
-            words, vectors = [words[row] for row in rows], vectors[rows]
+        words, vectors, _, ngrams = read_compact(path, wanted)
+        if keep is not None and ngrams is not None:
+            known = set(words)
+            unseen = sorted(word for word in set(keep) if word not in known and word.lower() not in known)
+            words, vectors = [*words, *unseen], np.concatenate([vectors, ngrams.vectors(unseen)])
     elif wanted is None:
         words, vectors = read_text(path)
     else:
@@ -80,9 +83,9 @@ def load_static(name_or_path: str, keep: Collection[str] | None = None) -> Stati
 
 
 def _resolve(name_or_path: str) -> Path:
-    if name_or_path == "glove-mini":
-        return MINI
-    if name_or_path in KNOWN:
+    if name_or_path in MINIS:
+        return SHIPPED / f"{name_or_path}.safetensors"
+    if name_or_path in VECTORS:
         folder = cache_folder() / "vectors"
         for ending in ENDINGS:
             if (path := folder / f"{name_or_path}{ending}").is_file():
@@ -92,14 +95,12 @@ def _resolve(name_or_path: str) -> Path:
         return _unpacked(vector_archive(name_or_path), f"{name_or_path}.txt")
     path = Path(name_or_path).expanduser()
     if not path.is_file():
-        raise UserError(
-            f"{name_or_path}: no such file, and not one of the known vectors: glove-mini, {', '.join(KNOWN)}"
-        )
+        raise UserError(f"{name_or_path}: no such file, and not one of the known vectors: {', '.join(KNOWN)}")
     return path
 
 
 def _unpacked(archive: Path, name: str) -> Path:
-    """An archive of this one table as it is; of an archive of several, the file that holds this one, beside it."""
+    """The archive if it has this table alone; otherwise the table, unpacked into the folder of the archive."""
     if archive.stem == Path(name).stem:
         return archive
     try:
@@ -110,12 +111,12 @@ def _unpacked(archive: Path, name: str) -> Path:
         ):
             shutil.copyfileobj(source, target)
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
-        raise UserError(f"{archive}: damaged, or no {name} in it ({error}); delete it and start again") from None
+        raise UserError(f"{archive}: damaged, or no {name} in it ({error}). Delete it and start again.") from None
     return archive.parent / name
 
 
 def _checksum(path: Path) -> str:
-    """SHA-256 of a file; that of a large one is remembered for as long as its size and time of change stay the same."""
+    """SHA-256 of a file. A large file is read again only if its size or time of change differs."""
     status = path.stat()
     if status.st_size < HASH_AGAIN_BELOW:
         return sha256_of(path)
@@ -131,10 +132,10 @@ def _checksum(path: Path) -> str:
 
 
 def _trimmed(path: Path, checksum: str, wanted: set[str]) -> tuple[list[str], np.ndarray]:
-    """The wanted rows, from the cache where they lie there undamaged."""
+    """The wanted rows, from the cache if they are there undamaged."""
     cached = cache_folder() / "trimmed" / f"{checksum[:16]}-{_hash(chr(10).join(sorted(wanted)))[:16]}.safetensors"
     with contextlib.suppress(UserError):
-        words, vectors, metadata = read_compact(cached)
+        words, vectors, metadata, _ = read_compact(cached)
         if metadata.get("digest") == _digest(words, vectors):
             return words, vectors
     words, vectors = read_text(path, wanted)
@@ -144,7 +145,7 @@ def _trimmed(path: Path, checksum: str, wanted: set[str]) -> tuple[list[str], np
 
 
 def _digest(words: list[str], vectors: np.ndarray) -> str:
-    """What a damaged copy would not have; safetensors itself notices only a wrong length."""
+    """SHA-256 of words and vectors: finds damage, of which safetensors notices only a wrong length."""
     digest = hashlib.sha256("\n".join(words).encode())
     digest.update(np.ascontiguousarray(vectors).data)
     return digest.hexdigest()

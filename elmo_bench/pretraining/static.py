@@ -36,11 +36,15 @@ class Table:
         return cls(vectors, ones, np.ones_like(vectors), np.empty_like(vectors))
 
     def step(self, rows: slice, learning_rate: float) -> None:
-        """One step in place; as in the authors' program squares of gradient times rate are summed, from 1 on."""
-        step = learning_rate * self.gradient[rows]
-        step[:, self.ones] = 0
-        self.squares[rows] += step * step
-        self.vectors[rows] -= step / np.sqrt(self.squares[rows])
+        """One AdaGrad step in place (Duchi et al. 2011); the squares of the gradients are summed from 1 on.
+
+        The authors' program sums squares of gradient times rate instead. That cancels the rate where the gradients of
+        a batch are large: every number of a frequent word would move by 1 in the first step, at any rate.
+        """
+        gradient = self.gradient[rows]
+        gradient[:, self.ones] = 0
+        self.squares[rows] += gradient * gradient
+        self.vectors[rows] -= learning_rate * gradient / np.sqrt(self.squares[rows])
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ SENTENCES = [("The", "bank", "of", "the", "river", "."), ("She", "went", "to", "
 @pytest.mark.parametrize(
     ("name", "card", "limit"),
     [
-        ("glove-mini.safetensors", "glove-mini.md", 4 * 2**20),
+        ("glove-mini.safetensors", "glove-mini.md", 16 * 2**20),
         ("elmo-mini-weights.safetensors", "elmo-mini.md", 16 * 2**20),
         ("elmo-mini-softmax.safetensors", "elmo-mini.md", 13 * 2**20),
         ("elmo-mini-vocabulary.txt.xz", "elmo-mini.md", 2**20),
@@ -62,5 +62,5 @@ def test_the_shipped_bert_is_the_one_of_its_card_and_works_offline():
 
 def test_the_shipped_vectors_know_common_words():
     table = load_static("glove-mini", keep=("London", "football", "the"))
-    assert table.vectors.shape == (len(table.words), 64)
+    assert table.vectors.shape == (len(table.words), 96)
     assert all(table.lookup(word) is not None for word in ("London", "football", "the"))

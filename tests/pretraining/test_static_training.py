@@ -9,6 +9,7 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import pretrain_static
+from elmo_bench.encoders.rows import Rows
 from elmo_bench.encoders.static import load_static
 from elmo_bench.encoders.vector_files import read_compact
 from elmo_bench.pretraining.cooccurrence import cooccurrence, vocabulary
@@ -55,8 +56,8 @@ def test_the_loss_falls_and_like_words_are_near_and_the_seed_decides(corpus):
     vectors, losses = train_glove(counts, **SETTINGS, epochs=60)
     assert vectors.shape == (len(words), 8)
     assert losses[-1] < losses[0] / 3
-    assert _cosine(vectors, words, "cat", "dog") > _cosine(vectors, words, "cat", "car") + 0.3
-    assert _cosine(vectors, words, "stops", "parks") > _cosine(vectors, words, "stops", "eats") + 0.3
+    assert _cosine(vectors, words, "cat", "dog") > _cosine(vectors, words, "cat", "car") + 0.2
+    assert _cosine(vectors, words, "stops", "parks") > _cosine(vectors, words, "stops", "eats") + 0.2
     again, _ = train_glove(counts, **SETTINGS, epochs=60)
     assert np.array_equal(vectors, again)
     shared, _ = train_glove(counts, **SETTINGS, epochs=60, threads=3)
@@ -83,13 +84,13 @@ def test_one_step_is_the_gradient_of_the_objective(corpus):
         difference = left[i, :dim] @ right[j, :dim] + left[i, dim] + right[j, dim + 1] - np.log(value)
         error[i, j] = min(1, (value / 50) ** 0.75) * difference
         loss += 0.5 * error[i, j] * difference
-    steps = [0.2 * gradient for gradient in (error @ right[:, :dim], error.T @ left[:, :dim])]
-    moved = left[:, :dim] + right[:, :dim] - sum(step / np.sqrt(1 + step**2) for step in steps)
+    gradients = [error @ right[:, :dim], error.T @ left[:, :dim]]
+    moved = left[:, :dim] + right[:, :dim] - sum(0.2 * each / np.sqrt(1 + each**2) for each in gradients)
     assert np.allclose(after, moved, atol=1e-5)
     assert losses[0] == pytest.approx(loss / counts.nnz, rel=1e-5)
 
 
-def test_the_command_writes_half_precision_and_text_and_says_what_it_did(corpus, tmp_path, capsys):
+def test_the_command_writes_every_precision_and_text_and_says_what_it_did(corpus, tmp_path, capsys):
     pattern = f"corpus={corpus[0].parent}/part-*"
     small = ["dim=8", "epochs=3", "min_count=1", "licence=mine"]
     for name in ("v.safetensors", "v.txt.gz"):
@@ -97,7 +98,7 @@ def test_the_command_writes_half_precision_and_text_and_says_what_it_did(corpus,
     summary = capsys.readouterr().out.splitlines()
     assert len(summary) == 2
     assert "tokens 3,600, vocabulary 13" in summary[0]
-    words, vectors, metadata = read_compact(tmp_path / "v.safetensors")
+    words, rounded, metadata, _ = read_compact(tmp_path / "v.safetensors")
     assert metadata["corpus"] == ["part-0.txt", "part-1.txt.xz"]
     assert (metadata["tokens"], metadata["licence"], metadata["epochs"]) == (3600, "mine", 3)
     whole = (tmp_path / "v.safetensors").read_bytes()
@@ -105,10 +106,13 @@ def test_the_command_writes_half_precision_and_text_and_says_what_it_did(corpus,
     assert (tmp_path / "v.safetensors").read_bytes() == whole
     text = load_static(str(tmp_path / "v.txt.gz"))
     assert text.words == words
-    assert np.allclose(text.vectors, vectors, atol=1e-3)
     counts = cooccurrence(corpus, words, window=10)
-    trained, _ = train_glove(counts, **SETTINGS | {"batch": 250_000}, epochs=3)
-    assert np.array_equal(vectors, trained.astype(np.float16).astype(np.float32))
+    trained, _ = train_glove(counts, **SETTINGS | {"batch": 500_000, "x_max": 10}, epochs=3)
+    assert np.allclose(text.vectors, trained, rtol=1e-4)
+    assert np.array_equal(rounded, Rows.of(trained, "int8").take())
+    for dtype in ("float16", "float32"):
+        assert main(["pretrain-static", pattern, f"out={tmp_path / 'w.safetensors'}", f"dtype={dtype}", *small]) == 0
+        assert np.array_equal(read_compact(tmp_path / "w.safetensors").vectors, trained.astype(dtype))
 
 
 @pytest.mark.parametrize(
@@ -121,6 +125,7 @@ def test_the_command_writes_half_precision_and_text_and_says_what_it_did(corpus,
         (b"a b\n" * 9, ["seed=-1"], "seed=-1: must be a whole number, 0 or more"),
         (b"a b\n" * 9, ["threads=0"], "threads=0: must be a whole number above 0, or null for all cores"),
         (b"a b\n" * 9, ["out=corpus.txt/v.txt"], "out=corpus.txt/v.txt: its folder cannot be made"),
+        (b"a b\n" * 9, ["dtype=int4"], "dtype=int4: unknown. Choose one of: float32, float16, int8."),
         (b"a b\n" * 9, ["alpha=-1"], "alpha=-1: must be a number above 0"),
         (b"a b\n" * 2, [], "no word occurs 5 times"),
         (b"a\n" * 9, [], "no two known words share a sentence"),

@@ -1,0 +1,155 @@
+"""Files of word vectors: read back as written in every precision, only what is wanted, and malformed files named."""
+
+import json
+import lzma
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+from safetensors.torch import save_file as save_torch
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.encoders.glove_text import read_text
+from elmo_bench.encoders.ngrams import NGrams
+from elmo_bench.encoders.rows import Rows
+from elmo_bench.encoders.static import load_static
+from elmo_bench.encoders.vector_files import read_compact, write_compact, write_text
+
+WORDS = ["the", "Paris", "paris", ". . .", "naïve"]
+VECTORS = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+NGRAMS = np.random.default_rng(1).normal(size=(7, 4)).astype(np.float32)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "v.safetensors"
+
+
+def test_text_is_read_back_as_written(tmp_path):
+    for name in ("v.txt", "v.txt.gz"):
+        write_text(tmp_path / name, WORDS, VECTORS.round(3))
+        words, vectors = read_text(tmp_path / name)
+        assert words == WORDS
+        assert np.array_equal(vectors, VECTORS.round(3))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_compact_file_is_read_back_as_written(path, dtype):
+    write_compact(path, WORDS, VECTORS, {"origin": "a test"}, dtype=dtype)
+    words, vectors, metadata, ngrams = read_compact(path)
+    assert (words, metadata, ngrams) == (WORDS, {"origin": "a test"}, None)
+    assert vectors.dtype == np.float32
+    assert np.array_equal(vectors, VECTORS.astype(dtype))
+
+
+def test_int8_is_off_by_half_a_step_of_its_row_at_most(path):
+    vectors = np.concatenate([VECTORS * [[1e-6], [1], [0], [5], [1e6]]])
+    write_compact(path, WORDS, vectors, dtype="int8")
+    found = read_compact(path).vectors
+    steps = np.abs(vectors).max(1, keepdims=True) / 127
+    assert (np.abs(found - vectors) <= 0.5001 * steps).all()
+    assert np.array_equal(np.abs(found).max(1), np.abs(vectors).max(1).astype(np.float32))  # the largest is exact
+    again = Rows.of(found, "int8")
+    assert np.array_equal(again.take(), found)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_only_the_wanted_rows_are_read_in_the_order_of_the_file(path, dtype):
+    write_compact(path, WORDS, VECTORS, dtype=dtype)
+    whole = read_compact(path)
+    some = read_compact(path, {"naïve", "Paris", "unknown"})
+    assert some.words == ["Paris", "naïve"]
+    assert np.array_equal(some.vectors, whole.vectors[[1, 4]])
+    assert read_compact(path, set()).vectors.shape == (0, 4)
+
+
+def test_no_words_at_all_are_fine(path):
+    write_compact(path, [], VECTORS[:0], dtype="int8")
+    assert read_compact(path).words == []
+    assert read_compact(path).vectors.shape == (0, 4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_ngrams_are_read_back_and_give_rows_to_unseen_words_alone(path, dtype):
+    ngrams = NGrams(Rows.of(NGRAMS, dtype), 2, 3)
+    write_compact(path, WORDS, VECTORS, dtype=dtype, ngrams=ngrams)
+    found = read_compact(path)
+    assert (found.ngrams.shortest, found.ngrams.longest) == (2, 3)
+    assert np.array_equal(found.ngrams.rows.take(), ngrams.rows.take())
+    table = load_static(str(path), keep=["THE", "naïve", "Zürich", "zürich"])
+    assert table.words == ["the", "naïve", "Zürich", "zürich"]
+    assert np.array_equal(table.vectors[table.lookup("THE")], found.vectors[0])
+    assert np.array_equal(table.vectors[2:], ngrams.vectors(["Zürich", "zürich"]))
+    assert load_static(str(path)).words == WORDS
+    assert load_static(str(path), keep=["THE"]).words == ["the"]
+
+
+def _packed(text):
+    return np.frombuffer(lzma.compress(text), np.uint8)
+
+
+INT8 = np.ones((5, 4), np.int8)
+SCALES = np.ones(5, np.float32)
+BAD_SCALES = {name: np.array([1, 1, 1, 1, value], np.float32) for name, value in (("nan", np.nan), ("inf", np.inf))}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"vectors": None}, "vectors"),
+        ({"words": None}, "words"),
+        ({"vectors": np.ones((5, 4))}, "vectors is F64 of shape [5, 4], expected F32 or F16 or I8 in 2 dimension"),
+        ({"vectors": np.ones(5, np.float32)}, "vectors is F32 of shape [5], expected"),
+        ({"vectors": np.full((5, 4), np.nan, np.float16)}, "a number is not finite"),
+        ({"vectors": INT8}, "vectors.scales"),
+        ({"vectors": INT8, "vectors.scales": SCALES[:4]}, "4 scales for 5 rows of vectors"),
+        ({"vectors": INT8, "vectors.scales": SCALES.astype(np.float64)}, "vectors.scales is F64"),
+        ({"vectors": INT8, "vectors.scales": BAD_SCALES["nan"]}, "a scale is not finite"),
+        ({"vectors": INT8, "vectors.scales": BAD_SCALES["inf"]}, "a scale is not finite"),
+        ({"vectors": INT8, "vectors.scales": SCALES * 3e38}, "a scale is not finite"),
+        ({"words": np.ones(5, np.int8)}, "words is I8"),
+        ({"words": np.frombuffer(b"alpha\nbeta\ngamma\ndelta\nepsilon", np.uint8)}, "format not supported"),
+        ({"words": _packed(b"a\nb\nc\nd\ne")[:-8]}, "the words are cut off or too long"),
+        ({"words": _packed(b"a\nb\nc\nd")}, "4 words for 5 vectors"),
+        ({"words": _packed(b"a\nb\nc\nd\n\xff")}, "invalid start byte"),
+        ({"words": _packed(b"a" * 10**6)}, "the words are cut off or too long"),
+        ({"ngrams": NGRAMS}, "shortest and longest are not lengths"),
+        ({"ngrams": NGRAMS, "about": {"shortest": 3, "longest": 2}}, "shortest and longest are not lengths"),
+        ({"ngrams": NGRAMS, "about": {"shortest": True, "longest": 2}}, "shortest and longest are not lengths"),
+        ({"ngrams": NGRAMS[:, :3], "about": {"shortest": 2, "longest": 3}}, "7 n-gram vectors of 3 numbers"),
+        ({"ngrams": NGRAMS[:0], "about": {"shortest": 2, "longest": 3}}, "0 n-gram vectors of 4 numbers"),
+        ({"ngrams": NGRAMS * np.float32(np.inf), "about": {"shortest": 2, "longest": 3}}, "a number is not finite"),
+        ({"about": [1]}, "the metadata is not a JSON object"),
+        ({"about": "{"}, "Expecting"),
+        ({"about": "[" * 10**5}, "recursion"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_malformed_file_is_one_clear_line(path, changes, message):
+    about = changes.pop("about", {})
+    about = about if isinstance(about, str) else json.dumps(about)
+    tensors = {"vectors": VECTORS, "words": _packed(b"a\nb\nc\nd\ne")} | changes
+    present = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items() if tensor is not None}
+    save_file(present, path, metadata={"about": about})
+    for keep in (None, ["a", "new"]):
+        with pytest.raises(UserError) as caught:
+            load_static(str(path), keep)
+        text = str(caught.value)
+        assert text.startswith(f"{path}: not a file of word vectors, or cut off (")
+        assert message in text
+        assert text.endswith(". Make or download it again.")
+        assert "\n" not in text
+
+
+def test_bfloat16_and_a_cut_off_file_are_named(path):
+    write_compact(path, WORDS, VECTORS, dtype="int8")
+    words = load_file(path)["words"]
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(UserError, match=r"v\.safetensors: not a file of word vectors, or cut off"):
+        load_static(str(path))
+    save_torch({"vectors": torch.ones(5, 4, dtype=torch.bfloat16), "words": torch.from_numpy(words.copy())}, path)
+    with pytest.raises(UserError, match="vectors is BF16 of shape"):
+        load_static(str(path))
+    with pytest.raises(UserError, match="no such file"):
+        read_compact(path.with_name("missing.safetensors"))
