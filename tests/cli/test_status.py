@@ -175,7 +175,7 @@ print("torch" in sys.modules)
 def test_a_mistake_is_one_line(options, said, capsys):
     assert main(["status", *options]) == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("elmo_bench status: ")
+    assert line.startswith("elmo-bench status: ")
     assert said in line
 
 
