@@ -182,7 +182,7 @@ def test_logs_that_cannot_be_written_are_one_line(fake, tmp_path, capsys):
     assert main(["sweep", *options(fake, DONE), f"launcher.logs={tmp_path / 'file'}"]) == 2
     assert (
         capsys.readouterr().err
-        == f"elmo_bench sweep: launcher.logs={tmp_path / 'file'}: cannot be written (Not a directory)\n"
+        == f"elmo-bench sweep: launcher.logs={tmp_path / 'file'}: cannot be written (Not a directory)\n"
     )
 
 
