@@ -150,8 +150,8 @@ def test_an_encoder_is_what_the_design_says_and_changes_nothing_else(encoder, wo
         ("task=nre", "(did you mean 'ner'?)"),
         (
             "encoder=emlo",
-            "encoder=emlo: unknown encoder; choose one of: elmo, elmo_characters, elmo_only, fasttext, glove, hf, none "
-            "(did you mean 'elmo'?)",
+            "encoder=emlo: unknown encoder; choose one of: bert_mini, elmo, elmo_characters, elmo_only, glove, hf, "
+            "none (did you mean 'elmo'?)",
         ),
         ("suite=minni", "choose one of: mini, open, paper (did you mean 'mini'?)"),
         ("mix=scaler", "choose one of: first, fixed, last, layer, mean, scalar (did you mean 'scalar'?)"),
@@ -227,7 +227,7 @@ def test_several_values_need_a_sweep():
 def test_a_misspelt_value_ends_a_sweep_before_its_first_run(main_job, tmp_path, capsys):
     assert main_job("-m", "encoder=none,glvoe") == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("elmo-bench run: encoder=glvoe: unknown encoder; choose one of: ")
+    assert line.startswith("elmo_bench run: encoder=glvoe: unknown encoder; choose one of: ")
     assert not (tmp_path / "runs").exists()
 
 
