@@ -27,7 +27,7 @@ from peer_process import PYTHON, PeerProcess
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger.environment import environment
 
-LIMIT = 2e-5  # largest difference of a float32 layer from the peer's
+LIMIT = 2e-5  # largest difference of a float32 layer from the peer's, relative to numbers larger than 1
 COMPARED = 16  # sentences whose layers are compared
 
 

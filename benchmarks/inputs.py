@@ -6,14 +6,11 @@ import random
 from pathlib import Path
 from typing import Any
 
-import h5py
-import numpy as np
 import random_weights
-from safetensors.numpy import load_file
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.elmo.pretrained import MINI
+from elmo_bench.elmo.export import export
 
 SHAPES = ["mini", *random_weights.SHAPES]
 
@@ -34,13 +31,8 @@ def read_sentences(path: Path | None, count: int) -> list[list[str]]:
 def write_weights(shape: str, folder: Path) -> dict[str, Any]:
     """The published layout in `folder`, for both sides; its options."""
     if shape == "mini":
-        folder.mkdir()
-        found = json.loads((MINI / "elmo-mini-options.json").read_text(encoding="utf-8"))
-        (folder / "options.json").write_text(json.dumps(found), encoding="utf-8")
-        with h5py.File(folder / "weights.hdf5", "w") as file:
-            for name, array in load_file(MINI / "elmo-mini-weights.safetensors").items():
-                file[name] = array.astype(np.float32)
-        return found
+        export("mini", folder)
+        return json.loads((folder / "options.json").read_text(encoding="utf-8"))
     found = random_weights.options(*random_weights.SHAPES[shape])
     random_weights.write(folder, found, seed=0)
     return found

@@ -129,8 +129,11 @@ class _Clock:
 
 
 def worst_and_rms(found: Sequence[Tensor], wanted: Sequence[Tensor]) -> tuple[float, float]:
-    """The largest and the root mean square difference of two lists of layers."""
-    differences = [(ours.float().cpu() - peers).double().flatten() for ours, peers in zip(found, wanted, strict=True)]
+    """The largest and the root mean square difference of two lists of layers, relative to numbers larger than 1."""
+    differences = [
+        ((ours.float().cpu() - peers).double() / peers.double().abs().clamp(min=1)).flatten()
+        for ours, peers in zip(found, wanted, strict=True)
+    ]
     count = sum(map(len, differences))
     return (
         max(float(part.abs().max()) for part in differences),

@@ -3,7 +3,6 @@
 import json
 from functools import cache
 
-import hydra
 import pytest
 
 from elmo_bench.__main__ import main
@@ -11,6 +10,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.ledger import read_ledger
 from elmo_bench.spec.config import choices, compose
+from elmo_bench.spec.names import task_class
 from tests.runs import small
 
 NER = "Ada\tB-person\nvisited\tO\nParis\tB-location\n.\tO\n\n"
@@ -80,7 +80,7 @@ DAMAGED = {
     ("ner", "a label that is none"): (NER + NER.replace("B-person", "person"), 6, "'person' is not a tag"),
     ("sst5", "cut"): (TREE * 2 + TREE[:20], 3, "cut off"),
     ("sst5", "unbalanced parentheses"): (TREE * 2 + TREE[:-2] + "\n", 3, "unbalanced parentheses: 1 still open"),
-    ("sst5", "one parenthesis too many"): (TREE + TREE[:-1] + ")\n", 2, "unbalanced parentheses: ')' stands outside"),
+    ("sst5", "one parenthesis too many"): (TREE + TREE[:-1] + ")\n", 2, "unbalanced parentheses: ')' is outside of the tree"),
     ("sst5", "a label outside the set"): (TREE.replace("(4", "(5"), 1, "'5' is not a label"),
     ("snli", "cut"): (pairs(PAIR, PAIR)[:-30], 2, "cut off"),
     ("snli", "not JSON"): (pairs(PAIR) + "{'gold_label'}\n", 2, "not JSON"),
@@ -134,7 +134,7 @@ def line_of(content):
 
 @cache
 def adapter(task):
-    return hydra.utils.instantiate(compose("config", [f"task={task}"]).task.data)
+    return task_class(task, "data")(**compose("config", [f"task={task}"]).task.data)
 
 
 def read(task, root):
@@ -195,7 +195,7 @@ def test_the_main_job_ends_in_one_line(damaged, good, main_job, capsys, tmp_path
     *_, told = capsys.readouterr().err.splitlines()  # before it stand notes on the files that are sound
     assert told.startswith(f"elmo-bench run: {where}")
     assert said in told
-    assert read_ledger(tmp_path / "runs") == []
+    assert read_ledger(tmp_path / "runs") == ([], [])
 
 
 @pytest.mark.parametrize("task", GOOD)
@@ -261,8 +261,8 @@ def test_a_span_in_two_chains_stays_in_the_first_and_a_chain_of_one_mention_goes
     finally:
         path.write_text(COREF, encoding="utf-8")
     assert document.clusters == (((0, 0), (2, 2)), ((1, 2), (3, 3)))
-    said = "1 mentions stand in two chains (kept in the first), 1 chains have one mention (dropped)"
+    said = "1 mentions are in two chains (kept in the first), 1 chains have one mention (dropped)"
     said += "; the first of them in nw/x"
     assert f"{path}: {said}" in capsys.readouterr().err
-    [record] = read_ledger(tmp_path / "runs")
+    [record], _ = read_ledger(tmp_path / "runs")
     assert record["data"]["note"] == f"{path.name}: {said}"

@@ -168,7 +168,10 @@ def _json(content: Any) -> bytes:
 
 
 def _read(path: Path, check_content: Callable[[Any], None]) -> Any:
-    content = read_json(path, max_bytes=MAX_RECORD_BYTES, follow_links=False)
+    try:
+        content = read_json(path, max_bytes=MAX_RECORD_BYTES, follow_links=False)
+    except UserError as error:
+        raise UserError(f"{error}. Remove it, or run again with overwrite=true.") from None
     schema = content.get("schema") if isinstance(content, dict) else None
     if type(schema) is int and schema > SCHEMA:
         raise UserError(f"{path}: of a newer version (schema {schema}, this one reads {SCHEMA}). Update elmo-bench.")

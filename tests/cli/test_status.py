@@ -168,7 +168,7 @@ print("torch" in sys.modules)
         (["seed=0,1.5"], "seed=1.5: give a whole number from 0"),
         (["mix.penalty=0.1,-1"], "mix.penalty=-1: give a number from 0"),
         (["mix.penalty=0.1,high"], "mix.penalty=high: give a number"),
-        (["encoder.name=3"], "encoder.name=3: give a name"),
+        (["encoder.name=3"], "encoder.name is for encoder=hf"),
         ([f"ledger={__file__}"], "is a file; give a folder"),
     ],
 )

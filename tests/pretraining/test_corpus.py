@@ -156,7 +156,7 @@ def test_raw_text_through_treebank(tmp_path):
 
 
 def test_an_unknown_tokeniser(tmp_path):
-    with pytest.raises(UserError, match="tokenizer=moses: unknown; choose spaces or treebank"):
+    with pytest.raises(UserError, match=r"tokenizer=moses: unknown\. Choose spaces or treebank"):
         count_words(Corpus((write(tmp_path, "text", b"a\n"),), tokenizer="moses"))
 
 

@@ -227,7 +227,7 @@ def test_several_values_need_a_sweep():
 def test_a_misspelt_value_ends_a_sweep_before_its_first_run(main_job, tmp_path, capsys):
     assert main_job("-m", "encoder=none,glvoe") == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("elmo_bench run: encoder=glvoe: unknown encoder; choose one of: ")
+    assert line.startswith("elmo-bench run: encoder=glvoe: unknown encoder; choose one of: ")
     assert not (tmp_path / "runs").exists()
 
 

@@ -72,7 +72,7 @@ def test_scores_equal_a_plain_computation_of_each_question(place):
     passages = ("Ada lives in Paris .", "Bob", "In May 1950 Ada and Bob moved to Selby , a small town .")
     texts = [question([(0, 0)], passage) for passage in passages]
     _, train, head, index = build("encoder=elmo", f"encoder.weights={GOLDEN}", f"place={place}", *widths, train=texts)
-    assert head.embedder.dim == 64 + 6 + (0 if place == "output" else 32)
+    assert head.embedder.dim == 96 + 6 + (0 if place == "output" else 32)
     assert head.merge.weight.shape == (7, 4 * (10 + (0 if place == "input" else 32)))
     with torch.no_grad():
         for name, parameter in head.named_parameters():
@@ -149,9 +149,9 @@ def test_a_question_without_answers_and_very_long_words_are_predicted():
 
 
 def test_the_papers_size_has_the_papers_shapes():
-    """GloVe and ELMo of the paper are 300 and 1,024 wide; here 64 and the golden biLM's 32."""
+    """GloVe and ELMo of the paper are 300 and 1,024 wide; here 96 and the golden biLM's 32."""
     config, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper")
-    assert (head.embedder.dim, head.embedder.output_dim) == (64 + 100 + 32, 32)
+    assert (head.embedder.dim, head.embedder.output_dim) == (96 + 100 + 32, 32)
     assert head.encode.forwards.weight_hh_l0.shape == (3 * 90, 90)
     assert head.merge.weight.shape == (180, 4 * (180 + 32))
     assert head.self_merge.weight.shape == (180, 540)

@@ -46,7 +46,7 @@ def test_scores_equal_a_plain_computation_of_each_proposition(place):
 
 
 def test_the_papers_size_has_the_papers_shapes():
-    """GloVe, ELMo and the indicator of the paper are 100, 1,024 and 100 wide; here 64 and the golden biLM's."""
+    """GloVe, ELMo and the indicator of the paper are 100, 1,024 and 100 wide; here 96 and the golden biLM's."""
     _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
     assert head.indicator.weight.shape == (2, 100)
     assert [layer.weight.shape for layer in head.encode.layers] == [(1500, 300)] * 8
@@ -111,7 +111,7 @@ def test_predictions_are_valid_bio_from_random_parameters(small):
     predicted = head.eval().predict(head.collate(train, index))
     assert [len(tags) for tags in predicted] == [len(example.sentence.tokens) for example in train]
     assert all(to_bio(tags) == tags for tags in predicted)
-    assert {tag[0] for tags in predicted for tag in tags} == {"B", "I", "O"}
+    assert {"B", "I"} <= {tag[0] for tags in predicted for tag in tags}
 
 
 def test_the_predicate_decides(small):

@@ -62,7 +62,8 @@ def run(folder, *, epochs, done=0, logger=None):
     batches = [{"numbers": [0], "text": Text(), "other": 1}] * STEPS
     with quiet():
         pl.Trainer(
-            accelerator="cpu", max_epochs=epochs, logger=logger, callbacks=[history, last], num_sanity_val_steps=0,
+            accelerator="cpu", max_epochs=epochs, logger=logger, default_root_dir=folder,
+            callbacks=[history, last], num_sanity_val_steps=0,
             enable_progress_bar=False, enable_model_summary=False, limit_val_batches=1,
         ).fit(
             module, DataLoader(batches, batch_size=None), DataLoader(batches, batch_size=None),
