@@ -80,7 +80,7 @@ DAMAGED = {
     ("ner", "a label that is none"): (NER + NER.replace("B-person", "person"), 6, "'person' is not a tag"),
     ("sst5", "cut"): (TREE * 2 + TREE[:20], 3, "cut off"),
     ("sst5", "unbalanced parentheses"): (TREE * 2 + TREE[:-2] + "\n", 3, "unbalanced parentheses: 1 still open"),
-    ("sst5", "one parenthesis too many"): (TREE + TREE[:-1] + ")\n", 2, "unbalanced parentheses: ')' is outside of the tree"),
+    ("sst5", "one parenthesis too many"): (TREE + TREE[:-1] + ")\n", 2, "')' is outside of the tree"),
     ("sst5", "a label outside the set"): (TREE.replace("(4", "(5"), 1, "'5' is not a label"),
     ("snli", "cut"): (pairs(PAIR, PAIR)[:-30], 2, "cut off"),
     ("snli", "not JSON"): (pairs(PAIR) + "{'gold_label'}\n", 2, "not JSON"),
