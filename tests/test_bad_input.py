@@ -269,7 +269,7 @@ def test_a_corrupted_record(main_job, tmp_path, capsys):
             report.main(["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "page")])
     assert main_job(*small("overwrite=true", encoder="none")) == 0
     assert len(read_ledger(tmp_path / "runs")[0]) == 1
-    assert read_failures(tmp_path / "runs") == []
+    assert read_failures(tmp_path / "runs") == ([], [])
 
 
 def test_a_ledger_that_is_a_file_is_one_line(main_job, tmp_path, capsys):
