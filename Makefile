@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint docs report clean peer
+.PHONY: help demo test test-all fuzz lint docs report clean peer
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ test: .venv/.installed ## the tests, without the slow ones
 
 test-all: .venv/.installed ## all tests
 	$(PYTEST) -m ''
+
+fuzz: .venv/.installed ## 5,000 damaged files for every reader, an hour or more on a core; MUTANTS=…, READERS='names'
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.campaign --mutants $(or $(MUTANTS),5000) $(READERS)
 
 lint: .venv/.installed ## ruff format, ruff check, mypy
 	$(BIN)/ruff format --check --quiet .

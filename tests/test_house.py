@@ -31,6 +31,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
 }  # fmt: skip
 LONGEST = 350  # lines of a file
+# Modules that open files and have no reader: the files are the installation's, the system's, a cache that is verified by
+# checksum, or this process made them a moment ago.
+OWN_FILES = {
+    "__main__", "base/downloads", "base/machine", "elmo/published", "elmo/sharing", "encoders/static",
+    "ledger/environment", "ledger/merge", "pretraining/card", "reporting/page/files", "reporting/page/html",
+    "runner/data", "runner/launchers/ray", "runner/sweep", "world/templates",
+}  # fmt: skip
+OPENS = re.compile(
+    r"json\.loads?\(|\.read_text\(|\.read_bytes\(|\b(safe_open|load_file|read_lines|read_json|parse_json|safe_load)\("
+    r"|(np|torch)\.load\(|h5py\.File\(path|ZipFile\(|from_pretrained\(folder|from_parquet\("
+)
 TASKS = sorted(path.stem for path in (ROOT / "conf" / "task").glob("*.yaml"))
 
 
@@ -119,6 +130,37 @@ def test_public_names():
     assert set(elmo_bench.__all__) <= set(dir(elmo_bench))
     with pytest.raises(AttributeError, match="no attribute 'elmos'"):
         elmo_bench.elmos  # noqa: B018
+
+
+def readers(path: Path) -> set[str]:
+    """The functions of a module that carry `@reader`, as module:qualified name."""
+
+    def found(node: ast.AST, owner: str) -> Iterator[str]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef):
+                yield from found(child, f"{owner}{child.name}.")
+            elif isinstance(child, ast.FunctionDef) and any(
+                isinstance(each, ast.Name) and each.id == "reader" for each in child.decorator_list
+            ):
+                yield owner + child.name
+
+    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    return {f"{module}:{name}" for name in found(ast.parse(path.read_text(encoding="utf-8")), "")}
+
+
+def test_every_reader_is_given_damaged_files():
+    """A reader is what carries `@reader`, and of a task `read_file`, `read` and `score_files`."""
+    from tests.fuzz.cases import cases
+
+    without = {
+        str(path.relative_to(PACKAGE).with_suffix(""))
+        for path in sources(PACKAGE)
+        if not readers(path) and OPENS.search(path.read_text(encoding="utf-8"))
+    }
+    assert without == OWN_FILES, "mark the function that reads with @reader (elmo_bench/base/reading.py)"
+    contract = {f"{task}:{part}" for task in TASKS for part in ("read_file", "read", "score_files")}
+    marked = set().union(*(readers(path) for path in sources(PACKAGE)))
+    assert {case.reader for case in cases()} == marked | contract, "add a case to tests/fuzz"
 
 
 def test_no_file_is_long():

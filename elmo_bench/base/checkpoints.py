@@ -1,19 +1,22 @@
 """Reading checkpoints, which a kill or a full disk may have damaged."""
 
-import pickle
-import struct
+import zipfile
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.reading import reader, reading
 
 
+@reader
 def read_checkpoint(path: Path) -> dict[str, Any]:
     """A checkpoint's tensors and plain data, on the CPU; nothing in the file is executed. Raises UserError."""
     import torch  # here, so that `base` can be imported without it
 
-    try:
-        return torch.load(path, weights_only=True, map_location="cpu")
-    except (OSError, RuntimeError, EOFError, ValueError, struct.error, pickle.UnpicklingError) as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{path}: damaged ({why}). Remove it and start again.") from None
+    with reading(path, "a checkpoint", "Remove it and start again."):
+        with zipfile.ZipFile(path) as archive:  # torch writes checksums, but does not check them
+            if (name := archive.testzip()) is not None:
+                raise ValueError(f"the checksum of {name} is wrong")
+        found = torch.load(path, weights_only=True, map_location="cpu")
+        if not isinstance(found, dict):
+            raise TypeError("not a mapping")
+    return found

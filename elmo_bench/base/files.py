@@ -9,32 +9,38 @@ import io
 import lzma
 import os
 import tempfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import zstandard
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
+from elmo_bench.base.reading import reader, reading
 
 STANDARD_INPUT = Path("-")
+LONGEST_LINE = 2**28  # bytes: a few compressed kilobytes may hold a line of gigabytes
+DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, zstandard.ZstdError)  # of what `open_text` opens
 _BUFFER = 2**18  # bytes
+_MEMORY = 2**30  # bytes that xz may use; its strongest preset needs 65 MiB
 
 
+@reader
 def read_lines(path: Path, *, longest: int | None = None) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line without newline) of a UTF-8 text file, plain or `.gz`, `.xz`, `.zst`.
 
     CRLF and a BOM are accepted and noted. `-` is standard input. A line of more than `longest` characters may be
     truncated, but stays longer than `longest`: about four times `longest` bytes are in memory at most. Raises UserError
-    with file and line if the file is missing, cut off, or not UTF-8.
+    with file and line if the file is missing, cut off, or not UTF-8, and for a line of more than 256 MiB.
     """
     number = 0
-    size = -1 if longest is None else 4 * (longest + 3)  # bytes; 3 for a BOM and CRLF
+    size = LONGEST_LINE + 1 if longest is None else 4 * (longest + 3)  # bytes; 3 for a BOM and CRLF
     try:
-        with _open(path) as handle:
+        with open_text(path) as handle:
             told = False
             for number, raw in enumerate(iter(partial(handle.readline, size), b""), start=1):
                 if number == 1 and raw.startswith(codecs.BOM_UTF8):
@@ -43,6 +49,8 @@ def read_lines(path: Path, *, longest: int | None = None) -> Iterator[tuple[int,
                     note(f"line {number} ends in CRLF, which is read as the end of a line", path)
                     told = True
                 cut = len(raw) == size and not raw.endswith(b"\n")
+                if cut and longest is None:
+                    raise UserError(f"{path}:{number}: a line of more than {LONGEST_LINE:,} bytes. Break it up.")
                 while cut and (rest := handle.readline(size)) and not rest.endswith(b"\n"):
                     pass
                 text = raw.decode("utf-8-sig" if number == 1 else "utf-8", "replace" if cut else "strict")
@@ -51,19 +59,22 @@ def read_lines(path: Path, *, longest: int | None = None) -> Iterator[tuple[int,
         raise UserError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}:{number}: not UTF-8 text ({error.reason} at byte {error.start})") from None
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, zstandard.ZstdError) as error:
+    except DAMAGE as error:
         raise UserError(f"{path}: damaged or cut off after line {number} ({error})") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-class _Zstd(io.RawIOBase):
-    """A `.zst` file of any number of frames. EOFError if the last is cut off, which zstandard's own reader hides."""
+class _Frames(io.RawIOBase):
+    """A compressed file of any number of frames, made by `begin`; zero bytes between frames are skipped.
 
-    def __init__(self, path: Path):
-        self.file = path.open("rb")
-        self.frames = zstandard.ZstdDecompressor(max_window_size=2**31)
-        self.frame, self.left, self.ready = self.frames.decompressobj(), b"", memoryview(b"")
+    EOFError if the last frame is cut off, which zstandard's reader hides; an error if anything else follows, where the
+    reader of lzma ends without a word.
+    """
+
+    def __init__(self, begin: Callable[[], Any], path: Path):
+        self.begin, self.file = begin, path.open("rb")
+        self.frame, self.left, self.ready = begin(), b"", memoryview(b"")
 
     def readable(self) -> bool:
         return True
@@ -77,7 +88,11 @@ class _Zstd(io.RawIOBase):
             if not packed:
                 raise EOFError("the last frame has no end")
             if self.frame.eof:
-                self.frame = self.frames.decompressobj()
+                packed = packed.lstrip(b"\0")
+                self.frame = self.begin() if packed else self.frame
+            if not packed:
+                self.left = b""
+                continue
             self.ready = memoryview(self.frame.decompress(packed))
             self.left = self.frame.unused_data if self.frame.eof else b""
         size = min(len(into), len(self.ready))
@@ -89,15 +104,37 @@ class _Zstd(io.RawIOBase):
         super().close()
 
 
-_OPENERS: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open, ".zst": _Zstd}
+_OPENERS: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".xz": partial(_Frames, partial(lzma.LZMADecompressor, memlimit=_MEMORY)),
+    ".zst": partial(_Frames, lambda: zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()),
+}
 
 
-def _open(path: Path) -> IO[bytes]:
+def open_text(path: Path) -> IO[bytes]:
+    """The bytes of a file, plain or `.gz`, `.xz`, `.zst`; `-` is standard input. Reading raises OSError or DAMAGE."""
     if path == STANDARD_INPUT:
         return open(0, "rb", closefd=False)
     if opener := _OPENERS.get(path.suffix):
         return io.BufferedReader(opener(path), _BUFFER)  # lines come faster
     return path.open("rb")
+
+
+@reader
+def unpack(archive: Path, name: str, path: Path) -> None:
+    """Write the member `name` of a zip archive to `path`, atomically. Raises UserError."""
+    with atomic_write(path) as target:
+        for block in _member(archive, name):
+            target.write(block)
+
+
+def _member(archive: Path, name: str) -> Iterator[bytes]:
+    with (
+        reading(archive, f"a zip archive with {name}", "Delete it and start again."),
+        zipfile.ZipFile(archive) as files,
+        files.open(name) as member,
+    ):
+        yield from iter(partial(member.read, 2**20), b"")
 
 
 @contextlib.contextmanager

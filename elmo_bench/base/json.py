@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.reading import reader
 
 MAX_BYTES = 2**28
 MAX_DEPTH = 64  # lists and mappings inside each other
 MAX_DIGITS = 25  # of a whole number; 64 bits have at most 20
 
 
+@reader
 def read_json(path: Path, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, follow_links: bool = True) -> Any:
     """The value in a UTF-8 JSON file.
 
@@ -43,8 +45,9 @@ def read_json(path: Path, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DE
 def parse_json(data: bytes | str, where: str | Path, *, max_depth: int = MAX_DEPTH) -> Any:
     """The value of a JSON text.
 
-    Raises UserError, in one line that begins with `where`, for text that is not UTF-8 or not JSON, for more than
-    `max_depth` levels, whole numbers of more than 25 digits, NaN, infinities, and half of a surrogate pair.
+    Raises UserError, in one line that begins with `where` (and the line in a text of several), for text that is not
+    UTF-8 or not JSON, for more than `max_depth` levels, whole numbers of more than 25 digits, NaN, infinities, and half
+    of a surrogate pair.
     """
     try:
         value = json.loads(data, parse_int=_whole_number, parse_constant=_refuse)
@@ -55,7 +58,11 @@ def parse_json(data: bytes | str, where: str | Path, *, max_depth: int = MAX_DEP
         raise UserError(f"{where}: more than {max_depth} levels of lists and mappings") from None
     except UnicodeEncodeError:
         raise UserError(f"{where}: half of a surrogate pair in a text") from None
-    except ValueError as error:  # not UTF-8, not JSON, or a number that is refused
+    except json.JSONDecodeError as error:
+        at = f"{where}:{error.lineno}" if "\n" in error.doc else f"{where}"
+        cut = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
+        raise UserError(f"{at}: not valid JSON ({'cut off' if cut else error.msg})") from None
+    except ValueError as error:  # not UTF-8, or a number that is refused
         raise UserError(f"{where}: not valid JSON ({error})") from None
     return value
 

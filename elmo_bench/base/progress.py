@@ -10,7 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 LINE_EVERY = 30.0  # seconds between lines without a terminal
 
-console = Console(stderr=True, soft_wrap=True)
+# markup: a text from a file may have [brackets] that are no style.
+console = Console(stderr=True, soft_wrap=True, markup=False)
 
 
 class Meter:
@@ -58,6 +59,7 @@ def progress(title: str, total: int | None = None, done: int = 0) -> Iterator[Me
     if not sys.stderr.isatty():
         yield Meter(None, title, total, done)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[info]}"))
+    title_column, info = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[info]}"))
+    columns = (title_column, BarColumn(), MofNCompleteColumn(), info)
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
         yield Meter(bar, title, total, done)

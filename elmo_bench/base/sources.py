@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_bench.base.downloads import offline
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.reading import reader, reading
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -98,12 +99,11 @@ def hub_file(repo: str, file: str, *, revision: str) -> Path:
         ) from None
 
 
+@reader
 def hub_table(repo: str, file: str, *, revision: str) -> "Dataset":
     """A parquet file of a data set repository as a table; no code from the Hub runs. Raises UserError."""
     import datasets  # costs over a second
 
     path = hub_file(repo, file, revision=revision)
-    try:
+    with reading(path, "a parquet file", "Delete it and start again."):
         return datasets.Dataset.from_parquet(str(path))
-    except (datasets.exceptions.DatasetGenerationError, OSError, ValueError):
-        raise UserError(f"{repo}@{revision}/{file}: damaged parquet file. Delete {path} and start again.") from None

@@ -9,9 +9,7 @@ the task's module `part`.
 import argparse
 import importlib
 import os
-import shutil
 import sys
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,7 +17,7 @@ from urllib.parse import urlsplit
 
 from elmo_bench.base.downloads import cache_folder, fetch, mirrored, record, verify
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, sha256_of
+from elmo_bench.base.files import sha256_of, unpack
 from elmo_bench.spec.config import choices, task_yaml
 
 
@@ -88,10 +86,4 @@ def _take(file: Mapping[str, Any], source: Path, path: Path, task: str) -> None:
     if "make" in file:
         importlib.import_module(f"elmo_bench.tasks.{task}.part").make(source, path, **file["make"])
         return
-    try:
-        with zipfile.ZipFile(source) as archive, archive.open(file["member"]) as member, atomic_write(path) as handle:
-            shutil.copyfileobj(member, handle)
-    except (zipfile.BadZipFile, KeyError) as error:
-        raise UserError(
-            f"{source}: not a zip archive with {file['member']} ({error}). Delete it to download it again."
-        ) from None
+    unpack(source, file["member"], path)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 from huggingface_hub import metadata_load
-from yaml import YAMLError
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.reading import reader
 from elmo_bench.elmo.model_card import model_card
 from elmo_bench.elmo.pretrained import SOFTMAX, check_free, load_files, locate, softmax_files
 from elmo_bench.elmo.sharing import Content, write_together
@@ -73,9 +73,10 @@ def _card_of(weights: Path) -> Path | None:
     return next((path for path in [*candidates, weights.with_name(CARD)] if path.is_file()), None)
 
 
+@reader
 def _licence(card: Path | None) -> str:
     """The Hub's code of the licence, in the YAML of a card."""
-    with suppress(KeyError, ValueError, YAMLError):  # the README.md may be anything
+    with suppress(Exception):  # the README.md may be anything
         return str(((card and metadata_load(card)) or {})["license"])
     return "unknown"
 

@@ -1,12 +1,17 @@
 """`options.json`: the shape of a biLM, in bilm-tf's schema."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.json import read_json
+from elmo_bench.base.reading import reader
 from elmo_bench.text.chars import CHARACTERS, WORD_LENGTH
+
+MAX_BYTES = 2**20
+MOST = 2**16  # of a size; the largest published model has 4096
+DEEPEST = 64  # layers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,14 +50,12 @@ class BiLMOptions:
         }
 
     @classmethod
+    @reader
     def from_file(cls, path: Path) -> "BiLMOptions":
         """Read and check an `options.json`. Raises UserError with the file and the wrong key."""
+        found = read_json(path, max_bytes=MAX_BYTES)
         try:
-            return cls.from_json(json.loads(path.read_text(encoding="utf-8-sig")))
-        except FileNotFoundError:
-            raise UserError(f"{path}: no such file. Put the options.json of the biLM next to its weights.") from None
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise UserError(f"{path}: not valid JSON ({error})") from None
+            return cls.from_json(found)
         except KeyError as error:
             raise UserError(f"{path}: the key {error} is missing. Give the options.json of a biLM.") from None
         except (TypeError, ValueError) as error:
@@ -70,20 +73,35 @@ class BiLMOptions:
         for key, (found, wanted) in required.items():
             if found != wanted:
                 hint = " (261 is for training; set 262)" if found == CHARACTERS - 1 else ""
-                raise ValueError(f"{key} is {found}, expected {wanted}{hint}")
+                raise ValueError(f"{key} is {found!r:.60}, expected {wanted}{hint}")
         if cnn["activation"] not in ("relu", "tanh"):
-            raise ValueError(f"char_cnn.activation is {cnn['activation']!r}. Choose relu or tanh.")
-        for key in ("dim", "projection_dim", "n_layers"):
-            if int(lstm[key]) < 1:
-                raise ValueError(f"lstm.{key} is {lstm[key]}. Give an integer from 1 on.")
+            raise ValueError(f"char_cnn.activation is {cnn['activation']!r:.60}. Choose relu or tanh.")
+        if not 1 <= len(cnn["filters"]) <= WORD_LENGTH:
+            raise ValueError(f"char_cnn.filters has {len(cnn['filters'])} pairs. Give 1 to {WORD_LENGTH}.")
         return cls(
-            filters=tuple((int(width), int(number)) for width, number in cnn["filters"]),
-            character_dim=int(cnn["embedding"]["dim"]),
-            highways=int(cnn["n_highway"]),
+            filters=tuple(
+                (_whole("char_cnn.filters", width, WORD_LENGTH), _whole("char_cnn.filters", number, MOST))
+                for width, number in cnn["filters"]
+            ),
+            character_dim=_whole("char_cnn.embedding.dim", cnn["embedding"]["dim"], MOST),
+            highways=_whole("char_cnn.n_highway", cnn["n_highway"], DEEPEST, least=0),
             activation=cnn["activation"],
-            lstm_dim=int(lstm["dim"]),
-            projection_dim=int(lstm["projection_dim"]),
-            layers=int(lstm["n_layers"]),
-            cell_clip=float(lstm["cell_clip"]),
-            projection_clip=float(lstm["proj_clip"]),
+            lstm_dim=_whole("lstm.dim", lstm["dim"], MOST),
+            projection_dim=_whole("lstm.projection_dim", lstm["projection_dim"], MOST),
+            layers=_whole("lstm.n_layers", lstm["n_layers"], DEEPEST),
+            cell_clip=_clip("lstm.cell_clip", lstm["cell_clip"]),
+            projection_clip=_clip("lstm.proj_clip", lstm["proj_clip"]),
         )
+
+
+def _whole(key: str, value: Any, most: int, *, least: int = 1) -> int:
+    """A size within bounds, so that no file makes the network too large to be built. Raises ValueError."""
+    if type(value) not in (int, float) or not least <= value <= most or value != int(value):
+        raise ValueError(f"{key} is {value!r:.60}. Give an integer from {least} to {most:,}.")
+    return int(value)
+
+
+def _clip(key: str, value: Any) -> float:
+    if type(value) not in (int, float) or not value > 0:
+        raise ValueError(f"{key} is {value!r:.60}. Give a number above 0.")
+    return float(value)

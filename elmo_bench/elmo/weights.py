@@ -4,7 +4,7 @@ Sources of names and shapes: bilm-tf (`dump_weights` in `bilm/training.py`), All
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,9 +17,12 @@ from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.encoders.int8 import quantised, read_tensors
+
+PACKED = 1100  # deflate, the strongest filter of HDF5 itself, compresses at most 1:1032
 
 
 def places(bilm: BiLM) -> Iterator[tuple[str, Tensor]]:
@@ -44,27 +47,22 @@ def places(bilm: BiLM) -> Iterator[tuple[str, Tensor]]:
             yield f"{cell}/W_P_0", lstm.projection.data[direction]
 
 
+@reader
 def load(options: BiLMOptions, path: Path) -> BiLM:
     """A biLM, in evaluation mode and without gradients, from an HDF5 or safetensors file.
 
-    Raises UserError if a data set is missing or its shape does not match the options.
+    Raises UserError if a data set is missing, its shape does not match the options, or a number is not finite.
     """
     with torch.device("meta"):
         bilm = BiLM(options)
+    arrays = _read(path, bilm)  # before memory is taken: what the file holds bounds it
     bilm = bilm.to_empty(device="cpu")
-    arrays = _read(path)
     for name, view in places(bilm):
-        if name not in arrays:
-            raise UserError(
-                f"{path}: the data set '{name}' is missing. Give the options.json that belongs to the weights."
-            )
-        array = arrays[name]
-        if array.shape != tuple(view.shape):
-            raise UserError(
-                f"{path}: '{name}' has shape {array.shape}, the options.json expects {tuple(view.shape)}. "
-                "Give the options that belong to the weights."
-            )
-        view.copy_(torch.from_numpy(array.astype(np.float32)))
+        with np.errstate(over="ignore"):  # float64 beyond float32 becomes infinity
+            array = arrays.pop(name).astype(np.float32)
+        if not np.isfinite(array).all():
+            raise UserError(f"{path}: '{name}' has numbers that are not finite. {AGAIN}")
+        view.copy_(torch.from_numpy(array))
     return bilm.eval().requires_grad_(False)
 
 
@@ -104,32 +102,55 @@ def _arrays(bilm: BiLM, dtype: torch.dtype) -> Iterator[tuple[str, np.ndarray]]:
         yield name, np.ascontiguousarray(array.cpu().numpy())
 
 
-def as_safetensors(path: Path, about: dict[str, Any]) -> bytes:
+def as_safetensors(path: Path, options: BiLMOptions, about: dict[str, Any]) -> bytes:
     """A weights file as the bytes of a safetensors file, in the same precision; a safetensors file is not changed.
 
     `about` is the metadata of a new file.
     """
     if path.suffix == ".safetensors":
         return path.read_bytes()
-    arrays = {
-        name: np.ascontiguousarray(array, array.dtype.newbyteorder("="))
-        for name, array in _read(path).items()
-        if isinstance(array, np.ndarray) and array.dtype.kind == "f"
-    }
+    with torch.device("meta"):
+        found = _read(path, BiLM(options))
+    arrays = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("=")) for name, array in found.items()}
     return save(arrays, {"about": json.dumps(about, sort_keys=True)})
 
 
-def _read(path: Path) -> dict[str, np.ndarray]:
-    try:
-        if path.suffix == ".safetensors":
-            return {name: tensor.numpy() for name, tensor in read_tensors(path).items()}
-        arrays: dict[str, np.ndarray] = {}
-        with h5py.File(path, "r") as file:  # arrays only: nothing in the file is executed
-            file.visititems(
-                lambda name, node: arrays.update({name: node[()]}) if isinstance(node, h5py.Dataset) else None
-            )
-        return arrays
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except OSError as error:
-        raise UserError(f"{path}: not a readable HDF5 file ({error})") from None
+def _read(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
+    """The published data sets in their own precision. Raises UserError if one is missing or does not fit `bilm`."""
+    if path.suffix == ".safetensors":
+        arrays = {name: tensor.numpy() for name, tensor in read_tensors(path).items()}
+        return {name: arrays[name] for name, view in places(bilm) if _fits(path, name, arrays, view)}
+    with reading(path, "a readable HDF5 file"), h5py.File(path, "r") as file:  # nothing in the file is executed
+        sets = {name: file.get(name, getlink=False) for name, _ in places(bilm) if _is_inside(file, name)}
+        return {name: _array(path, sets[name]) for name, view in places(bilm) if _fits(path, name, sets, view)}
+
+
+def _fits(path: Path, name: str, arrays: Mapping[str, Any], view: Tensor) -> bool:
+    """True; raises UserError if the array is missing or has another shape than `view`."""
+    if name not in arrays:
+        raise UserError(
+            f"{path}: the data set '{name}' is missing. Give the options.json that belongs to the weights."
+        )
+    if (found := getattr(arrays[name], "shape", None)) != tuple(view.shape):
+        raise UserError(
+            f"{path}: '{name}' has shape {found}, the options.json expects {tuple(view.shape)}. "
+            "Give the options that belong to the weights."
+        )
+    return True
+
+
+def _is_inside(file: h5py.File, name: str) -> bool:
+    """Whether the file has this name and no link on the way leads to another file."""
+    parts = name.split("/")
+    whole = ("/".join(parts[: number + 1]) for number in range(len(parts)))
+    return all(isinstance(file.get(part, getlink=True), h5py.HardLink) for part in whole)
+
+
+def _array(path: Path, data: Any) -> np.ndarray:
+    """The numbers of a data set, which the file itself must hold: a few bytes can declare terabytes."""
+    if not isinstance(data, h5py.Dataset) or data.dtype.kind != "f":
+        raise UserError(f"{path}: '{data.name}' does not hold floating-point numbers. {AGAIN}")
+    held = min(data.id.get_storage_size(), path.stat().st_size) * (PACKED if data.chunks else 1)
+    if data.is_virtual or data.external or data.nbytes > held:
+        raise UserError(f"{path}: the file does not hold the numbers of '{data.name}'. {AGAIN}")
+    return data[()]

@@ -28,6 +28,7 @@ from xxhash import xxh3_64_intdigest
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import console
+from elmo_bench.base.reading import reader
 
 KEY_BYTES = 16
 ENTRY_BYTES = KEY_BYTES + 16  # of an entry in addition to its layers
@@ -44,6 +45,7 @@ class StoreFolder:
         self.root, self.own, self.max_bytes = root, root / name, max_bytes
         self.layers, self.dim, self.dtype = layers, dim, dtype
 
+    @reader
     def entries(self, wanted: Container[bytes], seen: set[str]) -> Iterator[tuple[bytes, "Entry"]]:
         """The wanted keys in files that `seen` does not name yet; damaged files are removed."""
         for path in sorted(self.own.glob("*.safetensors")):

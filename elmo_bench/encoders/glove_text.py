@@ -1,28 +1,28 @@
-"""Reading GloVe text: a word and its numbers per line; plain, .gz, .xz, or .zip with one member.
+"""Reading GloVe text: a word and its numbers per line; plain, .gz, .xz, .zst, or .zip with one member.
 
 Source: the files of nlp.stanford.edu/projects/glove. A word2vec header line ("words dimension") is skipped; glove.840B
 has a few words with spaces, so a line is split from the right.
 """
 
-import gzip
 import itertools
-import lzma
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import DAMAGE, LONGEST_LINE, open_text
+from elmo_bench.base.reading import reader, reading
 
 EXPECTED = "Give GloVe text: a word and its numbers per line."
 PARSED_AT_ONCE = 2048  # lines whose numbers are parsed by one call
-DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
 
+@reader
 def read_text(path: Path, keep: Collection[str] | None = None) -> tuple[list[str], np.ndarray]:
     """Words and vectors float32 [V, D], in the order of the file; with `keep`, only those words.
 
@@ -58,14 +58,16 @@ def read_text(path: Path, keep: Collection[str] | None = None) -> tuple[list[str
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """(number from 1, line) of a text file, unpacked."""
-    number = 0
+    number, line = 0, b"\n"
     try:
         with _open(path) as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), start=1):
                 yield number, line.removeprefix(b"\xef\xbb\xbf").rstrip() if number == 1 else line.rstrip()
+        if not line.endswith(b"\n"):
+            raise EOFError("the last line has no end")
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except DAMAGE as error:
+    except (*DAMAGE, zipfile.BadZipFile) as error:
         raise UserError(f"{path}: damaged or cut off after line {number} ({error}). Download it again.") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
@@ -73,8 +75,9 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _open(path: Path) -> IO[bytes]:
     if path.suffix != ".zip":
-        return {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)(path, "rb")  # type: ignore[operator]
-    with zipfile.ZipFile(path) as archive:  # an open member keeps the file open
+        return open_text(path)
+    # An open member keeps the file open.
+    with reading(path, "a zip archive that can be unpacked"), zipfile.ZipFile(path) as archive:
         members = [name for name in archive.namelist() if not name.endswith("/")]
         if len(members) != 1:
             raise UserError(f"{path}: has {len(members)} files. Unpack it and give one of them.")

@@ -11,7 +11,9 @@ from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
+from elmo_bench.base.json import read_json
 from elmo_bench.base.progress import console
+from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.elmo.hub import is_repository, repository
 from elmo_bench.encoders.int8 import ENDING, read_tensors
@@ -21,6 +23,7 @@ from elmo_bench.text.pools import by_length, pools
 FILES = ("*.json", "*.safetensors", "*.txt", "*.model")  # configuration, weights, tokeniser
 SIZE, PIECES = 64, 4096  # at most, of a pool of texts that go through the network together
 SHIPPED = {"bert-mini": Path(__file__).parents[1] / "weights" / "bert-mini"}
+SPARE = 10**6  # numbers that a network may have in addition to those of its files
 ROOM = 2  # positions that some models (RoBERTa) number but never use
 
 
@@ -43,7 +46,7 @@ class HfEncoder:
         or `transformers` is not installed."""
         self.folder = _folder(weights)
         self.checksum = _checksum(self.folder)
-        self.model, self.tokeniser = _load(self.folder)
+        self.model, self.tokeniser = load_model(self.folder)
         self.model.eval().requires_grad_(False).to(device)
         self.device = torch.device(device)
         positions = getattr(self.model.config, "max_position_embeddings", None) or 10**9
@@ -142,14 +145,39 @@ def _checksum(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _load(folder: Path) -> tuple[Any, Any]:
+def _check_config(folder: Path) -> None:
+    """Refuse a network that is too large to be built, whatever its weights hold. Raises UserError.
+
+    A network has fewer layers than its files have bytes / 1000, and fewer numbers than they have bytes.
+    """
+    from transformers import AutoConfig, AutoModel
+
+    path, size = folder / "config.json", sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    found = read_json(path)
+    if not isinstance(found, dict) or any("layers" in key and not _is_depth(value, size) for key, value in found.items()):
+        raise UserError(f"{path}: not the configuration of these weights. Save the model again with save_pretrained.")
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    with torch.device("meta"):
+        numbers = AutoModel.from_config(config, trust_remote_code=False).num_parameters()
+    if numbers > SPARE + 2 * size:  # a pooler may be missing
+        raise UserError(f"{path}: {numbers:,} numbers, but the safetensors have {size:,} bytes. Save the model again.")
+
+
+def _is_depth(value: Any, size: int) -> bool:
+    return value is None or isinstance(value, (bool, str, list, dict)) or 0 <= value <= max(8, size / 1000)
+
+
+@reader
+def load_model(folder: Path) -> tuple[Any, Any]:
+    """A folder's model and tokeniser. Raises UserError."""
     try:
         from transformers import AutoModel, AutoTokenizer
     except ImportError:
         raise UserError("encoder=hf: transformers is not installed. Run pip install 'elmo-bench[hf]'.") from None
     logging.getLogger("transformers").setLevel(logging.ERROR)
     given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    try:
+    with reading(folder, "a model that transformers can load"):
+        _check_config(folder)
         tokeniser = AutoTokenizer.from_pretrained(folder, add_prefix_space=True, **given)
         if packed := sorted(folder.glob(f"*{ENDING}")):
             model, about = _from_int8(folder, packed[0])
@@ -162,9 +190,6 @@ def _load(folder: Path) -> tuple[Any, Any]:
                 output_loading_info=True,
                 **given,
             )
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        why = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise UserError(f"encoder.name={folder}: transformers cannot load it: {why}") from None
     if not tokeniser.is_fast:
         raise UserError(
             f"encoder.name={folder}: its tokeniser does not number words. Give a model with a fast tokeniser."
@@ -177,6 +202,8 @@ def _load(folder: Path) -> tuple[Any, Any]:
             f"encoder.name={folder}: {len(lacking)} of the weights in config.json are missing in its safetensors, or "
             f"have another size, such as {lacking[0]}. Save the model again with save_pretrained."
         )
+    if wrong := sorted(name for name, values in model.named_parameters() if not values.isfinite().all()):
+        raise UserError(f"{folder}: '{wrong[0]}' has numbers that are not finite. {AGAIN}")
     return (model.get_encoder() if model.config.is_encoder_decoder else model), tokeniser
 
 

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.reading import AGAIN, reader, reading
 
 ENDING = ".int8.safetensors"
 SMALL = 8192  # numbers: tensors up to this size stay in float16
@@ -48,19 +49,15 @@ def write_int8(path: Path, tensors: Mapping[str, Tensor], *, axis: int = 0) -> N
         file.write(save(quantised(tensors, axis=axis), metadata={"format": "pt"}))
 
 
+@reader
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """All tensors of a safetensors file, by name, in float32; int8 tensors are multiplied by their scales.
 
-    Raises UserError if the file cannot be read, has another type of numbers, or a scale is missing, is not finite or
-    does not fit its tensor.
+    Raises UserError if the file cannot be read, has another type of numbers, a number is not finite, or a scale is
+    missing or does not fit its tensor.
     """
-    try:
-        with safe_open(path, framework="pt") as file:
-            stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file. Check the path.") from None
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path}: not a readable safetensors file ({error}). Make or download it again.") from None
+    with reading(path, "a readable safetensors file"), safe_open(path, framework="pt") as file:
+        stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
     scales = {name + _SCALE for name, tensor in stored.items() if tensor.dtype == torch.int8}
     return {
         name: _values(f"{path}: '{name}'", tensor, stored.get(name + _SCALE))
@@ -71,20 +68,23 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 def _values(where: str, tensor: Tensor, scale: Tensor | None) -> Tensor:
     """One tensor in float32. `where` begins the error."""
-    advice = "Make or download the file again."
     if tensor.dtype in FLOATS:
-        return tensor.float()
+        return _finite(where, tensor.float())
     if tensor.dtype != torch.int8:
-        raise UserError(f"{where} holds {tensor.dtype}, expected floating-point numbers or int8. {advice}")
+        raise UserError(f"{where} holds {tensor.dtype}, expected floating-point numbers or int8. {AGAIN}")
     if scale is None:
-        raise UserError(f"{where} is int8 without '{_SCALE}'. {advice}")
+        raise UserError(f"{where} is int8 without '{_SCALE}'. {AGAIN}")
     fits = scale.ndim == tensor.ndim and all(
         some in (1, all_) for some, all_ in zip(scale.shape, tensor.shape, strict=True)
     )
     if scale.dtype not in FLOATS or not fits:
         raise UserError(
-            f"{where} of shape {list(tensor.shape)} has a scale of shape {list(scale.shape)} in {scale.dtype}. {advice}"
+            f"{where} of shape {list(tensor.shape)} has a scale of shape {list(scale.shape)} in {scale.dtype}. {AGAIN}"
         )
-    if not scale.isfinite().all():
-        raise UserError(f"{where} has a scale that is not finite. {advice}")
-    return tensor.float() * scale.float()
+    return _finite(where, tensor.float() * scale.float())
+
+
+def _finite(where: str, values: Tensor) -> Tensor:
+    if not values.isfinite().all():
+        raise UserError(f"{where} has numbers that are not finite. {AGAIN}")
+    return values

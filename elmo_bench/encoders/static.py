@@ -10,9 +10,6 @@ Only `vectors/` matters: missing or damaged files of the other two are made agai
 import contextlib
 import hashlib
 import re
-import shutil
-import zipfile
-import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,14 +19,14 @@ import numpy as np
 
 from elmo_bench.base.downloads import cache_folder, record, verify
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, sha256_of
+from elmo_bench.base.files import atomic_write, sha256_of, unpack
 from elmo_bench.elmo.published import VECTORS, vector_archive
 from elmo_bench.encoders.glove_text import read_text
 from elmo_bench.encoders.vector_files import read_compact, write_compact
 
 SHIPPED = Path(__file__).parents[1] / "weights"
 MINIS = ("glove-mini",)  # vectors that ship with the package, by the names of their files
-ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".zip", ".safetensors")
+ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".txt.zst", ".zip", ".safetensors")
 KNOWN = (*MINIS, *VECTORS)
 HASH_AGAIN_BELOW = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fraction of a second
 
@@ -57,7 +54,7 @@ class StaticVectors:
 
 
 def load_static(name_or_path: str, keep: Collection[str] | None = None) -> StaticVectors:
-    """Static vectors by known name or path, in GloVe text (.txt, .gz, .xz, .zip) or our own .safetensors.
+    """Static vectors by known name or path, in GloVe text (.txt, .gz, .xz, .zst, .zip) or our own .safetensors.
 
     With `keep`, the table has only the rows that looking those words up can reach; a trimmed copy of a text file in the
     cache makes the next load fast. If the file has n-gram vectors, each word of `keep` that has no row, as written or
@@ -103,15 +100,7 @@ def _unpacked(archive: Path, name: str) -> Path:
     """The archive if it has this table alone; otherwise the table, unpacked into the folder of the archive."""
     if archive.stem == Path(name).stem:
         return archive
-    try:
-        with (
-            zipfile.ZipFile(archive) as files,
-            files.open(name) as source,
-            atomic_write(archive.parent / name) as target,
-        ):
-            shutil.copyfileobj(source, target)
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
-        raise UserError(f"{archive}: damaged, or no {name} in it ({error}). Delete it and start again.") from None
+    unpack(archive, name, archive.parent / name)
     return archive.parent / name
 
 

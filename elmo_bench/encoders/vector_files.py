@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save
 
-from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.json import parse_json
+from elmo_bench.base.reading import reader, reading
 from elmo_bench.encoders.ngrams import NGrams
 from elmo_bench.encoders.rows import DTYPES, Rows
 
@@ -63,25 +64,19 @@ def write_compact(
         handle.write(save(tensors, metadata={"about": json.dumps(about, sort_keys=True)}))
 
 
+@reader
 def read_compact(path: Path, keep: Collection[str] | None = None) -> Compact:
     """The words of a file that are in `keep`, or all of them, in the order of the file.
 
     Raises UserError if the file is cut off, or is not a compact file with finite vectors.
     """
-    try:
-        with safe_open(path, framework="numpy") as tensors:
-            metadata = _metadata(tensors)
-            stored = _rows(tensors, "vectors")
-            words = _words(tensors, len(stored))
-            ngrams = _ngrams(tensors, metadata, stored.dim) if "ngrams" in tensors.keys() else None  # noqa: SIM118
-            rows = None if keep is None else [row for row, word in enumerate(words) if word in keep]
-            vectors = _finite(stored.take(rows))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except (SafetensorError, ValueError, OSError, lzma.LZMAError, RecursionError) as error:
-        raise UserError(
-            f"{path}: not a file of word vectors, or cut off ({error}). Make or download it again."
-        ) from None
+    with reading(path, "a file of word vectors"), safe_open(path, framework="numpy") as tensors:
+        metadata = _metadata(path, tensors)
+        stored = _rows(tensors, "vectors")
+        words = _words(tensors, len(stored))
+        ngrams = _ngrams(tensors, metadata, stored.dim) if "ngrams" in tensors.keys() else None  # noqa: SIM118
+        rows = None if keep is None else [row for row, word in enumerate(words) if word in keep]
+        vectors = _finite(stored.take(rows))
     return Compact(words if rows is None else [words[row] for row in rows], vectors, metadata, ngrams)
 
 
@@ -99,8 +94,8 @@ def _tensors(name: str, rows: Rows) -> dict[str, np.ndarray]:
     return {name: rows.stored} | ({} if rows.scales is None else {f"{name}.scales": rows.scales})
 
 
-def _metadata(tensors: Any) -> dict[str, Any]:
-    about = json.loads((tensors.metadata() or {}).get("about", "{}"))
+def _metadata(path: Path, tensors: Any) -> dict[str, Any]:
+    about = parse_json((tensors.metadata() or {}).get("about", "{}"), path)
     if not isinstance(about, dict):
         raise ValueError("the metadata is not a JSON object")
     return about

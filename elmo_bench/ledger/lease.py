@@ -16,6 +16,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import read_json
+from elmo_bench.base.reading import reader
 from elmo_bench.ledger.record import SCHEMA, Lease, Spec, check_lease, now
 
 BEAT = 60.0
@@ -38,6 +39,7 @@ def new_lease(*, attempt: str, spec: Spec | None, seed: int) -> Lease:
     return Lease(schema=SCHEMA, attempt=attempt, spec=spec, seed=seed, machine=MACHINE, pid=os.getpid(), created=now())
 
 
+@reader
 def read_lease(path: Path) -> Lease | None:
     """None if there is none, if it is just being written, and if the file is anything else."""
     try:

@@ -14,6 +14,7 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
+from elmo_bench.base.reading import reader, reading
 from elmo_bench.ledger.lease import read_lease
 from elmo_bench.ledger.paths import RunPaths, list_runs
 from elmo_bench.ledger.record import (
@@ -41,6 +42,7 @@ class Ledger(NamedTuple):
     problems: list[str]
 
 
+@reader
 def read_all(root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None) -> Ledger:
     """Every record, failure and lease of a ledger (or of these folders of it), each file read once.
 
@@ -68,21 +70,26 @@ def read_ledger(
     return found.records, found.problems
 
 
+@reader
 def read_record(path: Path) -> Record:
     """The record in this file. Raises UserError if it is damaged, of another version, or a link."""
     return _read(path, check_record)
 
 
+@reader
 def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
     """The per-example outcomes of a record. Raises UserError if they are missing or damaged."""
     path = paths.outcomes
-    try:
+    with reading(path, "the outcomes of a run", "Run again with overwrite=true."):
         if path.is_symlink() or path.stat().st_size > MAX_OUTCOME_BYTES:
             raise ValueError(f"a link, or larger than {MAX_OUTCOME_BYTES:,} bytes")
         with path.open("rb") as handle, np.load(handle, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except Exception as error:  # zipfile, zlib and numpy raise a dozen kinds for damaged bytes
-        raise UserError(f"{path}: cannot be read ({error}). Run again with overwrite=true.") from None
+            found = dict(arrays)
+        if any(array.ndim != 1 or array.dtype.kind not in "bui" for array in found.values()):
+            raise ValueError("an array does not have a whole number for each example")
+        if len({len(array) for array in found.values()}) > 1:
+            raise ValueError("arrays of different lengths")
+    return found
 
 
 def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndarray]) -> None:
@@ -136,6 +143,7 @@ def put_failure(paths: RunPaths, failure: Failure) -> None:
         handle.write(_json(failure))
 
 
+@reader
 def read_failure(path: Path) -> Failure:
     """The failure in this file. Raises UserError if it is damaged, of another version, or a link."""
     return _read(path, check_failure)

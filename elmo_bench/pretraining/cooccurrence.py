@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
+from elmo_bench.base.reading import reader
 from elmo_bench.pretraining.processes import in_order
 
 SHARD = 32 * 2**20  # bytes: a file up to this size is read by the process that counts it
@@ -57,6 +58,7 @@ def vocabulary(
     return [word for _, word in frequent[:size]], counts.total()
 
 
+@reader
 def cooccurrence(
     files: Iterable[Path],
     words: Sequence[str],

@@ -15,6 +15,7 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.base.progress import progress
+from elmo_bench.base.reading import reader
 from elmo_bench.pretraining.vocabulary import MARKERS, UNKNOWN, TargetVocabulary  # noqa: F401  known by this place too
 from elmo_bench.text.tokenisers import tokeniser
 
@@ -66,6 +67,7 @@ class Corpus:
             elif line and not line.isspace():
                 yield line
 
+    @reader
     def sentences(self, file: Path, skipped: Skipped | None = None) -> Iterator[list[str]]:
         """The tokenised sentences of one of the files."""
         return filter(None, map(tokeniser(self.tokenizer), self.lines(file, skipped)))

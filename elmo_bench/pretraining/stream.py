@@ -21,7 +21,7 @@ from elmo_bench.text.tokenisers import Tokeniser, tokeniser
 
 START, END = 0, 1  # numbers of the sentence markers
 REMEMBERED = 2**18  # words outside the vocabulary; 60 MB with their characters
-Position = dict[str, Any]  # plain data only: torch.load(weights_only=True) reads it
+Position = dict[str, Any]  # plain data only, as a checkpoint may hold
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import console
+from elmo_bench.base.reading import reader
 from elmo_bench.training.optimisers import OPTIMISERS, construct
 
 KEPT = 2  # checkpoints, as in bilm-tf
@@ -76,12 +78,14 @@ class Curve:
     def __init__(self, path: Path, columns: Sequence[str]):
         self.path, self.columns = path, columns
 
+    @reader
     def resume(self, step: int) -> None:
-        """Start the file, or keep its rows up to a step."""
+        """Start the file, or keep its rows up to a step; a row that a kill cut off is dropped."""
         kept: list[list[str]] = []
         if self.path.exists():
-            with self.path.open(encoding="utf-8", newline="") as file:
-                kept = [row for row in list(csv.reader(file))[1:] if int(row[0]) <= step]
+            with self.path.open(encoding="utf-8", errors="replace", newline="") as file:
+                rows = list(csv.reader(line.replace("\0", "") for line in file))[1:]
+            kept = [row for row in rows if len(row) == len(self.columns) and row[0].isdecimal() and int(row[0]) <= step]
         with atomic_write(self.path, "w") as file:
             csv.writer(file, lineterminator="\n").writerows([self.columns, *kept])
 
@@ -93,7 +97,7 @@ class Curve:
 
 def checkpoints(folder: Path) -> list[Path]:
     """The checkpoints of a training, `<step>.ckpt`, oldest first."""
-    return sorted(folder.glob("*.ckpt"))
+    return sorted(path for path in folder.glob("*.ckpt") if re.fullmatch("[0-9]{8,18}", path.stem))
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.base.reading import reader
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START
 from elmo_bench.text.columns import check_ended
 
+DIGITS = 18  # of a count, at most
 COMPRESSED = (".gz", ".xz", ".zst")
 UNKNOWN = "<UNK>"
 MARKERS = (SENTENCE_START, SENTENCE_END, UNKNOWN)
@@ -67,12 +69,13 @@ class TargetVocabulary:
             file.writelines(f"{word}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True))
 
     @classmethod
+    @reader
     def read(cls, path: Path) -> "TargetVocabulary":
         """Read what `write` wrote. Raises UserError, with file and line, if it is damaged."""
         found: dict[str, int] = {}
         for number, line in read_lines(path):
             word, tab, count = line.partition("\t")
-            if not (word and tab and count.isascii() and count.isdigit()):
+            if not (word and tab and count.isascii() and count.isdigit() and len(count) <= DIGITS):
                 raise UserError(f"{path}:{number}: expected word<TAB>count. Give a vocabulary that `pretrain` wrote.")
             if word in found:
                 raise UserError(f"{path}:{number}: '{word}' occurs a second time. Remove one of the lines.")

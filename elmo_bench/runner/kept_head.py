@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.json import parse_json
+from elmo_bench.base.reading import reader, reading
 from elmo_bench.runner.model import Lexicon
 from elmo_bench.spec.run_spec import RunSpec
 
@@ -38,28 +40,24 @@ def write_head(path: Path, head: nn.Module, spec: RunSpec, vocabulary: Mapping[s
     return path
 
 
+@reader
 def read_head(path: Path) -> KeptHead:
     """The head in this file. Raises UserError if there is none, or if anything in it has another form."""
     if not path.is_file():
         raise UserError(
             f"{path}: the head of this run is not here (heads are not committed). Run it with overwrite=true."
         )
-    try:
+    with reading(path, "a head that this version wrote", "Run it again with overwrite=true."):
         with safe_open(path, framework="pt") as kept:
-            about = json.loads((kept.metadata() or {})["about"])
+            about = parse_json((kept.metadata() or {})["about"], path)
             tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118
         spec, vocabulary, lexicon = about["spec"], about["vocabulary"], about["lexicon"]
         if not isinstance(vocabulary, dict) or not all(_is_known(value) for value in vocabulary.values()):
-            raise UserError("its vocabulary is not lists of words")
+            raise ValueError("its vocabulary is not lists of words")
         words, repeated, characters = lexicon["words"], lexicon["repeated"], lexicon["characters"]
         if not (_is_words(words) and _is_words(characters) and type(repeated) is int and 0 <= repeated <= len(words)):
-            raise UserError("its lexicon is not lists of words and a number")
+            raise ValueError("its lexicon is not lists of words and a number")
         return KeptHead(tensors, RunSpec.from_json(spec), vocabulary, Lexicon(words, repeated, characters))
-    except (OSError, SafetensorError, UserError, KeyError, TypeError, ValueError, RecursionError) as error:
-        why = f"no {error}" if isinstance(error, KeyError) else str(error).partition("\n")[0]
-        raise UserError(
-            f"{path}: not a head that this version wrote ({why}). Run it again with overwrite=true."
-        ) from None
 
 
 def _is_known(value: Any) -> bool:

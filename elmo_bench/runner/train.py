@@ -122,13 +122,18 @@ def build(prepared: Prepared) -> Trained:
 
 
 def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
-    """The state of the callbacks in a killed run's last checkpoint; None if there is nothing to resume."""
+    """The state of the callbacks in a killed run's last checkpoint; None if there is nothing to resume.
+
+    The best checkpoint is read too: the run needs it in the end, and one that is damaged would end every start.
+    """
     if not last.exists():
         return None
     try:
-        kept = read_checkpoint(last)
-        if kept["state_dict"].keys() != trained.module.state_dict().keys():
-            raise UserError(f"{last}: written by another version of this program")
+        kept, best = read_checkpoint(last), read_checkpoint(last.with_name("best.ckpt"))
+        ours = trained.module.state_dict()
+        for each in (kept, best):
+            if {name: tensor.shape for name, tensor in each["state_dict"].items()} != {n: t.shape for n, t in ours.items()}:
+                raise UserError(f"{last}: written by another version of this program")
         state = kept["callbacks"]
         trained.history.load_state_dict(state[trained.history.state_key])
     except UserError as error:

@@ -27,6 +27,7 @@ from omegaconf.errors import (
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import config_folders
 from elmo_bench.base.json import canonical
+from elmo_bench.base.reading import reader, reading
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 
@@ -43,6 +44,7 @@ _NOT_TEXT = re.compile(r"(?i)true|false|null|none|nan|[+-]?(inf|[\d_.]+(e[+-]?\d
 EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epoch
 
 
+@reader
 def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> DictConfig:
     """The config `<folder>/<name>.yaml` with `key=value` options; nothing is missing and every interpolation resolves.
 
@@ -104,20 +106,24 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]
     return list(values.values())
 
 
+@reader
 def experiment_yaml(name: Any, folder: Path = CONF) -> dict[str, Any]:
-    """`conf/experiment/<name>.yaml` as plain data. Raises UserError for an unknown name."""
+    """`conf/experiment/<name>.yaml` as plain data. Raises UserError for an unknown name and a damaged file."""
     if name not in (known := choices("experiment", folder)):
         raise UserError(
             f"experiment={name}: unknown experiment; choose one of: {', '.join(known)}{_guess(str(name), known)}"
         )
     path = config_file("experiment", name, folder)
     assert path is not None
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return _mapping(path, "about", "sweep")
 
 
 def sweep_of(experiment: dict[str, Any]) -> dict[str, list[Any]]:
     """The values of each option in an experiment's `sweep`."""
-    return {key: value if isinstance(value, list) else [value] for key, value in experiment["sweep"].items()}
+    given = experiment["sweep"]
+    if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
+        raise UserError("sweep: not a mapping from options to values. See conf/experiment.")
+    return {key: value if isinstance(value, list) else [value] for key, value in given.items()}
 
 
 def choices(group: str, folder: Path = CONF) -> list[str]:
@@ -139,7 +145,16 @@ def config_file(group: str, name: str, folder: Path = CONF) -> Path | None:
 def task_yaml(task: str) -> dict[str, Any]:
     """`conf/task/<task>.yaml` as plain data, interpolations unresolved; {} if there is none."""
     path = config_file("task", task)
-    return yaml.safe_load(path.read_text(encoding="utf-8")) if path else {}
+    return _mapping(path) if path else {}
+
+
+def _mapping(path: Path, *keys: str) -> dict[str, Any]:
+    """A yaml file that holds a mapping with at least these keys. Raises UserError."""
+    with reading(path, "such a config", "See the others in its folder."):
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict) or not {*keys} <= found.keys():
+            raise ValueError(f"it has at least the keys {' and '.join(keys)}" if keys else "not a mapping")
+        return found
 
 
 def dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

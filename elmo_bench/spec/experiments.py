@@ -28,9 +28,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.reading import reading
 from elmo_bench.spec.config import CONF, choices, compose, config_file, experiment_yaml, spelled, sweep_of
 from elmo_bench.spec.run_spec import RunSpec
 
@@ -175,19 +175,15 @@ def experiments(folder: Path = CONF) -> list[str]:
 
 @cache
 def _load(name: str, folder: Path) -> Experiment:
-    try:
-        return _parsed(name, experiment_yaml(name, folder))
-    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError) as error:
-        why = " ".join(str(error).split())
-        raise UserError(
-            f"{config_file('experiment', name, folder)}: {why}. See elmo_bench/spec/experiments.py for the keys."
-        ) from None
+    given = experiment_yaml(name, folder)
+    path = config_file("experiment", name, folder)
+    assert path is not None
+    with reading(path, "an experiment", "See elmo_bench/spec/experiments.py for the keys."):
+        return _parsed(name, given)
 
 
 def _parsed(name: str, given: Any) -> Experiment:
     """Raises ValueError (or KeyError, TypeError, AttributeError) for what is not an experiment."""
-    if not isinstance(given, dict) or not {"about", "sweep"} <= given.keys():
-        raise ValueError("an experiment has at least the keys about and sweep")
     known = {key for key in Experiment.__dataclass_fields__ if key != "row"}
     if unknown := sorted(given.keys() - known):
         raise ValueError(f"unknown key {', '.join(map(str, unknown))}")

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
+from elmo_bench.base.reading import reader
 
 Row = tuple[int, list[str]]  # line number from 1, cells
 
 
+@reader
 def read_columns(path: Path, *, columns: int | None = None, boundary: str | None = None) -> Iterator[list[Row]]:
     """The sentences of a file, each a list of rows; empty sentences are skipped.
 

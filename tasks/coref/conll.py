@@ -10,7 +10,7 @@ from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.tasks.coref.brackets import BracketError, format_column, parse_column
 from elmo_bench.tasks.coref.document import Clusters, Document, Span
 
-_BEGIN = re.compile(r"#begin document \((?P<name>.*)\); *(?:part (?P<part>\d+))? *")
+_BEGIN = re.compile(r"#begin document \((?P<name>.*)\); *(?:part (?P<part>[0-9]{1,9}))? *")
 
 
 @dataclass

@@ -1,12 +1,12 @@
 """SNLI files: a JSON object on each line, with raw sentences and, in the original files, their parses."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
+from elmo_bench.base.json import parse_json
 from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
 from elmo_bench.text.columns import check_ended
 from elmo_bench.text.tokenisers import Tokeniser, tokeniser
@@ -26,10 +26,9 @@ def read_pairs(path: Path, *, tokenizer: str, labelled: bool = True) -> list[Pai
     for number, line in read_lines(path):
         if not line.strip():
             continue
+        row = parse_json(line, f"{path}:{number}")
         try:
-            pairs.append(_pair(json.loads(line), cut, labelled=labelled))
-        except json.JSONDecodeError as error:
-            raise UserError(f"{path}:{number}: not JSON ({error.msg}). Fix this line.") from None
+            pairs.append(_pair(row, cut, labelled=labelled))
         except ValueError as error:
             raise UserError(f"{path}:{number}: {error}. Fix this line.") from None
     if not pairs:
@@ -54,7 +53,7 @@ def _pair(row: Any, cut: Callable[[str], list[str]], *, labelled: bool) -> Pair:
         raise ValueError("expected an object with sentence1, sentence2 and gold_label")
     label = row.get("gold_label", None if labelled else NO_GOLD)
     if label not in (*LABELS, NO_GOLD):
-        raise ValueError(f"gold_label is {label!r}: expected {', '.join(LABELS)} or {NO_GOLD}")
+        raise ValueError(f"gold_label is {label!r:.60}: expected {', '.join(LABELS)} or {NO_GOLD}")
     return Pair(_tokens(row, "sentence1", cut), _tokens(row, "sentence2", cut), label)
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
+from elmo_bench.base.json import MAX_BYTES, parse_json
 
 
 class Entry(NamedTuple):
@@ -22,17 +23,16 @@ class Entry(NamedTuple):
 
 def read_json(path: Path) -> Any:
     """What a JSON file holds. Raises UserError with file and line if it is empty, cut off or not JSON."""
-    text = "\n".join(line for _, line in read_lines(path))  # JSON has no line ends within its strings
+    lines, size = [], 0
+    for _, line in read_lines(path):
+        lines.append(line)
+        size += len(line)
+        if size > MAX_BYTES:
+            raise UserError(f"{path}: more than {MAX_BYTES:,} characters of JSON. Use several files.")
+    text = "\n".join(lines)  # JSON has no line ends within its strings
     if not text.strip():
         raise UserError(f"{path}: the file is empty. Download it again.")
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
-            raise UserError(f"{path}:{error.lineno}: cut off in the middle. Download the file again.") from None
-        raise UserError(f"{path}:{error.lineno}: not JSON ({error.msg}). Download the file again.") from None
-    except RecursionError:
-        raise UserError(f"{path}: not a SQuAD file: nested too deep. Download it again.") from None
+    return parse_json(text, path)
 
 
 def entries(data: Any, path: Path) -> Iterator[Entry]:

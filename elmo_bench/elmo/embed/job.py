@@ -53,7 +53,7 @@ class Job:
         parts.skip(rest, self.source)
         before = parts.sentences
         if before and self.encoder.stateful:
-            self.encoder.states = read_checkpoint(parts.state(parts.number))["states"]
+            self.encoder.states = read_checkpoint(parts.state(parts.number)).get("states")
         with progress("embed", total=self.totals.sentences if self.totals else None, done=before) as meter:
             if before:
                 meter.say(f"resuming after {before:,} sentences in {parts.folder}")

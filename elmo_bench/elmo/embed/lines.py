@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elmo_bench.base.files import STANDARD_INPUT, read_lines
+from elmo_bench.base.reading import reader
 from elmo_bench.text import pools as by_tokens
 
 MAPPED = 100_000  # lines of the longest input that gets a `sentence_to_index`, which is made in memory
@@ -33,6 +34,7 @@ class Totals(NamedTuple):
     tokens: int
 
 
+@reader
 def read(source: Path) -> Iterator[Line]:
     """The lines of a text file (see `read_lines`; `-` is standard input), tokens separated by white space."""
     for _, line in read_lines(source):

@@ -20,6 +20,9 @@ from filelock import FileLock, Timeout
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.json import read_json
+from elmo_bench.base.progress import console
+from elmo_bench.base.reading import reader, reading
 from elmo_bench.elmo.embed.lines import MAPPED, Line, fingerprint
 
 
@@ -41,14 +44,17 @@ class Parts:
         self.folder, self.data, self.suffix = folder, folder / "data", suffix
         self.number = self.sentences = self.tokens = 0
         self.fingerprint = ""
-        for part in self:
-            self._count(part)
+        try:
+            for part in self:
+                self._count(part)
+        except UserError as error:  # `tidy` removes it, so that it is made again
+            console.print(f"{error} This part is made again.", highlight=False)
 
     def __iter__(self) -> Iterator[Part]:
-        """The records in order."""
+        """The records in order. Raises UserError for a damaged record."""
         number = 0
         while (path := self.record(number)).exists():
-            part = Part(**json.loads(path.read_text(encoding="utf-8")))
+            part = read_part(path)
             values = self.values(number)
             if not values.exists() or values.stat().st_size != part.bytes:
                 return
@@ -85,8 +91,9 @@ class Parts:
         """Skip the lines that are done. Raises UserError if the parts were made from other lines."""
         before = ""
         for part in self:
-            before = fingerprint(before, islice(lines, len(part.lengths)))
-            if before != part.fingerprint:
+            those = list(islice(lines, len(part.lengths)))
+            before = fingerprint(before, those)
+            if before != part.fingerprint or [len(line.tokens) for line in those] != part.lengths:
                 raise UserError(
                     f"{source}: lines {part.first + 1:,} to {part.first + len(part.lengths):,} differ from those in "
                     f"{self.folder}. Give the same text to resume, or remove that folder to start again."
@@ -120,6 +127,19 @@ class Parts:
         self.fingerprint = part.fingerprint
 
 
+@reader
+def read_part(path: Path) -> Part:
+    """The record of a part. Raises UserError if it is damaged."""
+    with reading(path, "the record of a part", ""):
+        part = Part(**read_json(path))
+        numbers = [part.first, part.bytes, *part.lengths]
+        if not all(type(number) is int and number >= 0 for number in numbers):
+            raise ValueError("not whole numbers from 0")
+        if part.texts is not None and (len(part.texts) != len(part.lengths) or set(map(type, part.texts)) - {str}):
+            raise ValueError("not a text for each sentence")
+        return part
+
+
 @contextmanager
 def open_parts(folder: Path, settings: dict[str, Any], *, suffix: str, overwrite: bool) -> Iterator[Parts]:
     """The parts in a folder, locked until the block ends; a folder without a finished part is removed then.
@@ -149,11 +169,21 @@ def open_parts(folder: Path, settings: dict[str, Any], *, suffix: str, overwrite
         lock.release()
 
 
+@reader
+def read_settings(path: Path) -> dict[str, Any]:
+    """The settings of finished parts. Raises UserError if they are damaged."""
+    with reading(path, "the settings of an output", f"Remove {path.parent} to start again."):
+        found = read_json(path)
+        if not isinstance(found, dict):
+            raise TypeError("not a mapping")
+        return found
+
+
 def _agree(folder: Path, settings: dict[str, Any], suffix: str, overwrite: bool) -> None:
     """Check that a folder has these settings, or write them."""
     path = folder / "settings.json"
     if path.exists():
-        old = json.loads(path.read_text(encoding="utf-8"))
+        old = read_settings(path)
         differing = [key for key in {**settings, **old} if old.get(key) != settings.get(key)]
         if not differing:
             return

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 from omegaconf import DictConfig
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.json import parse_json
 from elmo_bench.base.progress import console
+from elmo_bench.base.reading import reader, reading
 from elmo_bench.encoders.int8 import read_tensors
 from elmo_bench.pretraining.corpus import shard_files
 from elmo_bench.pretraining.masked.folder import INT8, save_card, save_model, save_tokenizer, weights_of
@@ -64,7 +66,7 @@ def _text(config: DictConfig, *, processes: int) -> tuple[dict[str, np.ndarray],
     }
     path = out / "text.safetensors"
     if path.is_file():
-        return _read_text(path, asked)
+        return read_text(path, asked)
     tokenizer = train_tokenizer(files, size=config.vocabulary, lines=config.tokenizer_lines)
     save_tokenizer(out, tokenizer, longest=config.width)
     rows = rows_of(files, tokenizer, width=config.width, processes=processes)
@@ -79,13 +81,22 @@ def _text(config: DictConfig, *, processes: int) -> tuple[dict[str, np.ndarray],
     return arrays, about
 
 
-def _read_text(path: Path, asked: dict[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    try:
-        with safe_open(path, framework="numpy") as file:
-            about = json.loads(file.metadata()["about"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
-    except (SafetensorError, KeyError, OSError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: damaged ({error}). Remove it and start again.") from None
+@reader
+def read_text(path: Path, asked: dict[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The rows and what is known of the text. Raises UserError, also if it was made from other files or options."""
+    with (
+        reading(path, "the text of a training", "Remove it and start again."),
+        safe_open(path, framework="numpy") as file,
+    ):
+        about = parse_json(file.metadata()["about"], path)
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
+        width = asked["width"]
+        if not {"both"} <= arrays.keys() <= {"both", *KINDS} or any(
+            rows.dtype != np.int16 or rows.shape[1:] != (width,) for rows in arrays.values()
+        ):
+            raise ValueError(f"not rows of {width} pieces")
+        if not all(type(about[key]) is int for key in ("sentences", "words", "pieces")):
+            raise ValueError("no counts")
     if other := [key for key, value in asked.items() if about.get(key) != value]:
         raise UserError(f"{path}: made with other {', '.join(other)}. Remove {path.parent} or give another out=.")
     return arrays, about

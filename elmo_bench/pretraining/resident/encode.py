@@ -16,6 +16,7 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import console, progress
+from elmo_bench.base.reading import reader, reading
 from elmo_bench.pretraining.corpus import Corpus, Skipped
 from elmo_bench.pretraining.processes import all_cores, in_order
 from elmo_bench.pretraining.vocabulary import MARKERS, TargetVocabulary
@@ -73,7 +74,7 @@ def encode(
     about = json.dumps(
         {"files": [[path.name, path.stat().st_size] for path in files], "tokenizer": corpus.tokenizer, "words": words}
     )
-    if (folder / "about.json").is_file() and (folder / "about.json").read_text(encoding="utf-8") == about:
+    if (folder / "about.json").is_file() and (folder / "about.json").read_bytes() == about.encode():
         return read_encoded(folder), TargetVocabulary.read(folder / "vocabulary.txt")
     (folder / "about.json").unlink(missing_ok=True)
     processes = min(len(files), threads or all_cores())
@@ -120,9 +121,14 @@ def encode(
     return encoded, vocabulary
 
 
+@reader
 def read_encoded(folder: Path) -> Encoded:
-    """The arrays that `encode` left in a folder, in memory."""
-    return Encoded(**{name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in ARRAYS})
+    """The arrays that `encode` left in a folder, in memory. Raises UserError."""
+    with reading(folder, "an encoded text", "Remove it and start again."):
+        arrays = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in ARRAYS}
+        if any(array.dtype.kind != "i" or array.ndim != 1 + (name == "characters") for name, array in arrays.items()):
+            raise ValueError("not arrays of whole numbers")
+        return Encoded(**arrays)
 
 
 def spell(words: Sequence[str]) -> np.ndarray:

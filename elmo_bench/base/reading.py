@@ -1,0 +1,41 @@
+"""Reading files that people or strangers made: which functions do it, and how a damaged file ends.
+
+Every function that reads such a file carries `@reader`; tests/fuzz gives it damaged files, and tests/test_house.py
+fails for a reader without such a test, and for a module that opens files and has no reader. The readers of tasks are
+found through their contract instead.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from elmo_bench.base.errors import UserError
+
+AGAIN = "Make or download it again."
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def reader(function: _Function) -> _Function:
+    """Mark a function that reads a file which may come from anybody; the function stays as it is."""
+    return function
+
+
+@contextmanager
+def reading(path: Path, what: str, advice: str = AGAIN) -> Iterator[None]:
+    """Turn whatever goes wrong while a library unpacks a binary file into a UserError of one line.
+
+    `what` says what the file should be, such as `a head`. The libraries raise a dozen kinds of errors for damaged bytes
+    (h5py alone RuntimeError, KeyError, TypeError, AttributeError and more), so all kinds are caught: keep the block to
+    the calls that read.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file. Check the path.") from None
+    except Exception as error:
+        lines = str(error).strip().splitlines()
+        why = f"no {error}" if isinstance(error, KeyError) else lines[0][:200] if lines else type(error).__name__
+        raise UserError(f"{path}: not {what}, or damaged ({why}). {advice}") from None
