@@ -31,8 +31,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
 }  # fmt: skip
 LONGEST = 350  # lines of a file
-# Modules that open files and have no reader: the files are the installation's, the system's, a cache that is verified by
-# checksum, or this process made them a moment ago.
+# Modules that open files and have no reader: the files are the installation's, the system's, verified by checksum, or
+# made by this process a moment ago.
 OWN_FILES = {
     "__main__", "base/downloads", "base/machine", "elmo/published", "elmo/sharing", "encoders/static",
     "ledger/environment", "ledger/merge", "pretraining/card", "reporting/page/files", "reporting/page/html",

@@ -12,4 +12,6 @@ class UserError(Exception):
 
     def __init__(self, text: str):
         short = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
-        super().__init__("".join(c if c.isprintable() or c == "\xa0" else c.encode("unicode_escape").decode() for c in short))
+        super().__init__(
+            "".join(c if c.isprintable() or c == "\xa0" else c.encode("unicode_escape").decode() for c in short)
+        )

@@ -22,7 +22,7 @@ def reader(function: _Function) -> _Function:
 
 
 @contextmanager
-def reading(path: Path, what: str, advice: str = AGAIN) -> Iterator[None]:
+def reading(path: str | Path, what: str, advice: str = AGAIN) -> Iterator[None]:
     """Turn whatever goes wrong while a library unpacks a binary file into a UserError of one line.
 
     `what` says what the file should be, such as `a head`. The libraries raise a dozen kinds of errors for damaged bytes
@@ -36,6 +36,6 @@ def reading(path: Path, what: str, advice: str = AGAIN) -> Iterator[None]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file. Check the path.") from None
     except Exception as error:
-        lines = str(error).strip().splitlines()
-        why = f"no {error}" if isinstance(error, KeyError) else lines[0][:200] if lines else type(error).__name__
+        missing = isinstance(error, KeyError) and " " not in str(error)  # a key, not a sentence
+        why = f"no {error}" if missing else next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
         raise UserError(f"{path}: not {what}, or damaged ({why}). {advice}") from None

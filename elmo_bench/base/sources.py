@@ -105,5 +105,5 @@ def hub_table(repo: str, file: str, *, revision: str) -> "Dataset":
     import datasets  # costs over a second
 
     path = hub_file(repo, file, revision=revision)
-    with reading(path, "a parquet file", "Delete it and start again."):
+    with reading(f"{repo}@{revision}/{file}", "a parquet file", f"Delete {path} and start again."):
         return datasets.Dataset.from_parquet(str(path))

@@ -73,7 +73,10 @@ class Shareable(
         check_free(save_directory, [*copied, "weights.safetensors"])
         if checksum_of(*self.files) != self.source:
             raise UserError(f"{weights}: changed since this encoder was made. Make the encoder again.")
-        write_together(save_directory, copied | {"weights.safetensors": as_safetensors(weights, self.frozen.options, {"from": self.source})})
+        write_together(
+            save_directory,
+            copied | {"weights.safetensors": as_safetensors(weights, self.frozen.options, {"from": self.source})},
+        )
 
     def push_to_hub(self, repo_id: str, **keywords: Any) -> str:  # type: ignore[override]
         """Save to a repository on the Hub, made if needed; returns the commit's address. `hf auth login` first.

@@ -154,7 +154,9 @@ def _check_config(folder: Path) -> None:
 
     path, size = folder / "config.json", sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     found = read_json(path)
-    if not isinstance(found, dict) or any("layers" in key and not _is_depth(value, size) for key, value in found.items()):
+    if not isinstance(found, dict) or any(
+        "layers" in key and not _is_depth(value, size) for key, value in found.items()
+    ):
         raise UserError(f"{path}: not the configuration of these weights. Save the model again with save_pretrained.")
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     with torch.device("meta"):

@@ -95,7 +95,7 @@ def _tensors(name: str, rows: Rows) -> dict[str, np.ndarray]:
 
 
 def _metadata(path: Path, tensors: Any) -> dict[str, Any]:
-    about = parse_json((tensors.metadata() or {}).get("about", "{}"), path)
+    about = parse_json((tensors.metadata() or {}).get("about", "{}"), f"{path}: metadata")
     if not isinstance(about, dict):
         raise ValueError("the metadata is not a JSON object")
     return about

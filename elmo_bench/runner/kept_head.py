@@ -49,7 +49,7 @@ def read_head(path: Path) -> KeptHead:
         )
     with reading(path, "a head that this version wrote", "Run it again with overwrite=true."):
         with safe_open(path, framework="pt") as kept:
-            about = parse_json((kept.metadata() or {})["about"], path)
+            about = parse_json((kept.metadata() or {})["about"], f"{path}: metadata")
             tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118
         spec, vocabulary, lexicon = about["spec"], about["vocabulary"], about["lexicon"]
         if not isinstance(vocabulary, dict) or not all(_is_known(value) for value in vocabulary.values()):

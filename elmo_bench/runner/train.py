@@ -132,7 +132,9 @@ def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
         kept, best = read_checkpoint(last), read_checkpoint(last.with_name("best.ckpt"))
         ours = trained.module.state_dict()
         for each in (kept, best):
-            if {name: tensor.shape for name, tensor in each["state_dict"].items()} != {n: t.shape for n, t in ours.items()}:
+            if {name: tensor.shape for name, tensor in each["state_dict"].items()} != {
+                n: t.shape for n, t in ours.items()
+            }:
                 raise UserError(f"{last}: written by another version of this program")
         state = kept["callbacks"]
         trained.history.load_state_dict(state[trained.history.state_key])

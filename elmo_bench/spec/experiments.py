@@ -28,8 +28,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-
-from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import reading
 from elmo_bench.spec.config import CONF, choices, compose, config_file, experiment_yaml, spelled, sweep_of
 from elmo_bench.spec.run_spec import RunSpec

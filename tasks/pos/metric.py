@@ -41,8 +41,8 @@ class Metric:
     def score_files(self, path: Path) -> dict[str, Any]:
         """The scores of a file: a word a line, gold and predicted tag in its last two columns. Raises UserError."""
         sentences = [[cells for _, cells in rows] for rows in read_columns(path)]
-        if not sentences:
-            raise UserError(f"{path}: no words. Each line must have a word, its gold and its predicted tag")
+        if not sentences or len(sentences[0][0]) < 3:
+            raise UserError(f"{path}: no predictions. Each line must have a word, its gold and its predicted tag.")
         sides = [[[cells[side] for cells in sentence] for sentence in sentences] for side in (-2, -1)]
         return self.score(*sides)
 

@@ -57,7 +57,7 @@ I8 = torch.ones(4, 3, dtype=torch.int8)
     ("tensors", "message"),
     [
         ({"w": I8}, "'w' is int8 without '.scale'"),
-        ({"w": I8, "w.scale": torch.full((4, 1), torch.nan)}, "'w' has a scale that is not finite"),
+        ({"w": I8, "w.scale": torch.full((4, 1), torch.nan)}, "'w' has numbers that are not finite"),
         ({"w": I8, "w.scale": torch.ones(4)}, r"'w' of shape \[4, 3\] has a scale of shape \[4\]"),
         ({"w": I8, "w.scale": torch.ones(3, 1)}, r"has a scale of shape \[3, 1\]"),
         ({"w": I8, "w.scale": torch.ones(4, 1, dtype=torch.int32)}, "in torch.int32"),

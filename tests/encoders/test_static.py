@@ -192,7 +192,7 @@ def test_a_cut_off_file_is_named(tmp_path):
     whole = path.read_bytes()
     for damaged in (whole[: len(whole) // 2], whole[:5000] + b"\0" * 100 + whole[5100:]):
         path.write_bytes(damaged)
-        with pytest.raises(UserError, match=r"v\.zip: damaged or cut off"):
+        with pytest.raises(UserError, match=r"v\.zip: (damaged or cut off|not a zip archive)"):
             load_static(str(path))
 
 

@@ -121,8 +121,8 @@ BAD_SCALES = {name: np.array([1, 1, 1, 1, value], np.float32) for name, value in
         ({"ngrams": NGRAMS[:0], "about": {"shortest": 2, "longest": 3}}, "0 n-gram vectors of 4 numbers"),
         ({"ngrams": NGRAMS * np.float32(np.inf), "about": {"shortest": 2, "longest": 3}}, "a number is not finite"),
         ({"about": [1]}, "the metadata is not a JSON object"),
-        ({"about": "{"}, "Expecting"),
-        ({"about": "[" * 10**5}, "recursion"),
+        ({"about": "{"}, "metadata: not valid JSON (cut off)"),
+        ({"about": "[" * 10**5}, "metadata: more than 64 levels"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -136,9 +136,10 @@ def test_a_malformed_file_is_one_clear_line(path, changes, message):
         with pytest.raises(UserError) as caught:
             load_static(str(path), keep)
         text = str(caught.value)
-        assert text.startswith(f"{path}: not a file of word vectors, or cut off (")
+        assert text.startswith(
+            f"{path}: not a file of word vectors, or damaged (" if "metadata: " not in message else f"{path}: "
+        )
         assert message in text
-        assert text.endswith(". Make or download it again.")
         assert "\n" not in text
 
 
@@ -146,7 +147,7 @@ def test_bfloat16_and_a_cut_off_file_are_named(path):
     write_compact(path, WORDS, VECTORS, dtype="int8")
     words = load_file(path)["words"]
     path.write_bytes(path.read_bytes()[:-4])
-    with pytest.raises(UserError, match=r"v\.safetensors: not a file of word vectors, or cut off"):
+    with pytest.raises(UserError, match=r"v\.safetensors: not a file of word vectors, or damaged"):
         load_static(str(path))
     save_torch({"vectors": torch.ones(5, 4, dtype=torch.bfloat16), "words": torch.from_numpy(words.copy())}, path)
     with pytest.raises(UserError, match="vectors is BF16 of shape"):

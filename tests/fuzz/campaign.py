@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,66 +46,78 @@ def main(arguments: list[str]) -> int:
     return int(faults > 0)
 
 
+@dataclass(frozen=True)
+class Campaign:
+    """The mutants of one case: what they are made of, where they are written, and where faulty ones are kept."""
+
+    case: Case
+    seed: int
+    files: dict[str, bytes]
+    work: Path
+    kept: Path
+
+    def go_on(self, result: dict[str, Any], mutants: int) -> None:
+        """Read mutants in one process, until it is through or has to be killed."""
+        ours, theirs = multiprocessing.Pipe(duplex=False)
+        numbers = range(result["done"], mutants)
+        process = multiprocessing.get_context("fork").Process(target=self.child, args=(numbers, theirs))
+        process.start()
+        theirs.close()
+        said, kind = True, None
+        try:
+            while (said := ours.poll(2 * SECONDS)) and (told := ours.recv()) is not None:
+                _count(result, *told)
+        except EOFError:
+            process.join()
+            kind = f"the process died with exit code {process.exitcode}"
+        if not said:
+            process.kill()
+            kind = f"more than {SECONDS} seconds in a library"
+        if kind and result["done"] < mutants:
+            self.keep(result["done"])
+            _count(result, False, kind, 2 * SECONDS)
+        process.join()
+
+    def child(self, numbers: range, pipe: Any) -> None:
+        """Send (read, fault, seconds) of each of these mutants."""
+        sink = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(sink, 1)
+        os.dup2(sink, 2)
+        faults: Counter[str] = Counter()
+        for number in numbers:
+            shutil.rmtree(self.work, ignore_errors=True)
+            self.work.mkdir()
+            write_mutant(random.Random(f"{self.seed} {self.case.name} {number}"), self.case, self.files, self.work)
+            started = time.monotonic()
+            read, kind = outcome(self.case, self.work)
+            pipe.send((read, kind, time.monotonic() - started))
+            if kind:
+                faults[kind] += 1
+                if faults[kind] <= KEPT:
+                    self.keep(number)
+        pipe.send(None)
+
+    def keep(self, number: int) -> None:
+        """Copy the mutant behind a fault."""
+        shutil.copytree(self.work, self.kept / str(number), dirs_exist_ok=True)
+
+
 def run(case: Case, mutants: int, seed: int, out: Path) -> dict[str, Any]:
     """What a case's reader did with its mutants: how many, seconds, and faults by their kind."""
     path = out / f"{_safe(case.name)}.json"
     result: dict[str, Any] = {"seed": seed, "done": 0, "read": 0, "seconds": 0.0, "slowest": 0.0, "faults": {}}
     if path.exists() and (before := json.loads(path.read_text()))["seed"] == seed:
         result = before
-    with tempfile.TemporaryDirectory() as name:
+    memory = Path("/dev/shm")  # where there is one: a disk is slower
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
         folder = Path(name)
         files = sound(case, folder / "sound")
+        campaign = Campaign(case, seed, files, folder / "work", out / "mutants" / _safe(case.name))
         while result["done"] < mutants:
-            _work_on(case, files, mutants, result, folder, out)
+            campaign.go_on(result, mutants)
             with atomic_write(path, "w") as file:
                 json.dump(result, file, indent=1)
     return result
-
-
-def _work_on(case: Case, files: dict[str, bytes], mutants: int, result: dict[str, Any], folder: Path, out: Path) -> None:
-    """Mutants in one process, until it is through or has to be killed."""
-    ours, theirs = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.get_context("fork").Process(
-        target=_child, args=(case, files, result["seed"], range(result["done"], mutants), folder / "work", out, theirs)
-    )
-    process.start()
-    theirs.close()
-    said, kind = True, None
-    try:
-        while (said := ours.poll(2 * SECONDS)) and (told := ours.recv()) is not None:
-            _count(result, *told)
-    except EOFError:
-        process.join()
-        kind = f"the process died with exit code {process.exitcode}"
-    if not said:
-        process.kill()
-        kind = f"more than {SECONDS} seconds in a library"
-    if kind and result["done"] < mutants:
-        _keep(case, result["done"], folder / "work", out)
-        _count(result, False, kind, 2 * SECONDS)
-    process.join()
-
-
-def _child(case: Case, files: dict[str, bytes], seed: int, numbers: range, work: Path, out: Path, pipe: Any) -> None:
-    sink = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(sink, 1)
-    os.dup2(sink, 2)
-    kept: Counter[str] = Counter()
-    for number in numbers:
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir()
-        draw = random.Random(f"{seed} {case.name} {number}")
-        write_mutant(draw, case, files, work)
-        started = time.monotonic()
-        read, kind = outcome(case, work)
-        pipe.send((read, kind, time.monotonic() - started))
-        if kind and (kept.update([kind]) or kept[kind] <= KEPT):
-            _keep(case, number, work, out)
-    pipe.send(None)
-
-
-def _keep(case: Case, number: int, work: Path, out: Path) -> None:
-    shutil.copytree(work, out / "mutants" / _safe(case.name) / str(number), dirs_exist_ok=True)
 
 
 def _count(result: dict[str, Any], read: bool, kind: str | None, seconds: float) -> None:

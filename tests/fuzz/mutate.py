@@ -10,6 +10,7 @@ import lzma
 import struct
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import h5py
@@ -20,15 +21,30 @@ NUMBERS = (
     0, -1, 1, 2, 127, 255, 2**16, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1, 2**63, 2**64, 10**30, -(2**63) - 1,
     0.5, -0.0, 1e-320, 1e308, 10**6, 10**9, 65_537,
 )  # fmt: skip
-TEXTS = ("", " ", "\0", "\n", "é", "\u2028", "-1", "NaN", "a" * 5000, "../../etc/passwd", "/etc/passwd", "[red]", "%s{0}")
+TEXTS = (
+    "",
+    " ",
+    "\0",
+    "\n",
+    "é",
+    "\u2028",
+    "-1",
+    "NaN",
+    "a" * 5000,
+    "../../etc/passwd",
+    "/etc/passwd",
+    "[red]",
+    "%s{0}",
+)
 PIECES = (
     b"NaN", b"Infinity", b"-inf", b"1e999", b"1e-999", b"9" * 5000, b"[" * 20_000, b"{\"a\":" * 20_000, b"(" * 20_000,
     b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\\ud800", b"\0", b"\r", b"\r\n", b"\n", b"\n\n", b"\t", b" ",
-    b"\xc2\xa0", b"\xe2\x80\xa8", b"-", b"*", b")", b"|", b"#", b"\"", b"'", b",", b"null", b"true", b"a" * 100_000, b"x ",
-    "٣".encode(), b"0", b"-1", b"18446744073709551616", b"1_000", b"0x10", b"${oc.env:HOME}", b"&a [*a]", b"!!python/none",
+    b"\xc2\xa0", b"\xe2\x80\xa8", b"-", b"*", b")", b"|", b"#", b"\"", b"'", b",", b"null", b"true", b"a" * 100_000,
+    b"x ", "٣".encode(), b"0", b"-1", b"18446744073709551616", b"1_000", b"0x10", b"${oc.env:HOME}", b"&a [*a]",
 )  # fmt: skip
 WORDS = tuple(struct.pack(f"<{kind}", value) for kind, value in (
-    ("B", 0), ("B", 255), ("H", 0xFFFF), ("I", 0xFFFFFFFF), ("I", 0x7FFFFFFF), ("I", 2**30), ("Q", 2**64 - 1), ("Q", 2**40),
+    ("B", 0), ("B", 255), ("H", 0xFFFF),
+    ("I", 0xFFFFFFFF), ("I", 0x7FFFFFFF), ("I", 2**30), ("Q", 2**64 - 1), ("Q", 2**40),
     ("Q", 2**63 - 1), ("I", 0), ("Q", 0), ("f", float("nan")), ("f", float("inf")), ("d", float("nan")),
 ))  # fmt: skip
 
@@ -140,8 +156,12 @@ def _safetensors(random: Any, name: str, content: bytes) -> bytes:
         body = body[:start] + piece + body[start + len(piece) :]
     else:
         about = header[random.choice(tensors)]
-        about["dtype"] = random.choice(("F64", "F32", "F16", "BF16", "F8_E4M3", "I64", "I32", "I16", "I8", "U8", "BOOL", "X"))
-        about["shape"] = random.choice((about["shape"], about["shape"][::-1], [], [0], [1, *about["shape"]], [2**40, 2**40]))
+        about["dtype"] = random.choice(
+            ("F64", "F32", "F16", "BF16", "F8_E4M3", "I64", "I32", "I16", "I8", "U8", "BOOL", "X")
+        )
+        about["shape"] = random.choice(
+            (about["shape"], about["shape"][::-1], [], [0], [1, *about["shape"]], [2**40, 2**40])
+        )
         if random.randrange(2):  # of the right length again
             count = int(np.prod(about["shape"], dtype=object)) * 2
             about["data_offsets"] = [about["data_offsets"][0], about["data_offsets"][0] + count]
@@ -217,11 +237,14 @@ def _zip(random: Any, name: str, content: bytes) -> bytes:
 def _npy(random: Any, name: str, content: bytes) -> bytes:
     memory, array = io.BytesIO(), np.load(io.BytesIO(content), allow_pickle=False)
     if random.randrange(2):
-        array = random.choice((array.astype(float), array.astype("S3"), array[None], array.T, array[:0], array[()][..., 0]))
+        array = random.choice(
+            (array.astype(float), array.astype("S3"), array[None], array.T, array[:0], array[()][..., 0])
+        )
         np.save(memory, array)
         return memory.getvalue()
     return content.replace(
-        random.choice((b"<i", b"False", b"(", b",)", b"shape")), random.choice((b"<f", b"|O", b"True", b"(9999999999,", b"", b"}"))
+        random.choice((b"<i", b"False", b"(", b",)", b"shape")),
+        random.choice((b"<f", b"|O", b"True", b"(9999999999,", b"", b"}")),
     )
 
 
@@ -232,7 +255,7 @@ FORMATS: dict[str, Callable[[Any, str, bytes], bytes]] = {
     "safetensors": _safetensors,
     "hdf5": _hdf5,
     "gz": _packed(lambda text: gzip.compress(text, mtime=0), gzip.decompress),
-    "xz": _packed(lzma.compress, lzma.decompress),
+    "xz": _packed(partial(lzma.compress, preset=0), lzma.decompress),
     "zst": _packed(zstandard.compress, lambda packed: zstandard.ZstdDecompressor().decompressobj().decompress(packed)),
     "zip": _zip,
     "npz": _zip,

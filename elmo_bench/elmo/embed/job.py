@@ -16,6 +16,7 @@ from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import Meter, console, progress
+from elmo_bench.base.reading import reading
 from elmo_bench.elmo.embed import lines
 from elmo_bench.elmo.embed.lines import Line, Totals
 from elmo_bench.elmo.embed.modes import Mode
@@ -53,7 +54,9 @@ class Job:
         parts.skip(rest, self.source)
         before = parts.sentences
         if before and self.encoder.stateful:
-            self.encoder.states = read_checkpoint(parts.state(parts.number)).get("states")
+            path = parts.state(parts.number)
+            with reading(path, "the state of the encoder", "Give --overwrite to start again."):
+                self.encoder.states = read_checkpoint(path)["states"]
         with progress("embed", total=self.totals.sentences if self.totals else None, done=before) as meter:
             if before:
                 meter.say(f"resuming after {before:,} sentences in {parts.folder}")

@@ -88,7 +88,7 @@ def read_text(path: Path, asked: dict[str, Any]) -> tuple[dict[str, np.ndarray],
         reading(path, "the text of a training", "Remove it and start again."),
         safe_open(path, framework="numpy") as file,
     ):
-        about = parse_json(file.metadata()["about"], path)
+        about = parse_json(file.metadata()["about"], f"{path}: metadata")
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
         width = asked["width"]
         if not {"both"} <= arrays.keys() <= {"both", *KINDS} or any(

@@ -1,25 +1,14 @@
-"""The cases of whole models, of configs, and of the tasks' readers, which are found through their contract."""
+"""The tasks' readers, found through their contract: `read_file`, `read` and `score_files` of every task."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import nn
-
-from elmo_bench.base import sources
-from elmo_bench.encoders.hf import load_model
-from elmo_bench.runner.kept_head import read_head, write_head
-from elmo_bench.runner.model import Lexicon
-from elmo_bench.spec.config import CONF, choices, compose, experiment_yaml
-from elmo_bench.spec.experiments import Experiment, _load
+from elmo_bench.spec.config import choices
 from elmo_bench.spec.names import task_class
-from elmo_bench.spec.run_spec import RunSpec
 from tests.fuzz.cases import Case
 from tests.test_bad_formats import COREF, NER, PREMISES, SRL, TREE, adapter, squad
-from tests.tiny_bert import make_tiny_bert
 
 CONLLU = "# id = 1\n1\tShe\tshe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n2\tran\trun\tVERB\tVBD\t_\t0\troot\t_\t_\n\n"
 TAGGED = "Ada\tNNP\nran\tVBD\n\nIt\tPRP\n"
@@ -44,85 +33,11 @@ TEXTS: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
         squad(), (squad(), json.dumps({"a1": "Paris", "b1": "in Rome"})),
     ),
     "pos": (
-        {f"ud_ewt/en_ewt-ud-{split}.conllu": CONLLU * 3 for split in ("train", "dev", "test")}, TAGGED, (TAGGED.replace("\t", "\tNN\t"),)
+        {f"ud_ewt/en_ewt-ud-{split}.conllu": CONLLU * 3 for split in ("train", "dev", "test")}, TAGGED,
+        (TAGGED.replace("\t", "\tNN\t"),)
     ),
 }  # fmt: skip
 FORMAT = {"snli": "x.jsonl", "squad": "x.json"}  # how the files of a task are damaged
-
-
-def model_cases() -> list[Case]:
-    """Kept heads, transformers, and tables of the Hub."""
-    return [
-        Case(reader="elmo_bench.runner.kept_head:read_head", make=_head,
-             read=lambda folder: read_head(folder / "head.safetensors")),
-        Case(reader="elmo_bench.encoders.hf:load_model", make=_bert, read=load_model, damaged="*.[js]*", examples=8),
-        Case(reader="elmo_bench.base.sources:hub_table", make=_table, read=_read_table, examples=5),
-    ]  # fmt: skip
-
-
-def _head(folder: Path) -> None:
-    torch.manual_seed(0)
-    spec = RunSpec.of(compose("config", ["task=ner", "encoder=none"]))
-    lexicon = Lexicon(["the", "cat"], 1, ["t", "h"])
-    write_head(folder / "head.safetensors", nn.Linear(3, 2), spec, {"labels": ["O", "B-x"]}, lexicon)
-
-
-def _bert(folder: Path) -> None:
-    made = make_tiny_bert(folder / "made")
-    for path in made.iterdir():
-        path.rename(folder / path.name)
-    made.rmdir()
-
-
-def _table(folder: Path) -> None:
-    import pyarrow
-    from pyarrow import parquet
-
-    columns = {"tokens": [["Ada", "ran"], ["It"]] * 5, "ner_tags": [[1, 0], [0]] * 5}
-    parquet.write_table(pyarrow.table(columns), folder / "x.parquet")
-
-
-def _read_table(folder: Path) -> Any:
-    import datasets
-
-    own, plain = folder / "cache", sources.hub_file
-    sources.hub_file = lambda *_, **__: folder / "x.parquet"  # type: ignore[assignment]
-    datasets.config.HF_DATASETS_CACHE = own
-    datasets.disable_progress_bars()
-    try:
-        return sources.hub_table("a/b", "x", revision="1").to_list()
-    finally:
-        sources.hub_file = plain
-        shutil.rmtree(own, ignore_errors=True)
-
-
-def config_cases() -> list[Case]:
-    """Options as `key=value`, and experiments."""
-    return [
-        Case(reader="elmo_bench.spec.config:compose", make=_options, examples=8,
-             read=lambda folder: RunSpec.of(compose("config", _text(folder / "options.txt").split("\n")))),
-        Case(reader="elmo_bench.spec.config:experiment_yaml", make=_experiment, read=_read_experiment),
-    ]  # fmt: skip
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
-
-
-def _options(folder: Path) -> None:
-    given = "task=ner\nencoder=elmo\ntask.head.hidden=[8,4]\nmix.penalty=0.1\nplace=both\nseed=3\ndata.max_train=60"
-    (folder / "options.txt").write_text(given)
-
-
-def _experiment(folder: Path) -> None:
-    (folder / "experiment").mkdir()
-    shutil.copy(CONF / "experiment" / "table2.yaml", folder / "experiment" / "x.yaml")
-
-
-def _read_experiment(folder: Path) -> Any:
-    _load.cache_clear()
-    experiment_yaml("x", folder)
-    return Experiment.load("x", folder)
 
 
 def task_cases() -> list[Case]:

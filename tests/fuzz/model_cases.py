@@ -1,0 +1,157 @@
+"""The readers of weights, vectors, heads, checkpoints, transformers and tables of the Hub."""
+
+import json
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from elmo_bench.base import sources
+from elmo_bench.base.checkpoints import read_checkpoint
+from elmo_bench.elmo.options import BiLMOptions
+from elmo_bench.elmo.weights import load, save_safetensors
+from elmo_bench.encoders.hf import load_model
+from elmo_bench.encoders.int8 import read_tensors, write_int8
+from elmo_bench.encoders.ngrams import NGrams
+from elmo_bench.encoders.rows import Rows
+from elmo_bench.encoders.vector_files import read_compact, write_compact
+from elmo_bench.runner.kept_head import read_head, write_head
+from elmo_bench.runner.model import Lexicon
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
+from tests.elmo.bilms import RELU, random_bilm
+from tests.fuzz.cases import Case, file_of, not_finite
+from tests.runs import GOLDEN
+from tests.tiny_bert import make_tiny_bert
+
+WEIGHTS = {
+    "hdf5": "weights.hdf5",
+    "float16": "weights.safetensors",
+    "bfloat16": "weights.safetensors",
+    "int8": "weights.safetensors",
+}
+
+
+def model_cases() -> list[Case]:
+    """Whole models and their parts."""
+    return [
+        *(
+            Case(
+                reader="elmo_bench.elmo.weights:load",
+                variant=dtype,
+                make=partial(_bilm, dtype=dtype),
+                read=_load(name),
+                wrong=lambda bilm: not_finite([parameter.numpy() for parameter in bilm.parameters()]),
+            )
+            for dtype, name in WEIGHTS.items()
+        ),
+        *(
+            Case(
+                reader="elmo_bench.encoders.vector_files:read_compact",
+                variant=dtype,
+                make=partial(_compact, dtype=dtype),
+                read=_read_compact,
+                wrong=not_finite,
+            )
+            for dtype in ("float32", "int8")
+        ),
+        Case(
+            reader="elmo_bench.elmo.options:BiLMOptions.from_file",
+            make=file_of("options.json", json.dumps(RELU.to_json())),
+            read=lambda folder: BiLMOptions.from_file(folder / "options.json").to_json(),
+        ),
+        Case(
+            reader="elmo_bench.encoders.int8:read_tensors",
+            make=lambda folder: write_int8(folder / "x.safetensors", {"a": torch.ones(100, 100), "b": torch.ones(3)}),
+            read=lambda folder: list(read_tensors(folder / "x.safetensors").values()),
+            wrong=not_finite,
+        ),
+        Case(
+            reader="elmo_bench.base.checkpoints:read_checkpoint",
+            make=_checkpoint,
+            read=lambda folder: read_checkpoint(folder / "last.ckpt"),
+        ),
+        Case(
+            reader="elmo_bench.runner.kept_head:read_head",
+            make=_head,
+            read=lambda folder: read_head(folder / "head.safetensors"),
+        ),
+        Case(reader="elmo_bench.encoders.hf:load_model", make=_bert, read=load_model, damaged="*.[js]*", examples=8),
+        Case(reader="elmo_bench.base.sources:hub_table", make=_table, read=_read_table, examples=5),
+    ]
+
+
+def _bilm(folder: Path, *, dtype: str) -> None:
+    if dtype == "hdf5":
+        for name in ("options.json", "weights.hdf5"):
+            shutil.copy(GOLDEN / name, folder / name)
+        return
+    (folder / "options.json").write_text(json.dumps(RELU.to_json()))
+    if dtype == "bfloat16":  # which other programs write
+        from safetensors.torch import load_file, save_file
+
+        save_safetensors(random_bilm(RELU), folder / "weights.safetensors", about={}, dtype=torch.float16)
+        tensors = {name: tensor.bfloat16() for name, tensor in load_file(folder / "weights.safetensors").items()}
+        save_file(tensors, folder / "weights.safetensors")
+        return
+    save_safetensors(random_bilm(RELU), folder / "weights.safetensors", about={"a": 1}, dtype=getattr(torch, dtype))
+
+
+def _load(weights: str) -> Callable[[Path], Any]:
+    return lambda folder: load(BiLMOptions.from_file(folder / "options.json"), folder / weights)
+
+
+def _compact(folder: Path, *, dtype: str) -> None:
+    vectors = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    ngrams = NGrams(Rows.of(vectors[:5], dtype), 3, 4)
+    write_compact(folder / "v.safetensors", [f"w{n}" for n in range(20)], vectors, {"n": 1}, dtype=dtype, ngrams=ngrams)
+
+
+def _read_compact(folder: Path) -> Any:
+    found = read_compact(folder / "v.safetensors", {"w1", "w2", "w19"})
+    return [found.vectors] + ([found.ngrams.vectors(["unseen", "x"])] if found.ngrams else [])
+
+
+def _checkpoint(folder: Path) -> None:
+    torch.manual_seed(0)
+    state = {"state_dict": {"a": torch.randn(3, 4), "b": torch.zeros(2)}, "callbacks": {"x": {"wait": 1}}, "epoch": 3}
+    torch.save(state, folder / "last.ckpt")
+
+
+def _head(folder: Path) -> None:
+    torch.manual_seed(0)
+    spec = RunSpec.of(compose("config", ["task=ner", "encoder=none"]))
+    lexicon = Lexicon(["the", "cat"], 1, ["t", "h"])
+    write_head(folder / "head.safetensors", nn.Linear(3, 2), spec, {"labels": ["O", "B-x"]}, lexicon)
+
+
+def _bert(folder: Path) -> None:
+    made = make_tiny_bert(folder / "made")
+    for path in made.iterdir():
+        path.rename(folder / path.name)
+    made.rmdir()
+
+
+def _table(folder: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    columns = {"tokens": [["Ada", "ran"], ["It"]] * 5, "ner_tags": [[1, 0], [0]] * 5}
+    parquet.write_table(pyarrow.table(columns), folder / "x.parquet")
+
+
+def _read_table(folder: Path) -> Any:
+    import datasets
+
+    plain, sources.hub_file = sources.hub_file, lambda *_, **__: folder / "x.parquet"  # type: ignore[assignment]
+    before, datasets.config.HF_DATASETS_CACHE = datasets.config.HF_DATASETS_CACHE, folder / "cache"
+    datasets.disable_progress_bars()
+    try:
+        return sources.hub_table("a/b", "x", revision="1").to_list()
+    finally:
+        sources.hub_file, datasets.config.HF_DATASETS_CACHE = plain, before
