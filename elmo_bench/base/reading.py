@@ -17,7 +17,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def reader(function: _Function) -> _Function:
-    """Mark a function that reads a file which may come from anybody; the function stays as it is."""
+    """Mark a function that reads a file which may come from anybody; returns it unchanged."""
     return function
 
 

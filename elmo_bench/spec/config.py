@@ -14,7 +14,7 @@ import hydra
 import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, Override, OverrideType
-from hydra.errors import HydraException, InstantiationException, OverrideParseException
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import (
     ConfigAttributeError,
@@ -173,17 +173,6 @@ def spelled(value: Any) -> str:
         return value
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
-
-
-def build(node: Any) -> Any:
-    """The object that the `_target_` of a node in `elmo_bench/pretraining/conf` makes. Raises UserError."""
-    try:
-        return hydra.utils.instantiate(node)
-    except InstantiationException as error:
-        if error.__cause__ is None or isinstance(error.__cause__, (ImportError, TypeError)):
-            why = " ".join(str(error.__cause__ or error).split())
-            raise UserError(f"{node.get('_target_')} cannot be made: {why}") from None
-        raise error.__cause__ from None
 
 
 @cache
