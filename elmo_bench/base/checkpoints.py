@@ -8,11 +8,11 @@ from elmo_bench.base.reading import reader, reading
 
 
 @reader
-def read_checkpoint(path: Path) -> dict[str, Any]:
+def read_checkpoint(path: Path, advice: str = "Remove it and start again.") -> dict[str, Any]:
     """A checkpoint's tensors and plain data, on the CPU; nothing in the file is executed. Raises UserError."""
     import torch  # here, so that `base` can be imported without it
 
-    with reading(path, "a checkpoint", "Remove it and start again."):
+    with reading(path, "a checkpoint", advice):
         with zipfile.ZipFile(path) as archive:  # torch writes checksums, but does not check them
             if (name := archive.testzip()) is not None:
                 raise ValueError(f"the checksum of {name} is wrong")

@@ -38,4 +38,4 @@ def reading(path: str | Path, what: str, advice: str = AGAIN) -> Iterator[None]:
     except Exception as error:
         missing = isinstance(error, KeyError) and " " not in str(error)  # a key, not a sentence
         why = f"no {error}" if missing else next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
-        raise UserError(f"{path}: not {what}, or damaged ({why}). {advice}") from None
+        raise UserError(f"{path}: not {what}, or damaged ({why}). {advice}".rstrip()) from None

@@ -129,7 +129,7 @@ def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
     if not last.exists():
         return None
     try:
-        kept, best = read_checkpoint(last), read_checkpoint(last.with_name("best.ckpt"))
+        kept, best = (read_checkpoint(path, advice="") for path in (last, last.with_name("best.ckpt")))
         ours = trained.module.state_dict()
         for each in (kept, best):
             if {name: tensor.shape for name, tensor in each["state_dict"].items()} != {

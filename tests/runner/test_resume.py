@@ -136,15 +136,31 @@ def test_a_checkpoint_of_a_head_with_other_parts_is_no_dead_end(tmp_path, monkey
     assert "written by another version of this program" in " ".join(capsys.readouterr().err.split())
 
 
-@pytest.mark.parametrize("kept", [0, 100, 10_000])
-def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, kept):
-    """A power cut can leave a checkpoint cut off; the run begins again, or says in one line what to remove."""
-    from elmo_bench.base.errors import UserError
+def flipped(share):
+    """A change of the byte at this share of a file."""
 
+    def flip(content):
+        place = int(share * len(content))
+        return content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :]
+
+    return flip
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("last.ckpt", lambda content: b""),
+        ("last.ckpt", lambda content: content[:10_000]),
+        ("last.ckpt", flipped(0.02)),
+        ("last.ckpt", flipped(0.5)),
+        ("best.ckpt", flipped(0.5)),
+    ],
+)
+def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, capsys, name, damage):
+    """A power cut can leave a checkpoint cut off, a disk can lose a byte: the run starts anew, with one line."""
     stopped_at(monkeypatch, "evaluate", tmp_path)
-    [last] = tmp_path.rglob("last.ckpt")
-    last.write_bytes(last.read_bytes()[:kept])
-    try:
-        assert result(run_small(tmp_path)) == result(whole)
-    except UserError as error:
-        assert str(last) in str(error)
+    [path] = tmp_path.rglob(name)
+    path.write_bytes(damage(path.read_bytes()))
+    capsys.readouterr()
+    assert result(run_small(tmp_path)) == result(whole)
+    assert f"starts anew ({path}: not a checkpoint, or damaged" in " ".join(capsys.readouterr().err.split())

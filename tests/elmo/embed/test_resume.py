@@ -173,6 +173,25 @@ def test_a_part_cut_off_is_made_again(half, folder):
     assert (folder / "out.h5").read_bytes() == (folder / "whole.h5").read_bytes()
 
 
+@pytest.mark.parametrize("content", [b"", b"{}", b"[" * 10**5, b"\xff", b'{"first": 0, "lengths": [-1]}'])
+def test_a_damaged_record_of_a_part_is_one_line_and_the_part_is_made_again(half, folder, content):
+    assert run(folder, "in.txt", "whole.h5") == 0
+    (folder / "out.h5.parts" / "00001.json").write_bytes(content)
+    code, error = half()
+    assert code == 0
+    assert "out.h5.parts/00001.json" in error
+    assert "resuming after 4 sentences" in error
+    assert (folder / "out.h5").read_bytes() == (folder / "whole.h5").read_bytes()
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b"[" * 10**5])
+def test_damaged_settings_of_parts_are_one_line(half, folder, content):
+    (folder / "out.h5.parts" / "settings.json").write_bytes(content)
+    code, error = half()
+    assert (code, error.count("\n")) == (2, 1)
+    assert "out.h5.parts to start again" in error or "not valid JSON" in error or "levels" in error
+
+
 def test_one_process_at_a_time(half, folder):
     with FileLock(folder / "out.h5.parts" / "lock"):
         code, error = half()
