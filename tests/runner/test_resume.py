@@ -147,7 +147,7 @@ def flipped(share):
 
 
 @pytest.mark.parametrize(
-    ("name", "damage"),
+    "damage",
     [
         ("last.ckpt", lambda content: b""),
         ("last.ckpt", lambda content: content[:10_000]),
@@ -156,11 +156,12 @@ def flipped(share):
         ("best.ckpt", flipped(0.5)),
     ],
 )
-def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, capsys, name, damage):
+def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, capsys, damage):
     """A power cut can leave a checkpoint cut off, a disk can lose a byte: the run starts anew, with one line."""
     stopped_at(monkeypatch, "evaluate", tmp_path)
+    name, change = damage
     [path] = tmp_path.rglob(name)
-    path.write_bytes(damage(path.read_bytes()))
+    path.write_bytes(change(path.read_bytes()))
     capsys.readouterr()
     assert result(run_small(tmp_path)) == result(whole)
     assert f"starts anew ({path}: not a checkpoint, or damaged" in " ".join(capsys.readouterr().err.split())

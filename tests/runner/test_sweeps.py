@@ -52,25 +52,41 @@ def test_a_sweep_over_files_of_one_name_leaves_no_run_out(main_job, tmp_path):
     assert len({record["spec"]["contents"]["vectors"] for record in records}) == 2
 
 
+def kill(process, records, wanted, rng):
+    """SIGKILL when there are so many records, at some moment of a run or of starting."""
+    deadline = time.monotonic() + 300
+    while len(list(records.rglob("seed*.json"))) < wanted and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(rng.uniform(0, 0.5))
+    assert process.poll() is None
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+# With the kills of `embed` (tests/elmo/embed) and `pretrain` (tests/pretraining), fifty.
 @pytest.mark.slow
-def test_a_sweep_that_is_killed_five_times_makes_every_run_once(tmp_path):
+def test_a_sweep_that_is_killed_ten_times_makes_every_run_once(tmp_path):
     rng, records = random.Random(0), tmp_path / "runs"
     inodes: dict = {}
-    for wanted in sorted(rng.sample(range(RUNS - 4), 5)):
-        process = start(tmp_path)
-        # At some moment of a run, or of starting.
-        deadline = time.monotonic() + 300
-        while len(list(records.rglob("seed*.json"))) < wanted and time.monotonic() < deadline:
-            time.sleep(0.02)
-        time.sleep(rng.uniform(0, 0.5))
-        assert process.poll() is None
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    for wanted in sorted(rng.choices(range(RUNS - 4), k=10)):
+        kill(start(tmp_path), records, wanted, rng)
         found = {path: path.stat().st_ino for path in records.rglob("seed*.json")}
         assert inodes.items() <= found.items()  # none was written again
         inodes = found
     assert start(tmp_path).wait(timeout=600) == 0
     assert inodes.items() <= {path: path.stat().st_ino for path in records.rglob("seed*.json")}.items()
+    check(tmp_path)
+
+
+@pytest.mark.slow
+def test_two_processes_of_which_one_is_killed_ten_times_share_a_ledger(tmp_path):
+    rng = random.Random(1)
+    processes = [start(tmp_path) for _ in range(2)]
+    for wanted in sorted(rng.choices(range(RUNS - 4), k=10)):
+        number = rng.randrange(2)
+        kill(processes[number], tmp_path / "runs", wanted, rng)
+        processes[number] = start(tmp_path)
+    assert [process.wait(timeout=600) for process in processes] == [0, 0]
     check(tmp_path)
 
 

@@ -1,6 +1,7 @@
 """A run that is killed at any moment goes on, and ends with the file that it would have written anyway."""
 
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -67,16 +68,22 @@ def test_a_killed_run_goes_on_where_it_was(folder, out, places, options):
     assert sorted(path.name for path in folder.iterdir()) == sorted(["in.txt", out, f"whole-{out}"])
 
 
+@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("out", ["out.h5", "out"])
-def test_a_run_killed_at_random_times(folder, out):
+def test_runs_killed_at_random_times(folder, out, kills):
     assert run(folder, "in.txt", f"whole-{out}", "--average") == 0
     rng = random.Random(0)
-    ends = []
-    while not (folder / out).exists():
+    ends: list[int | None] = []
+    finished = 0
+    while ends.count(-9) < kills or not finished:
         ends.append(run(folder, "in.txt", out, "--average", kill_after=rng.uniform(0.1, 0.4) * 1.05 ** len(ends)))
         assert len(ends) < 100
+        if (folder / out).exists():
+            same(folder / out, folder / f"whole-{out}")
+            finished += 1
+            shutil.rmtree(folder / f"{out}.parts", ignore_errors=True)  # a kill may come before their end
+            shutil.rmtree(folder / out) if (folder / out).is_dir() else (folder / out).unlink()
     assert set(ends) <= {0, -9}
-    same(folder / out, folder / f"whole-{out}")
 
 
 def test_a_kill_between_the_output_and_the_end_of_its_parts(folder, monkeypatch, capsys):
