@@ -34,8 +34,8 @@ elmo-bench: what is a frozen encoder worth? One run makes one record in the ledg
   task.training.epochs=20       and every other number of conf/task/*.yaml
   ledger=results/runs  overwrite=false  predictions=false
 
-Any key that `elmo-bench run --cfg job` prints can be set the same way. A finished run is skipped; overwrite=true runs it
-again. Everything else: elmo-bench --help
+Any key that `elmo-bench run --cfg job` prints can be set the same way. A finished run is skipped; overwrite=true runs
+it again. Everything else: elmo-bench --help
 """
 
 
