@@ -224,7 +224,7 @@ def _values(option: Override, folder: Path) -> Iterator[str]:
 def _single(values: Sequence[str]) -> str:
     if len(values) != 1:
         key = values[0].partition("=")[0] if values else "a glob"
-        raise UserError(f"{key} has {len(values)} values: add -m (python run.py -m …), which makes a run of each")
+        raise UserError(f"{key} has {len(values)} values: use `sweep` (run.py -m), which makes a run of each")
     return values[0]
 
 
