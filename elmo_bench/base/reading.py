@@ -34,8 +34,8 @@ def reading(path: str | Path, what: str, advice: str = AGAIN) -> Iterator[None]:
     except UserError:
         raise
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file. Check the path.") from None
+        raise UserError(f"{path}: no such file. {advice}".rstrip()) from None
     except Exception as error:
-        missing = isinstance(error, KeyError) and " " not in str(error)  # a key, not a sentence
-        why = f"no {error}" if missing else next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
+        why = " ".join(str(error).split())[:300] or type(error).__name__
+        why = f"no {why}" if isinstance(error, KeyError) and " " not in why else why  # a key, not a sentence
         raise UserError(f"{path}: not {what}, or damaged ({why}). {advice}".rstrip()) from None
