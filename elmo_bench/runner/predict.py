@@ -104,7 +104,15 @@ def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) ->
 
 
 def _build(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -> tuple[Any, Any]:
+    """The head with its trained parameters, and its embedder. Raises UserError if the file does not fit its spec.
+
+    The head is first built without memory: the file's tensors bound its sizes, whatever numbers a spec holds.
+    """
     try:
+        with torch.device("meta"):
+            wanted = build_head(spec, build_embedder(spec, frozen, kept.lexicon), kept.vocabulary).state_dict()
+        if {name: value.shape for name, value in wanted.items()} != {n: t.shape for n, t in kept.tensors.items()}:
+            raise ValueError("its tensors have other names or shapes")
         embedder = build_embedder(spec, frozen, kept.lexicon)
         head = build_head(spec, embedder, kept.vocabulary)
         head.load_state_dict(kept.tensors)
