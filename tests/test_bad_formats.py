@@ -83,7 +83,7 @@ DAMAGED = {
     ("sst5", "one parenthesis too many"): (TREE + TREE[:-1] + ")\n", 2, "')' is outside of the tree"),
     ("sst5", "a label outside the set"): (TREE.replace("(4", "(5"), 1, "'5' is not a label"),
     ("snli", "cut"): (pairs(PAIR, PAIR)[:-30], 2, "cut off"),
-    ("snli", "not JSON"): (pairs(PAIR) + "{'gold_label'}\n", 2, "not JSON"),
+    ("snli", "not JSON"): (pairs(PAIR) + "{'gold_label'}\n", 2, "not valid JSON"),
     ("snli", "a label outside the set"): (pairs(PAIR, PAIR | {"gold_label": "maybe"}), 2, "gold_label is 'maybe'"),
     ("snli", "unbalanced parentheses"): (
         pairs(PAIR, PAIR | {key: tree[:-2] for key, tree in PARSE.items()}), 2, "unbalanced parentheses: 1 still open"
@@ -103,7 +103,7 @@ DAMAGED = {
     ("coref", "no cell of brackets"): (COREF.replace("(2\n", "2\n"), 3, "'2' is not a cell"),
     ("coref", "too few columns"): (COREF.replace("w1 NN * -", "w1"), 3, "expected 12 columns or more, found 9"),
     ("squad", "cut"): (squad()[:-30], None, "cut off in the middle"),
-    ("squad", "not JSON"): (squad().replace("{", "(", 1), 1, "not JSON"),
+    ("squad", "not JSON"): (squad().replace("{", "(", 1), 1, "not valid JSON"),
     ("squad", "an offset that is not the answer's"): (squad(answer_start=12), None, "'Paris' is not at character 12"),
     ("squad", "a text that is not at its offset"): (squad(text="Rome"), None, "'Rome' is not at character 13"),
     ("squad", "an offset that is none"): (squad(answer_start="x"), None, "'answer_start' is not a whole number"),

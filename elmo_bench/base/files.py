@@ -72,8 +72,8 @@ class _Frames(io.RawIOBase):
     reader of lzma ends without a word.
     """
 
-    def __init__(self, begin: Callable[[], Any], path: Path):
-        self.begin, self.file = begin, path.open("rb")
+    def __init__(self, begin: Callable[[], Any], path: Path, *limit: int):
+        self.begin, self.file, self.limit = begin, path.open("rb"), limit  # bytes at a time, for lzma
         self.frame, self.left, self.ready = begin(), b"", memoryview(b"")
 
     def readable(self) -> bool:
@@ -82,18 +82,18 @@ class _Frames(io.RawIOBase):
     def readinto(self, into) -> int:
         while not self.ready:
             # 2 KiB hold at most 64 MiB of text (a block of 4 bytes may be 128 KiB), usually 7 KiB.
-            packed = self.left or self.file.read(2048)
+            more = not self.frame.eof and not getattr(self.frame, "needs_input", True)  # of what it was given before
+            packed = b"" if more else self.left or self.file.read(2048)
             if not packed and self.frame.eof:
                 return 0
-            if not packed:
+            if not packed and not more:
                 raise EOFError("the last frame has no end")
             if self.frame.eof:
-                packed = packed.lstrip(b"\0")
-                self.frame = self.begin() if packed else self.frame
-            if not packed:
-                self.left = b""
-                continue
-            self.ready = memoryview(self.frame.decompress(packed))
+                packed, self.left = packed.lstrip(b"\0"), b""
+                if not packed:
+                    continue
+                self.frame = self.begin()
+            self.ready = memoryview(self.frame.decompress(packed, *self.limit))
             self.left = self.frame.unused_data if self.frame.eof else b""
         size = min(len(into), len(self.ready))
         into[:size], self.ready = self.ready[:size], self.ready[size:]
@@ -106,7 +106,7 @@ class _Frames(io.RawIOBase):
 
 _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".gz": gzip.open,
-    ".xz": partial(_Frames, partial(lzma.LZMADecompressor, memlimit=_MEMORY)),
+    ".xz": lambda path: _Frames(partial(lzma.LZMADecompressor, memlimit=_MEMORY), path, _BUFFER),
     ".zst": partial(_Frames, lambda: zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()),
 }
 

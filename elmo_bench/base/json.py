@@ -59,10 +59,11 @@ def parse_json(data: bytes | str, where: str | Path, *, max_depth: int = MAX_DEP
     except UnicodeEncodeError:
         raise UserError(f"{where}: half of a surrogate pair in a text") from None
     except json.JSONDecodeError as error:
-        at = f"{where}:{error.lineno}" if "\n" in error.doc else f"{where}"
+        line = min(error.lineno, error.doc.rstrip().count("\n") + 1)
+        at = f"{where}:{line}" if "\n" in error.doc else f"{where}"
         rest = error.doc.split("\n", error.lineno - 1)[-1][error.colno - 1 :]
         cut = not rest.strip() or error.msg.startswith("Unterminated")
-        raise UserError(f"{at}: not valid JSON ({'cut off' if cut else error.msg})") from None
+        raise UserError(f"{at}: not valid JSON ({'cut off in the middle' if cut else error.msg})") from None
     except ValueError as error:  # not UTF-8, or a number that is refused
         raise UserError(f"{where}: not valid JSON ({error})") from None
     return value

@@ -85,7 +85,11 @@ class Curve:
         if self.path.exists():
             with self.path.open(encoding="utf-8", errors="replace", newline="") as file:
                 rows = list(csv.reader(line.replace("\0", "") for line in file))[1:]
-            kept = [row for row in rows if len(row) == len(self.columns) and row[0].isdecimal() and int(row[0]) <= step]
+            kept = [
+                row
+                for row in rows
+                if len(row) == len(self.columns) and re.fullmatch("[0-9]{1,18}", row[0]) and int(row[0]) <= step
+            ]
         with atomic_write(self.path, "w") as file:
             csv.writer(file, lineterminator="\n").writerows([self.columns, *kept])
 

@@ -29,7 +29,7 @@ def read_json(path: Path) -> Any:
         size += len(line)
         if size > MAX_BYTES:
             raise UserError(f"{path}: more than {MAX_BYTES:,} characters of JSON. Use several files.")
-    text = "\n".join(lines)  # JSON has no line ends within its strings
+    text = "\n".join([*lines, ""])  # JSON has no line ends within its strings
     if not text.strip():
         raise UserError(f"{path}: the file is empty. Download it again.")
     return parse_json(text, path)

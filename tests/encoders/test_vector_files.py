@@ -121,7 +121,7 @@ BAD_SCALES = {name: np.array([1, 1, 1, 1, value], np.float32) for name, value in
         ({"ngrams": NGRAMS[:0], "about": {"shortest": 2, "longest": 3}}, "0 n-gram vectors of 4 numbers"),
         ({"ngrams": NGRAMS * np.float32(np.inf), "about": {"shortest": 2, "longest": 3}}, "a number is not finite"),
         ({"about": [1]}, "the metadata is not a JSON object"),
-        ({"about": "{"}, "metadata: not valid JSON (cut off)"),
+        ({"about": "{"}, "metadata: not valid JSON (cut off in the middle)"),
         ({"about": "[" * 10**5}, "metadata: more than 64 levels"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -134,8 +134,8 @@ def test_words_that_look_like_nothing_special_stay():
 GOOD = '{"gold_label": "neutral", "sentence1": "A b.", "sentence2": "C d."}\n'
 MALFORMED = {
     GOOD + '{"gold_label": "neutral", "senten': "x.jsonl:2: the last line has no end, so the file may be cut off",
-    GOOD + '{"gold_label": "neutral", "senten\n': "x.jsonl:2: not JSON (",
-    "neutral\tA b.\tC d.\n": "x.jsonl:1: not JSON (",
+    GOOD + '{"gold_label": "neutral", "senten\n': "x.jsonl:2: not valid JSON (",
+    "neutral\tA b.\tC d.\n": "x.jsonl:1: not valid JSON (",
     "[1, 2]\n": "x.jsonl:1: expected an object with sentence1, sentence2 and gold_label",
     GOOD.replace(
         "neutral", "maybe"

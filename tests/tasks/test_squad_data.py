@@ -135,10 +135,10 @@ def changed(key, value, where="answers"):
 
 MALFORMED = {
     "": "x.json: the file is empty. Download it again.",
-    squad("x")[:220]: "x.json:12: cut off in the middle. Download the file again.",
+    squad("x")[:220]: "x.json:12: not valid JSON (cut off in the middle)",
     squad("x")[:-2]: "cut off in the middle",
-    "{'data': 1}": "x.json:1: not JSON",
-    "[" * 100_000: "x.json: not a SQuAD file: nested too deep",
+    "{'data': 1}": "x.json:1: not valid JSON",
+    "[" * 100_000: "x.json: more than 64 levels",
     "[]": "x.json: the file: 'data' is not a list, so this is not a SQuAD 1.1 file. Fix it.",
     '{"data": []}': "x.json: no questions. Download the file again.",
     '{"data": [3]}': "x.json: data[0]: 'paragraphs' is not a list",

@@ -100,8 +100,8 @@ def test_another_version_is_warned_of(tmp_path, capsys):
     [
         ('{"q": 1}', "p.json: expected one object {question's id: answer}"),
         ("[]", "p.json: expected one object"),
-        ('{"q": "a"', "p.json:1: cut off in the middle"),
-        ('{"q"\n: a}', "p.json:2: not JSON"),
+        ('{"q": "a"', "p.json:1: not valid JSON (cut off in the middle)"),
+        ('{"q"\n: a}', "p.json:2: not valid JSON"),
         ("", "p.json: the file is empty"),
     ],
 )
