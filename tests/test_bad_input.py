@@ -327,7 +327,7 @@ def test_a_number_that_does_not_fit_is_one_line(main_job, capsys, option, said):
     [
         (["accelerator=gpu"], "accelerator=gpu: no CUDA device here"),
         (["shape.lstm.projection_dim=-1"], "shape: "),
-        ([], "00000009.ckpt: damaged"),
+        ([], "00000009.ckpt: not a checkpoint, or damaged"),
     ],
 )
 def test_pretraining_with_bad_input_is_one_line(tmp_path, capsys, options, said):

@@ -59,7 +59,7 @@ def parse_json(data: bytes | str, where: str | Path, *, max_depth: int = MAX_DEP
     except UnicodeEncodeError:
         raise UserError(f"{where}: half of a surrogate pair in a text") from None
     except json.JSONDecodeError as error:
-        line = min(error.lineno, error.doc.rstrip().count("\n") + 1)
+        line = min(error.lineno, error.doc.removesuffix("\n").count("\n") + 1)
         at = f"{where}:{line}" if "\n" in error.doc else f"{where}"
         rest = error.doc.split("\n", error.lineno - 1)[-1][error.colno - 1 :]
         cut = not rest.strip() or error.msg.startswith("Unterminated")

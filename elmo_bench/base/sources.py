@@ -106,4 +106,6 @@ def hub_table(repo: str, file: str, *, revision: str) -> "Dataset":
 
     path = hub_file(repo, file, revision=revision)
     with reading(f"{repo}@{revision}/{file}", "a parquet file", f"Delete {path} and start again."):
-        return datasets.Dataset.from_parquet(str(path))
+        table = datasets.Dataset.from_parquet(str(path))
+        table.data.validate(full=True)  # texts are UTF-8; otherwise that would show when they are used
+    return table

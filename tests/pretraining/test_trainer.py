@@ -110,7 +110,7 @@ def test_a_killed_training_goes_on_at_its_step_and_ends_the_same(corpus, monkeyp
     checkpoints[-1].write_bytes(checkpoints[-1].read_bytes()[:5000])  # by a disk that failed
     killed = train(corpus, corpus / "killed", *more)
     said = capsys.readouterr().err.replace("\n", "")
-    assert "00000014.ckpt: damaged" in said
+    assert "00000014.ckpt: not a checkpoint, or damaged" in said
     assert "00000013.ckpt at step 13" in said
     for ours, theirs in zip(killed.model.parameters(), whole.model.parameters(), strict=True):
         assert torch.equal(ours, theirs)
@@ -122,7 +122,7 @@ def test_only_damaged_checkpoints_are_no_reason_to_start_anew(corpus):
     folder = corpus / "out" / "checkpoints"
     folder.mkdir(parents=True)
     (folder / "00000010.ckpt").write_bytes(b"nothing")
-    with pytest.raises(UserError, match=r"00000010\.ckpt: damaged"):
+    with pytest.raises(UserError, match=r"00000010\.ckpt: not a checkpoint, or damaged"):
         train(corpus, corpus / "out")
 
 

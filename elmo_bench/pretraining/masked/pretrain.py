@@ -90,6 +90,8 @@ def read_text(path: Path, asked: dict[str, Any]) -> tuple[dict[str, np.ndarray],
     ):
         about = parse_json(file.metadata()["about"], f"{path}: metadata")
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
+        if other := [key for key, value in asked.items() if about.get(key) != value]:
+            raise UserError(f"{path}: made with other {', '.join(other)}. Remove {path.parent} or give another out=.")
         width = asked["width"]
         if not {"both"} <= arrays.keys() <= {"both", *KINDS} or any(
             rows.dtype != np.int16 or rows.shape[1:] != (width,) for rows in arrays.values()
@@ -97,8 +99,6 @@ def read_text(path: Path, asked: dict[str, Any]) -> tuple[dict[str, np.ndarray],
             raise ValueError(f"not rows of {width} pieces")
         if not all(type(about[key]) is int for key in ("sentences", "words", "pieces")):
             raise ValueError("no counts")
-    if other := [key for key, value in asked.items() if about.get(key) != value]:
-        raise UserError(f"{path}: made with other {', '.join(other)}. Remove {path.parent} or give another out=.")
     return arrays, about
 
 
