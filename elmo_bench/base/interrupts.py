@@ -24,5 +24,5 @@ def interrupts_wait() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for number in arrived[:1]:
-            signal.raise_signal(number)
+        for first in arrived[:1]:
+            signal.raise_signal(first)

@@ -126,7 +126,7 @@ class Record(TypedDict):
     hash: str  # 12 hex digits that identify the spec: run_hash(spec)
     seed: int  # of everything random in the run
     metric: str  # name of the main score in scores.*.overall
-    formula: str  # name of the function from the outcomes of the test split to the main score
+    formula: str  # name of the function from the outcomes of a split to the main score
     selected_on: Literal["dev"]  # the split that chose the epoch
     scores: Scores
     layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output); empty without a mix

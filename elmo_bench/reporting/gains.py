@@ -1,14 +1,15 @@
-"""What a row gains over another, and the test of it if its outcomes allow one."""
+"""What a row gains over another, and whether that holds over seeds and items."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.reporting.compare import Tested, paired_test, with_outcomes
-from elmo_bench.reporting.rows import Row, baseline_of
-from elmo_bench.reporting.significance import holm
-from elmo_bench.reporting.statistics import Summary, difference, relative_reduction, summarise
+from elmo_bench.reporting.compare import compare, with_outcomes
+from elmo_bench.reporting.rows import Basis, Row, baseline_of
+from elmo_bench.reporting.significance import Difference, Variance, holm, of_means
+from elmo_bench.reporting.statistics import relative_reduction
 
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
@@ -16,62 +17,85 @@ MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
 
 @dataclass(frozen=True)
 class Gain:
-    """Ours minus theirs on test, over the seeds that both have."""
+    """Ours minus theirs on one split, dev or test."""
 
     ours: Row
     theirs: Row
-    summary: Summary
-    test: Tested | None
-    untested: str = ""  # the reason for a missing test
+    split: str
+    difference: Difference | None  # None: not tested
+    untested: str = ""  # the reason
     p_holm: float | None = None  # adjusted for the tests of its family, after `family_of`
 
     @property
-    def seeds(self) -> list[int]:
-        """The seeds that both have."""
-        return sorted(self.ours.scores("test").keys() & self.theirs.scores("test").keys())
+    def mean(self) -> float:
+        """Of all seeds of ours, minus that of theirs."""
+        return self.on(self.split)
+
+    def on(self, split: str) -> float:
+        """The difference of the means on a split."""
+        return self.ours.summary(split).mean - self.theirs.summary(split).mean
 
     @property
     def reduction(self) -> float | None:
-        """Relative error reduction in percent, over the seeds that both have."""
-        sides = [summarise(row.scores("test")[k] for k in self.seeds).mean for row in (self.ours, self.theirs)]
-        return relative_reduction(*sides)
+        """Relative error reduction in percent."""
+        return relative_reduction(*(row.summary(self.split).mean for row in (self.ours, self.theirs)))
+
+    @property
+    def p(self) -> float | None:
+        """Not adjusted; None if it was not tested."""
+        return self.difference.p if self.difference else None
 
     @property
     def verdict(self) -> str:
         """ahead, behind or tie at α = 0.05, by the adjusted p if there is one; empty if it was not tested."""
-        if self.test is None:
+        p = self.p if self.p_holm is None else self.p_holm
+        if p is None:
             return ""
-        if (self.test.p if self.p_holm is None else self.p_holm) > ALPHA:
+        if p > ALPHA:
             return "tie"
-        return "ahead" if self.summary.mean > 0 else "behind"
+        return "ahead" if self.mean > 0 else "behind"
 
     @property
     def mark(self) -> str:
         return MARKS[self.verdict]
 
 
-Gains = Callable[[Row, Row], Gain | None]
+Gains = Callable[..., Gain]  # (ours, theirs, *, split="test")
 Pair = tuple[Row, Row | None]  # a row, and what it is compared with
 
 
-def gains_from(ledger: Path) -> Gains:
-    """`gain(ours, theirs)`, None without a common seed. A pair that several tables show is tested once."""
-    known: dict[tuple[str, str], tuple[Tested | None, str]] = {}
+def gains_from(ledger: Path, rows: Iterable[Row]) -> Gains:
+    """`gain(ours, theirs, split="test")`. Variances over seeds are pooled over the comparable ones of `rows`.
 
-    def test(ours: Row, theirs: Row) -> tuple[Tested | None, str]:
-        try:
-            return paired_test(*(with_outcomes(ledger, row.records) for row in (ours, theirs))), ""
-        except UserError as error:
-            return None, str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
+    A pair that several tables show is computed once.
+    """
+    comparable: dict[Basis, list[Row]] = defaultdict(list)
+    for row in rows:
+        comparable[row.basis].append(row)
+    variances: dict[tuple[Basis, str], dict[str, Variance | None]] = {}
+    known: dict[tuple[str, str, str], Gain] = {}
 
-    def gain(ours: Row, theirs: Row) -> Gain | None:
-        gap = difference(ours.scores("test"), theirs.scores("test"))
-        if gap is None:
-            return None
-        pair = ours.anchor, theirs.anchor
+    def over_seeds(row: Row, split: str) -> Variance:
+        if (row.basis, split) not in variances:
+            same = comparable[row.basis]
+            found = of_means([list(one.scores(split).values()) for one in same])
+            variances[row.basis, split] = dict(zip([one.anchor for one in same], found, strict=True))
+        variance = variances[row.basis, split][row.anchor]
+        if variance is None:
+            raise UserError("a single seed, and no comparable run has more")
+        return variance
+
+    def gain(ours: Row, theirs: Row, *, split: str = "test") -> Gain:
+        pair = ours.anchor, theirs.anchor, split
         if pair not in known:
-            known[pair] = test(ours, theirs)
-        return Gain(ours, theirs, gap, *known[pair])
+            try:
+                one, other = (with_outcomes(ledger, row.records, split=split) for row in (ours, theirs))
+                seeds = over_seeds(ours, split), over_seeds(theirs, split)
+                known[pair] = Gain(ours, theirs, split, compare(one, other, seeds))
+            except UserError as error:
+                reason = str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
+                known[pair] = Gain(ours, theirs, split, None, reason)
+        return replace(known[pair], ours=ours, theirs=theirs)  # tables label their rows
 
     return gain
 
@@ -81,8 +105,8 @@ def over_baseline(rows: Sequence[Row]) -> list[Pair]:
     return [(row, baseline_of(row, rows)) for row in rows]
 
 
-def family_of(pairs: Iterable[Pair], gain: Gains) -> dict[str, Gain]:
+def family_of(pairs: Iterable[Pair], gain: Gains, *, split: str = "test") -> dict[str, Gain]:
     """The gains of one family, by the anchor of ours; each p is adjusted for all tests of the family."""
-    family = [found for ours, theirs in pairs if theirs and (found := gain(ours, theirs))]
-    after = iter(holm([found.test.p for found in family if found.test]))
-    return {found.ours.anchor: replace(found, p_holm=next(after)) if found.test else found for found in family}
+    family = [gain(ours, theirs, split=split) for ours, theirs in pairs if theirs]
+    after = iter(holm([found.p for found in family if found.p is not None]))
+    return {found.ours.anchor: replace(found, p_holm=next(after)) if found.p is not None else found for found in family}

@@ -1,4 +1,4 @@
-"""Means over seeds: their spread, their interval, and differences between them."""
+"""Means over seeds: their spread and their interval."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -53,12 +53,6 @@ def ahead(ours: Scores, theirs: Scores) -> bool:
         return False
     one, other = (summarise(scores[seed] for seed in seeds) for scores in (ours, theirs))
     return one.mean - other.mean > max(one.sd or 0.0, other.sd or 0.0)
-
-
-def difference(ours: Scores, theirs: Scores) -> Summary | None:
-    """Ours minus theirs, paired over common seeds; None if there are none."""
-    seeds = sorted(ours.keys() & theirs.keys())
-    return summarise(ours[seed] - theirs[seed] for seed in seeds) if seeds else None
 
 
 def relative_reduction(ours: float, baseline: float) -> float | None:

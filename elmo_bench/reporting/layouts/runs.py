@@ -4,7 +4,18 @@ from collections.abc import Sequence
 
 from elmo_bench.reporting.gains import Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group
-from elmo_bench.reporting.table import Column, Line, Table, gain_cells, make_table, number, printed, scores, words
+from elmo_bench.reporting.table import (
+    EXPLORATORY,
+    Column,
+    Line,
+    Table,
+    gain_cells,
+    make_table,
+    number,
+    printed,
+    scores,
+    words,
+)
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
 ABOUT = (
@@ -50,4 +61,4 @@ def _table(group: Group, gain: Gains) -> Table:
     amount = group.fraction or "all of the data"
     title = f"{group.any_amount.heading}, suite {group.suite}: all runs on {amount}"
     tasks = [group.task] * len(lines)
-    return make_table(f"{group.stem}-runs", title, lines, tasks=tasks, gains=gains.values())
+    return make_table(f"{group.stem}-runs", title, lines, tasks=tasks, gains=gains.values(), notes=[EXPLORATORY])
