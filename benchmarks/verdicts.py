@@ -1,12 +1,12 @@
 """How often does a verdict of the leaderboard err?  python benchmarks/verdicts.py [--trials 2000]
 
-Two systems that are equally good in truth are trained with a few seeds and scored on items drawn anew in each trial; the
-share of trials with p <= 0.05 is the rate of false alarms, which should be 5 % and at most 6.5 %. Then one of them is
-2 points better in truth: the share of trials that find it is the power.
+Two systems that are equally good in truth are trained with a few seeds and scored on items drawn anew in each trial;
+the share of trials with p <= 0.05 is the rate of false alarms, which should be 5 % and at most 6.5 %. Then one of them
+is 2 points better in truth: the share of trials that find it is the power.
 
-Simulated is what is known of the records: an item is easy or hard for both systems and more so for one of them; the
-items of a cluster are alike; a seed shifts all scores of its run; and it decides single items. Comparable runs (here six
-more, as in tables 2 and 3) lend their variance over seeds if they are homogeneous.
+An item is easy or hard for both systems and more so for one of them; the items of a cluster are alike; a seed shifts
+all scores of its run, and decides single items. Comparable runs (none, or six as in tables 2 and 3) lend their variance
+over seeds if they are homogeneous.
 """
 
 import argparse

@@ -1,6 +1,5 @@
 """Variances over seeds and items, their sum, and Holm's adjustment: by hand, against scipy, and in simulations."""
 
-from math import sqrt
 from statistics import variance
 
 import numpy as np
