@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elmo_bench.reporting.formulas import formula
-from elmo_bench.reporting.significance import Difference, jackknife, of_means
+from elmo_bench.reporting.significance import difference, of_means
 
 ACCURACY = formula("accuracy")
 OTHERS = 6
@@ -56,8 +56,7 @@ def trial(world: World, rng: np.random.Generator, *, seeds: int, better: float, 
     one, other = of_means([*scores.tolist(), *lent.tolist()])[:2]
     assert one is not None
     assert other is not None
-    gap = float(scores[0].mean() - scores[1].mean())
-    return Difference(gap, (one, other), jackknife(ours, theirs, ACCURACY.score, number)).p
+    return difference(ours, theirs, ACCURACY.score, (one, other), number).p
 
 
 def rate(world: World, *, seeds: int, better: float, trials: int, others: int = OTHERS) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
 from elmo_bench.reporting.formulas import Outcomes, formula
-from elmo_bench.reporting.significance import Difference, Variance, jackknife
+from elmo_bench.reporting.significance import Difference, Variance, difference
 
 AGREES = 0.01  # percentage points between the record's score and its outcomes; some outcomes are rounded
 
@@ -42,8 +42,7 @@ def compare(ours: Sequence[Scored], theirs: Sequence[Scored], seeds: tuple[Varia
     if len(np.unique(clusters) if clusters is not None else next(iter(sides[0].outcomes.values()))) < 2:
         raise UserError(f"{_name(sides[0])}: its outcomes are of a single item. Compare on more data.")
     left, right = (np.stack([how.counts_of(side.outcomes) for side in arm]) for arm in (ours, theirs))
-    gap = np.mean([_score(side) for side in ours]) - np.mean([_score(side) for side in theirs])
-    return Difference(float(gap), seeds, jackknife(left, right, how.score, clusters))
+    return difference(left, right, how.score, seeds, clusters)
 
 
 def _check_same_data(one: Scored, other: Scored) -> None:

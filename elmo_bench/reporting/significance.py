@@ -8,16 +8,16 @@ standard error, one interval and one p-value, by Student's t.
   runs with seed 0 have nothing else in common. A variance of three seeds says little, so the variances of comparable
   runs are pooled where Bartlett's test (1937) finds them homogeneous.
 - Items: the paired delete-one jackknife of the difference, over clusters of items that were drawn together, such as
-  the questions about a passage. It holds for any formula of sums (`formulas.py`).
+  the questions about a passage. It holds for any formula of sums (`formulas.py`). What single seeds did with single
+  items is in the variance over seeds already, and is taken off here.
 - Degrees of freedom: Satterthwaite (1946), An approximate distribution of estimates of variance components, Biometrics
   Bulletin 2; for two arms alone this is Welch's test (1947).
 
-What seeds and items do together is in both variances, so an interval is rather too wide than too narrow.
-`benchmarks/verdicts.py` simulates how often it errs.
+`benchmarks/verdicts.py` simulates how often a verdict errs.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 from statistics import fmean, variance
 
@@ -36,6 +36,7 @@ class Variance:
 
     value: float
     df: float
+    pooled: bool = False  # from the same runs as the other arm's, so that the two err together
 
 
 @dataclass(frozen=True)
@@ -79,35 +80,56 @@ class Difference:
 
     @property
     def _parts(self) -> tuple[Variance, ...]:
-        return (*self.seeds, self.items)
+        one, other = self.seeds
+        if one.pooled and other.pooled:
+            return Variance(one.value + other.value, one.df), self.items
+        return one, other, self.items
 
 
-def jackknife(ours: np.ndarray, theirs: np.ndarray, score: Score, clusters: np.ndarray | None = None) -> Variance:
-    """The variance over items of the difference of two mean scores over seeds.
+def difference(
+    ours: np.ndarray,
+    theirs: np.ndarray,
+    score: Score,
+    seeds: tuple[Variance, Variance],
+    clusters: np.ndarray | None = None,
+) -> Difference:
+    """Of the mean scores over seeds, from counts of the same items.
 
-    `ours` [seeds, items, K] and `theirs` [other seeds, items, K] are counts of the same items. `clusters` [items] are
-    whole numbers, equal for items that were drawn together; default: each item on its own. Source: Efron and Stein
-    (1981), The jackknife estimate of variance, Annals of Statistics 9. Raises ValueError for different items, and for
-    fewer than two clusters.
+    `ours` is [seeds, items, K] and `theirs` [other seeds, items, K]; `seeds` are the variances of their means over
+    seeds (`of_means`). `clusters` [items] are whole numbers, equal for items that were drawn together; default: each
+    item on its own. Source of the jackknife: Efron and Stein (1981), The jackknife estimate of variance, Annals of
+    Statistics 9. Raises ValueError for different items, and for fewer than two clusters.
     """
     if ours.shape[1:] != theirs.shape[1:]:
         raise ValueError(f"counts of shape {ours.shape} against {theirs.shape}")
-    left_out = _without_each(ours, score, clusters) - _without_each(theirs, score, clusters)
-    count = len(left_out)
-    if count < 2:
+    arms = [_without_each(counts, score, clusters) for counts in (ours, theirs)]  # [clusters, seeds] each
+    if len(arms[0]) < 2:
         raise ValueError("a variance over items needs at least two clusters of them")
-    return Variance(float((count - 1) * left_out.var()), count - 1)
+    means = [arm.mean(axis=1, keepdims=True) for arm in arms]
+    noise = [
+        _spread(arm - mean) / arm.shape[1] / max(1, arm.shape[1] - 1) for arm, mean in zip(arms, means, strict=True)
+    ]
+    items = max(0.0, _spread(means[0] - means[1]) - sum(noise))
+    # By chance the scores of three seeds can lie closer together than what they do with single items allows.
+    one, other = (replace(own, value=max(own.value, least)) for own, least in zip(seeds, noise, strict=True))
+    mean = float(score(ours.sum(axis=1)).mean() - score(theirs.sum(axis=1)).mean())
+    return Difference(mean, (one, other), Variance(items, len(arms[0]) - 1))
+
+
+def _spread(left_out: np.ndarray) -> float:
+    """The jackknife's variance of the scores that [clusters, n] are without a cluster, summed over n."""
+    return float((len(left_out) - 1) * left_out.var(axis=0).sum())
 
 
 def _without_each(counts: np.ndarray, score: Score, clusters: np.ndarray | None) -> np.ndarray:
-    """The mean score over seeds without each of the clusters [clusters]."""
+    """The score of each seed without each of the clusters [clusters, seeds]."""
     parts = counts.transpose(1, 0, 2)  # [items, seeds, K]
     if clusters is not None:
         _, number = np.unique(clusters, return_inverse=True)
         grouped = np.zeros((number.max(initial=-1) + 1, *parts.shape[1:]))
         np.add.at(grouped, number, parts)
         parts = grouped
-    return score(parts.sum(axis=0) - parts).mean(axis=-1)
+    return score(parts.sum(axis=0) - parts)
 
 
 def of_means(arms: Sequence[Sequence[float]]) -> list[Variance | None]:
@@ -122,7 +144,7 @@ def of_means(arms: Sequence[Sequence[float]]) -> list[Variance | None]:
 
 def _of_mean(arm: Sequence[float], pooled: Variance | None) -> Variance | None:
     if pooled:
-        return Variance(pooled.value / len(arm), pooled.df)
+        return Variance(pooled.value / len(arm), pooled.df, pooled=True)
     return Variance(variance(arm) / len(arm), len(arm) - 1) if len(arm) > 1 else None
 
 

@@ -8,7 +8,7 @@ from elmo_bench.ledger import RunPaths, joined, write_record
 from elmo_bench.reporting.compare import Scored, compare, with_outcomes
 from elmo_bench.reporting.significance import Variance
 
-SEEDS = Variance(1.0, 2), Variance(4.0, 2)
+SEEDS = Variance(100.0, 2), Variance(400.0, 2)
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def test_all_seeds_count_whether_the_other_has_them_or_not(scored):
     theirs = [scored(right, seed=seed, encoder="glove") for seed, right in ((4, 2), (1, 2), (7, 2))]
     found = compare(ours, theirs, SEEDS)
     assert (found.mean, found.seeds) == (65.0, SEEDS)
-    gaps = [0, 0, *[100] * 6, 50, 0]  # by item, over seeds
-    assert found.items == Variance(pytest.approx(np.var(gaps, ddof=1) / 10), 9)
+    gaps, noise = [0, 0, *[100] * 6, 50, 0], [*[0] * 8, 50, 0]  # by item; only our two seeds differ, in the ninth
+    assert found.items == Variance(pytest.approx((np.var(gaps, ddof=1) - np.var(noise, ddof=1)) / 10), 9)
 
 
 def test_clusters_are_the_items(scored):

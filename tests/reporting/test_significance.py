@@ -8,10 +8,14 @@ from scipy.stats import norm, ttest_ind
 
 from benchmarks import verdicts
 from elmo_bench.reporting.formulas import formula
-from elmo_bench.reporting.significance import Difference, Variance, holm, jackknife, of_means
+from elmo_bench.reporting.significance import Difference, Variance, difference, holm, of_means
 
 ACCURACY, F1 = formula("accuracy"), formula("f1-counts")
 NONE = Variance(0.0, 9)
+
+
+def over_items(ours, theirs, score, clusters=None, seeds=(NONE, NONE)):
+    return difference(ours, theirs, score, seeds, clusters).items
 
 
 def right(*seeds):
@@ -21,7 +25,7 @@ def right(*seeds):
 
 def test_of_single_items_it_is_the_variance_of_a_mean():
     ours, theirs = [1, 1, 1, 0, 1, 0], [1, 0, 0, 0, 1, 1]
-    found = jackknife(right(ours), right(theirs), ACCURACY.score)
+    found = over_items(right(ours), right(theirs), ACCURACY.score)
     gaps = [100 * (one - other) for one, other in zip(ours, theirs, strict=True)]
     assert found.value == pytest.approx(variance(gaps) / 6, rel=1e-12)
     assert found.df == 5
@@ -29,7 +33,7 @@ def test_of_single_items_it_is_the_variance_of_a_mean():
 
 def test_of_clusters_it_is_the_variance_of_their_means():
     ours, theirs = [1, 1, 1, 0, 1, 0], [1, 0, 0, 0, 0, 1]
-    found = jackknife(right(ours), right(theirs), ACCURACY.score, np.array([4, 7, 4, 2, 2, 7]))
+    found = over_items(right(ours), right(theirs), ACCURACY.score, np.array([4, 7, 4, 2, 2, 7]))
     gaps = [100 * mean for mean in (0.5, 0.0, 0.5)]  # clusters 4, 7 and 2
     assert found.value == pytest.approx(variance(gaps) / 3, rel=1e-12)
     assert found.df == 2
@@ -37,9 +41,19 @@ def test_of_clusters_it_is_the_variance_of_their_means():
 
 def test_scores_are_averaged_over_the_seeds_of_each_arm():
     ours, theirs = [[1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 1, 0]], [[0, 0, 0, 0], [0, 1, 0, 1]]
-    found = jackknife(right(*ours), right(*theirs), ACCURACY.score)
+    found = over_items(right(*ours), right(*theirs), ACCURACY.score)
     gaps = 100 * (np.mean(ours, axis=0) - np.mean(theirs, axis=0))
-    assert found.value == pytest.approx(gaps.var(ddof=1) / 4, rel=1e-12)
+    noise = [100 * (np.array(arm) - np.mean(arm, axis=0)) for arm in (ours, theirs)]  # [seeds, items]
+    taken_off = sum(arm.var(axis=1, ddof=1).sum() / len(arm) / (len(arm) - 1) for arm in noise)
+    assert found.value == pytest.approx((gaps.var(ddof=1) - taken_off) / 4, rel=1e-12)
+
+
+def test_what_only_seeds_do_is_no_variance_over_items():
+    rng = np.random.default_rng(2)
+    found = [
+        over_items(*(right(*rng.integers(0, 2, (5, 500))) for _ in range(2)), ACCURACY.score).value for _ in range(20)
+    ]
+    assert np.mean(found) < 0.2 * 2 * 2500 / 500 / 5  # of the variance of the means of such noise
 
 
 def test_of_a_ratio_it_is_what_the_bootstrap_says():
@@ -50,23 +64,39 @@ def test_of_a_ratio_it_is_what_the_bootstrap_says():
         correct = rng.binomial(gold, 0.6, (2, 400))
         return np.stack([correct, correct + rng.integers(0, 2, (2, 400)), np.broadcast_to(gold, (2, 400))], axis=2)
 
-    ours, theirs = system().astype(float), system().astype(float)
-    found = jackknife(ours, theirs, F1.score)
+    ours, theirs = system().astype(float)[:1], system().astype(float)[:1]
+    found = over_items(ours, theirs, F1.score)
     drawn = rng.multinomial(400, np.full(400, 1 / 400), size=4000).astype(float)  # [rounds, items]
     gaps = [F1.score(np.einsum("ri,sik->rsk", drawn, side)).mean(axis=1) for side in (ours, theirs)]
     assert found.value == pytest.approx((gaps[0] - gaps[1]).var(), rel=0.1)
 
 
+def test_seeds_vary_at_least_as_much_as_their_items_show():
+    ours, theirs = right([1, 1, 0, 0], [0, 0, 1, 1]), right([1, 0, 0, 0])  # two seeds with 50 %, on other items
+    found = difference(ours, theirs, ACCURACY.score, (Variance(0.0, 1), Variance(3.0, 2)))
+    noise = 2 * np.var([50, 50, -50, -50], ddof=1) / 4 / 2
+    assert found.seeds == (Variance(pytest.approx(noise), 1), Variance(3.0, 2))
+    assert found.mean == 25.0
+
+
 def test_other_items_and_a_single_cluster_are_refused():
     with pytest.raises(ValueError, match="against"):
-        jackknife(right([1, 0]), right([1, 0, 1]), ACCURACY.score)
+        over_items(right([1, 0]), right([1, 0, 1]), ACCURACY.score)
     with pytest.raises(ValueError, match="at least two clusters"):
-        jackknife(right([1, 0]), right([1, 1]), ACCURACY.score, np.array([3, 3]))
+        over_items(right([1, 0]), right([1, 1]), ACCURACY.score, np.array([3, 3]))
 
 
 def test_homogeneous_runs_share_their_variance():
     arms = [[50.0, 51.0, 52.0], [60.0, 62.0], [70.0]]  # variances 1 (df 2) and 2 (df 1): pooled 4 / 3, df 3
-    assert of_means(arms) == [Variance(pytest.approx(4 / 9), 3), Variance(pytest.approx(4 / 6), 3), Variance(4 / 3, 3)]
+    assert of_means(arms) == [Variance(pytest.approx(4 / 3 / len(arm)), 3, pooled=True) for arm in arms]
+
+
+def test_a_pooled_variance_counts_once():
+    ours, theirs = [61.0, 63.5, 64.0, 60.2], [58.0, 59.0, 61.0]
+    one, other = of_means([ours, theirs])
+    found = Difference(float(np.mean(ours) - np.mean(theirs)), (one, other), NONE)
+    student = ttest_ind(ours, theirs)
+    assert (found.df, found.p) == (pytest.approx(5), pytest.approx(student.pvalue, rel=1e-9))
 
 
 def test_runs_that_differ_in_it_keep_their_own():
