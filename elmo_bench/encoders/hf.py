@@ -12,6 +12,7 @@ from torch import Tensor
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
 from elmo_bench.base.progress import console
+from elmo_bench.base.threads import parallel_map
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.elmo.hub import is_repository, repository
 from elmo_bench.encoders.int8 import ENDING, read_tensors
@@ -96,26 +97,34 @@ class HfEncoder:
         if self.parts == 1:
             console.print(f"sequences of more than {self.longest} pieces are read in parts", highlight=False)
 
-    @frozen
     def _read(self, texts: Sequence[tuple[list[int], list[int | None]]]) -> list[Tensor]:
         """[L, T, D] of each part."""
         lengths = [len(ids) for ids, _ in texts]
         results: list[Tensor] = [torch.empty(0)] * len(texts)
-        for pool in pools(by_length(lengths), lengths, size=SIZE, tokens=PIECES):
-            ids = torch.zeros(len(pool), max(lengths[number] for number in pool), dtype=torch.long)  # BP
-            mask = torch.zeros_like(ids)  # BP
-            for row, number in enumerate(pool):
-                ids[row, : lengths[number]] = torch.tensor(texts[number][0])
-                mask[row, : lengths[number]] = 1
-            output = self.model(
-                input_ids=ids.to(self.device), attention_mask=mask.to(self.device), output_hidden_states=True
-            )
-            layers = torch.stack(output.hidden_states, dim=1).float()  # BLPD
-            for row, number in enumerate(pool):
-                first = texts[number][1]
-                pieces = torch.tensor([0 if piece is None else piece for piece in first], dtype=torch.long)
-                there = torch.tensor([piece is not None for piece in first])
-                results[number] = layers[row, :, pieces.to(self.device)] * there.to(self.device)[:, None]  # LTD
+        work = list(pools(by_length(lengths), lengths, size=SIZE, tokens=PIECES))
+        each = parallel_map if self.device.type == "cpu" else map
+        for pool, found in zip(work, each(lambda pool: self._pool([texts[row] for row in pool]), work), strict=True):
+            for number, layers in zip(pool, found, strict=True):
+                results[number] = layers
+        return results
+
+    @frozen
+    def _pool(self, texts: Sequence[tuple[list[int], list[int | None]]]) -> list[Tensor]:
+        """[L, T, D] of each part, which go through the model together."""
+        ids = torch.zeros(len(texts), max(len(pieces) for pieces, _ in texts), dtype=torch.long)  # BP
+        mask = torch.zeros_like(ids)  # BP
+        for row, (pieces, _) in enumerate(texts):
+            ids[row, : len(pieces)] = torch.tensor(pieces)
+            mask[row, : len(pieces)] = 1
+        output = self.model(
+            input_ids=ids.to(self.device), attention_mask=mask.to(self.device), output_hidden_states=True
+        )
+        layers = torch.stack(output.hidden_states, dim=1).float()  # BLPD
+        results = []
+        for row, (_, first) in enumerate(texts):
+            where = torch.tensor([0 if piece is None else piece for piece in first], dtype=torch.long)
+            there = torch.tensor([piece is not None for piece in first])
+            results.append(layers[row, :, where.to(self.device)] * there.to(self.device)[:, None])  # LTD
         return results
 
 
