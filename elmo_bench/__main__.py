@@ -4,6 +4,7 @@ import importlib
 import os
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import refusal
@@ -72,8 +73,16 @@ def main(arguments: list[str]) -> int:
 
 
 def _report(error: UserError, name: str) -> int:
-    print(f"elmo-bench {name}: {error}" if name in COMMANDS else f"elmo-bench: {error}", file=sys.stderr)
+    try:
+        print(f"elmo-bench {name}: {error}" if name in COMMANDS else f"elmo-bench: {error}", file=sys.stderr)
+    except OSError:  # the same full disk, where the output goes to a file
+        _silence(sys.stderr)
     return 2
+
+
+def _silence(stream: TextIO) -> None:
+    """Nothing more is written, not even when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def main_into_pipe(arguments: list[str]) -> int:
@@ -86,10 +95,10 @@ def main_into_pipe(arguments: list[str]) -> int:
         finally:
             sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush when Python ends
+        _silence(sys.stdout)
         if isinstance(error, BrokenPipeError):
             return 141  # as a shell counts it: 128 + SIGPIPE
-        if (found := refusal(error, "standard output")) is None:
+        if (found := refusal(error, "output")) is None:
             raise
         return _report(found, "")
 

@@ -104,11 +104,12 @@ def _open(path: Path) -> IO[bytes]:
 _REFUSALS = {
     errno.ENOSPC: "the disk is full. Free some space and start again.",
     errno.EDQUOT: "the disk quota is used up. Free some space and start again.",
-    errno.EROFS: "the file system is read-only. Choose another folder.",
+    errno.EROFS: "on a read-only file system. Choose another folder.",
     errno.EACCES: "no permission. Choose another folder.",
     errno.EPERM: "no permission. Choose another folder.",
     errno.EIO: "the disk reports an error. Check it, or choose another folder.",
     errno.ENOTDIR: "a file is where a folder is needed. Choose another folder.",
+    errno.EEXIST: "a file is where a folder is needed. Choose another folder.",
     errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from omegaconf import OmegaConf
 
+from elmo_bench.base.errors import redacted
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_ledger
 from elmo_bench.spec.config import CONF, choices, compose
 
@@ -57,7 +58,7 @@ def main(arguments: list[str]) -> int:
         return sweep(given.options)
     config = compose("config", given.options)
     if given.cfg:
-        print(OmegaConf.to_yaml(config), end="")
+        print(redacted(OmegaConf.to_yaml(config)), end="")
         return 0
     from elmo_bench.runner.run import run  # imports torch, which help and misspelt options do not need
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.ledger.lease import read_lease
@@ -120,9 +120,9 @@ def write_failure(paths: RunPaths, error: BaseException, *, attempt: str, spec: 
         # A NaN among the settings may be why it failed.
         spec=json.loads(json.dumps(spec, default=str), parse_constant=str),
         seed=paths.seed,
-        error=text if user_error or text == type(error).__name__ else f"{type(error).__name__}: {text}",
+        error=redacted(text if user_error or text == type(error).__name__ else f"{type(error).__name__}: {text}"),
         user_error=user_error,
-        traceback="".join(traceback.format_exception(error)),
+        traceback=redacted("".join(traceback.format_exception(error))),
         created=now(),
     )
     put_failure(paths, failure)

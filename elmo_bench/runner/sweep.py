@@ -1,5 +1,6 @@
 """A sweep: give every planned run an attempt, launch all of them, and look each up in the ledger."""
 
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.runner.plan import Plan, PlannedRun
 
 MEMORY = 2 * 2**30  # bytes that a run is expected to need if no comparable run is in the ledger
+FULL = 2**14  # bytes; with less room on its disk, a log may stay empty
 VISIBLE = 10.0  # seconds until a file that another machine wrote is visible in a shared folder
 
 
@@ -109,6 +111,7 @@ def _without_trace(ended: Ended) -> str:
     why = ended.why
     if not why:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.is_file() else []
-        last = lines[-1] if lines else "it printed nothing"
+        full = not lines and log.is_file() and shutil.disk_usage(log.parent).free < FULL
+        last = lines[-1] if lines else "the disk is full" if full else "it printed nothing"
         why = last if ended.code else f"it ended without a record ({last})"
     return f"{why}; see {log}"

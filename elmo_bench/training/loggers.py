@@ -1,5 +1,6 @@
 """Loggers by name: `conf/logger`."""
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
 
+from elmo_bench.base.errors import redacted
 from elmo_bench.training.optimisers import construct
 
 
@@ -43,7 +45,7 @@ def wandb(
     mode = os.environ.get("WANDB_MODE", "online" if online else "offline")
     work.mkdir(parents=True, exist_ok=True)
     return WandbLogger(
-        name=title, project=project, save_dir=work, config=config, mode=mode, reinit="finish_previous",
+        name=title, project=project, save_dir=work, config=json.loads(redacted(json.dumps(config))), mode=mode, reinit="finish_previous",
         group=group, tags=list(tags),
     )  # fmt: skip
 
