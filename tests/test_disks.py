@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -112,7 +113,7 @@ def test_the_runs_of_a_sweep_on_a_full_disk(disk, monkeypatch, capsys):
 
 
 def test_output_to_a_full_device():
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "elmo_bench", "--help"],
             cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False,

@@ -3,7 +3,9 @@
 import re
 
 # scheme://  user:password@  host/path  ?query#fragment, up to the punctuation of the sentence around it
-_ADDRESS = re.compile(r"""(\b[a-z][a-z0-9+.-]*://)(?:[^/\s'"<>]*@)?([^\s'"<>?#]*)(?:[?#][^\s'"<>]*?(?=[).,:;]*(?:[\s'"<>]|$)))?""", re.I)
+_ADDRESS = re.compile(
+    r"""(\b[a-z][a-z0-9+.-]*://)(?:[^/\s'"<>]*@)?([^\s'"<>?#]*)(?:[?#][^\s'"<>]*?(?=[).,:;]*(?:[\s'"<>]|$)))?""", re.I
+)
 
 
 class UserError(Exception):

@@ -202,6 +202,8 @@ def check_failure(failure: Any) -> None:
 def check_lease(lease: Any) -> None:
     """Raise UserError, naming the key, unless this is a complete lease of this schema."""
     _check_schema(lease, Lease, "lease")
+    if not lease["machine"].split():
+        raise UserError("lease.machine: empty")
 
 
 def _check_schema(content: Any, hint: Any, name: str) -> None:

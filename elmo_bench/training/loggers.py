@@ -41,11 +41,12 @@ def wandb(
     """
     import wandb
 
+    config = json.loads(redacted(json.dumps(config)))
     online = bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)
     mode = os.environ.get("WANDB_MODE", "online" if online else "offline")
     work.mkdir(parents=True, exist_ok=True)
     return WandbLogger(
-        name=title, project=project, save_dir=work, config=json.loads(redacted(json.dumps(config))), mode=mode, reinit="finish_previous",
+        name=title, project=project, save_dir=work, config=config, mode=mode, reinit="finish_previous",
         group=group, tags=list(tags),
     )  # fmt: skip
 

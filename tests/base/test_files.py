@@ -36,7 +36,7 @@ def test_what_a_disk_refuses_is_one_line_and_changes_nothing(tmp_path, number):
 
 def test_a_file_in_the_way_of_the_folder(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="file: .* Choose another folder"), atomic_write(tmp_path / "file" / "x"):
+    with pytest.raises(UserError, match=r"file: .* Choose another folder"), atomic_write(tmp_path / "file" / "x"):
         pass
 
 
@@ -47,7 +47,7 @@ def test_the_system_s_error_is_found_behind_that_of_a_library():
         finally:
             raise RuntimeError("PytorchStreamWriter failed writing file data/0")
 
-    with pytest.raises(UserError, match="^there: the disk is full"), disk_errors("here"):
+    with pytest.raises(UserError, match=r"^there: the disk is full"), disk_errors("here"):
         raises()
     assert str(refusal(RuntimeError("I/O error: No space left on device (os error 28)"), "here")).startswith("here: ")
     assert refusal(RuntimeError("something else"), "here") is None
