@@ -1,5 +1,6 @@
 """Full and read-only disks: every command ends in one line, loses nothing, and goes on when there is room."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -110,6 +111,14 @@ def test_the_runs_of_a_sweep_on_a_full_disk(disk, monkeypatch, capsys):
     disk.make_room()
     assert main(options) == 0
     assert len(read_ledger(disk.path / "runs")[0]) == 2
+
+
+def test_output_that_knows_ascii_alone():
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [sys.executable, "-m", "elmo_bench", "--help"], cwd=ROOT, env=plain, capture_output=True, text=True, check=True
+    )
+    assert "COMMAND \\u2026" in done.stdout
 
 
 def test_output_to_a_full_device():

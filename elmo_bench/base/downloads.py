@@ -36,13 +36,16 @@ class DownloadError(Exception):
 
 
 def cache_folder() -> Path:
-    """The folder of files that can be made or downloaded again."""
+    """The folder of files that can be made or downloaded again. Raises UserError if another user prepared it."""
     if named := os.environ.get("ELMO_BENCH_CACHE"):
         return Path(named)
     try:
         return Path.home() / ".cache" / "elmo-bench"
     except RuntimeError:  # neither $HOME nor an entry in the list of users
-        return Path(tempfile.gettempdir()) / f"elmo-bench-{os.getuid()}"
+        folder = Path(tempfile.gettempdir()) / f"elmo-bench-{os.getuid()}"
+        if folder.exists() and folder.stat().st_uid != os.getuid():  # anybody may have made it
+            raise UserError(f"{folder}: belongs to another user. Set $HOME or $ELMO_BENCH_CACHE.") from None
+        return folder
 
 
 def offline() -> bool:
