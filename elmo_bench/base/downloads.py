@@ -78,6 +78,7 @@ def fetch(url: str, path: Path, *, sha256: str | None = None, by_hand: str | Non
         except DownloadError as error:
             raise UserError(f"{url}: {error}. Or {by_hand or f'put that file at {path}'}.") from None
         except OSError as error:
+            error.filename = None  # the file that was wanted is named, not the one next to it
             found = refusal(error, path) or f"{path}: cannot be written ({error.strerror or error})."
             raise UserError(f"{found} $ELMO_BENCH_CACHE names another folder.") from None
     if sha256:
