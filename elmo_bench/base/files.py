@@ -110,10 +110,10 @@ _REFUSALS = {
     errno.EIO: "the disk reports an error. Check it, or choose another folder.",
     errno.ENOTDIR: "a file is where a folder is needed. Choose another folder.",
     errno.EEXIST: "a file is where a folder is needed. Choose another folder.",
+    errno.EISDIR: "a folder is where a file is needed. Choose another name.",
+    errno.EBUSY: "in use by the system. Choose another name.",
     errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
 }
-
-
 _TEXTS = {  # of errors that are no OSError: safetensors and HDF5 keep the system's text alone
     os.strerror(errno.ENOSPC): _REFUSALS[errno.ENOSPC],
     "determine home directory": "no home folder is known. Set $HOME.",
@@ -152,9 +152,9 @@ def disk_errors(where: str | Path) -> Iterator[None]:
 def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
     """A file handle whose contents replace `path` atomically when the block ends; the user's umask sets the mode.
 
-    Raises UserError if the disk refuses; `path` is then as it was before.
+    Raises UserError if the disk refuses; an earlier file at `path` then stays.
     """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}"
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:

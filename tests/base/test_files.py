@@ -2,6 +2,7 @@
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +33,15 @@ def test_what_a_disk_refuses_is_one_line_and_changes_nothing(tmp_path, number):
     assert "\n" not in str(raised.value)
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", [".", "folder", "x" * 300])
+def test_a_name_that_no_file_can_have(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UserError), atomic_write(Path(name)):
+        pass
+    assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
 
 
 def test_a_file_in_the_way_of_the_folder(tmp_path):
