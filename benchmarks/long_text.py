@@ -96,7 +96,7 @@ def jobs(what: str, folder: Path) -> Callable[[int], list[str]]:
             text.write_text(" ".join(words(size)) + "\n", encoding="utf-8")
             return ["embed", str(text), f"{out}.h5", "--top", "--overwrite"]
         if what == "score-ner":
-            tags = (random.Random(0).choices(("O O", "B-X B-X", "I-X O"), k=size))
+            tags = random.Random(0).choices(("O O", "B-X B-X", "I-X O"), k=size)
             text.write_text("".join(f"w {tag}\n" for tag in tags), encoding="utf-8")
             return ["score", "ner", str(text)]
         if what == "score-coref":

@@ -96,9 +96,7 @@ class HfEncoder:
                         break
                     last, used = (word if pieces[word] else last), used + pieces[word]
                 end = max(start + 1, last)
-            coded = self.tokeniser(
-                words[start:end], is_split_into_words=True, truncation=True, max_length=self.longest
-            )
+            coded = self.tokeniser(words[start:end], is_split_into_words=True, truncation=True, max_length=self.longest)
             first: dict[int, int] = {}
             for piece, word in enumerate(coded.word_ids()):
                 if word is not None:

@@ -118,7 +118,9 @@ def without_long_texts(train: Sequence[Any]) -> list[Any]:
     """
     kept = [example for example in train if max(map(len, example.texts), default=0) <= LONGEST_TEXT]
     if len(kept) < len(train):
-        note(f"train: {len(train) - len(kept)} of {len(train)} examples left out: texts of over {LONGEST_TEXT:,} tokens")
+        note(
+            f"train: {len(train) - len(kept)} of {len(train)} examples left out: texts of over {LONGEST_TEXT:,} tokens"
+        )
     if not kept:
         raise UserError(f"train: every example has over {LONGEST_TEXT:,} tokens. Split the texts.")
     return kept
@@ -127,6 +129,4 @@ def without_long_texts(train: Sequence[Any]) -> list[Any]:
 def note_long_words(spec: RunSpec, words: Collection[str]) -> None:
     """Note how many distinct words the task's character CNN, if it has one, reads the beginning of."""
     if spec.part("task.characters") and (long := {word for word in words if len(word) > LONGEST_WORD}):
-        note(
-            f"{len(long)} words have over {LONGEST_WORD} characters: the character CNN reads the first {LONGEST_WORD}"
-        )
+        note(f"{len(long)} words have over {LONGEST_WORD} characters: the character CNN reads the first {LONGEST_WORD}")

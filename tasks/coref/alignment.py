@@ -1,7 +1,7 @@
 """The best one-to-one alignment of chains, for CEAF; imports no torch.
 
-scipy's assignment needs a matrix of all pairs of chains, and its sparse matching takes quadratic time. Chains that share
-a mention are few, so a search that looks at these pairs alone is near-linear in both.
+scipy's assignment needs a matrix of all pairs of chains, and its sparse matching takes quadratic time. Few pairs share
+a mention, and a search that looks at these alone usually needs time near-linear in their number.
 """
 
 import math
@@ -13,9 +13,9 @@ from heapq import heappop, heappush
 def best_alignment(weights: Sequence[Mapping[int, float]]) -> float:
     """The highest sum of weights such that no two of them share a row or a column.
 
-    weights: for each row, a positive number by column; what is missing is zero. Rows are added one after the other, each
-    along the cheapest alternating path (Kuhn-Munkres with Dijkstra's algorithm): `rows` and `columns` are the dual
-    values, with rows[i] + columns[j] >= weights[i][j], and equal where i and j are aligned.
+    weights: for each row, a positive number by column; the others are zero. Rows are added one after the other, each
+    along the cheapest alternating path (Kuhn-Munkres with Dijkstra's algorithm). `rows` and `columns` are the dual
+    values: rows[i] + columns[j] >= weights[i][j], with equality where i and j are aligned.
     """
     rows, columns = [0.0] * len(weights), defaultdict[int, float](float)
     row_of: dict[int, int] = {}  # by column

@@ -76,9 +76,10 @@ class Head(nn.Module):
 
 
 def attend(x: Tensor, mask: Tensor) -> Tensor:
-    """Biattention of a sequence with itself: softmax(X Xᵀ) X, without padding: x [B, T, D], mask bool [B, T] -> [B, T, D].
+    """Biattention of a sequence with itself, softmax(X Xᵀ) X, without padding.
 
-    Without gradients, rows are computed in blocks: memory grows with T, not with T².
+    x [B, T, D], mask bool [B, T] -> [B, T, D]. Without gradients, rows are computed in blocks: memory grows with T,
+    not with T².
     """
     size = x.shape[1] if torch.is_grad_enabled() else max(1, SCORES_AT_ONCE // mask.numel())
     return torch.cat(

@@ -17,7 +17,7 @@ def test_it_equals_the_dense_assignment(kind):
     for _ in range(300):
         shape = rng.integers(0, 12, 2)
         weights = {
-            "any": lambda shape: rng.random(shape),
+            "any": rng.random,
             "fractions": lambda shape: rng.integers(1, 4, shape) / rng.integers(1, 5, shape),
             "ties": lambda shape: rng.integers(1, 3, shape).astype(float),
         }[kind](shape)
