@@ -76,21 +76,35 @@ class HfEncoder:
 
     def _cut(self, words: list[str]) -> Iterator[tuple[list[int], list[int | None]]]:
         """(ids, index of each word's first piece) of every part of a sequence; almost always one part."""
-        while words:
-            coded = self.tokeniser(words, is_split_into_words=True, truncation=True, max_length=self.longest)
-            whole = self.tokeniser(words, is_split_into_words=True).word_ids()
+        if not words:
+            return
+        coded = self.tokeniser(words, is_split_into_words=True)
+        pieces = [0] * len(words)
+        for word in coded.word_ids():
+            if word is not None:
+                pieces[word] += 1
+        left = sum(pieces)
+        room = self.longest - (len(coded["input_ids"]) - left)  # the others are markers
+        start = 0
+        while start < len(words):
+            end = len(words)
+            if left > room:
+                self._say()
+                # The last word of which a piece fits starts the next part, unless it is the only one.
+                last, used = start, 0
+                for word in range(start, len(words)):
+                    if used >= room:
+                        break
+                    last, used = (word if pieces[word] else last), used + pieces[word]
+                end = max(start + 1, last)
+            coded = self.tokeniser(words[start:end], is_split_into_words=True, truncation=True, max_length=self.longest)
             first: dict[int, int] = {}
             for piece, word in enumerate(coded.word_ids()):
                 if word is not None:
                     first.setdefault(word, piece)
-            fits = len(words)
-            if len(whole) > self.longest:
-                # The last word may have lost pieces; it starts the next part, unless it is the only one.
-                fits = max(1, max(first, default=0))
-                self._say()
-                coded = self.tokeniser(words[:fits], is_split_into_words=True, truncation=True, max_length=self.longest)
-            yield coded["input_ids"], [first.get(word) for word in range(fits)]
-            words = words[fits:]
+            yield coded["input_ids"], [first.get(word) for word in range(end - start)]
+            left -= sum(pieces[start:end])
+            start = end
 
     def _say(self) -> None:
         self.parts += 1
