@@ -7,6 +7,7 @@ come from an archive) must not make a command read, write or delete outside of i
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -118,19 +119,16 @@ def list_runs(
     runs: dict[RunPaths, set[str]] = {}
     problems: list[str] = []
     for folder in _folders(ledger, (suite, task, encoder, None), problems):
-        suite_, task_, encoder_, hash_ = folder.parts[-4:]
+        seeds: dict[int, set[str]] = {}
         for entry in _entries(folder, problems):
-            if not (match := _ENTRY.fullmatch(entry.name)):
-                continue
-            try:
-                run = RunPaths(ledger, suite_, task_, encoder_, hash_, int(match[1]))
-            except UserError:  # somebody else's folder
-                break
-            if entry.is_symlink():
-                problems.append(f"{entry.path}: a symbolic link, which the ledger does not follow. Remove it.")
-            else:
-                runs.setdefault(run, set()).add(entry.name)
-    return Listing(dict(sorted(runs.items())), problems)
+            if match := _ENTRY.fullmatch(entry.name):
+                if entry.is_symlink():
+                    problems.append(f"{entry.path}: a symbolic link, which the ledger does not follow. Remove it.")
+                else:
+                    seeds.setdefault(int(match[1]), set()).add(entry.name)
+        with suppress(UserError):  # somebody else's folder
+            runs |= {RunPaths(ledger, *folder.parts[-4:], seed): seeds[seed] for seed in sorted(seeds)}  # type: ignore[arg-type]
+    return Listing(runs, problems)
 
 
 def _folders(folder: Path, names: tuple[str | None, ...], problems: list[str]) -> Iterator[Path]:
@@ -138,7 +136,7 @@ def _folders(folder: Path, names: tuple[str | None, ...], problems: list[str]) -
     if not names:
         yield folder
         return
-    for entry in _entries(folder, problems):
+    for entry in sorted(_entries(folder, problems), key=lambda entry: entry.name):
         if names[0] not in (None, entry.name):
             continue
         if entry.is_symlink():

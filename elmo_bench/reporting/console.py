@@ -6,7 +6,7 @@ They show no tests of significance, which take time.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from elmo_bench.ledger import Record
+from elmo_bench.ledger import Brief
 from elmo_bench.reporting.formats import markdown
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import Row, select
@@ -15,7 +15,7 @@ from elmo_bench.reporting.statistics import ahead
 AHEAD = "`*` ahead of every other row by more than the larger of the two standard deviations, over common seeds."
 
 
-def task_table(records: Iterable[Record], *, suite: str, task: str, highlight: str | None = None) -> str:
+def task_table(records: Iterable[Brief], *, suite: str, task: str, highlight: str | None = None) -> str:
     """Scores and cost of every run of a task, best test score first; `highlight` is the hash of the run to mark."""
     wanted = (r for r in records if (r["spec"]["suite"], r["spec"]["task"]) == (suite, task))
     found = groups(select(wanted, prefer=highlight).rows)
@@ -41,7 +41,7 @@ def task_table(records: Iterable[Record], *, suite: str, task: str, highlight: s
     return markdown(header, body) + (f"\n\n{AHEAD}" if any(leads) else "")
 
 
-def overviews(records: Iterable[Record], hashes: Sequence[str]) -> Iterator[str]:
+def overviews(records: Iterable[Brief], hashes: Sequence[str]) -> Iterator[str]:
     """Tasks by encoders: a table of test scores for each suite that has several tasks among the runs with these hashes.
 
     Tasks and encoders are in the order of `hashes`; a run without a record is a dash. Changes that all runs have in

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from elmo_bench.base.json import digest
-from elmo_bench.ledger import Record, is_held, read_all, settings_key
+from elmo_bench.ledger import Brief, is_held, read_all, settings_key
 from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.spec.settings import VERSIONS
 
@@ -33,7 +33,7 @@ class LedgerState:
     """What a ledger knows of runs, found by the key of their settings and by seed. Each file is read once."""
 
     problems: list[str]
-    _records: dict[str, dict[int, Record]] = field(default_factory=lambda: defaultdict(dict))
+    _records: dict[str, dict[int, Brief]] = field(default_factory=lambda: defaultdict(dict))
     _outdated: set[tuple[str, int]] = field(default_factory=set)  # with the versions left out of the key
     _failed: dict[tuple[str, int], str] = field(default_factory=dict)
     _running: dict[tuple[str, int], str] = field(default_factory=dict)
