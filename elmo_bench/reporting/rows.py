@@ -126,7 +126,7 @@ def select(records: Iterable[Brief], *, prefer: str | None = None) -> Selection:
         by_hash[record["hash"]].append(record)
     by_settings: dict[str, list[Row]] = defaultdict(list)
     for seeds in by_hash.values():
-        spec = RunSpec.from_json(seeds[0]["spec"])
+        spec = RunSpec(**seeds[0]["spec"])
         row = Row(spec, tuple(sorted(seeds, key=lambda record: record["seed"])))
         by_settings[_without_versions(spec)].append(row)
     rows, superseded = [], []
