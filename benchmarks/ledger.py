@@ -3,7 +3,7 @@
     python benchmarks/ledger.py --records 20000 --folder FOLDER
 
 The records are copies of the committed ones, in the suite mini: two of three with another learning rate, one of three
-with other weights and older, so that it is superseded. FOLDER is kept: with the same number of records it is used again.
+with other weights and older, so that it is superseded. The ledger in FOLDER is kept and used again.
 """
 
 import argparse
@@ -59,7 +59,9 @@ def main() -> None:
 
 def make(ledger: Path, count: int) -> None:
     """Write so many records with their outcomes."""
-    originals = [(RunPaths.of(ROOT / "results/runs", record), record) for record in read_ledger(ROOT / "results/runs")[0]]
+    originals = [
+        (RunPaths.of(ROOT / "results/runs", record), record) for record in read_ledger(ROOT / "results/runs")[0]
+    ]
     for number in range(count):
         copied, (paths, record) = number // len(originals), originals[number % len(originals)]
         record = copy.deepcopy(record)

@@ -78,7 +78,7 @@ class Index:
         where = " AND ".join(["TRUE", *(f"{name} = ?" for name in wanted)])
         found: dict[Key, Entry] = {}
         with self._guarded() as connection:
-            for row in connection.execute(f"SELECT * FROM records WHERE {where}", tuple(wanted.values())):  # noqa: S608
+            for row in connection.execute(f"SELECT * FROM records WHERE {where}", tuple(wanted.values())):
                 key, entry = row[:5], Entry(*row[5:9])
                 if row[9] == _checksum(*map(str, (*key, *entry))):
                     found[key] = entry
@@ -91,8 +91,8 @@ class Index:
     def entry(self, record: Record, state: str) -> Entry:
         """The entry of a record that was just read, not stored yet."""
         rest: dict[str, Any] = dict(brief(record))
-        keys = [self._part(rest.pop(name)) for name in ("spec", "environment")]
-        return Entry(state, *keys, json.dumps(rest, separators=(",", ":")))
+        spec, environment = self._part(rest.pop("spec")), self._part(rest.pop("environment"))
+        return Entry(state, spec, environment, json.dumps(rest, separators=(",", ":")))
 
     def briefs(self, entries: Iterable[Entry]) -> Iterator[Brief]:
         """The records of entries; equal specs and environments are one object, which must not be changed."""
@@ -117,7 +117,7 @@ class Index:
                 [(*key, *entry, _checksum(*map(str, (*key, *entry)))) for key, entry in fresh.items()],
             )
             same = " AND ".join(f"{name} = ?" for name in ("suite", "task", "encoder", "hash", "seed"))
-            connection.executemany(f"DELETE FROM records WHERE {same}", gone)  # noqa: S608
+            connection.executemany(f"DELETE FROM records WHERE {same}", gone)
             connection.execute(
                 "DELETE FROM parts WHERE key NOT IN (SELECT spec FROM records UNION SELECT environment FROM records)"
             )

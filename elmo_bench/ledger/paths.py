@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger.record import Record
+from elmo_bench.ledger.record import Brief
 
 _NAME = re.compile(r"\w[\w.+=-]*")
 _HASH = re.compile(r"[0-9a-f]{12}")
@@ -45,7 +45,7 @@ class RunPaths:
             raise UserError(f"seed={self.seed!r}: not a seed. Give a whole number from 0.")
 
     @classmethod
-    def of(cls, ledger: Path, record: Record) -> Self:
+    def of(cls, ledger: Path, record: Brief) -> Self:
         """Where this record belongs."""
         spec = record["spec"]
         return cls(ledger, spec["suite"], spec["task"], spec["encoder"], record["hash"], record["seed"])
@@ -127,7 +127,8 @@ def list_runs(
                 else:
                     seeds.setdefault(int(match[1]), set()).add(entry.name)
         with suppress(UserError):  # somebody else's folder
-            runs |= {RunPaths(ledger, *folder.parts[-4:], seed): seeds[seed] for seed in sorted(seeds)}  # type: ignore[arg-type]
+            suite_, task_, encoder_, hash_ = folder.parts[-4:]
+            runs |= {RunPaths(ledger, suite_, task_, encoder_, hash_, seed): seeds[seed] for seed in sorted(seeds)}
     return Listing(runs, problems)
 
 

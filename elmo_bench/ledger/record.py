@@ -143,20 +143,20 @@ class Record(TypedDict):
 class Brief(TypedDict):
     """The keys of a record that sweeps, `status` and `report` use; `brief` leaves more out inside them."""
 
-    attempt: str
+    attempt: str  # that made the record
     spec: Spec
-    hash: str
-    seed: int
-    metric: str
-    formula: str
+    hash: str  # of the spec
+    seed: int  # of the run
+    metric: str  # name of the main score
+    formula: str  # from the outcomes to the main score
     scores: Scores
-    layer_weights: list[dict[str, MixWeights]]
+    layer_weights: list[dict[str, MixWeights]]  # empty before the best epoch, which is the last
     epochs: Epochs
     parameters: Parameters
     data: Data
     cost: Cost
     environment: Environment
-    created: str
+    created: str  # UTC
 
 
 class Failure(TypedDict):

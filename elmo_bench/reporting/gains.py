@@ -107,14 +107,20 @@ def over_baseline(rows: Sequence[Row]) -> list[Pair]:
 def _test_key(ledger: Path, sides: Sequence[Row], *, now: int) -> str | None:
     """A key of everything that the test of two rows depends on; None if it cannot be known. `now`: see `state_of`."""
     known = [
-        [r["hash"], r["seed"], r["metric"], r["formula"], row.scores("test")[r["seed"]]]
-        + [state_of(RunPaths.of(ledger, r).outcomes, now=now)]
+        (state_of(RunPaths.of(ledger, r).outcomes, now=now), r["hash"], r["seed"], r["metric"], r["formula"])
         for row in sides
         for r in row.records
     ]
-    if any(each[-1] is None for each in known):
+    if any(state is None for state, *_ in known):
         return None
-    return digest([code_of("base", "ledger", "reporting"), np.__version__, len(sides[0].records), known])
+    return digest(
+        [
+            code_of("base", "ledger", "reporting"),
+            np.__version__,
+            known,
+            [sorted(row.scores("test").items()) for row in sides],
+        ]
+    )
 
 
 def family_of(pairs: Iterable[Pair], gain: Gains) -> dict[str, Gain]:

@@ -66,7 +66,9 @@ class LedgerState:
     @cached_property
     def _outdated(self) -> set[tuple[str, int]]:
         """The runs that have a record of any version; takes a while, and is needed only if a run is not done."""
-        return {(key, seed) for spec, seeds in self._specs.values() for key in [_without_versions(spec)] for seed in seeds}
+        return {
+            (key, seed) for spec, seeds in self._specs.values() for key in [_without_versions(spec)] for seed in seeds
+        }
 
     def of_runs(self, runs: Sequence[PlannedRun]) -> list[RunState]:
         """The state of every run, in order."""

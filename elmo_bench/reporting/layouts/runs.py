@@ -9,8 +9,8 @@ from elmo_bench.reporting.table import Column, Line, Table, gain_cells, make_tab
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
 ABOUT = (
-    "Every run, best test score first; of many runs the best ones and those of experiments. Runs on fractions of the training data are in tables of their own, unless they "
-    "belong to a learning curve above."
+    "Every run, best test score first; of many runs, the best ones and those of experiments. Runs on fractions of the "
+    "training data are in tables of their own, unless they belong to a learning curve above."
 )
 
 BEST = 50  # runs of a table that are always shown

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from elmo_bench.ledger import Failure, Brief, RunPaths
+from elmo_bench.ledger import Brief, Failure, RunPaths
 from elmo_bench.reporting.gains import ALPHA
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
