@@ -18,7 +18,7 @@ MOST = 30  # rows of a table
 
 
 def task_table(records: Iterable[Brief], *, suite: str, task: str, highlight: str | None = None) -> str:
-    """Scores and cost of the best runs of a task, best test score first, and of the run to mark: `highlight`, a hash."""
+    """Scores and cost of the best runs of a task, best test score first, and of the run with the hash `highlight`."""
     wanted = (r for r in records if (r["spec"]["suite"], r["spec"]["task"]) == (suite, task))
     found = groups(select(wanted, prefer=highlight).rows)
     if not found:
