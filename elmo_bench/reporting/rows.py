@@ -101,7 +101,11 @@ class Row:
 
     def summary(self, split: str) -> Summary:
         """The main score over seeds."""
-        return summarise(self.scores(split).values())
+        return self._summaries[split]
+
+    @cached_property
+    def _summaries(self) -> dict[str, Summary]:
+        return {split: summarise(self.scores(split).values()) for split in ("dev", "test")}
 
     def cost(self, key: str) -> float:
         """Mean over seeds of one entry of `cost`."""
