@@ -165,7 +165,7 @@ def test_exploratory_and_superseded_runs_are_folded(tmp_path, monkeypatch):
     made = {}
     for encoder in ("glove", "elmo"):
         for dropout in (0.5, 0.4, 0.3):
-            options = {"settings": {"task.head.dropout": dropout}, "lift": -dropout / 10}
+            options = {"settings": {"task.head.dropout": dropout}, "lift": -dropout / 2}
             made[encoder, dropout] = add(tmp_path / "runs", "ner", encoder, 0, **options)["hash"]
     old = [
         add(tmp_path / "runs", "ner", "elmo", 0, weights=f"<i>{k}", created=f"2025-01-0{k}T00:00:00+00:00")["hash"]
