@@ -33,7 +33,7 @@ def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
         lines = [
             f"{_code(path)} {escape(why)}" for path, why in (superseded(*pair) for pair in board.selection.superseded)
         ]
-        text = "Data, weights or a version have changed since. `python -m elmo_bench clean --stale` removes these runs."
+        text = "Data, weights or a version have changed since. `elmo-bench clean --stale` removes these runs."
         rest = [f"{len(lines) - MOST:,} more: see [index.html](index.html)."] if len(lines) > MOST else []
         parts += ["## Superseded", text, _list(lines[:MOST]), *rest]
     if board.failures:
