@@ -7,7 +7,7 @@ from pathlib import Path
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import redacted
-from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_ledger
+from elmo_bench.ledger import Brief, HeldElsewhere, RunPaths, read_all
 from elmo_bench.spec.config import CONF, choices, compose
 
 HELP = """\
@@ -77,22 +77,22 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def outcome(ledger: Path, record: Record, state: str) -> str:
+def outcome(ledger: Path, record: Brief, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
     main, scores = record["metric"], record["scores"]
     dev, test = scores["dev"]["overall"][main], scores["test"]["overall"][main]
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
-def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Record]:
+def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Brief]:
     """Print the table of a suite and task, with an arrow at the run; its records."""
     from elmo_bench.reporting.console import task_table
 
-    records, problems = read_ledger(ledger, suite=suite, task=task)
-    for problem in problems:
+    found = read_all(ledger, suite=suite, task=task)
+    for problem in found.problems:
         print(f"{command}: {problem}", file=sys.stderr)
-    print(f"\n{task} on suite {suite}:\n\n{task_table(records, suite=suite, task=task, highlight=hash_)}")
-    return records
+    print(f"\n{task} on suite {suite}:\n\n{task_table(found.records, suite=suite, task=task, highlight=hash_)}")
+    return found.records
 
 
 def _groups() -> str:

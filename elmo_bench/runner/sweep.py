@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console
-from elmo_bench.ledger import Ledger, Record, is_held, new_attempt, read_all, settings_key
+from elmo_bench.ledger import Brief, Ledger, is_held, new_attempt, read_all, settings_key
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.runner.plan import Plan, PlannedRun
 
@@ -27,7 +27,7 @@ class Result:
 
     run: PlannedRun
     state: str  # done: its record is new; skipped: it was in the ledger; held: left to another process; failed
-    record: Record | None = None  # of a run that is done or skipped
+    record: Brief | None = None  # of a run that is done or skipped
     note: str = ""  # of a failed run the error, of a held one who works on it
     code: int = 0  # for the exit code: 2 bad input, 1 any other failure
 
@@ -71,7 +71,7 @@ def _jobs(plan: Plan, logs: Path) -> list[Job]:
     return jobs
 
 
-def _memory(records: Sequence[Record]) -> int:
+def _memory(records: Sequence[Brief]) -> int:
     """What the largest comparable run took; a peak of a GPU's memory says nothing of the machine's."""
     peaks = [record["cost"]["peak_memory_mib"] for record in records if record["environment"]["device"] == "cpu"]
     return int(max(peaks) * 2**20) if peaks else MEMORY
