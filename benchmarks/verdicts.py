@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elmo_bench.reporting.formulas import formula
-from elmo_bench.reporting.significance import difference, of_means
+from elmo_bench.reporting.significance import Difference, of_means, over_items
 
 ACCURACY = formula("accuracy")
 OTHERS = 6
@@ -56,7 +56,7 @@ def trial(world: World, rng: np.random.Generator, *, seeds: int, better: float, 
     one, other = of_means([*scores.tolist(), *lent.tolist()])[:2]
     assert one is not None
     assert other is not None
-    return difference(ours, theirs, ACCURACY.score, (one, other), number).p
+    return Difference.of(over_items(ours, theirs, ACCURACY.score, number), (one, other)).p
 
 
 def rate(world: World, *, seeds: int, better: float, trials: int, others: int = OTHERS) -> float:

@@ -7,6 +7,7 @@ from elmo_bench.ledger.outcomes import CLUSTER, joined, of_split
 from elmo_bench.ledger.paths import RunPaths, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
+    Brief,
     Failure,
     Lease,
     Record,
@@ -30,6 +31,7 @@ from elmo_bench.ledger.store import (
 __all__ = [
     "CLUSTER",
     "SCHEMA",
+    "Brief",
     "Failure",
     "HeldElsewhere",
     "Lease",

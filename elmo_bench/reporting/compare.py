@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
+from elmo_bench.ledger import CLUSTER, Brief, RunPaths, of_split, read_outcomes
 from elmo_bench.reporting.formulas import Outcomes, formula
-from elmo_bench.reporting.significance import Difference, Variance, difference
+from elmo_bench.reporting.significance import OverItems, over_items
 
 AGREES = 0.01  # percentage points between the record's score and its outcomes; some outcomes are rounded
 
@@ -17,22 +17,22 @@ AGREES = 0.01  # percentage points between the record's score and its outcomes; 
 class Scored(NamedTuple):
     """A record and its outcomes on one split."""
 
-    record: Record
+    record: Brief
     outcomes: Outcomes
     split: str = "test"
 
 
-def with_outcomes(ledger: Path, records: Iterable[Record], *, split: str = "test") -> list[Scored]:
+def with_outcomes(ledger: Path, records: Iterable[Brief], *, split: str = "test") -> list[Scored]:
     """Records with the outcomes of one split. Raises UserError if they are missing or damaged."""
     stored = ((record, read_outcomes(RunPaths.of(ledger, record))) for record in records)
     return [Scored(record, of_split(outcomes, split), split) for record, outcomes in stored]
 
 
-def compare(ours: Sequence[Scored], theirs: Sequence[Scored], seeds: tuple[Variance, Variance]) -> Difference:
-    """The difference of the mean scores of two runs, each given as its seeds.
+def compare(ours: Sequence[Scored], theirs: Sequence[Scored]) -> OverItems:
+    """The difference of the mean scores of two runs, each given as its seeds, and what items say of it.
 
-    `seeds`: the variance of each mean over seeds. Raises UserError if the two were not scored on the same data with the
-    same metric, if outcomes do not add up to the score of their record, and if they are of a single item.
+    Raises UserError if the two were not scored on the same data with the same metric, if outcomes do not add up to the
+    score of their record, and if they are of a single item.
     """
     sides = [*ours, *theirs]
     for side in sides[1:]:
@@ -42,7 +42,7 @@ def compare(ours: Sequence[Scored], theirs: Sequence[Scored], seeds: tuple[Varia
     if len(np.unique(clusters) if clusters is not None else next(iter(sides[0].outcomes.values()))) < 2:
         raise UserError(f"{_name(sides[0])}: its outcomes are of a single item. Compare on more data.")
     left, right = (np.stack([how.counts_of(side.outcomes) for side in arm]) for arm in (ours, theirs))
-    return difference(left, right, how.score, seeds, clusters)
+    return over_items(left, right, how.score, clusters)
 
 
 def _check_same_data(one: Scored, other: Scored) -> None:

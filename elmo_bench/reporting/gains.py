@@ -1,14 +1,20 @@
 """What a row gains over another, and whether that holds over seeds and items."""
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.json import digest
+from elmo_bench.ledger import RunPaths
+from elmo_bench.ledger.index import Index, code_of, state_of
 from elmo_bench.reporting.compare import compare, with_outcomes
-from elmo_bench.reporting.rows import Basis, Row, baseline_of
-from elmo_bench.reporting.significance import Difference, Variance, holm, of_means
+from elmo_bench.reporting.rows import BASELINE, Basis, Row, baseline_of
+from elmo_bench.reporting.significance import Difference, OverItems, Variance, holm, of_means
 from elmo_bench.reporting.statistics import relative_reduction
 
 ALPHA = 0.05
@@ -67,13 +73,16 @@ Pair = tuple[Row, Row | None]  # a row, and what it is compared with
 def gains_from(ledger: Path, rows: Iterable[Row]) -> Gains:
     """`gain(ours, theirs, split="test")`. Variances over seeds are pooled over the comparable ones of `rows`.
 
-    A pair that several tables show is computed once.
+    What the items say of a pair is computed once, and the index of the ledger keeps it for as long as the scores and
+    outcomes stay the same.
     """
     comparable: dict[Basis, list[Row]] = defaultdict(list)
     for row in rows:
         comparable[row.basis].append(row)
     variances: dict[tuple[Basis, str], dict[str, Variance | None]] = {}
     known: dict[tuple[str, str, str], Gain] = {}
+    with Index(ledger) as index:
+        stored = index.results()
 
     def over_seeds(row: Row, split: str) -> Variance:
         if (row.basis, split) not in variances:
@@ -85,16 +94,29 @@ def gains_from(ledger: Path, rows: Iterable[Row]) -> Gains:
             raise UserError("a single seed, and no comparable run has more")
         return variance
 
+    def over_items(ours: Row, theirs: Row, split: str) -> OverItems:
+        key = _key(ledger, (ours, theirs), split, now=time.time_ns())
+        if key in stored:
+            mean, variance, noise = stored[key]
+            return OverItems(mean, Variance(*variance), tuple(noise))
+        found = compare(*(with_outcomes(ledger, row.records, split=split) for row in (ours, theirs)))
+        if key is not None:
+            with Index(ledger) as index:
+                index.store_results({key: [found.mean, [found.variance.value, found.variance.df], found.noise]})
+        return found
+
+    def test(ours: Row, theirs: Row, split: str) -> Gain:
+        try:
+            seeds = over_seeds(ours, split), over_seeds(theirs, split)
+            return Gain(ours, theirs, split, Difference.of(over_items(ours, theirs, split), seeds))
+        except UserError as error:
+            reason = str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
+            return Gain(ours, theirs, split, None, reason)
+
     def gain(ours: Row, theirs: Row, *, split: str = "test") -> Gain:
         pair = ours.anchor, theirs.anchor, split
         if pair not in known:
-            try:
-                one, other = (with_outcomes(ledger, row.records, split=split) for row in (ours, theirs))
-                seeds = over_seeds(ours, split), over_seeds(theirs, split)
-                known[pair] = Gain(ours, theirs, split, compare(one, other, seeds))
-            except UserError as error:
-                reason = str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
-                known[pair] = Gain(ours, theirs, split, None, reason)
+            known[pair] = test(ours, theirs, split)
         return replace(known[pair], ours=ours, theirs=theirs)  # tables label their rows
 
     return gain
@@ -102,7 +124,31 @@ def gains_from(ledger: Path, rows: Iterable[Row]) -> Gains:
 
 def over_baseline(rows: Sequence[Row]) -> list[Pair]:
     """Each row with its baseline among these rows."""
-    return [(row, baseline_of(row, rows)) for row in rows]
+    baselines: dict[Basis, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.spec.encoder == BASELINE:
+            baselines[row.basis].append(row)
+    return [(row, baseline_of(row, baselines[row.basis])) for row in rows]
+
+
+def _key(ledger: Path, sides: Sequence[Row], split: str, *, now: int) -> str | None:
+    """A key of all that the items say of two rows depends on; None if it cannot be known. `now`: see `state_of`."""
+    known = [
+        (state_of(RunPaths.of(ledger, r).outcomes, now=now), r["hash"], r["seed"], r["metric"], r["formula"])
+        for row in sides
+        for r in row.records
+    ]
+    if any(state is None for state, *_ in known):
+        return None
+    return digest(
+        [
+            code_of("base", "ledger", "reporting"),
+            np.__version__,
+            split,
+            known,
+            [[sorted(row.scores(split).items()), len(row.records)] for row in sides],
+        ]
+    )
 
 
 def family_of(pairs: Iterable[Pair], gain: Gains, *, split: str = "test") -> dict[str, Gain]:

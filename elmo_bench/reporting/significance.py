@@ -6,7 +6,7 @@ standard error, one interval and one p-value, by Student's t.
 
 - Seeds: the sample variance over the seeds of each arm, divided by their number. Seeds of two arms are not paired: two
   runs with seed 0 have nothing else in common. A variance of three seeds says little, so the variances of comparable
-  runs are pooled where Bartlett's test (1937) finds them homogeneous.
+  runs are pooled where they are homogeneous: a run whose own is larger than that of the others keeps its own.
 - Items: the paired delete-one jackknife of the difference, over clusters of items that were drawn together, such as
   the questions about a passage. It holds for any formula of sums (`formulas.py`). What single seeds did with single
   items is in the variance over seeds already, and is taken off here.
@@ -20,12 +20,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 from statistics import fmean, variance
+from typing import NamedTuple
 
 import numpy as np
 
 LEVEL = 0.95  # of intervals
 POWER = 0.8  # of the smallest difference that could have been detected
-HOMOGENEOUS = 0.1  # p of Bartlett's test above which variances are pooled
+HOMOGENEOUS = 0.5  # p of the F test above which variances are pooled
 
 Score = Callable[[np.ndarray], np.ndarray]  # sums [..., K] to scores [...]
 
@@ -39,6 +40,14 @@ class Variance:
     pooled: bool = False  # from the same runs as the other arm's, so that the two err together
 
 
+class OverItems(NamedTuple):
+    """A difference of two mean scores, and what its items say of it."""
+
+    mean: float
+    variance: Variance  # over items, without what differs between seeds
+    noise: tuple[float, float]  # the variance of each mean that its seeds get from single items
+
+
 @dataclass(frozen=True)
 class Difference:
     """A difference of two means, and what its uncertainty consists of."""
@@ -46,6 +55,15 @@ class Difference:
     mean: float
     seeds: tuple[Variance, Variance]  # of the mean of each arm
     items: Variance
+
+    @classmethod
+    def of(cls, items: OverItems, seeds: tuple[Variance, Variance]) -> "Difference":
+        """`seeds`: the variance of each mean over seeds (`of_means`).
+
+        It is at least what single items show: by chance three seeds may score closer together than that allows.
+        """
+        one, other = (replace(own, value=max(own.value, least)) for own, least in zip(seeds, items.noise, strict=True))
+        return cls(items.mean, (one, other), items.variance)
 
     @property
     def error(self) -> float:
@@ -86,19 +104,12 @@ class Difference:
         return one, other, self.items
 
 
-def difference(
-    ours: np.ndarray,
-    theirs: np.ndarray,
-    score: Score,
-    seeds: tuple[Variance, Variance],
-    clusters: np.ndarray | None = None,
-) -> Difference:
+def over_items(ours: np.ndarray, theirs: np.ndarray, score: Score, clusters: np.ndarray | None = None) -> OverItems:
     """Of the mean scores over seeds, from counts of the same items.
 
-    `ours` is [seeds, items, K] and `theirs` [other seeds, items, K]; `seeds` are the variances of their means over
-    seeds (`of_means`). `clusters` [items] are whole numbers, equal for items that were drawn together; default: each
-    item on its own. Source of the jackknife: Efron and Stein (1981), The jackknife estimate of variance, Annals of
-    Statistics 9. Raises ValueError for different items, and for fewer than two clusters.
+    `ours` is [seeds, items, K] and `theirs` [other seeds, items, K]. `clusters` [items] are whole numbers, equal for
+    items that were drawn together; default: each item on its own. Source: Efron and Stein (1981), The jackknife estimate
+    of variance, Annals of Statistics 9. Raises ValueError for different items, and for fewer than two clusters.
     """
     if ours.shape[1:] != theirs.shape[1:]:
         raise ValueError(f"counts of shape {ours.shape} against {theirs.shape}")
@@ -106,14 +117,12 @@ def difference(
     if len(arms[0]) < 2:
         raise ValueError("a variance over items needs at least two clusters of them")
     means = [arm.mean(axis=1, keepdims=True) for arm in arms]
-    noise = [
+    one, other = (
         _spread(arm - mean) / arm.shape[1] / max(1, arm.shape[1] - 1) for arm, mean in zip(arms, means, strict=True)
-    ]
-    items = max(0.0, _spread(means[0] - means[1]) - sum(noise))
-    # By chance the scores of three seeds can lie closer together than what they do with single items allows.
-    one, other = (replace(own, value=max(own.value, least)) for own, least in zip(seeds, noise, strict=True))
+    )
+    items = max(0.0, _spread(means[0] - means[1]) - one - other)
     mean = float(score(ours.sum(axis=1)).mean() - score(theirs.sum(axis=1)).mean())
-    return Difference(mean, (one, other), Variance(items, len(arms[0]) - 1))
+    return OverItems(mean, Variance(items, len(arms[0]) - 1), (one, other))
 
 
 def _spread(left_out: np.ndarray) -> float:
@@ -135,29 +144,32 @@ def _without_each(counts: np.ndarray, score: Score, clusters: np.ndarray | None)
 def of_means(arms: Sequence[Sequence[float]]) -> list[Variance | None]:
     """The variance of the mean score of each arm over its seeds; the arms are comparable runs.
 
-    Pooled over all arms where they are homogeneous. None for an arm of one seed that nothing could be pooled with.
+    Homogeneous arms share one: those whose own variance is not larger than that of all others by an F test. None for an
+    arm of one seed that has nothing to share.
     """
-    repeated = [arm for arm in arms if len(arm) > 1]
-    pooled = _pooled(repeated)
-    return [_of_mean(arm, pooled) for arm in arms]
+    own = [Variance(variance(arm), len(arm) - 1) if len(arm) > 1 else None for arm in arms]
+    repeated = [one for one in own if one]
+    alike = [one for one in repeated if _is_like([other for other in repeated if other is not one], one)]
+    shared = replace(_pooled(alike), pooled=True) if len(alike) > 1 else None
+    used = [shared if one is None or any(one is other for other in alike) else one for one in own]
+    found = [chosen or one for chosen, one in zip(used, own, strict=True)]
+    return [one and replace(one, value=one.value / len(arm)) for one, arm in zip(found, arms, strict=True)]
 
 
-def _of_mean(arm: Sequence[float], pooled: Variance | None) -> Variance | None:
-    if pooled:
-        return Variance(pooled.value / len(arm), pooled.df, pooled=True)
-    return Variance(variance(arm) / len(arm), len(arm) - 1) if len(arm) > 1 else None
+def _is_like(others: Sequence[Variance], one: Variance) -> bool:
+    """Whether a variance is not larger than those of the others."""
+    rest = _pooled(others) if others else None
+    if rest is None or rest.value == 0:
+        return rest is not None and one.value == 0
+    from scipy.stats import f  # slow to import
+
+    return bool(f.sf(one.value / rest.value, one.df, rest.df) > HOMOGENEOUS)
 
 
-def _pooled(arms: Sequence[Sequence[float]]) -> Variance | None:
-    """The common variance of a single score; None if the arms differ in it, or are fewer than two."""
-    values, dfs = [variance(arm) for arm in arms], [len(arm) - 1 for arm in arms]
-    if len(arms) < 2 or min(values) == 0:
-        return None
-    from scipy.stats import bartlett  # slow to import
-
-    if bartlett(*arms).pvalue <= HOMOGENEOUS:
-        return None
-    return Variance(fmean(values, weights=dfs), sum(dfs))
+def _pooled(variances: Sequence[Variance]) -> Variance:
+    return Variance(
+        fmean([one.value for one in variances], weights=[one.df for one in variances]), sum(one.df for one in variances)
+    )
 
 
 def _quantile(level: float, df: float) -> float:

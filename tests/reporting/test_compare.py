@@ -8,8 +8,6 @@ from elmo_bench.ledger import RunPaths, joined, write_record
 from elmo_bench.reporting.compare import Scored, compare, with_outcomes
 from elmo_bench.reporting.significance import Variance
 
-SEEDS = Variance(100.0, 2), Variance(400.0, 2)
-
 
 @pytest.fixture
 def scored(make_record):
@@ -28,18 +26,18 @@ def scored(make_record):
 def test_all_seeds_count_whether_the_other_has_them_or_not(scored):
     ours = [scored(right, seed=seed) for seed, right in enumerate((8, 9))]
     theirs = [scored(right, seed=seed, encoder="glove") for seed, right in ((4, 2), (1, 2), (7, 2))]
-    found = compare(ours, theirs, SEEDS)
-    assert (found.mean, found.seeds) == (65.0, SEEDS)
+    found = compare(ours, theirs)
+    assert (found.mean, found.seeds) == (65.0)
     gaps, noise = [0, 0, *[100] * 6, 50, 0], [*[0] * 8, 50, 0]  # by item; only our two seeds differ, in the ninth
-    assert found.items == Variance(pytest.approx((np.var(gaps, ddof=1) - np.var(noise, ddof=1)) / 10), 9)
+    assert found.variance == Variance(pytest.approx((np.var(gaps, ddof=1) - np.var(noise, ddof=1)) / 10), 9)
 
 
 def test_clusters_are_the_items(scored):
     ours, theirs = scored(8), scored(2, encoder="glove")
     for side in (ours, theirs):
         side.outcomes["cluster"] = np.arange(10) // 5
-    found = compare([ours], [theirs], SEEDS)
-    assert found.items == Variance(pytest.approx(0.0), 1)  # 3 of 5 in both
+    found = compare([ours], [theirs])
+    assert found.variance == Variance(pytest.approx(0.0), 1)  # 3 of 5 in both
 
 
 @pytest.mark.parametrize(
@@ -55,7 +53,7 @@ def test_clusters_are_the_items(scored):
 )
 def test_only_comparable_runs_are_compared(scored, changes, error):
     with pytest.raises(UserError, match=error) as found:
-        compare([scored(9)], [scored(3, encoder="glove", **changes)], SEEDS)
+        compare([scored(9)], [scored(3, encoder="glove", **changes)])
     assert "\n" not in str(found.value)
 
 
@@ -64,12 +62,12 @@ def test_outcomes_of_other_names_are_not_compared(scored, name):
     theirs = scored(3)
     theirs.outcomes[name] = np.ones(10, dtype=np.uint8)
     with pytest.raises(UserError, match="of other items than"):
-        compare([scored(9)], [theirs], SEEDS)
+        compare([scored(9)], [theirs])
 
 
 def test_a_single_item_has_no_variance(scored):
     with pytest.raises(UserError, match="outcomes are of a single item"):
-        compare([scored(1, items=1)], [scored(0, items=1)], SEEDS)
+        compare([scored(1, items=1)], [scored(0, items=1)])
 
 
 def test_from_the_ledger(scored, tmp_path):

