@@ -107,8 +107,8 @@ def gains_from(ledger: Path, rows: Iterable[Row]) -> Gains:
 
     def test(ours: Row, theirs: Row, split: str) -> Gain:
         try:
-            seeds = over_seeds(ours, split), over_seeds(theirs, split)
-            return Gain(ours, theirs, split, Difference.of(over_items(ours, theirs, split), seeds))
+            items = over_items(ours, theirs, split)
+            return Gain(ours, theirs, split, Difference.of(items, (over_seeds(ours, split), over_seeds(theirs, split))))
         except UserError as error:
             reason = str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
             return Gain(ours, theirs, split, None, reason)

@@ -26,7 +26,7 @@ import numpy as np
 
 LEVEL = 0.95  # of intervals
 POWER = 0.8  # of the smallest difference that could have been detected
-HOMOGENEOUS = 0.5  # p of the F test above which variances are pooled
+HOMOGENEOUS = 0.4  # p of the F test above which variances are pooled
 
 Score = Callable[[np.ndarray], np.ndarray]  # sums [..., K] to scores [...]
 
@@ -108,8 +108,8 @@ def over_items(ours: np.ndarray, theirs: np.ndarray, score: Score, clusters: np.
     """Of the mean scores over seeds, from counts of the same items.
 
     `ours` is [seeds, items, K] and `theirs` [other seeds, items, K]. `clusters` [items] are whole numbers, equal for
-    items that were drawn together; default: each item on its own. Source: Efron and Stein (1981), The jackknife estimate
-    of variance, Annals of Statistics 9. Raises ValueError for different items, and for fewer than two clusters.
+    items that were drawn together; default: each item on its own. Source: Efron and Stein (1981), The jackknife
+    estimate of variance, Annals of Statistics 9. Raises ValueError for different items or fewer than two clusters.
     """
     if ours.shape[1:] != theirs.shape[1:]:
         raise ValueError(f"counts of shape {ours.shape} against {theirs.shape}")
