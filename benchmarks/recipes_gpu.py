@@ -8,6 +8,7 @@ is not shown: it compiles the kernels.
 """
 
 import argparse
+import os
 import traceback
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     options = parser.parse_intermixed_args()
     corpus, heldout = (Corpus(tuple(shard_files(files))) for files in (options.corpus, options.heldout))
-    encoded, vocabulary = encode(corpus, heldout, options.folder / "encoded", words=50_000)
+    encoded, vocabulary = encode(corpus, heldout, options.folder / "encoded", words=50_000, threads=os.cpu_count() or 1)
     table = []
     for number, variant in enumerate([options.variants[0], *options.variants]):
         seconds = options.seconds if number else 6

@@ -1,5 +1,11 @@
 """The error that users read."""
 
+import re
+
+# scheme://  user:password@  host/path  ?query#fragment, up to the punctuation of the sentence around it
+_ADDRESS = re.compile(
+    r"""(\b[a-z][a-z0-9+.-]*://)(?:[^/\s'"<>]*@)?([^\s'"<>?#]*)(?:[?#][^\s'"<>]*?(?=[).,:;]*(?:[\s'"<>]|$)))?""", re.I
+)
 LONGEST = 1000  # characters of a message
 
 
@@ -7,11 +13,19 @@ class UserError(Exception):
     """A mistake in the user's input. Its text is one line: `<where>: <what is wrong>. <what to do>.`
 
     Commands print the text alone (no traceback) and exit with code 2. It may quote a file from a stranger, so it is
-    shortened, and what could move a terminal's cursor is escaped.
+    shortened, what could move a terminal's cursor is escaped, and addresses are `redacted`.
     """
 
     def __init__(self, text: str):
-        short = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
+        if len(text) > LONGEST:  # what is redacted is longer than what is kept, so that no cut goes through an address
+            start, end = redacted(text[: 5 * LONGEST]), redacted(text[-5 * LONGEST :])
+            text = f"{start[: LONGEST // 2]} … {end[-LONGEST // 2 :]}"
+        shown = redacted(text)
         super().__init__(
-            "".join(c if c.isprintable() or c == "\xa0" else c.encode("unicode_escape").decode() for c in short)
+            "".join(c if c.isprintable() or c == "\xa0" else c.encode("unicode_escape").decode() for c in shown)
         )
+
+
+def redacted(text: str) -> str:
+    """A text whose addresses have no user, password, query and fragment: these may hold a key."""
+    return _ADDRESS.sub(r"\1\2", text)

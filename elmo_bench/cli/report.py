@@ -38,7 +38,8 @@ def main(arguments: list[str]) -> int:
         from elmo_bench.reporting.json_rows import json_rows
         from elmo_bench.reporting.rows import select
 
-        rows = json_rows(select(found.records), gains_from(options.ledger))
+        selection = select(found.records)
+        rows = json_rows(selection, gains_from(options.ledger, selection.rows))
         print(json.dumps(rows, indent=1, ensure_ascii=False))
     else:
         _write(found, options)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from elmo_bench.base.downloads import cache_folder, fetch, record, shown, verify
+from elmo_bench.base.downloads import cache_folder, fetch, record, verify
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
 from elmo_bench.elmo.hub import is_repository, repository
@@ -75,7 +75,7 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
         )
     if _is_address(weights):
         if not weights.endswith("weights.hdf5"):
-            raise UserError(f"{shown(weights)}: the address of its options.json is unknown. Give it with options=….")
+            raise UserError(f"{weights}: the address of its options.json is unknown. Give it with options=….")
         return resolve_file(weights.removesuffix("weights.hdf5") + "options.json"), resolve_file(weights)
     path = MINI if weights == "mini" else Path(weights).expanduser()
     if path.is_file():
@@ -147,7 +147,7 @@ def resolve_file(path_or_address: str) -> Path:
             return bilm_file(*found)
         name = PurePosixPath(urlsplit(path_or_address).path).name
         if not name:
-            raise UserError(f"{shown(path_or_address)}: not the address of a file. Give one that ends in a file name.")
+            raise UserError(f"{path_or_address}: not the address of a file. Give one that ends in a file name.")
         folder = hashlib.sha256(path_or_address.encode()).hexdigest()[:16]
         return fetch(path_or_address, cache_folder() / "elmo" / "urls" / folder / name)
     path = Path(path_or_address).expanduser()

@@ -3,9 +3,11 @@
 from elmo_bench.ledger.environment import environment
 from elmo_bench.ledger.lease import read_lease
 from elmo_bench.ledger.lock import HeldElsewhere, is_held, new_attempt, run_lock
+from elmo_bench.ledger.outcomes import CLUSTER, joined, of_split
 from elmo_bench.ledger.paths import RunPaths, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
+    Brief,
     Failure,
     Lease,
     Record,
@@ -27,7 +29,9 @@ from elmo_bench.ledger.store import (
 )
 
 __all__ = [
+    "CLUSTER",
     "SCHEMA",
+    "Brief",
     "Failure",
     "HeldElsewhere",
     "Lease",
@@ -38,9 +42,11 @@ __all__ = [
     "check_record",
     "environment",
     "is_held",
+    "joined",
     "list_runs",
     "new_attempt",
     "now",
+    "of_split",
     "read_all",
     "read_failures",
     "read_lease",

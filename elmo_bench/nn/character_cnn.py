@@ -5,8 +5,11 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from elmo_bench.text.vocabulary import PADDING, Vocabulary
+
+AT_ONCE = 2**20  # characters of a batch, padding included; above, blocks of words are computed, and in training twice
 
 
 class CharacterCnn(nn.Module):
@@ -26,8 +29,17 @@ class CharacterCnn(nn.Module):
 
     def forward(self, characters: Tensor) -> Tensor:
         """[B, T, C] -> [B, T, dim]; a word's vector does not depend on its padding."""
-        x = self.embedding(characters.flatten(0, 1)).transpose(1, 2)  # (BT)(char dim)C
-        length = (characters.flatten(0, 1) != PADDING).sum(dim=1)  # BT
+        blocks = characters.flatten(0, 1).split(max(1, AT_ONCE // max(1, characters.shape[2])))
+        if len(blocks) > 1 and torch.is_grad_enabled():
+            found = [cast("Tensor", checkpoint(self._words, block, use_reentrant=False)) for block in blocks]
+        else:
+            found = [self._words(block) for block in blocks]
+        return torch.cat(found).unflatten(0, characters.shape[:2])
+
+    def _words(self, characters: Tensor) -> Tensor:
+        """[N, C] -> [N, dim]"""
+        x = self.embedding(characters).transpose(1, 2)  # N(char dim)C
+        length = (characters != PADDING).sum(dim=1)  # N
         pooled = []
         for convolution in self.convolutions:
             y = torch.relu(convolution(x))
@@ -35,4 +47,4 @@ class CharacterCnn(nn.Module):
             last = length + convolution.kernel_size[0] - 1
             y = y * (torch.arange(y.shape[2], device=y.device) < last[:, None])[:, None]
             pooled.append(y.amax(dim=2))
-        return torch.cat(pooled, dim=1).unflatten(0, characters.shape[:2])
+        return torch.cat(pooled, dim=1)

@@ -1,4 +1,4 @@
-"""The paired test of two systems on one task, after checking that they can be compared."""
+"""The difference of two systems on one task, after checking that they can be compared."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -7,55 +7,42 @@ from typing import NamedTuple
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import Record, RunPaths, read_outcomes
+from elmo_bench.ledger import CLUSTER, Brief, RunPaths, of_split, read_outcomes
 from elmo_bench.reporting.formulas import Outcomes, formula
-from elmo_bench.reporting.significance import ROUNDS, mcnemar, randomisation
+from elmo_bench.reporting.significance import OverItems, over_items
 
 AGREES = 0.01  # percentage points between the record's score and its outcomes; some outcomes are rounded
 
 
 class Scored(NamedTuple):
-    """A record and its outcomes."""
+    """A record and its outcomes on one split."""
 
-    record: Record
+    record: Brief
     outcomes: Outcomes
+    split: str = "test"
 
 
-class Tested(NamedTuple):
-    """The result of a paired test."""
-
-    name: str  # randomisation or McNemar
-    p: float  # two-sided, not adjusted for other tests
-    items: int  # what the test swaps: sentences, questions or documents, as the task keeps its outcomes
+def with_outcomes(ledger: Path, records: Iterable[Brief], *, split: str = "test") -> list[Scored]:
+    """Records with the outcomes of one split. Raises UserError if they are missing or damaged."""
+    stored = ((record, read_outcomes(RunPaths.of(ledger, record))) for record in records)
+    return [Scored(record, of_split(outcomes, split), split) for record, outcomes in stored]
 
 
-def with_outcomes(ledger: Path, records: Iterable[Record]) -> list[Scored]:
-    """Records with their outcomes. Raises UserError if outcomes are missing or damaged."""
-    return [Scored(record, read_outcomes(RunPaths.of(ledger, record))) for record in records]
+def compare(ours: Sequence[Scored], theirs: Sequence[Scored]) -> OverItems:
+    """The difference of the mean scores of two runs, each given as its seeds, and what items say of it.
 
-
-def paired_test(ours: Sequence[Scored], theirs: Sequence[Scored], *, rounds: int = ROUNDS, seed: int = 0) -> Tested:
-    """Test two systems on test items, each given as the seeds of one run; they have a seed in common.
-
-    `seed` is the random seed of the test: the same arguments give the same p. Raises UserError if the two were not
-    scored on the same data with the same metric, and if outcomes do not add up to the score of their record.
+    Raises UserError if the two were not scored on the same data with the same metric, if outcomes do not add up to the
+    score of their record, and if they are of a single item.
     """
-    pairs = _pairs(ours, theirs)
-    for one, other in pairs:
-        _check_same_data(one, other)
-    _check_items([side for pair in pairs for side in pair])
-    how = formula(pairs[0][0].record["formula"])
-    left, right = (np.stack([how.counts_of(side.outcomes) for side in sides]) for sides in zip(*pairs, strict=True))
-    if how.binary and len(pairs) == 1:
-        return Tested("McNemar", mcnemar(left[0, :, 0], right[0, :, 0]), left.shape[1])
-    return Tested("randomisation", randomisation(left, right, how.score, rounds=rounds, seed=seed), left.shape[1])
-
-
-def _pairs(ours: Sequence[Scored], theirs: Sequence[Scored]) -> list[tuple[Scored, Scored]]:
-    sides = [{scored.record["seed"]: scored for scored in side} for side in (ours, theirs)]
-    if [len(side) for side in sides] != [len(ours), len(theirs)]:
-        raise ValueError("two records of one seed; give the seeds of one run")
-    return [(sides[0][seed], sides[1][seed]) for seed in sorted(sides[0].keys() & sides[1].keys())]
+    sides = [*ours, *theirs]
+    for side in sides[1:]:
+        _check_same_data(sides[0], side)
+    _check_items(sides)
+    how, clusters = formula(sides[0].record["formula"]), sides[0].outcomes.get(CLUSTER)
+    if len(np.unique(clusters) if clusters is not None else next(iter(sides[0].outcomes.values()))) < 2:
+        raise UserError(f"{_name(sides[0])}: its outcomes are of a single item. Compare on more data.")
+    left, right = (np.stack([how.counts_of(side.outcomes) for side in arm]) for arm in (ours, theirs))
+    return over_items(left, right, how.score, clusters)
 
 
 def _check_same_data(one: Scored, other: Scored) -> None:
@@ -73,7 +60,8 @@ def _check_items(sides: Sequence[Scored]) -> None:
     """The outcomes are of the same items, and add up to the scores."""
     shapes = [{name: len(values) for name, values in side.outcomes.items()} for side in sides]
     for side, shape in zip(sides, shapes, strict=True):
-        if shape != shapes[0] or len(set(shape.values())) != 1:
+        same = np.array_equal(side.outcomes.get(CLUSTER, ()), sides[0].outcomes.get(CLUSTER, ()))
+        if shape != shapes[0] or not same or len(set(shape.values())) != 1:
             raise UserError(
                 f"{_name(side)}: its outcomes are of other items than the outcomes of {_name(sides[0])}. "
                 "Run both again with overwrite=true."
@@ -97,7 +85,7 @@ def _scored_on(side: Scored) -> tuple[object, ...]:
 
 
 def _score(side: Scored) -> float:
-    return side.record["scores"]["test"]["overall"][side.record["metric"]]
+    return side.record["scores"][side.split]["overall"][side.record["metric"]]  # type: ignore[literal-required]
 
 
 def _name(side: Scored) -> str:

@@ -1,14 +1,21 @@
-"""What a row gains over another, and the test of it if its outcomes allow one."""
+"""What a row gains over another, and whether that holds over seeds and items."""
 
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from elmo_bench.base.errors import UserError
-from elmo_bench.reporting.compare import Tested, paired_test, with_outcomes
-from elmo_bench.reporting.rows import Row, baseline_of
-from elmo_bench.reporting.significance import holm
-from elmo_bench.reporting.statistics import Summary, difference, relative_reduction, summarise
+from elmo_bench.base.json import digest
+from elmo_bench.ledger import RunPaths
+from elmo_bench.ledger.index import Index, code_of, state_of
+from elmo_bench.reporting.compare import compare, with_outcomes
+from elmo_bench.reporting.rows import BASELINE, Basis, Row, baseline_of
+from elmo_bench.reporting.significance import Difference, OverItems, Variance, holm, of_means
+from elmo_bench.reporting.statistics import relative_reduction
 
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
@@ -16,73 +23,136 @@ MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
 
 @dataclass(frozen=True)
 class Gain:
-    """Ours minus theirs on test, over the seeds that both have."""
+    """Ours minus theirs on one split, dev or test."""
 
     ours: Row
     theirs: Row
-    summary: Summary
-    test: Tested | None
-    untested: str = ""  # the reason for a missing test
+    split: str
+    difference: Difference | None  # None: not tested
+    untested: str = ""  # the reason
     p_holm: float | None = None  # adjusted for the tests of its family, after `family_of`
 
     @property
-    def seeds(self) -> list[int]:
-        """The seeds that both have."""
-        return sorted(self.ours.scores("test").keys() & self.theirs.scores("test").keys())
+    def mean(self) -> float:
+        """Of all seeds of ours, minus that of theirs."""
+        return self.on(self.split)
+
+    def on(self, split: str) -> float:
+        """The difference of the means on a split."""
+        return self.ours.summary(split).mean - self.theirs.summary(split).mean
 
     @property
     def reduction(self) -> float | None:
-        """Relative error reduction in percent, over the seeds that both have."""
-        sides = [summarise(row.scores("test")[k] for k in self.seeds).mean for row in (self.ours, self.theirs)]
-        return relative_reduction(*sides)
+        """Relative error reduction in percent."""
+        return relative_reduction(*(row.summary(self.split).mean for row in (self.ours, self.theirs)))
+
+    @property
+    def p(self) -> float | None:
+        """Not adjusted; None if it was not tested."""
+        return self.difference.p if self.difference else None
 
     @property
     def verdict(self) -> str:
         """ahead, behind or tie at α = 0.05, by the adjusted p if there is one; empty if it was not tested."""
-        if self.test is None:
+        p = self.p if self.p_holm is None else self.p_holm
+        if p is None:
             return ""
-        if (self.test.p if self.p_holm is None else self.p_holm) > ALPHA:
+        if p > ALPHA:
             return "tie"
-        return "ahead" if self.summary.mean > 0 else "behind"
+        return "ahead" if self.mean > 0 else "behind"
 
     @property
     def mark(self) -> str:
         return MARKS[self.verdict]
 
 
-Gains = Callable[[Row, Row], Gain | None]
+Gains = Callable[..., Gain]  # (ours, theirs, *, split="test")
 Pair = tuple[Row, Row | None]  # a row, and what it is compared with
 
 
-def gains_from(ledger: Path) -> Gains:
-    """`gain(ours, theirs)`, None without a common seed. A pair that several tables show is tested once."""
-    known: dict[tuple[str, str], tuple[Tested | None, str]] = {}
+def gains_from(ledger: Path, rows: Iterable[Row]) -> Gains:
+    """`gain(ours, theirs, split="test")`. Variances over seeds are pooled over the comparable ones of `rows`.
 
-    def test(ours: Row, theirs: Row) -> tuple[Tested | None, str]:
+    What the items say of a pair is computed once, and the index of the ledger keeps it for as long as the scores and
+    outcomes stay the same.
+    """
+    comparable: dict[Basis, list[Row]] = defaultdict(list)
+    for row in rows:
+        comparable[row.basis].append(row)
+    variances: dict[tuple[Basis, str], dict[str, Variance | None]] = {}
+    known: dict[tuple[str, str, str], Gain] = {}
+    with Index(ledger) as index:
+        stored = index.results()
+
+    def over_seeds(row: Row, split: str) -> Variance:
+        if (row.basis, split) not in variances:
+            same = comparable[row.basis]
+            found = of_means([list(one.scores(split).values()) for one in same])
+            variances[row.basis, split] = dict(zip([one.anchor for one in same], found, strict=True))
+        variance = variances[row.basis, split][row.anchor]
+        if variance is None:
+            raise UserError("a single seed, and no comparable run has more")
+        return variance
+
+    def over_items(ours: Row, theirs: Row, split: str) -> OverItems:
+        key = _key(ledger, (ours, theirs), split, now=time.time_ns())
+        if key in stored:
+            mean, variance, noise = stored[key]
+            return OverItems(mean, Variance(*variance), tuple(noise))
+        found = compare(*(with_outcomes(ledger, row.records, split=split) for row in (ours, theirs)))
+        if key is not None:
+            with Index(ledger) as index:
+                index.store_results({key: [found.mean, [found.variance.value, found.variance.df], found.noise]})
+        return found
+
+    def test(ours: Row, theirs: Row, split: str) -> Gain:
         try:
-            return paired_test(*(with_outcomes(ledger, row.records) for row in (ours, theirs))), ""
+            items = over_items(ours, theirs, split)
+            return Gain(ours, theirs, split, Difference.of(items, (over_seeds(ours, split), over_seeds(theirs, split))))
         except UserError as error:
-            return None, str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
+            reason = str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
+            return Gain(ours, theirs, split, None, reason)
 
-    def gain(ours: Row, theirs: Row) -> Gain | None:
-        gap = difference(ours.scores("test"), theirs.scores("test"))
-        if gap is None:
-            return None
-        pair = ours.anchor, theirs.anchor
+    def gain(ours: Row, theirs: Row, *, split: str = "test") -> Gain:
+        pair = ours.anchor, theirs.anchor, split
         if pair not in known:
-            known[pair] = test(ours, theirs)
-        return Gain(ours, theirs, gap, *known[pair])
+            known[pair] = test(ours, theirs, split)
+        return replace(known[pair], ours=ours, theirs=theirs)  # tables label their rows
 
     return gain
 
 
 def over_baseline(rows: Sequence[Row]) -> list[Pair]:
     """Each row with its baseline among these rows."""
-    return [(row, baseline_of(row, rows)) for row in rows]
+    baselines: dict[Basis, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.spec.encoder == BASELINE:
+            baselines[row.basis].append(row)
+    return [(row, baseline_of(row, baselines[row.basis])) for row in rows]
 
 
-def family_of(pairs: Iterable[Pair], gain: Gains) -> dict[str, Gain]:
+def _key(ledger: Path, sides: Sequence[Row], split: str, *, now: int) -> str | None:
+    """A key of all that the items say of two rows depends on; None if it cannot be known. `now`: see `state_of`."""
+    known = [
+        (state_of(RunPaths.of(ledger, r).outcomes, now=now), r["hash"], r["seed"], r["metric"], r["formula"])
+        for row in sides
+        for r in row.records
+    ]
+    if any(state is None for state, *_ in known):
+        return None
+    return digest(
+        [
+            code_of("base", "ledger", "reporting"),
+            np.__version__,
+            split,
+            known,
+            [[sorted(row.scores(split).items()), len(row.records)] for row in sides],
+        ]
+    )
+
+
+def family_of(pairs: Iterable[Pair], gain: Gains, *, split: str = "test") -> dict[str, Gain]:
     """The gains of one family, by the anchor of ours; each p is adjusted for all tests of the family."""
-    family = [found for ours, theirs in pairs if theirs and (found := gain(ours, theirs))]
-    after = iter(holm([found.test.p for found in family if found.test]))
-    return {found.ours.anchor: replace(found, p_holm=next(after)) if found.test else found for found in family}
+    family = [gain(ours, theirs, split=split) for ours, theirs in pairs if theirs]
+    after = iter(holm([found.p for found in family if found.p is not None]))
+    return {found.ours.anchor: replace(found, p_holm=next(after)) if found.p is not None else found for found in family}

@@ -41,13 +41,16 @@ def _row(row: Row, gain: Gain | None) -> dict[str, Any]:
 
 
 def _against(gain: Gain) -> dict[str, Any]:
-    """The test's entries are null if there was none; `untested` gives the reason."""
-    found = gain.test
+    """The entries of the test are null if there was none; `untested` gives the reason."""
+    found = gain.difference
     return {
         "label": gain.theirs.label,
-        **_numbers(gain.summary),
+        "mean": gain.mean,
+        "se": found and found.error,
+        "interval": found and found.interval,
+        "detectable": found and found.detectable,
         "reduction": gain.reduction,
-        **dict(zip(("test", "items", "p"), (found.name, found.items, found.p) if found else [None] * 3, strict=True)),
+        "p": gain.p,
         "p_holm": gain.p_holm,
         "verdict": gain.verdict or None,
         "untested": gain.untested or None,

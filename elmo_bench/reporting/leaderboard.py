@@ -68,7 +68,7 @@ def leaderboard(
     combine: bool = False,
 ) -> Leaderboard:
     """Compute every table and draw every figure that the ledger has records for; `combine`: see `groups`."""
-    gain = gains_from(ledger)
+    gain = gains_from(ledger, selection.rows)
     found = groups(selection.rows, combine=combine)
     order = in_paper_order({group.task for group in found})
     found.sort(key=lambda group: (group.suite, order.index(group.task)))

@@ -1,80 +1,181 @@
-"""Paired tests of two systems on the same test items, and the adjustment for several tests.
+"""Whether one system is better than another: would it be with other seeds, and on other test items?
 
-Approximate randomisation: Noreen (1989), Computer-intensive methods for testing hypotheses; Yeh (2000), More accurate
-tests for the statistical significance of result differences, COLING. If the two systems were equally good, it would not
-matter which of them produced which outcome of an item. Each round tosses a coin for every item and swaps its outcomes
-or not; the p-value is the share of rounds with a difference of scores at least as large as the observed one, in either
-direction.
+Both questions have one answer here. A difference of two mean scores is uncertain because each arm was trained with a
+few seeds, and because it was scored on some items of many. The variances of the two add up, and their sum gives one
+standard error, one interval and one p-value, by Student's t.
 
-An item is swapped in all seeds together: seeds fail on the same items, and swapping each seed separately would count
-three seeds as three test sets. So the test says whether these trained systems would differ on other items, and nothing
-about other seeds. (scipy.stats.permutation_test swaps single numbers; here an item is a block of counts.)
+- Seeds: the sample variance over the seeds of each arm, divided by their number. Seeds of two arms are not paired: two
+  runs with seed 0 have nothing else in common. A variance of three seeds says little, so the variances of comparable
+  runs are pooled where they are homogeneous: a run whose own is larger than that of the others keeps its own.
+- Items: the paired delete-one jackknife of the difference, over clusters of items that were drawn together, such as
+  the questions about a passage. It holds for any formula of sums (`formulas.py`). What single seeds did with single
+  items is in the variance over seeds already, and is taken off here.
+- Degrees of freedom: Satterthwaite (1946), An approximate distribution of estimates of variance components, Biometrics
+  Bulletin 2; for two arms alone this is Welch's test (1947).
+
+`benchmarks/verdicts.py` simulates how often a verdict errs.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+from statistics import fmean, variance
+from typing import NamedTuple
 
 import numpy as np
 
-ROUNDS = 10_000
-CELLS = 2_000_000  # coins tossed at a time
-SAME = 1e-9  # percentage points: above rounding errors, below any true difference between scores
+LEVEL = 0.95  # of intervals
+POWER = 0.8  # of the smallest difference that could have been detected
+HOMOGENEOUS = 0.4  # p of the F test above which variances are pooled
 
 Score = Callable[[np.ndarray], np.ndarray]  # sums [..., K] to scores [...]
 
 
-def randomisation(ours: np.ndarray, theirs: np.ndarray, score: Score, *, rounds: int = ROUNDS, seed: int = 0) -> float:
-    """The two-sided p-value, (1 + extreme rounds) / (1 + rounds), of the difference of the mean scores over seeds.
+@dataclass(frozen=True)
+class Variance:
+    """An estimate of a variance with its degrees of freedom."""
 
-    `ours` and `theirs` are counts [seeds, items, K] of the same seeds and items. The observed difference counts as a
-    round (Noreen 1989), so p is never 0. The same seed gives the same p with any version of numpy.
+    value: float
+    df: float
+    pooled: bool = False  # from the same runs as the other arm's, so that the two err together
+
+
+class OverItems(NamedTuple):
+    """A difference of two mean scores, and what its items say of it."""
+
+    mean: float
+    variance: Variance  # over items, without what differs between seeds
+    noise: tuple[float, float]  # the variance of each mean that its seeds get from single items
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference of two means, and what its uncertainty consists of."""
+
+    mean: float
+    seeds: tuple[Variance, Variance]  # of the mean of each arm
+    items: Variance
+
+    @classmethod
+    def of(cls, items: OverItems, seeds: tuple[Variance, Variance]) -> "Difference":
+        """`seeds`: the variance of each mean over seeds (`of_means`).
+
+        It is at least what single items show: by chance three seeds may score closer together than that allows.
+        """
+        one, other = (replace(own, value=max(own.value, least)) for own, least in zip(seeds, items.noise, strict=True))
+        return cls(items.mean, (one, other), items.variance)
+
+    @property
+    def error(self) -> float:
+        """The standard error."""
+        return sqrt(sum(part.value for part in self._parts))
+
+    @property
+    def df(self) -> float:
+        """Satterthwaite's degrees of freedom."""
+        below = sum(part.value**2 / part.df for part in self._parts)
+        return self.error**4 / below if below else inf
+
+    @property
+    def p(self) -> float:
+        """Two-sided."""
+        from scipy.stats import t  # slow to import
+
+        if not self.error:
+            return 1.0 if self.mean == 0 else 0.0
+        return float(2 * t.sf(abs(self.mean) / self.error, self.df))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """At 95 % confidence."""
+        reach = self.error * _quantile((1 + LEVEL) / 2, self.df)
+        return self.mean - reach, self.mean + reach
+
+    @property
+    def detectable(self) -> float:
+        """The smallest true difference that one such test finds (p <= 0.05) in 80 % of repetitions."""
+        return self.error * (_quantile((1 + LEVEL) / 2, self.df) + _quantile(POWER, self.df))
+
+    @property
+    def _parts(self) -> tuple[Variance, ...]:
+        one, other = self.seeds
+        if one.pooled and other.pooled:
+            return Variance(one.value + other.value, one.df), self.items
+        return one, other, self.items
+
+
+def over_items(ours: np.ndarray, theirs: np.ndarray, score: Score, clusters: np.ndarray | None = None) -> OverItems:
+    """Of the mean scores over seeds, from counts of the same items.
+
+    `ours` is [seeds, items, K] and `theirs` [other seeds, items, K]. `clusters` [items] are whole numbers, equal for
+    items that were drawn together; default: each item on its own. Source: Efron and Stein (1981), The jackknife
+    estimate of variance, Annals of Statistics 9. Raises ValueError for different items or fewer than two clusters.
     """
-    return (1 + extreme(ours, theirs, score, coins(rounds, ours.shape[1], seed=seed))) / (1 + rounds)
-
-
-def extreme(ours: np.ndarray, theirs: np.ndarray, score: Score, swaps: Iterable[np.ndarray]) -> int:
-    """How many rounds differ at least as much as observed; `swaps` are blocks [rounds, items] of 0 and 1."""
-    if ours.shape != theirs.shape:
+    if ours.shape[1:] != theirs.shape[1:]:
         raise ValueError(f"counts of shape {ours.shape} against {theirs.shape}")
-    seeds, items, counts = ours.shape
-    moved = (theirs - ours).transpose(1, 0, 2).reshape(items, seeds * counts)  # what a swap adds to our sums
-    alive = moved.any(axis=1)  # swapping equal outcomes changes nothing
-    moved = moved[alive]
-    our_sums, their_sums = ours.sum(axis=1), theirs.sum(axis=1)  # [seeds, K]
-
-    def gap(change: np.ndarray | float) -> np.ndarray:
-        return score(our_sums + change).mean(axis=-1) - score(their_sums - change).mean(axis=-1)
-
-    observed = abs(gap(0.0))
-    found = 0
-    for block in swaps:
-        change = (block[:, alive].astype(np.float64) @ moved).reshape(len(block), seeds, counts)
-        found += int(np.count_nonzero(abs(gap(change)) >= observed - SAME))
-    return found
+    arms = [_without_each(counts, score, clusters) for counts in (ours, theirs)]  # [clusters, seeds] each
+    if len(arms[0]) < 2:
+        raise ValueError("a variance over items needs at least two clusters of them")
+    means = [arm.mean(axis=1, keepdims=True) for arm in arms]
+    one, other = (
+        _spread(arm - mean) / arm.shape[1] / max(1, arm.shape[1] - 1) for arm, mean in zip(arms, means, strict=True)
+    )
+    items = max(0.0, _spread(means[0] - means[1]) - one - other)
+    mean = float(score(ours.sum(axis=1)).mean() - score(theirs.sum(axis=1)).mean())
+    return OverItems(mean, Variance(items, len(arms[0]) - 1), (one, other))
 
 
-def coins(rounds: int, items: int, *, seed: int) -> Iterator[np.ndarray]:
-    """Blocks [some rounds, items] of fair coins, uint8; the coins do not depend on the size of the blocks."""
-    raw = np.random.PCG64(seed)  # numpy never changes a bit generator's stream, but may change a Generator's
-    words = -(-items // 64)  # of 64 coins each, for a round
-    step = max(1, CELLS // max(items, 1))
-    for start in range(0, rounds, step):
-        size = min(step, rounds - start)
-        tossed = raw.random_raw(size * words).astype("<u8").view(np.uint8).reshape(size, words * 8)
-        yield np.unpackbits(tossed, axis=1, count=items)
+def _spread(left_out: np.ndarray) -> float:
+    """The jackknife's variance of the scores that [clusters, n] are without a cluster, summed over n."""
+    return float((len(left_out) - 1) * left_out.var(axis=0).sum())
 
 
-def mcnemar(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """McNemar's exact test for one seed each: the two-sided p-value of right (1) or wrong (0) [items].
+def _without_each(counts: np.ndarray, score: Score, clusters: np.ndarray | None) -> np.ndarray:
+    """The score of each seed without each of the clusters [clusters, seeds]."""
+    parts = counts.transpose(1, 0, 2)  # [items, seeds, K]
+    if clusters is not None:
+        _, number = np.unique(clusters, return_inverse=True)
+        grouped = np.zeros((number.max(initial=-1) + 1, *parts.shape[1:]))
+        np.add.at(grouped, number, parts)
+        parts = grouped
+    return score(parts.sum(axis=0) - parts)
 
-    Source: McNemar (1947), Psychometrika 12. Consider the items that exactly one system has right: if the systems were
-    equally good, ours would be right on a number of them that is binomial with probability 1/2. 1 if there are none.
+
+def of_means(arms: Sequence[Sequence[float]]) -> list[Variance | None]:
+    """The variance of the mean score of each arm over its seeds; the arms are comparable runs.
+
+    Homogeneous arms share one: those whose own variance is not larger than that of all others by an F test. None for an
+    arm of one seed that has nothing to share.
     """
-    if ours.shape != theirs.shape:
-        raise ValueError(f"{ours.shape} outcomes against {theirs.shape}")
-    from scipy.stats import binomtest  # slow to import
+    own = [Variance(variance(arm), len(arm) - 1) if len(arm) > 1 else None for arm in arms]
+    repeated = [one for one in own if one]
+    alike = [one for one in repeated if _is_like([other for other in repeated if other is not one], one)]
+    shared = replace(_pooled(alike), pooled=True) if len(alike) > 1 else None
+    used = [shared if one is None or any(one is other for other in alike) else one for one in own]
+    found = [chosen or one for chosen, one in zip(used, own, strict=True)]
+    return [one and replace(one, value=one.value / len(arm)) for one, arm in zip(found, arms, strict=True)]
 
-    won, lost = int(np.count_nonzero(ours > theirs)), int(np.count_nonzero(theirs > ours))
-    return float(binomtest(won, won + lost).pvalue) if won + lost else 1.0
+
+def _is_like(others: Sequence[Variance], one: Variance) -> bool:
+    """Whether a variance is not larger than those of the others."""
+    rest = _pooled(others) if others else None
+    if rest is None or rest.value == 0:
+        return rest is not None and one.value == 0
+    from scipy.stats import f  # slow to import
+
+    return bool(f.sf(one.value / rest.value, one.df, rest.df) > HOMOGENEOUS)
+
+
+def _pooled(variances: Sequence[Variance]) -> Variance:
+    return Variance(
+        fmean([one.value for one in variances], weights=[one.df for one in variances]), sum(one.df for one in variances)
+    )
+
+
+def _quantile(level: float, df: float) -> float:
+    from scipy.stats import t  # slow to import
+
+    return float(t.ppf(level, df))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

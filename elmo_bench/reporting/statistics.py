@@ -1,7 +1,8 @@
-"""Means over seeds: their spread, their interval, and differences between them."""
+"""Means over seeds: their spread and their interval."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import sqrt
 from statistics import fmean, stdev
 
@@ -30,10 +31,16 @@ class Summary:
         """
         if self.sd is None:
             return None
-        from scipy.stats import t  # slow to import
-
-        reach = float(t.ppf((1 + LEVEL) / 2, self.n - 1)) * self.sd / sqrt(self.n)
+        reach = _quantile(self.n - 1) * self.sd / sqrt(self.n)
         return self.mean - reach, self.mean + reach
+
+
+@cache
+def _quantile(freedom: int) -> float:
+    """Student's t at the upper end of the interval."""
+    from scipy.stats import t  # slow to import
+
+    return float(t.ppf((1 + LEVEL) / 2, freedom))
 
 
 def summarise(numbers: Iterable[float]) -> Summary:
@@ -53,12 +60,6 @@ def ahead(ours: Scores, theirs: Scores) -> bool:
         return False
     one, other = (summarise(scores[seed] for seed in seeds) for scores in (ours, theirs))
     return one.mean - other.mean > max(one.sd or 0.0, other.sd or 0.0)
-
-
-def difference(ours: Scores, theirs: Scores) -> Summary | None:
-    """Ours minus theirs, paired over common seeds; None if there are none."""
-    seeds = sorted(ours.keys() & theirs.keys())
-    return summarise(ours[seed] - theirs[seed] for seed in seeds) if seeds else None
 
 
 def relative_reduction(ours: float, baseline: float) -> float | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from math import sqrt
 
 from elmo_bench.reporting.gains import Gain
 from elmo_bench.reporting.rows import BASELINE, Row
@@ -12,7 +13,7 @@ from elmo_bench.spec.experiments import PaperFigures
 Value = float | int | str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
     """What people see, what programs read, and what it links to."""
 
@@ -47,9 +48,16 @@ class Table:
     rows: list[list[Cell]]
     tasks: list[str]  # one for each row
     notes: list[str] = field(default_factory=list)
+    folded: frozenset[int] = frozenset()  # rows that a page shows on request alone; files have them all
+
+    @property
+    def shown(self) -> list[list[Cell]]:
+        return [row for at, row in enumerate(self.rows) if at not in self.folded]
 
 
 Line = dict[Column, Cell]  # a row of a table, before its empty columns are left out
+
+EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
 
 SPREAD = ("mean", "sd", "n")
 SCORE = (*SPREAD, "low", "high")
@@ -101,41 +109,54 @@ def seeds(found: Sequence[int], run: str) -> Cell:
     return Cell(f"{len(found)} ({listed})", (listed,), run, tuple(found))
 
 
-def gain_cells(gain: Gain | None, over: str = BASELINE, *, test: bool = False) -> Line:
-    """Gain, interval, relative error reduction, adjusted p and verdict; `test`: also p before the adjustment."""
-    columns = [Column(f"gain over {over}", SPREAD), Column("95 % over seeds", ("low", "high")), Column("fewer errors")]
-    columns += [Column("p (Holm)"), Column("verdict", words=True)]
-    columns += [Column("p"), Column("items"), Column("test", words=True)] if test else []
+def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test", parts: bool = False) -> Line:
+    """Gain, interval, relative error reduction, what could be detected, adjusted p and verdict.
+
+    `split` is that of every gain in the table. `parts`: also p before the adjustment, and of what the error consists.
+    """
+    mean = Column(f"gain over {over}" if split == "test" else f"{split} gain over {over}", ("mean", "se"))
+    between, fewer, verdict = Column("95 %", ("low", "high")), Column("fewer errors"), Column("verdict", words=True)
+    details = [Column("p"), Column("± seeds"), Column("± items"), Column("df")] if parts else []
+    line = dict.fromkeys([mean, between, fewer, Column("detectable"), Column("p (Holm)"), verdict, *details], Cell(""))
     if gain is None:
-        return dict.fromkeys(columns, Cell(""))
-    found, run, verdict = gain.test, gain.ours.anchor, gain.verdict or "not tested"
-    cells = [
-        spread(gain.summary, run=run, sign=True),
-        _between(gain.summary.interval, run=run),
-        number(gain.reduction, ".1f", run=run, suffix=" %"),
-        _p_value(gain.p_holm, run=run),
-        Cell(f"{gain.mark} {verdict}".strip(), (verdict,), run),
-        _p_value(found and found.p, run=run),
-        number(found and found.items, ",", run=run),
-        words(found.name if found else "none"),
-    ]
-    return dict(zip(columns, cells, strict=False))
+        return line
+    found, run, said = gain.difference, gain.ours.anchor, gain.verdict or "not tested"
+    signed = f"{gain.mean:+.2f}".replace("-", "−")
+    line[mean] = Cell(signed, (gain.mean, found.error if found else None), run)
+    line[fewer] = number(gain.reduction, ".1f", run=run, suffix=" %")
+    line[verdict] = Cell(f"{gain.mark} {said}".strip(), (said,), run)
+    if found:
+        of_seeds = sqrt(found.seeds[0].value + found.seeds[1].value)
+        line[between] = _between(found.interval, run=run)
+        line[Column("detectable")] = number(found.detectable, run=run)
+        line[Column("p (Holm)")] = _p_value(gain.p_holm, run=run)
+        numbers = [
+            number(of_seeds, run=run),
+            number(sqrt(found.items.value), run=run),
+            number(found.df, ".1f", run=run),
+        ]
+        line.update(zip(details, [_p_value(found.p, run=run), *numbers], strict=False))
+    return line
 
 
 def make_table(
-    stem: str, title: str, lines: Sequence[Line], *, tasks: Sequence[str], gains: Iterable[Gain | None] = ()
+    stem: str,
+    title: str,
+    lines: Sequence[Line],
+    *,
+    tasks: Sequence[str],
+    gains: Iterable[Gain | None] = (),
+    notes: Sequence[str] = (),
 ) -> Table:
     """A table without its empty columns, with a note on each reason why one of the gains is not tested."""
     columns = [column for column in lines[0] if any(line[column].text for line in lines)]
     rows = [[line[column] for column in columns] for line in lines]
     reasons = dict.fromkeys(gain.untested for gain in gains if gain and gain.untested)
-    return Table(stem, title, columns, rows, list(tasks), [f"Not tested: {reason}." for reason in reasons])
+    return Table(stem, title, columns, rows, list(tasks), [*notes, *(f"Not tested: {reason}." for reason in reasons)])
 
 
-def _between(bounds: tuple[float, float] | None, *, run: str) -> Cell:
+def _between(bounds: tuple[float, float], *, run: str) -> Cell:
     """An interval, for a column with parts low and high."""
-    if bounds is None:
-        return Cell("")
     return Cell(" … ".join(f"{bound:+.2f}".replace("-", "−") for bound in bounds), bounds, run)
 
 

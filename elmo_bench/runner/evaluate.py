@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from elmo_bench import ledger
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained, fill
 
@@ -13,16 +16,29 @@ class Evaluated:
     """What the record says of the two splits."""
 
     scores: dict[str, Any]  # {"dev": …, "test": …}, as the metric reports them
-    outcomes: dict[str, Any]  # of the test split, by example
+    outcomes: dict[str, np.ndarray]  # of both splits, by example
 
 
 def evaluate(prepared: Prepared, trained: Trained, work: Path) -> Evaluated:
     """Score dev, then test. With predictions=true, write the predictions to `work`."""
-    dev = _score(prepared, trained, "dev", work)
-    fill(trained, prepared, "test")
-    test = _score(prepared, trained, "test", work)
+    scores, outcomes = {}, {}
+    for split in ("dev", "test"):
+        if split == "test":
+            fill(trained, prepared, "test")
+        scores[split] = _score(prepared, trained, split, work)
+        outcomes[split] = _outcomes(prepared, trained, split)
+    return Evaluated(scores, ledger.joined(outcomes))
+
+
+def _outcomes(prepared: Prepared, trained: Trained, split: str) -> dict[str, np.ndarray]:
+    """By example; CLUSTER numbers the groups of examples in the order of their first example, where there are some."""
     module = trained.module
-    return Evaluated({"dev": dev, "test": test}, module.metric.outcomes(module.gold["test"], module.predictions))
+    outcomes = module.metric.outcomes(module.gold[split], module.predictions)
+    groups = [getattr(example, "group", None) for example in prepared.splits[split]]
+    if None in groups:
+        return outcomes
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
+    return outcomes | {ledger.CLUSTER: np.array([numbers[group] for group in groups])}
 
 
 def _score(prepared: Prepared, trained: Trained, split: str, work: Path) -> dict[str, Any]:

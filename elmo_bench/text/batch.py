@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from elmo_bench.text.limits import LONGEST_WORD
 from elmo_bench.text.vocabulary import Vocabulary
 
 Text = tuple[str, ...]
@@ -39,7 +40,7 @@ class Indexer:
         self.words, self.characters, self.layers = words, characters, layers
 
     def __call__(self, texts: Sequence[Text]) -> TextBatch:
-        """Pad to the longest sequence with 0."""
+        """Pad to the longest sequence with 0; of a word, at most LONGEST_WORD characters are kept."""
         lengths = torch.tensor([len(text) for text in texts])
         mask = torch.arange(int(lengths.max()))[None] < lengths[:, None]
         words = characters = None
@@ -48,7 +49,7 @@ class Indexer:
             words[mask] = torch.tensor([self.words(word) for text in texts for word in text])
         if self.characters:
             # One tensor for all words: one for each word would take ten times as long.
-            spelt = [word for text in texts for word in text]
+            spelt = [word[:LONGEST_WORD] for text in texts for word in text]
             sizes = torch.tensor([len(word) for word in spelt])
             inside = torch.arange(int(sizes.max()))[None] < sizes[:, None]
             padded = torch.zeros(inside.shape, dtype=torch.int64)

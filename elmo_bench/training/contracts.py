@@ -16,7 +16,8 @@ from elmo_bench.text.batch import Indexer, Text
 class Example(Protocol):
     """One item of a data set.
 
-    It may have a `group`: data.train_fraction keeps the examples of one group together (the pairs of one premise, say).
+    It may have a `group`, of examples that were drawn together (the pairs of one premise, say): data.train_fraction
+    keeps them together, and reports count them as one when they ask what other items would do.
     """
 
     @property

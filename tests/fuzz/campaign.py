@@ -36,6 +36,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path("build/fuzz"))
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args(arguments)
+    os.environ["ELMO_BENCH_CACHE"] = str(options.out / "cache")  # nothing goes to the user's
     found = {}
     for case in cases():
         if not options.names or any(name in case.name for name in options.names):

@@ -1,8 +1,11 @@
 """The readers of what this program leaves behind: ledger, cache, parts of an output, text of a training."""
 
 import json
+import os
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -41,6 +44,13 @@ def state_cases() -> list[Case]:
         ),
         Case(reader=f"{LEDGER}:read_failure", make=_failure, read=lambda folder: read_failure(_paths(folder).failure)),
         Case(reader=f"{LEDGER}:read_all", make=_ledger, read=lambda folder: read_all(folder / "runs")),
+        Case(
+            reader="elmo_bench.ledger.index:Index.entries",
+            make=_indexed,
+            damaged="*.sqlite",
+            read=_read_indexed,
+            wrong=lambda found: None if len(found.records) == 1 else "the record is lost",
+        ),
         Case(
             reader="elmo_bench.ledger.lease:read_lease",
             make=_lease,
@@ -86,6 +96,20 @@ def _lease(folder: Path) -> None:
 def _ledger(folder: Path) -> None:
     store_record(folder / "runs")
     _failure(folder)
+
+
+def _indexed(folder: Path) -> None:
+    paths = store_record(folder / "runs")
+    os.utime(paths.record, (0, 0))  # a new file is not indexed
+    _read_indexed(folder)
+
+
+def _read_indexed(folder: Path) -> Any:
+    with patch.dict(os.environ, ELMO_BENCH_CACHE=str(folder / "cache")):
+        name = blake2b(os.fsencode(os.path.realpath(folder / "runs")), digest_size=8).hexdigest()
+        for path in (folder / "cache" / "ledgers").glob("*.sqlite"):  # it is named by the ledger's folder
+            path.rename(path.with_stem(name))
+        return read_all(folder / "runs")
 
 
 def _store(folder: Path) -> StoreFolder:

@@ -1,11 +1,12 @@
-"""Two systems whose tests are worked out by hand."""
+"""Two systems whose difference is worked out by hand."""
 
 import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, write_record
-from elmo_bench.reporting.compare import Scored, paired_test, with_outcomes
+from elmo_bench.ledger import RunPaths, joined, write_record
+from elmo_bench.reporting.compare import Scored, compare, with_outcomes
+from elmo_bench.reporting.significance import Variance
 
 
 @pytest.fixture
@@ -22,25 +23,21 @@ def scored(make_record):
     return scored
 
 
-def test_one_seed_is_mcnemars(scored):
-    found = paired_test([scored(9)], [scored(3, encoder="glove")])
-    assert (found.name, found.items) == ("McNemar", 10)
-    assert found.p == pytest.approx(2 / 64, abs=1e-12)  # six items, all ours
+def test_all_seeds_count_whether_the_other_has_them_or_not(scored):
+    ours = [scored(right, seed=seed) for seed, right in enumerate((8, 9))]
+    theirs = [scored(right, seed=seed, encoder="glove") for seed, right in ((4, 2), (1, 2), (7, 2))]
+    found = compare(ours, theirs)
+    assert found.mean == 65.0
+    gaps, noise = [0, 0, *[100] * 6, 50, 0], [*[0] * 8, 50, 0]  # by item; only our two seeds differ, in the ninth
+    assert found.variance == Variance(pytest.approx((np.var(gaps, ddof=1) - np.var(noise, ddof=1)) / 10), 9)
 
 
-def test_common_seeds_are_swapped_together(scored):
-    ours = [scored(right, seed=seed) for seed, right in enumerate((8, 9, 10, 1))]
-    theirs = [scored(right, seed=seed, encoder="glove") for seed, right in ((4, 9), (2, 2), (1, 2), (0, 2))]
-    found = paired_test(ours, theirs)
-    assert (found.name, found.items) == ("randomisation", 10)
-    # Items 3 to 8 differ in three seeds, item 9 in two, item 10 in one: only all of one sign add to 21, 2 of 2^8.
-    assert found.p == pytest.approx(2 / 256, abs=0.003)
-    assert found == paired_test(ours, theirs)
-
-
-def test_two_records_of_one_seed_are_refused(scored):
-    with pytest.raises(ValueError, match="two records of one seed"):
-        paired_test([scored(9), scored(8)], [scored(3)])
+def test_clusters_are_the_items(scored):
+    ours, theirs = scored(8), scored(2, encoder="glove")
+    for side in (ours, theirs):
+        side.outcomes["cluster"] = np.arange(10) // 5
+    found = compare([ours], [theirs])
+    assert found.variance == Variance(pytest.approx(0.0), 1)  # 3 of 5 in both
 
 
 @pytest.mark.parametrize(
@@ -56,20 +53,35 @@ def test_two_records_of_one_seed_are_refused(scored):
 )
 def test_only_comparable_runs_are_compared(scored, changes, error):
     with pytest.raises(UserError, match=error) as found:
-        paired_test([scored(9)], [scored(3, encoder="glove", **changes)])
+        compare([scored(9)], [scored(3, encoder="glove", **changes)])
     assert "\n" not in str(found.value)
 
 
-def test_outcomes_of_other_names_are_not_compared(scored):
+@pytest.mark.parametrize("name", ["tokens", "cluster"])
+def test_outcomes_of_other_names_are_not_compared(scored, name):
     theirs = scored(3)
-    theirs.outcomes["tokens"] = np.ones(10, dtype=np.uint8)
+    theirs.outcomes[name] = np.ones(10, dtype=np.uint8)
     with pytest.raises(UserError, match="of other items than"):
-        paired_test([scored(9)], [theirs])
+        compare([scored(9)], [theirs])
+
+
+def test_a_single_item_has_no_variance(scored):
+    with pytest.raises(UserError, match="outcomes are of a single item"):
+        compare([scored(1, items=1)], [scored(0, items=1)])
 
 
 def test_from_the_ledger(scored, tmp_path):
+    one, dev = scored(7), {"correct": np.array([1, 0])}
+    write_record(RunPaths.of(tmp_path, one.record), one.record, joined({"dev": dev, "test": one.outcomes}))
+    [found] = with_outcomes(tmp_path, [one.record])
+    assert (found.record, found.split) == (one.record, "test")
+    assert found.outcomes["correct"].tolist() == [1] * 7 + [0] * 3
+    [found] = with_outcomes(tmp_path, [one.record], split="dev")
+    assert found.outcomes["correct"].tolist() == [1, 0]
+
+
+def test_records_without_outcomes_on_dev_are_not_compared_there(scored, tmp_path):
     one = scored(7)
     write_record(RunPaths.of(tmp_path, one.record), one.record, one.outcomes)
-    [found] = with_outcomes(tmp_path, [one.record])
-    assert found.record == one.record
-    assert found.outcomes["correct"].tolist() == [1] * 7 + [0] * 3
+    with pytest.raises(UserError, match="no outcomes on dev were kept"):
+        with_outcomes(tmp_path, [one.record], split="dev")

@@ -55,4 +55,4 @@ def test_bounds_of_several_tasks_at_one_place_are_told_apart(figures):
 
 
 def test_bars_are_said_to_be_what_they_are(figures):
-    assert "bars: 95 % interval of the mean over seeds" in figures["open-gains"].svg
+    assert "bars: 95 % interval over seeds and items" in figures["open-gains"].svg

@@ -76,7 +76,7 @@ def test_the_committed_outcomes_add_up_to_the_committed_scores():
     records, problems = read_ledger(RUNS)
     assert records
     assert not problems
-    for record, outcomes in with_outcomes(RUNS, records):
+    for record, outcomes, _ in with_outcomes(RUNS, records):
         score = formula(record["formula"]).score_of(outcomes)
         stored = record["scores"]["test"]["overall"][record["metric"]]
         assert score == pytest.approx(stored, abs=1e-3), (record["spec"]["task"], record["hash"], record["seed"])

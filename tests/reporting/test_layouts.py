@@ -2,9 +2,11 @@
 
 import csv
 import io
+from math import sqrt
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from elmo_bench.ledger import RunPaths, read_ledger, write_record
 from elmo_bench.reporting.formats import to_csv
@@ -14,6 +16,7 @@ from elmo_bench.reporting.layouts import encoders, fractions, runs, variants, we
 from elmo_bench.reporting.layouts.fractions import Point, needed
 from elmo_bench.reporting.layouts.weights import LARGE, SMALL, hatch_of
 from elmo_bench.reporting.rows import select
+from elmo_bench.reporting.significance import Variance
 from elmo_bench.spec.experiments import Experiment
 from tests.ledger.records import make_record
 from tests.reporting.ledgers import add, full, spec_of
@@ -24,7 +27,12 @@ TABLE1, FIGURE1, FIGURE2 = (Experiment.load(name) for name in ("table1", "figure
 @pytest.fixture
 def found(tmp_path):
     """`found() -> (groups, gains)` of the ledger in `tmp_path`."""
-    return lambda: (groups(select(read_ledger(tmp_path)[0]).rows), gains_from(tmp_path))
+
+    def found():
+        rows = select(read_ledger(tmp_path)[0]).rows
+        return groups(rows), gains_from(tmp_path, rows)
+
+    return found
 
 
 def right_on(ledger, encoder, items, *, seed=0, task="sst5"):
@@ -41,9 +49,9 @@ def columns(table, row=0):
 
 
 def tables(name, ledger, **flags):
-    experiment, own = Experiment.load(name), groups(select(read_ledger(ledger)[0]).rows, **flags)
-    picked = [(group, rows) for group in own if (rows := variants.rows(experiment, group))]
-    return variants.tables(experiment, picked, gains_from(ledger))
+    experiment, found = Experiment.load(name), select(read_ledger(ledger)[0]).rows
+    picked = [(group, rows) for group in groups(found, **flags) if (rows := variants.rows(experiment, group))]
+    return variants.tables(experiment, picked, gains_from(ledger, found))
 
 
 def first_column(table):
@@ -54,23 +62,29 @@ def first_column(table):
 
 
 def test_a_gain_by_hand(tmp_path, found):
-    right_on(tmp_path, "glove", [0])
-    right_on(tmp_path, "elmo", range(8))  # 7 won, none lost: McNemar 2 / 2 ** 7
-    right_on(tmp_path, "none", [1, 2])  # 2 won, 1 lost: p = 1
+    for seed, (glove, elmo) in enumerate([([0], range(8)), ([0, 1], range(9))]):
+        right_on(tmp_path, "glove", glove, seed=seed)  # 10 and 20: variance 50
+        right_on(tmp_path, "elmo", elmo, seed=seed)  # 80 and 90: variance 50
+        right_on(tmp_path, "none", [1, 2], seed=seed)  # no variance, so nothing is pooled
     own, gain = found()
     [picked] = encoders.picked(TABLE1, own, gain)
-    assert [(n, g.summary.mean, g.test.p, g.p_holm, g.verdict) for n, g in picked.gains.items()] == [
-        ("none", 10.0, 1.0, 1.0, "tie"),
-        ("elmo", 70.0, 2 / 2**7, 4 / 2**7, "ahead"),
-    ]
-    assert picked.gains["elmo"].reduction == pytest.approx(100 * 70 / 90)
+    by_item = np.array([0, 50, *[100] * 6, 50, 0])
+    items = (by_item.var(ddof=1) - np.var([0, 50, *[0] * 8], ddof=1) - np.var([*[0] * 8, 50, 0], ddof=1)) / 10
+    error = sqrt(25 + 25 + items)
+    df = error**4 / (25**2 / 1 + 25**2 / 1 + items**2 / 9)
+    elmo = picked.gains["elmo"]
+    assert (elmo.mean, elmo.difference.error) == (70.0, pytest.approx(error))
+    assert elmo.p == elmo.p_holm == pytest.approx(2 * t.sf(70 / error, df))  # a family of one: none is another's
+    assert elmo.reduction == pytest.approx(100 * 70 / 85)
+    assert {name: found.verdict for name, found in picked.gains.items()} == {"none": "tie", "elmo": "ahead"}
     glance, gains = encoders.tables(TABLE1, "open", [picked])
-    assert [cell.text for cell in gains.rows[1]][1:-1] == [
-        "elmo", "1 (0)", "+70.00", "77.8 %", "0.031", "▲ ahead", "0.016", "10", "McNemar",
+    reach = t.ppf(0.975, df) * error
+    assert [cell.text for cell in gains.rows[1]][1:8] == [
+        "elmo", "primary", "2 (0, 1)", "+70.00", f"{70 - reach:+.2f} … {70 + reach:+.2f}", "82.4 %",
+        f"{reach + t.ppf(0.8, df) * error:.2f}",
     ]  # fmt: skip
-    assert [cell.text for cell in glance.rows[0]][:6] == [
-        "Sentiment (sst5)", "20.00 =", "10.00", "80.00 ▲", "accuracy",
-        "Stanford Sentiment Treebank: 3,394 phrases (paper: 94,200)",
+    assert [cell.text for cell in glance.rows[0]][:4] == [
+        "Sentiment (sst5)", "20.00 ± 0.00 =", "15.00 ± 7.07", "85.00 ± 7.07 ▲",
     ]  # fmt: skip
 
 
@@ -84,7 +98,10 @@ def test_programs_read_verdicts_and_seeds_in_words(tmp_path, found):
     made = [*encoders.tables(TABLE1, "open", encoders.picked(TABLE1, own, gain)), *runs.tables(own, gain)]
     [one], by_encoder, every = (list(csv.DictReader(io.StringIO(to_csv(table)))) for table in made)
     assert [one[f"{name} verdict"] for name in ("none", "glove", "elmo")] == ["not tested", "", "ahead"]
-    assert [row["verdict"] for row in by_encoder] == ["not tested", "ahead"]
+    assert [(row["family"], row["verdict"]) for row in by_encoder] == [
+        ("exploratory", "not tested"),
+        ("primary", "ahead"),
+    ]
     assert {row["run"]: (row["seeds"], row["verdict"]) for row in every} == {
         "elmo": ("0, 2", "ahead"), "glove": ("0, 2", ""), "none": ("0", "not tested"),
     }  # fmt: skip
@@ -96,17 +113,32 @@ def test_programs_read_verdicts_and_seeds_in_words(tmp_path, found):
     assert str(tmp_path) not in note
 
 
-def test_holm_goes_over_all_tasks_and_gains_over_common_seeds(tmp_path, found):
+def test_holm_goes_over_all_tasks(tmp_path, found):
     for task in ("sst5", "snli", "squad"):
-        for seed in (0, 1):
+        for seed, more in enumerate((7, 8)):
             right_on(tmp_path, "glove", [0], task=task, seed=seed)
-        right_on(tmp_path, "elmo", range(8), task=task, seed=1)
+            right_on(tmp_path, "elmo", range(more), task=task, seed=seed)
+            right_on(tmp_path, "none", range(2), task=task, seed=seed)
     own, gain = found()
-    gains = [found for one in encoders.picked(TABLE1, own, gain) for found in one.gains.values()]
-    assert [g.p_holm for g in gains] == [3 * 2 / 2**7] * 3
-    assert [g.seeds for g in gains] == [[1]] * 3
+    gains = [found.gains["elmo"] for found in encoders.picked(TABLE1, own, gain)]
     [alone] = family_of([(gains[0].ours, gains[0].theirs)], gain).values()
-    assert alone.p_holm == 2 / 2**7
+    assert 0 < alone.p_holm == alone.p < 0.01
+    assert [g.p_holm for g in gains] == [3 * alone.p] * 3  # learned words are a family of their own
+
+
+def test_a_single_seed_borrows_the_variance_of_comparable_runs(tmp_path, found):
+    right_on(tmp_path, "glove", [0])
+    right_on(tmp_path, "elmo", range(8))
+    own, gain = found()
+    [one] = encoders.picked(TABLE1, own, gain)
+    assert (one.gains["elmo"].mean, one.gains["elmo"].verdict) == (70.0, "")
+    assert "a single seed, and no comparable run has more" in one.gains["elmo"].untested
+    for encoder in ("none", "elmo_only"):
+        for seed in (0, 1):
+            right_on(tmp_path, encoder, range(2 + seed), seed=seed)
+    own, gain = found()
+    [one] = encoders.picked(TABLE1, own, gain)
+    assert one.gains["elmo"].difference.seeds == (Variance(pytest.approx(50.0), 2, pooled=True),) * 2
 
 
 def test_no_fraction_and_no_variation_among_the_encoders(tmp_path, found):
@@ -179,9 +211,9 @@ def test_variants_in_order_each_compared_with_its_reference(snli, name, rows, re
 
 def test_the_last_layer_without_gamma_is_compared_with_the_last_layer_with_it(snli):
     [table] = tables("gamma", snli)
-    gain = [column.name for column in table.columns].index("gain over the same with γ")
+    gain = [column.name for column in table.columns].index("dev gain over the same with γ")
     with_, without = (row for row in table.rows if row[0].text.startswith("last layer"))
-    assert without[gain].values[0] == pytest.approx(without[2].values[0] - with_[2].values[0])
+    assert without[gain].values[0] == pytest.approx(without[1].values[0] - with_[1].values[0])
 
 
 def test_the_papers_figures_are_in_a_column_headed_with_their_data(snli):
@@ -217,11 +249,12 @@ def test_a_fraction_of_the_data_has_its_own_table_and_baseline(tmp_path):
     assert whole.title == "Which layers: Semantic roles (srl), suite open"
     assert part.title.startswith("Which layers: Semantic roles (srl, 30 % of the training data, ")
     for table in (whole, part):
-        gain = [column.name for column in table.columns].index("gain over glove")
+        names = [column.name for column in table.columns]
         baseline, *others = table.rows
-        assert [row[gain].values[0] for row in others] == pytest.approx(
-            [row[2].values[0] - baseline[2].values[0] for row in others]
-        )
+        for score, gain in ((1, "dev gain over glove"), (2, "test gain")):
+            assert [row[names.index(gain)].values[0] for row in others] == pytest.approx(
+                [row[score].values[0] - baseline[score].values[0] for row in others]
+            )
     assert whole.rows[0][2].text != part.rows[0][2].text
 
 
@@ -231,7 +264,7 @@ def test_combined_rows_are_labelled_and_compared_on_their_own_basis_alone(tmp_pa
     add(tmp_path, "snli", "elmo", 0, gamma=False)
     add(tmp_path, "snli", "elmo", 0, mix="last", gamma=False, size="paper")
     [table] = tables("gamma", tmp_path, combine=True)
-    gain = [column.name for column in table.columns].index("gain over the same with γ")
+    gain = [column.name for column in table.columns].index("dev gain over the same with γ")
     assert {row[0].text: bool(row[gain].text) for row in table.rows} == {
         "all layers, with γ, size=cpu": False,
         "all layers, with γ, size=paper": False,
@@ -297,7 +330,7 @@ def test_a_table_of_fractions_has_each_of_them(tmp_path, found):
         ["100 %", "93,567", "elmo"], ["100 %", "93,567", "glove"],
     ]  # fmt: skip
     names = [column.name for column in table.columns]
-    for name in ("gain over glove", "p (Holm)"):
+    for name in ("gain over glove", "verdict"):
         assert [bool(row[names.index(name)].text) for row in table.rows] == [True, False] * 3
     needs = [row[names.index("glove needs")] for row in table.rows[::2]]
     assert [cell.text.startswith(">") for cell in needs] == [False, True, True]

@@ -1,17 +1,17 @@
-"""Paired tests and Holm's adjustment, by hand, against enumerated swaps and scipy, and in simulations."""
+"""Variances over seeds and items, their sum, and Holm's adjustment: by hand, against scipy, and in simulations."""
 
-import itertools
-from fractions import Fraction
-from math import sqrt
+from statistics import variance
 
 import numpy as np
 import pytest
-from scipy.stats import binom, norm, permutation_test
+from scipy.stats import norm, ttest_ind
 
+from benchmarks import verdicts
 from elmo_bench.reporting.formulas import formula
-from elmo_bench.reporting.significance import coins, extreme, holm, mcnemar, randomisation
+from elmo_bench.reporting.significance import Difference, Variance, holm, of_means, over_items
 
 ACCURACY, F1 = formula("accuracy"), formula("f1-counts")
+NONE = Variance(0.0, 9)
 
 
 def right(*seeds):
@@ -19,156 +19,137 @@ def right(*seeds):
     return np.stack([ACCURACY.counts_of({"correct": np.array(seed)}) for seed in seeds])
 
 
-def every_swap(items):
-    return [np.array(list(itertools.product((0, 1), repeat=items)), dtype=np.uint8)]
+def test_of_single_items_it_is_the_variance_of_a_mean():
+    ours, theirs = [1, 1, 1, 0, 1, 0], [1, 0, 0, 0, 1, 1]
+    found = over_items(right(ours), right(theirs), ACCURACY.score).variance
+    gaps = [100 * (one - other) for one, other in zip(ours, theirs, strict=True)]
+    assert found.value == pytest.approx(variance(gaps) / 6, rel=1e-12)
+    assert found.df == 5
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "found"),
-    [
-        ([1, 1, 1], [0, 0, 0], 2),  # all swapped or none, of 8
-        ([1, 1, 0], [0, 0, 1], 8),  # one ahead: three signs sum to an odd number, never nearer than one
-        ([1, 1, 1, 1], [0, 0, 0, 1], 4),  # the last item has no effect: 2 of 8, twice
-        ([1, 0, 1], [1, 0, 1], 8),  # the same system
-        ([1, 1, 1, 1, 0], [0, 0, 0, 0, 1], 12),  # ahead by 3 of 5 signs: 5 + 1 ways, both sides, of 32
-    ],
-)
-def test_every_swap_by_hand(ours, theirs, found):
-    assert extreme(right(ours), right(theirs), ACCURACY.score, every_swap(len(ours))) == found
+def test_of_clusters_it_is_the_variance_of_their_means():
+    ours, theirs = [1, 1, 1, 0, 1, 0], [1, 0, 0, 0, 0, 1]
+    found = over_items(right(ours), right(theirs), ACCURACY.score, np.array([4, 7, 4, 2, 2, 7])).variance
+    gaps = [100 * mean for mean in (0.5, 0.0, 0.5)]  # clusters 4, 7 and 2
+    assert found.value == pytest.approx(variance(gaps) / 3, rel=1e-12)
+    assert found.df == 2
 
 
-def test_seeds_are_swapped_together():
-    ours, theirs = right([1, 1, 1], [1, 1, 1]), right([0, 0, 0], [0, 0, 0])
-    assert (
-        extreme(ours, theirs, ACCURACY.score, every_swap(3)) == 2
-    )  # of 8; it would be of 64 if each seed were swapped separately
-    ours, theirs = right([1, 1, 0], [1, 0, 0]), right([0, 0, 1], [0, 1, 0])
-    # By item the two seeds add to +2, 0 and -1: |±2 ± 1| >= 1 for every one of the 8.
-    assert extreme(ours, theirs, ACCURACY.score, every_swap(3)) == 8
+def test_scores_are_averaged_over_the_seeds_of_each_arm():
+    ours, theirs = [[1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 1, 0]], [[0, 0, 0, 0], [0, 1, 0, 1]]
+    found = over_items(right(*ours), right(*theirs), ACCURACY.score).variance
+    gaps = 100 * (np.mean(ours, axis=0) - np.mean(theirs, axis=0))
+    noise = [100 * (np.array(arm) - np.mean(arm, axis=0)) for arm in (ours, theirs)]  # [seeds, items]
+    taken_off = sum(arm.var(axis=1, ddof=1).sum() / len(arm) / (len(arm) - 1) for arm in noise)
+    assert found.value == pytest.approx((gaps.var(ddof=1) - taken_off) / 4, rel=1e-12)
 
 
-def plain_f1(rows):
-    correct, guessed, gold = (sum(int(row[k]) for row in rows) for k in range(3))
-    return Fraction(200 * correct, guessed + gold) if guessed + gold else Fraction(0)
+def test_what_only_seeds_do_is_no_variance_over_items():
+    rng = np.random.default_rng(2)
+    found = [
+        over_items(*(right(*rng.integers(0, 2, (5, 500))) for _ in range(2)), ACCURACY.score).variance.value
+        for _ in range(20)
+    ]
+    assert np.mean(found) < 0.2 * 2 * 2500 / 500 / 5  # of the variance of the means of such noise
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_f1_over_seeds_against_exact_fractions(seed):
-    rng = np.random.default_rng(seed)
-    gold = np.broadcast_to(rng.integers(0, 4, 6), (3, 6))
+def test_of_a_ratio_it_is_what_the_bootstrap_says():
+    rng = np.random.default_rng(4)
+    gold = rng.integers(0, 4, 400)
 
     def system():
-        correct = np.minimum(rng.integers(0, 4, (3, 6)), gold)
-        return np.stack([correct, correct + rng.integers(0, 2, (3, 6)), gold], axis=2).astype(float)
+        correct = rng.binomial(gold, 0.6, (2, 400))
+        return np.stack([correct, correct + rng.integers(0, 2, (2, 400)), np.broadcast_to(gold, (2, 400))], axis=2)
 
-    ours, theirs = system(), system()
-
-    def gap(swap):
-        sides = [[], []]
-        for s in range(3):
-            pairs = [(theirs[s, i], ours[s, i]) if swap[i] else (ours[s, i], theirs[s, i]) for i in range(6)]
-            for side, rows in zip(sides, zip(*pairs, strict=True), strict=True):
-                side.append(plain_f1(rows))
-        return abs(sum(sides[0]) - sum(sides[1]))
-
-    expected = sum(gap(swap) >= gap((0,) * 6) for swap in itertools.product((0, 1), repeat=6))
-    assert extreme(ours, theirs, F1.score, every_swap(6)) == expected
-    sampled = randomisation(ours, theirs, F1.score, rounds=20_000)
-    assert sampled == pytest.approx(expected / 64, abs=0.012)  # over three standard errors
+    ours, theirs = system().astype(float)[:1], system().astype(float)[:1]
+    found = over_items(ours, theirs, F1.score).variance
+    drawn = rng.multinomial(400, np.full(400, 1 / 400), size=4000).astype(float)  # [rounds, items]
+    gaps = [F1.score(np.einsum("ri,sik->rsk", drawn, side)).mean(axis=1) for side in (ours, theirs)]
+    assert found.value == pytest.approx((gaps[0] - gaps[1]).var(), rel=0.1)
 
 
-def test_single_numbers_against_scipy():
-    rng = np.random.default_rng(5)
-    ours, theirs = rng.normal(0.6, 1, 11), rng.normal(0, 1, 11)
-    theirs_test = permutation_test(
-        (ours, theirs), lambda x, y, axis: (x - y).mean(axis=axis), permutation_type="samples", vectorized=True
-    )
-    sides = [np.stack([values, np.ones(11)], axis=1)[None] for values in (ours, theirs)]
-    assert extreme(*sides, ACCURACY.score, every_swap(11)) / 2**11 == pytest.approx(theirs_test.pvalue, abs=1e-12)
+def test_seeds_vary_at_least_as_much_as_their_items_show():
+    ours, theirs = right([1, 1, 0, 0], [0, 0, 1, 1]), right([1, 0, 0, 0])  # two seeds with 50 %, on other items
+    found = Difference.of(over_items(ours, theirs, ACCURACY.score), (Variance(0.0, 1), Variance(3.0, 2)))
+    noise = 2 * np.var([50, 50, -50, -50], ddof=1) / 4 / 2
+    assert found.seeds == (Variance(pytest.approx(noise), 1), Variance(3.0, 2))
+    assert found.mean == 25.0
 
 
-def test_p_is_never_zero_and_repeats():
-    ours, theirs = right([1] * 60), right([0] * 60)
-    assert randomisation(ours, theirs, ACCURACY.score, rounds=999) == 0.001  # none of 2^60 comes near
-    a, b = right([1, 0, 1, 1, 0, 1, 1, 0] * 8), right([0, 0, 1, 0, 1, 1, 0, 1] * 8)
-    first = randomisation(a, b, ACCURACY.score, rounds=2000)
-    assert first == randomisation(a, b, ACCURACY.score, rounds=2000)
-    assert first == randomisation(b, a, ACCURACY.score, rounds=2000)  # two-sided
-    assert first != randomisation(a, b, ACCURACY.score, rounds=2000, seed=1)
+def test_other_items_and_a_single_cluster_are_refused():
     with pytest.raises(ValueError, match="against"):
-        randomisation(a, ours, ACCURACY.score)
+        over_items(right([1, 0]), right([1, 0, 1]), ACCURACY.score)
+    with pytest.raises(ValueError, match="at least two clusters"):
+        over_items(right([1, 0]), right([1, 1]), ACCURACY.score, np.array([3, 3]))
 
 
-def test_coins_are_fair_and_do_not_depend_on_the_blocks(monkeypatch):
-    whole = np.concatenate(list(coins(3000, 130, seed=7)))
-    assert whole.shape == (3000, 130)
-    assert abs(whole.mean() - 0.5) < 4 * 0.5 / np.sqrt(whole.size)
-    assert abs(whole.mean(axis=0) - 0.5).max() < 4.5 * 0.5 / np.sqrt(3000)
-    monkeypatch.setattr("elmo_bench.reporting.significance.CELLS", 1000)
-    blocks = list(coins(3000, 130, seed=7))
-    assert len(blocks) > 100
-    assert np.array_equal(np.concatenate(blocks), whole)
+def test_homogeneous_runs_share_their_variance():
+    arms = [[50.0, 51.0, 52.0], [60.0, 61.4], [70.0]]  # variances 1 (df 2) and 0.98 (df 1): pooled 2.98 / 3
+    assert of_means(arms) == [Variance(pytest.approx(2.98 / 3 / len(arm)), 3, pooled=True) for arm in arms]
 
 
-def test_a_simulated_null_is_rejected_as_often_as_it_says():
-    """Two systems of equal skill, three seeds each, whose seeds fail on the same items: 5 % ± 1.5 % of 2,000 trials."""
-    rng = np.random.default_rng(11)
-    trials, seeds, items = 2000, 3, 80
-    rejected = 0
-    for trial in range(trials):
-        gold = rng.integers(0, 4, items)
-        # Each system finds some items hard in every seed: the seeds of a system are similar, items differ.
-        hard = rng.beta(1, 1, (2, 1, items))
-        correct = rng.binomial(gold, hard, (2, seeds, items))
-        guessed = correct + rng.binomial(2, 0.3, (2, seeds, items))
-        counts = np.stack([correct, guessed, np.broadcast_to(gold, correct.shape)], axis=3).astype(float)
-        rejected += randomisation(counts[0], counts[1], F1.score, rounds=199, seed=trial) <= 0.05
-    assert abs(rejected / trials - 0.05) <= 0.015
+def test_a_pooled_variance_counts_once():
+    ours, theirs = [61.0, 63.5, 64.0, 60.2], [58.0, 59.0, 61.6]
+    one, other = of_means([ours, theirs])
+    found = Difference(float(np.mean(ours) - np.mean(theirs)), (one, other), NONE)
+    student = ttest_ind(ours, theirs)
+    assert (found.df, found.p) == (pytest.approx(5), pytest.approx(student.pvalue, rel=1e-9))
 
 
-def outcomes(*, won, lost, both=3, none=2):
-    ours = [1] * won + [0] * lost + [1] * both + [0] * none
-    theirs = [0] * won + [1] * lost + [1] * both + [0] * none
-    return np.array(ours, dtype=np.uint8), np.array(theirs, dtype=np.uint8)
+def test_a_run_that_varies_more_keeps_its_own():
+    arms = [[40.0, 50.0, 60.0], [70.0, 70.1, 70.2], [30.0, 30.1, 30.2], [20.0]]
+    shared = Variance(pytest.approx(0.01 / 3), 4, pooled=True)
+    assert of_means(arms)[:3] == [Variance(pytest.approx(100 / 3), 2), shared, shared]
+    assert of_means(arms)[3] == Variance(pytest.approx(0.01), 4, pooled=True)
 
 
-@pytest.mark.parametrize(
-    ("won", "lost", "p"),
-    [
-        (0, 0, 1.0),
-        (5, 0, 2 / 32),
-        (0, 5, 2 / 32),
-        (1, 7, 2 * (1 + 8) / 256),
-        (8, 2, 2 * (1 + 10 + 45) / 1024),
-        (4, 4, 1.0),
-    ],
-)
-def test_mcnemar_by_hand(won, lost, p):
-    assert mcnemar(*outcomes(won=won, lost=lost)) == pytest.approx(p, abs=1e-12)
+def test_a_run_alone_has_its_own_and_equal_scores_have_none():
+    assert of_means([[1.0, 3.0]]) == [Variance(1.0, 1)]
+    assert of_means([[1.0]]) == [None]
+    assert of_means([[2.0, 2.0], [1.0, 3.0]]) == [Variance(0.0, 1), Variance(1.0, 1)]
+    assert of_means([[2.0, 2.0], [1.0, 1.0]]) == [Variance(0.0, 2, pooled=True)] * 2
 
 
-def test_mcnemar_refuses_other_items():
-    with pytest.raises(ValueError, match="against"):
-        mcnemar(np.ones(3), np.ones(4))
+def test_with_seeds_alone_it_is_welchs_test():
+    ours, theirs = [61.0, 63.5, 64.0, 60.2], [58.0, 59.0, 63.0]
+    gap = float(np.mean(ours) - np.mean(theirs))
+    found = Difference(gap, (of_means([ours])[0], of_means([theirs])[0]), NONE)
+    welch = ttest_ind(ours, theirs, equal_var=False)
+    assert found.p == pytest.approx(welch.pvalue, rel=1e-9)
+    assert found.interval == pytest.approx(tuple(welch.confidence_interval()), rel=1e-9)
+    assert found.df == pytest.approx(welch.df, rel=1e-9)
 
 
-@pytest.mark.parametrize(("items", "only_ours", "only_theirs"), [(1000, 0.12, 0.085), (2000, 0.11, 0.09)])
-def test_a_simulated_effect_is_found_with_the_power_of_the_closed_form(items, only_ours, only_theirs):
-    """± 5 points of Connor's formula (1987, Biometrics 43); ± 3 of the exact test's own, a little lower."""
-    rng = np.random.default_rng(3)
-    trials, found = 2000, 0
-    apart, gap = only_ours + only_theirs, only_ours - only_theirs
-    for _ in range(trials):
-        cell = rng.random(items)
-        found += mcnemar(cell < only_ours, (cell >= only_ours) & (cell < apart)) <= 0.05
-    connor = norm.cdf((gap * sqrt(items) - norm.ppf(0.975) * sqrt(apart)) / sqrt(apart - gap**2))
-    assert 0.2 < connor < 0.9
-    assert abs(found / trials - connor) <= 0.05
-    m = np.arange(items + 1)  # items that exactly one system has right
-    low = binom.ppf(0.025, m, 0.5)
-    low -= 2 * binom.cdf(low, m, 0.5) > 0.05  # up to here, and as many from above, is rejected
-    rejects = binom.cdf(low, m, only_ours / apart) + binom.sf(m - low - 1, m, only_ours / apart)
-    assert abs(found / trials - binom.pmf(m, items, apart) @ rejects) <= 0.03
+def test_variances_add_up():
+    found = Difference(3.0, (Variance(1.0, 2), Variance(2.0, 4)), Variance(6.0, 99))
+    assert found.error == 3.0
+    assert found.df == pytest.approx(81 / (1 / 2 + 4 / 4 + 36 / 99))
+
+
+def test_what_could_be_detected():
+    found = Difference(0.0, (Variance(0.5, 1e9), Variance(0.5, 1e9)), Variance(3.0, 1e9))
+    assert found.detectable == pytest.approx(2 * (norm.ppf(0.975) + norm.ppf(0.8)), rel=1e-6)  # 80 % power, z test
+
+
+@pytest.mark.parametrize(("mean", "p"), [(0.0, 1.0), (0.1, 0.0)])
+def test_without_any_variance_equal_is_equal(mean, p):
+    found = Difference(mean, (NONE, NONE), NONE)
+    assert (found.p, found.df, found.interval) == (p, float("inf"), (mean, mean))
+
+
+def test_a_simulated_null_is_rejected_seldom_and_an_effect_is_found():
+    world = verdicts.World("quick", 400, 200, (1.0, 1.0))
+    assert verdicts.rate(world, seeds=3, better=0.0, trials=400) <= 0.08  # 3 standard errors above 5 %
+    assert verdicts.rate(world, seeds=3, better=20.0, trials=20) == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("others", [0, verdicts.OTHERS])
+@pytest.mark.parametrize("seeds", [3, 5])
+@pytest.mark.parametrize("world", verdicts.WORLDS, ids=lambda world: world.name)
+def test_false_alarms(world, seeds, others):
+    even = world.seeds[0] == world.seeds[1]
+    assert verdicts.rate(world, seeds=seeds, better=0.0, trials=2000, others=others) <= (0.065 if even else 0.085)
 
 
 @pytest.mark.parametrize(

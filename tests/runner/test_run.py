@@ -11,7 +11,7 @@ from safetensors import safe_open
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.ledger import Record, RunPaths, check_record, read_ledger, read_outcomes
+from elmo_bench.ledger import Record, RunPaths, check_record, of_split, read_ledger, read_outcomes
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -81,7 +81,9 @@ def test_the_record_of_another_spelling_holds_no_path_either(tmp_path):
 
 def test_outcomes_and_predictions_lie_beside_it(finished, ledger):
     paths = RunPaths.of(ledger, finished)
-    outcomes = read_outcomes(paths)
+    stored = read_outcomes(paths)
+    outcomes = of_split(stored, "test")
+    assert {name: len(values) for name, values in of_split(stored, "dev").items()} == dict.fromkeys(outcomes, 250)
     assert {name: len(values) for name, values in outcomes.items()} == {"correct": 250, "guessed": 250, "gold": 250}
     overall = finished["scores"]["test"]["overall"]
     assert [int(outcomes[name].sum()) for name in outcomes] == [overall[name] for name in outcomes]

@@ -33,9 +33,15 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
 
 
 def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list[Picked]:
-    """Each group on all of the data that has such runs; the tests of all groups are one family."""
+    """Each group on all of the data that has such runs.
+
+    The gains of the experiment's encoder over all tasks are the primary family of tests; those of the others are a
+    second one, which is exploratory.
+    """
     found = [(group, _rows(experiment, group)) for group in groups if not group.basis.fraction]
-    gains = family_of([pair for _, rows in found for pair in over_baseline(list(rows.values()))], gain)
+    pairs = [pair for _, rows in found for pair in over_baseline(list(rows.values()))]
+    primary = [pair for pair in pairs if pair[0].encoder == experiment.encoder]
+    gains = family_of(primary, gain) | family_of([pair for pair in pairs if pair not in primary], gain)
     return [
         Picked(group, rows, {name: gains[row.anchor] for name, row in rows.items() if row.anchor in gains})
         for group, rows in found
@@ -69,17 +75,17 @@ def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
             for rank, (name, gain) in enumerate(own.items()):
                 colour, marker = looks[name]
                 y = at + (rank - (len(own) - 1) / 2) * 0.7 / count
-                if bounds := gain.summary.interval:
-                    axes.plot(bounds, (y, y), color=colour, linewidth=1.6, solid_capstyle="butt")
+                if gain.difference:
+                    axes.plot(gain.difference.interval, (y, y), color=colour, linewidth=1.6, solid_capstyle="butt")
                 face = SURFACE if gain.verdict in ("tie", "") else colour
-                axes.plot(gain.summary.mean, y, marker, color=colour, markerfacecolor=face, markeredgewidth=1.4)
+                axes.plot(gain.mean, y, marker, color=colour, markerfacecolor=face, markeredgewidth=1.4)
             if paper and paper.gain is not None:
                 axes.plot(paper.gain, at, "|", color=INK, markersize=17, markeredgewidth=1.4)
         axes.set_yticks(range(len(lines)), labels)
         axes.set_ylim(len(lines) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(f"points over {BASELINE} on test\nbars: 95 % interval of the mean over seeds")
+        axes.set_xlabel(f"points over {BASELINE} on test\nbars: 95 % interval over seeds and items")
         keys = [Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n) for n in encoders]
         if tied:
             hollow: dict[str, Any] = {"color": FAINT, "marker": "o", "markerfacecolor": SURFACE, "linestyle": ""}
@@ -92,7 +98,7 @@ def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
 
     alt = "; ".join(
         f"{label(group, ', ')}: "
-        + ", ".join(f"{name} {gain.summary.mean:+.2f} ({gain.verdict or 'not tested'})" for name, gain in own.items())
+        + ", ".join(f"{name} {gain.mean:+.2f} ({gain.verdict or 'not tested'})" for name, gain in own.items())
         for group, own in lines
     )
     width, height = 3.35 + max(1.35, inches(*labels)), 1.35 + len(lines) * max(0.34, 0.15 * count)
@@ -146,8 +152,9 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
             {
                 Column("task", words=True): words(group.heading),
                 Column("encoder", words=True): words(name),
-                Column("seeds"): seeds(gain.seeds, gain.ours.anchor),
-                **gain_cells(gain, test=True),
+                Column("family", words=True): words("primary" if name == experiment.encoder else "exploratory"),
+                Column("seeds"): seeds(gain.ours.seeds, gain.ours.anchor),
+                **gain_cells(gain, parts=True),
                 Column("the paper's gain", words=True): words(printed),
             }
         )

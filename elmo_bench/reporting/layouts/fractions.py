@@ -14,6 +14,7 @@ from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.layouts import Made
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.table import (
+    EXPLORATORY,
     SCORE,
     Cell,
     Column,
@@ -134,7 +135,7 @@ def tables(experiment: Experiment, families: Sequence[Family], gain: Gains) -> l
             )
         title = f"{experiment.caption}: {group.heading}, suite {group.suite}"
         stem, mine = f"{group.stem}-{experiment.name}", [gains.get(p.row.anchor) for p in points]
-        found.append(make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine))
+        found.append(make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine, notes=[EXPLORATORY]))
     return found
 
 

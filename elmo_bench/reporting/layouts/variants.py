@@ -11,8 +11,10 @@ from elmo_bench.reporting.gains import Gain, Gains, family_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.layouts import Made
 from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.table import Column, Line, Table, gain_cells, make_table, printed, scores, words
+from elmo_bench.reporting.table import Column, Line, Table, gain_cells, make_table, number, printed, scores, words
 from elmo_bench.spec.experiments import Experiment, Variant
+
+EXPLORATORY_ON_DEV = "Exploratory, and judged on dev, as the paper's ablations are."
 
 VariantRow = tuple[Variant, Row]
 
@@ -54,8 +56,9 @@ def reference(experiment: Experiment, pair: VariantRow, among: Sequence[VariantR
 
 
 def tables(experiment: Experiment, picked: Sequence[tuple[Group, Sequence[VariantRow]]], gain: Gains) -> list[Table]:
-    """A table for each group and its `rows`; the tests of all of them are one family."""
-    gains = family_of([(pair[1], reference(experiment, pair, own)) for _, own in picked for pair in own], gain)
+    """A table for each group and its `rows`; the tests of all of them are one family, judged on dev."""
+    pairs = [(pair[1], reference(experiment, pair, own)) for _, own in picked for pair in own]
+    gains = family_of(pairs, gain, split="dev")
     return [_table(experiment, group, pairs, gains) for group, pairs in picked]
 
 
@@ -64,19 +67,21 @@ def _table(experiment: Experiment, group: Group, pairs: Sequence[VariantRow], ga
     over = experiment.over or str(experiment.reference)
     lines: list[Line] = []
     for variant, row in pairs:
+        gain = gains.get(row.anchor)
         own = variant.encoder is not None or row.encoder == experiment.encoder
         name = ", ".join(filter(None, [variant.name if own else f"{row.encoder}: {variant.name}", row.note]))
         lines.append(
             {
                 Column(experiment.heading, words=True): words(name, run=row.anchor),
                 **scores(row, group.metric),
-                **gain_cells(gains.get(row.anchor), over),
+                **gain_cells(gain, over, split="dev"),
+                Column("test gain"): number(gain.on("test") if gain else None, "+.2f", run=row.anchor),
                 **printed(paper, variant.key if own else None, task=group.task, suite=group.suite),
             }
         )
     title = f"{experiment.caption}: {group.heading}, suite {group.suite}"
     stem, mine = f"{group.stem}-{experiment.name}", [gains.get(row.anchor) for _, row in pairs]
-    return make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine)
+    return make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine, notes=[EXPLORATORY_ON_DEV])
 
 
 def _figure(experiment: Experiment, group: Group, pairs: Sequence[VariantRow]) -> Drawing:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from elmo_bench.ledger import Failure, Record, RunPaths
+from elmo_bench.ledger import Brief, Failure, RunPaths
 from elmo_bench.reporting.gains import ALPHA
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
@@ -15,27 +15,28 @@ SUITES = {
 }
 ENCODERS = f"{BASELINE}: static vectors, the paper's baseline. none: learned words. elmo: {BASELINE} and ELMo."
 LEGEND = (
-    f"▲ ahead, ▼ behind: the paired test finds a difference, p ≤ {ALPHA} after Holm's adjustment for its family of "
-    "tests. = tie: it finds none. No mark: not tested."
+    f"▲ ahead, ▼ behind: the difference holds over seeds and test items, p ≤ {ALPHA} after Holm's adjustment for its "
+    "family of tests. = tie: it was not shown. No mark: not tested."
 )
 HOW = [
     "Scores are mean ± sample standard deviation over n seeds, never the best seed; a single seed has no ±. The epoch "
     "is selected on dev. Test is scored once, after that.",
     LEGEND,
-    "p answers: would these trained systems differ on other test items of the same kind? It comes from a paired test "
-    "over the items, swapped between the systems in all seeds together (approximate randomisation; McNemar's exact "
-    "test for a single seed if an item is right or wrong). It says nothing about other seeds.",
-    "The interval (95 %, Student's t) answers: where would the mean gain be with other seeds, on the same test items? "
-    "It comes from the differences seed by seed, so a single seed gives no interval. It says nothing about other "
-    "items.",
+    "A difference of two means has one standard error, from two sources. Seeds: the variance over the seeds of each "
+    "run, pooled over comparable runs where they are homogeneous (F test). Items: the paired jackknife over "
+    "the items that both were scored on; questions about one passage, pairs of one premise and the like count as one. "
+    "The interval (95 %) and p follow by Student's t with Satterthwaite's degrees of freedom. Seeds of two runs are "
+    "not paired.",
+    "The primary family of tests is the experiment at the top: its encoder against the baseline, one test a task. "
+    "Everything else is exploratory. Ablations are judged on dev, as the paper's tables 2 and 3.",
     "p is adjusted (Holm) for its family of tests: the tests of one experiment over all tasks or, in “All runs”, of "
     "one table. So the same pair can have a different p in another table. Above 0.05 the two are a tie: no difference "
-    "was shown, which does not show that there is none.",
+    "was shown, which does not show that there is none. detectable: the smallest true difference that one such test "
+    "would find in 80 % of repetitions.",
     "fewer errors: the share of the baseline's errors that disappear, 100 · gain / (100 − baseline), as the paper "
     "counts relative increases.",
     f"A gain over {BASELINE} is over its run with the same changes. Other gains are over the run that the column "
-    "names. Both are on the same data, over the seeds that both have. Without such a run, or a common seed, no gain "
-    "is shown.",
+    "names, on the same data. Without such a run no gain is shown.",
     "Compared runs have the same data, the same version of the task, the same size and the same fraction of the "
     "training data. Others are in tables of their own, with the difference in the heading (report --combine puts "
     "different data, versions and sizes into one table, with labels).",
@@ -45,7 +46,7 @@ HOW = [
 ]  # fmt: skip
 
 
-def machines(records: Iterable[Record]) -> list[str]:
+def machines(records: Iterable[Brief]) -> list[str]:
     """How many runs came from which hardware and code, and the hours they took."""
     hardware: Counter[str] = Counter()
     seconds: Counter[str] = Counter()
