@@ -41,6 +41,7 @@ KINDS: dict[str, tuple[type, ...]] = {
 }
 _PLAIN = re.compile(r"[\w./@+:-]+")  # needs no quotes on the command line
 _NOT_TEXT = re.compile(r"(?i)true|false|null|none|nan|[+-]?(inf|[\d_.]+(e[+-]?\d+)?)")  # would be read as another type
+LONGEST, LONGEST_KEY = 10_000, 200  # characters of an option: parsing takes time, and a group is a folder's name
 EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epoch
 
 
@@ -236,6 +237,8 @@ def _parse(options: Sequence[str]) -> list[Override]:
     for given in options:
         found: list[Override] = []
         with suppress(OverrideParseException):
+            if len(given) > LONGEST or len(given.partition("=")[0]) > LONGEST_KEY:
+                raise UserError(f"an option of {len(given):,} characters: {given[:40]}…. Give a shorter one.")
             found = [each for each in OverridesParser.create().parse_overrides([given]) if each.key_or_group]
         if not found:
             raise UserError(f"'{given}' is not a valid option: write key=value (quote values with spaces)")
