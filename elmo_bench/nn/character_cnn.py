@@ -10,7 +10,7 @@ from elmo_bench.text.vocabulary import PADDING, Vocabulary
 
 
 class CharacterCnn(nn.Module):
-    """Character embeddings, a convolution for each width, ReLU, max over the word: [B, T, C] -> [B, T, dim].
+    """Character embeddings, a convolution for each width, ReLU, max over the word: W words [W, C] -> [W, dim].
 
     Ma and Hovy 2016; dim is the sum of the filters.
     """
@@ -25,9 +25,9 @@ class CharacterCnn(nn.Module):
         self.dim = sum(number for _, number in filters)
 
     def forward(self, characters: Tensor) -> Tensor:
-        """[B, T, C] -> [B, T, dim]; a word's vector does not depend on its padding."""
-        x = self.embedding(characters.flatten(0, 1)).transpose(1, 2)  # (BT)(char dim)C
-        length = (characters.flatten(0, 1) != PADDING).sum(dim=1)  # BT
+        """[W, C] -> [W, dim]; a word's vector does not depend on its padding."""
+        x = self.embedding(characters).transpose(1, 2)  # W(char dim)C
+        length = (characters != PADDING).sum(dim=1)  # W
         pooled = []
         for convolution in self.convolutions:
             y = torch.relu(convolution(x))
@@ -35,4 +35,4 @@ class CharacterCnn(nn.Module):
             last = length + convolution.kernel_size[0] - 1
             y = y * (torch.arange(y.shape[2], device=y.device) < last[:, None])[:, None]
             pooled.append(y.amax(dim=2))
-        return torch.cat(pooled, dim=1).unflatten(0, characters.shape[:2])
+        return torch.cat(pooled, dim=1)

@@ -2,6 +2,9 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_bench.nn.recurrence import Gru, recur
 
 
 def reverse(x: Tensor, mask: Tensor) -> Tensor:
@@ -39,6 +42,16 @@ class BiLstm(_Bidirectional):
 
 
 class BiGru(_Bidirectional):
-    """A bidirectional GRU layer; see `_Bidirectional`."""
+    """A bidirectional GRU layer; see `_Bidirectional`. On CPUs, where oneDNN has no GRU to train, `recur` runs it."""
 
     kind = nn.GRU
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        if x.device.type != "cpu":
+            return super().forward(x, mask)
+        layers, hidden = (self.forwards, self.backwards), self.dim // 2
+        weight, own = (torch.cat([getattr(gru, name) for gru in layers]) for name in ("weight_ih_l0", "bias_ih_l0"))
+        recurrent = torch.stack([gru.weight_hh_l0.roll(hidden, dims=0) for gru in layers])  # torch's order is r, z, n
+        bias = torch.stack([gru.bias_hh_l0 for gru in layers])  # N(3H)
+        inputs = functional.linear(x, weight, own + functional.pad(bias[:, : 2 * hidden], (0, hidden)).flatten())
+        return recur(Gru, inputs, mask, recurrent, backwards=(False, True), bias=bias[:, 2 * hidden :])

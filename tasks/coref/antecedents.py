@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+from elmo_bench.nn.dropout import Dropout
 from elmo_bench.nn.feed_forward import FeedForward
 
 ROWS = 32  # spans whose antecedents are scored at once
@@ -23,7 +24,7 @@ def distance_buckets(distances: Tensor) -> Tensor:
 def scorer(hidden: Sequence[int], dropout: float) -> nn.Sequential:
     """The rest of a feed-forward scorer after its first linear layer: [..., hidden[0]] -> [..., 1]."""
     rest = FeedForward(hidden[0], hidden=hidden[1:], dropout=dropout)
-    return nn.Sequential(nn.ReLU(), nn.Dropout(dropout), rest, nn.Linear(rest.dim, 1))
+    return nn.Sequential(nn.ReLU(), Dropout(dropout), rest, nn.Linear(rest.dim, 1))
 
 
 class Antecedents(nn.Module):
@@ -42,7 +43,7 @@ class Antecedents(nn.Module):
         for table in (self.same_speaker, self.genre, self.distance):
             nn.init.xavier_uniform_(table.weight)
         nn.init.zeros_(self.genre.weight[0])
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.sizes = (dim, dim, dim, 3 * feature)
         self.first = nn.Linear(sum(self.sizes), hidden[0])
         self.rest = scorer(hidden, dropout)
