@@ -33,7 +33,7 @@ class Adadelta(torch.optim.Adadelta):
             plain = not (group["weight_decay"] or group["maximize"])
             for p in group["params"]:
                 if plain and p.grad is not None and p.dim() == 2 and len(p) >= TABLE:
-                    self._update_rows(p, p.grad, self.state[p], group["lr"], group["rho"], group["eps"])
+                    self._update_rows(p, p.grad, self.state[p], group)
                     found.append((p, p.grad))
                     p.grad = None
         super().step()
@@ -42,7 +42,8 @@ class Adadelta(torch.optim.Adadelta):
         return loss
 
     @staticmethod
-    def _update_rows(p: Tensor, gradient: Tensor, state: dict[str, Tensor], lr: float, rho: float, eps: float) -> None:
+    def _update_rows(p: Tensor, gradient: Tensor, state: dict[str, Tensor], group: dict[str, Any]) -> None:
+        rho, eps = group["rho"], group["eps"]
         if not state:
             state["step"] = torch.zeros(())
             state["square_avg"], state["acc_delta"] = torch.zeros_like(p), torch.zeros_like(p)
@@ -56,14 +57,21 @@ class Adadelta(torch.optim.Adadelta):
         delta = (before + eps).sqrt_().div_((average + eps).sqrt_()).mul_(g)
         state["square_avg"][rows], state["last"][rows] = average, float(state["step"])
         state["acc_delta"][rows] = before.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-        p.index_add_(0, rows, delta, alpha=-lr)
+        p.index_add_(0, rows, delta, alpha=-group["lr"])
+
+
+def _fused(kind: Callable[..., Optimizer], parameters: list[torch.nn.Parameter], **options: Any) -> Optimizer:
+    """An optimiser that goes over its memory once a step, several times faster on a CPU."""
+    optimiser = kind(parameters, fused=True, **options)
+    optimiser._step_supports_amp_scaling = False  # type: ignore[attr-defined]  # with it, Lightning refuses to clip
+    return optimiser
 
 
 OPTIMISERS: dict[str, Callable[..., Optimizer]] = {
     "adadelta": Adadelta,
     "adagrad": torch.optim.Adagrad,
-    "adam": partial(torch.optim.Adam, fused=True),  # one pass over memory, seven times as fast on a CPU
-    "adamw": partial(torch.optim.AdamW, fused=True),
+    "adam": partial(_fused, torch.optim.Adam),
+    "adamw": partial(_fused, torch.optim.AdamW),
     "sgd": torch.optim.SGD,
 }
 # `plateau` takes the dev score after each epoch; the others count their steps.

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choices, compose
 from elmo_bench.training.module import HeadTraining
-from elmo_bench.training.optimisers import OPTIMISERS, SCHEDULES, build_optimiser, build_schedule
+from elmo_bench.training.optimisers import SCHEDULES, build_optimiser, build_schedule
 from elmo_bench.training.quiet import quiet
 
 STEPS = 7  # of an epoch; the schedule's steps fall between
@@ -97,7 +97,7 @@ def test_it_steps_by_devs_score_where_the_paper_halves_the_rate(tmp_path):
 def test_every_task_has_an_optimiser_and_perhaps_a_schedule(task):
     training = compose("config", [f"task={task}"]).task.training
     optimiser = build_optimiser(training.optimizer, Head().parameters())
-    assert isinstance(optimiser, OPTIMISERS[training.optimizer.name])
+    assert type(optimiser).__name__.lower() == training.optimizer.name
     assert optimiser.defaults["lr"] == training.optimizer.lr
     if training.get("schedule"):
         assert build_schedule(training.schedule, optimiser).optimizer is optimiser
