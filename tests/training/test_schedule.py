@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choices, compose
 from elmo_bench.training.module import HeadTraining
-from elmo_bench.training.optimisers import SCHEDULES, build_optimiser, build_schedule
+from elmo_bench.training.optimisers import OPTIMISERS, SCHEDULES, build_optimiser, build_schedule
 from elmo_bench.training.quiet import quiet
 
 STEPS = 7  # of an epoch; the schedule's steps fall between
