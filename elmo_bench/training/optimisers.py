@@ -49,7 +49,7 @@ class Adadelta(torch.optim.Adadelta):
             state["square_avg"], state["acc_delta"] = torch.zeros_like(p), torch.zeros_like(p)
             state["last"] = torch.zeros(len(p), device=p.device)  # the step of each row's last gradient
         state["step"] += 1
-        rows = torch.linalg.vector_norm(gradient, torch.inf, dim=1).nonzero().squeeze(1)  # R
+        rows = gradient.abs().amax(dim=1).nonzero().squeeze(1)  # R
         waited = rho ** (state["step"] - 1 - state["last"][rows]).to(p.dtype)[:, None]
         g = gradient[rows]
         average = (state["square_avg"][rows] * waited).mul_(rho).addcmul_(g, g, value=1 - rho)
