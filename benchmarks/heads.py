@@ -6,7 +6,8 @@
 
 A step reads its batch, computes the loss and the gradients, clips them and updates the weights, as training does. Two
 processes, one with the code of this tree and one with that of `--reference`, read the same batches in turn, `--steps` a
-round. A speed-up is that of one round; the table has the median and the range of the rounds.
+round. A speed-up is that of one round; the table has the median and the range of the rounds. Times are those of the
+processor, so that other work on the machine changes them little.
 """
 
 import argparse
@@ -132,7 +133,7 @@ def main() -> None:
     if given.work:
         return work(given.overrides, given.rounds, given.steps)
     torch.set_num_threads(1)
-    peak = gemm.peak("float32", "cpu")
+    peak = gemm.peak("float32", "cpu", lambda _: time.process_time())
     assert peak is not None
     print(f"a product of [4096, 4096] reaches {peak / 1e9:.0f} GFLOP/s on one thread\n")
     print("| task | reference, ms a step | this tree, ms a step | speed-up (range) | of peak, reference | this tree |")

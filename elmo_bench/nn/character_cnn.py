@@ -14,7 +14,7 @@ class CharacterCnn(nn.Module):
     """Character embeddings, a convolution for each width, ReLU, max over the word: W words [W, C] -> [W, dim].
 
     Ma and Hovy 2016; dim is the sum of the filters. A window's value is the sum over its characters of (embedding ·
-    filter at that position), so these products are computed once for each character of the alphabet, and then looked up.
+    filter at that position), so these products are computed once for each letter of the alphabet, and then looked up.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, dim: int, filters: Sequence[Sequence[int]]):
