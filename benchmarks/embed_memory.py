@@ -1,4 +1,4 @@
-"""Memory of `python -m elmo_bench embed` on a long file: is it flat?  (Linux)
+"""Memory of `elmo-bench embed` on a long file: is it flat?  (Linux)
 
     python benchmarks/embed_memory.py            # a million sentences of five words, --weights mini --average
     python benchmarks/embed_memory.py --sentences 100_000

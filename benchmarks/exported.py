@@ -1,4 +1,4 @@
-"""Does AllenNLP load what `python -m elmo_bench export` writes, unchanged, and compute the same layers?
+"""Does AllenNLP load what `elmo-bench export` writes, unchanged, and compute the same layers?
 
     make peer                                      # once: AllenNLP in benchmarks/.peer
     python benchmarks/exported.py                  # exports mini, float32 and float16

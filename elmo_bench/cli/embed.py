@@ -1,4 +1,4 @@
-"""`python -m elmo_bench embed sentences.txt out.h5`: the vectors of a whole file, as AllenNLP's `elmo` wrote them."""
+"""`elmo-bench embed sentences.txt out.h5`: the vectors of a whole file, as AllenNLP's `elmo` wrote them."""
 
 import argparse
 import sys
@@ -96,7 +96,7 @@ def _device(name: str) -> str:
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m elmo_bench embed",
+        prog="elmo-bench embed",
         description="Write the ELMo vectors of a text: a tokenised sentence per line, tokens separated by white space.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -1,4 +1,4 @@
-"""`python -m elmo_bench evaluate weights=mini corpus=heldout.txt.xz`: held-out perplexity of a biLM.
+"""`elmo-bench evaluate weights=mini corpus=heldout.txt.xz`: held-out perplexity of a biLM.
 
 Options are in elmo_bench/pretraining/conf/evaluate.yaml.
 """

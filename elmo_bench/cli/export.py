@@ -1,4 +1,4 @@
-"""`python -m elmo_bench export WEIGHTS OUT`: a biLM under its published names, in HDF5 or safetensors."""
+"""`elmo-bench export WEIGHTS OUT`: a biLM under its published names, in HDF5 or safetensors."""
 
 import argparse
 from pathlib import Path
@@ -11,7 +11,7 @@ copied if they are next to the weights. AllenNLP loads options.json and weights.
 def main(arguments: list[str]) -> int:
     """Export weights to a folder and print the files. Raises UserError."""
     parser = argparse.ArgumentParser(
-        prog="python -m elmo_bench export",
+        prog="elmo-bench export",
         description="Write the weights of a biLM to a folder, under their published names.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

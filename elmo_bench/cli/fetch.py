@@ -25,7 +25,7 @@ from elmo_bench.spec.config import choices, task_yaml
 
 def main(arguments: list[str]) -> int:
     """Download what is public and explain what is not; exit code 2 if a download failed."""
-    parser = argparse.ArgumentParser(prog="python -m elmo_bench fetch", description="Public data files, checked.")
+    parser = argparse.ArgumentParser(prog="elmo-bench fetch", description="Public data files, checked.")
     parser.add_argument("--suite", default="open", help="open (default) or paper")
     parser.add_argument("--task", nargs="+", help="some tasks instead of all")
     parser.add_argument("--root", type=Path, help="the data folder; $ELMO_BENCH_DATA by default")

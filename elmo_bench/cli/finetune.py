@@ -1,4 +1,4 @@
-"""`python -m elmo_bench finetune weights=mini corpus='text/*.txt' out=my-elmo`: train weights further on your text.
+"""`elmo-bench finetune weights=mini corpus='text/*.txt' out=my-elmo`: train weights further on your text.
 
 Options are in elmo_bench/pretraining/conf/finetune.yaml. With `task=…` it reads the text of a task.
 """

@@ -1,4 +1,4 @@
-"""`python -m elmo_bench predict RECORD FILE OUT`: a trained head on new text."""
+"""`elmo-bench predict RECORD FILE OUT`: a trained head on new text."""
 
 import argparse
 from pathlib import Path
@@ -7,7 +7,7 @@ from pathlib import Path
 def main(arguments: list[str]) -> int:
     """Predict a file in the task's native format and print where the predictions are. Raises UserError."""
     parser = argparse.ArgumentParser(
-        prog="python -m elmo_bench predict",
+        prog="elmo-bench predict",
         description="Predictions of the head that a run kept, for a file in the native format of its task.",
     )
     parser.add_argument("record", type=Path, help="seed<k>.json of a run, next to the folder with its head")

@@ -1,4 +1,4 @@
-"""`python -m elmo_bench pretrain corpus='shards/*.xz' out=my-elmo`: train a biLM.
+"""`elmo-bench pretrain corpus='shards/*.xz' out=my-elmo`: train a biLM.
 
 Options are in elmo_bench/pretraining/conf/pretrain.yaml.
 """

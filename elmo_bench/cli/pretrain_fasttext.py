@@ -1,4 +1,4 @@
-"""`python -m elmo_bench pretrain-fasttext corpus='shards/*.xz' out=my-vectors.safetensors`: fastText on your text."""
+"""`elmo-bench pretrain-fasttext corpus='shards/*.xz' out=my-vectors.safetensors`: fastText on your text."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""`python -m elmo_bench pretrain-masked corpus='shards/*.xz' out=my-bert minutes=15`: train a small BERT.
+"""`elmo-bench pretrain-masked corpus='shards/*.xz' out=my-bert minutes=15`: train a small BERT.
 
 Options are in elmo_bench/pretraining/conf/pretrain-masked.yaml.
 """

@@ -1,4 +1,4 @@
-"""`python -m elmo_bench pretrain-static corpus='shards/*.xz' out=my-vectors.safetensors`: GloVe on your text."""
+"""`elmo-bench pretrain-static corpus='shards/*.xz' out=my-vectors.safetensors`: GloVe on your text."""
 
 import os
 import time

@@ -12,10 +12,10 @@ from elmo_bench.spec.config import CONF, choices, compose
 HELP = """\
 elmo-bench: what is a frozen encoder worth? One run makes one record in the ledger.
 
-  python run.py task=ner encoder=elmo                                   one run
-  python run.py -m task=ner encoder=none,glove,elmo seed=0,1,2          a sweep: every combination
-  python run.py -m experiment=table2 suite=mini                         a table or figure of the paper
-  python run.py task=ner encoder=elmo suite=open data.root=FOLDER       on real data
+  elmo-bench run task=ner encoder=elmo                                  one run (in a clone also: python run.py)
+  elmo-bench sweep task=ner encoder=none,glove,elmo seed=0,1,2          every combination (also: python run.py -m)
+  elmo-bench sweep experiment=table2 suite=mini                         a table or figure of the paper
+  elmo-bench run task=ner encoder=elmo suite=open data.root=FOLDER      on real data
 
 == Groups (group=option) ==
 {groups}
@@ -34,8 +34,8 @@ elmo-bench: what is a frozen encoder worth? One run makes one record in the ledg
   task.training.epochs=20       and every other number of conf/task/*.yaml
   ledger=results/runs  overwrite=false  predictions=false
 
-Any key that `python run.py --cfg job` prints can be set the same way. A finished run is skipped; overwrite=true runs it
-again. Everything else: python -m elmo_bench --help
+Any key that `elmo-bench run --cfg job` prints can be set the same way. A finished run is skipped; overwrite=true runs
+it again. Everything else: elmo-bench --help
 """
 
 

@@ -1,4 +1,4 @@
-"""`python -m elmo_bench score TASK FILE… [--json]`: the official figures of a file of predictions, without torch."""
+"""`elmo-bench score TASK FILE… [--json]`: the official figures of a file of predictions, without torch."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ from elmo_bench.spec.names import task_class
 
 def main(arguments: list[str]) -> int:
     """Print the scores of a file as a table, or as JSON. Raises UserError for an unknown task or a malformed file."""
-    parser = argparse.ArgumentParser(prog="python -m elmo_bench score", description="Official figures of predictions.")
+    parser = argparse.ArgumentParser(prog="elmo-bench score", description="Official figures of predictions.")
     parser.add_argument("task", help="the name of a task, for instance one of conf/task/*.yaml")
     parser.add_argument(
         "files", type=Path, nargs="*", metavar="FILE", help="gold and predictions, in the formats of the task's card"

@@ -3,11 +3,12 @@
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from filelock import FileLock, Timeout
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.interrupts import interrupts_wait
 from elmo_bench.ledger.lease import beats, hold_lease, is_alive, new_lease, read_lease
 from elmo_bench.ledger.paths import RunPaths
 from elmo_bench.ledger.record import Spec
@@ -32,6 +33,14 @@ def run_lock(paths: RunPaths, *, attempt: str | None = None, spec: Spec | None =
     the folder see a lease (`lease.py`), which carries the attempt and its spec. Both files are removed with the lock.
     Raises UserError if the run's files are links, and if the folder cannot be written.
     """
+    with ExitStack() as held:
+        with interrupts_wait():
+            _take(paths, held, attempt or new_attempt(), spec)
+        yield
+
+
+def _take(paths: RunPaths, held: ExitStack, attempt: str, spec: Spec | None) -> None:
+    """Lock and lease; `held` gives them back."""
     paths.refuse_links()
     try:
         paths.folder.mkdir(parents=True, exist_ok=True)
@@ -41,19 +50,15 @@ def run_lock(paths: RunPaths, *, attempt: str | None = None, spec: Spec | None =
         raise HeldElsewhere(f"{paths.work}: another process is working on this run: left to it") from None
     except OSError as error:
         raise UserError(f"{paths.lock}: cannot be locked ({error.strerror or error})") from None
-    try:
-        os.utime(paths.lock)  # its time is then the clock of the machine that holds the folder
-        lease = new_lease(attempt=attempt or new_attempt(), spec=spec, seed=paths.seed)
-        with hold_lease(paths.lease, lease, clock=paths.lock.stat().st_mtime) as held:
-            if not held:
-                other = read_lease(paths.lease)
-                where = f"another machine ({other['machine'].split()[0]})" if other else "another machine"
-                raise HeldElsewhere(f"{paths.work}: {where} is working on this run: left to it")
-            yield
-    finally:
-        # Unlinked while held: filelock notices that the file has lost its name, so nobody locks a file without a name.
-        paths.lock.unlink(missing_ok=True)
-        lock.release()
+    # Unlinked while held: filelock notices that the file has lost its name, so nobody locks a file without a name.
+    held.callback(lock.release)
+    held.callback(paths.lock.unlink, missing_ok=True)
+    os.utime(paths.lock)  # its time is then the clock of the machine that holds the folder
+    lease = new_lease(attempt=attempt, spec=spec, seed=paths.seed)
+    if not held.enter_context(hold_lease(paths.lease, lease, clock=paths.lock.stat().st_mtime)):
+        other = read_lease(paths.lease)
+        where = f"another machine ({other['machine'].split()[0]})" if other else "another machine"
+        raise HeldElsewhere(f"{paths.work}: {where} is working on this run: left to it")
 
 
 def is_held(paths: RunPaths) -> bool:

@@ -14,7 +14,7 @@ import hydra
 import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, Override, OverrideType
-from hydra.errors import HydraException, InstantiationException, OverrideParseException
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import (
     ConfigAttributeError,
@@ -160,17 +160,6 @@ def spelled(value: Any) -> str:
     return f"'{escaped}'"
 
 
-def build(node: Any) -> Any:
-    """The object that the `_target_` of a node in `elmo_bench/pretraining/conf` makes. Raises UserError."""
-    try:
-        return hydra.utils.instantiate(node)
-    except InstantiationException as error:
-        if error.__cause__ is None or isinstance(error.__cause__, (ImportError, TypeError)):
-            why = " ".join(str(error.__cause__ or error).split())
-            raise UserError(f"{node.get('_target_')} cannot be made: {why}") from None
-        raise error.__cause__ from None
-
-
 @cache
 def _composed(name: str, options: tuple[str, ...], folder: Path) -> DictConfig:
     """Hydra's config for these group choices. Cached since it takes 0.1 s; callers copy it before they change it."""
@@ -220,7 +209,7 @@ def _values(option: Override, folder: Path) -> Iterator[str]:
 def _single(values: Sequence[str]) -> str:
     if len(values) != 1:
         key = values[0].partition("=")[0] if values else "a glob"
-        raise UserError(f"{key} has {len(values)} values: add -m (python run.py -m …), which makes a run of each")
+        raise UserError(f"{key} has {len(values)} values: use `sweep` (run.py -m), which makes a run of each")
     return values[0]
 
 

@@ -148,7 +148,7 @@ class RunSpec:
         options, _ = self._base()
         config = _config(tuple(options))
         changes = [f"{'' if _exists(config, key) else '+'}{key}={value}" for key, value in self.changes.items()]
-        return shlex.join(["python", "run.py", *options, *changes, f"seed={seed}"])
+        return shlex.join(["elmo-bench", "run", *options, *changes, f"seed={seed}"])
 
     def validate(self) -> None:
         """Raises UserError, in one line, for a value that no run can have."""

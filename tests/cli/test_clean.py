@@ -1,4 +1,4 @@
-"""`python -m elmo_bench clean`: what may go goes, and nothing else."""
+"""`elmo-bench clean`: what may go goes, and nothing else."""
 
 import pytest
 

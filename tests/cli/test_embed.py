@@ -1,4 +1,4 @@
-"""`python -m elmo_bench embed` as its users call it, against the figures recorded from AllenNLP 2.10.1."""
+"""`elmo-bench embed` as its users call it, against the figures recorded from AllenNLP 2.10.1."""
 
 import collections
 import gzip

@@ -1,4 +1,4 @@
-"""`python -m elmo_bench export`: the published layout, the same vectors, nothing lost and nothing written over."""
+"""`elmo-bench export`: the published layout, the same vectors, nothing lost and nothing written over."""
 
 import errno
 import json

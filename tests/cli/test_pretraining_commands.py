@@ -127,4 +127,4 @@ def test_mistakes(arguments, message, capsys):
 @pytest.mark.parametrize("command", ["pretrain", "finetune", "evaluate", "pretrain-static", "pretrain-masked"])
 def test_help_shows_every_option(command, capsys):
     assert main([command, "--help"]) == 0
-    assert f"# python -m elmo_bench {command} " in capsys.readouterr().out
+    assert f"# elmo-bench {command} " in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""`python -m elmo_bench score`: what every task has in common; the figures are tested with the tasks."""
+"""`elmo-bench score`: what every task has in common; the figures are tested with the tasks."""
 
 import pytest
 

@@ -35,7 +35,7 @@ ABOUT = {
     "threads": 2,
     "torch": "2.13.0",
     "perplexity": {**dataclasses.asdict(FIGURES), "corpus": "heldout.txt.xz"},
-    "command": "python -m elmo_bench pretrain corpus='text/*.xz' out=elmo-lake",
+    "command": "elmo-bench pretrain corpus='text/*.xz' out=elmo-lake",
 }
 
 
@@ -55,7 +55,7 @@ def test_a_full_card():
         "| cost | 1.33 hours, AMD EPYC, 2 threads, torch 2.13.0 |",
         "| perplexity, heldout.txt.xz | forward 103.64, backward 102.27, average **102.95**, each sentence alone",
         "`<UNK>` is 5.48 % of 733,308 targets, without them 116.88 |",
-        "To make them again:\n\n    python -m elmo_bench pretrain corpus='text/*.xz' out=elmo-lake\n",
+        "To make them again:\n\n    elmo-bench pretrain corpus='text/*.xz' out=elmo-lake\n",
         "| `softmax.safetensors` |",
     ):
         assert said in found.content

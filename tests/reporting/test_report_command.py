@@ -82,7 +82,7 @@ def test_the_page(run, tmp_path, capsys):
     page = (tmp_path / "results/index.html").read_text(encoding="utf-8")
     assert "<p>It <em>shows</em> &lt;b&gt;much&lt;/b&gt;.</p>" in page
     assert "ValueError: `no`" in page
-    assert "python run.py task=ner encoder=elmo suite=open size=cpu seed=" in page
+    assert "elmo-bench run task=ner encoder=elmo suite=open size=cpu seed=" in page
     assert mini["hash"] not in text + page
     assert str(tmp_path) not in text + page
 
@@ -214,7 +214,7 @@ def test_json_has_every_row_with_its_gain(tmp_path, capsys):
     elmo, glove, part = json.loads(capsys.readouterr().out)
     assert (elmo["label"], elmo["seeds"], elmo["partial"], elmo["changes"]) == ("elmo", [0, 1, 2], False, {})
     assert (part["partial"], part["changes"]["data.train_fraction"], part["against"]) == (True, "0.1", None)
-    assert elmo["command"] == "python run.py task=snli encoder=elmo suite=open size=cpu seed=0"
+    assert elmo["command"] == "elmo-bench run task=snli encoder=elmo suite=open size=cpu seed=0"
     against = elmo["against"]
     assert against["mean"] == pytest.approx(elmo["test"]["mean"] - glove["test"]["mean"])
     for summary in (against, elmo["test"], glove["dev"]):

@@ -89,7 +89,7 @@ def test_other_data_weights_and_vectors_are_other_runs_of_a_sweep(swept):
 
 def test_a_sweep_that_is_started_as_a_run_is_one_line(main_job, capsys):
     assert main_job("experiment=table2") == 2
-    assert "task has 3 values: add -m (python run.py -m …), which makes a run of each\n" in capsys.readouterr().err
+    assert "task has 3 values: use `sweep` (run.py -m), which makes a run of each\n" in capsys.readouterr().err
 
 
 def test_two_experiments_at_once_are_refused():

@@ -218,7 +218,7 @@ def test_good_sweeps_pass(options):
 
 
 def test_several_values_need_a_sweep():
-    with pytest.raises(UserError, match=r"seed has 2 values: add -m"):
+    with pytest.raises(UserError, match=r"seed has 2 values: use `sweep`"):
         compose("config", ["seed=0,1"])
     with pytest.raises(UserError, match=r"experiment=…: more than one"):
         compose("config", ["experiment=table1,table2"])

@@ -46,7 +46,7 @@ def runs():
 def test_the_command_of_a_spec_makes_an_equal_spec(options):
     made = spec(*options)
     words = shlex.split(made.command(3))
-    assert words[:2] == ["python", "run.py"]
+    assert words[:2] == ["elmo-bench", "run"]
     assert words[-1] == "seed=3"
     assert spec(*words[2:]) == made
     assert RunSpec.from_json(json.loads(json.dumps(made.to_json()))) == made

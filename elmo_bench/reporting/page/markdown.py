@@ -31,7 +31,7 @@ def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
         lines = [
             f"{_code(path)} {escape(why)}" for path, why in (superseded(*pair) for pair in board.selection.superseded)
         ]
-        text = "Data, weights or a version have changed since. `python -m elmo_bench clean --stale` removes these runs."
+        text = "Data, weights or a version have changed since. `elmo-bench clean --stale` removes these runs."
         parts += ["## Superseded", text, _list(lines)]
     if board.failures:
         lines = [f"{_code(path)} ({when}): {_code(why)}" for path, when, why in failed(board.failures)]

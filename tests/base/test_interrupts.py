@@ -1,0 +1,41 @@
+import signal
+import threading
+
+import pytest
+
+from elmo_bench.base.interrupts import interrupts_wait
+
+
+def test_an_interrupt_takes_effect_at_the_end_of_the_block():
+    reached = False
+    with pytest.raises(KeyboardInterrupt), interrupts_wait():
+        signal.raise_signal(signal.SIGINT)
+        reached = True
+    assert reached
+
+
+def test_an_error_does_not_hide_an_interrupt():
+    with pytest.raises(KeyboardInterrupt), interrupts_wait():
+        signal.raise_signal(signal.SIGINT)
+        raise ValueError
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_handlers_come_back(number):
+    before = signal.getsignal(number)
+    with interrupts_wait():
+        assert signal.getsignal(number) is not before
+    assert signal.getsignal(number) is before
+
+
+def test_other_threads_leave_the_handlers_alone():
+    seen = []
+
+    def body():
+        with interrupts_wait():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(signal.SIGINT)]
