@@ -5,9 +5,9 @@
     python benchmarks/heads.py --tasks squad,coref --rounds 9 suite=open data.root=FOLDER encoder=elmo
 
 A step reads its batch, computes the loss and the gradients, clips them and updates the weights, as training does. Two
-processes, one with the code of this tree and one with that of `--reference`, read the same batches in turn, `--steps` a
-round. A speed-up is that of one round; the table has the median and the range of the rounds. Times are those of the
-processor, so that other work on the machine changes them little.
+processes, one with the code of this tree and one with the code of `--reference`, read the same batches in turn,
+`--steps` a round. Each round gives a speed-up; the table has the median and the range of the rounds. Times are those
+of the processor, so that other work on the machine changes them little.
 """
 
 import argparse

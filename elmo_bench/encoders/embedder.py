@@ -38,6 +38,7 @@ class Embedder(nn.Module):
         if self.words is not None:
             parts.append(self.words(text.words))
         if self.characters is not None:
+            assert text.spellings is not None
             # Each distinct word of the batch is read once.
             parts.append(functional.embedding(text.spellings, self.characters(text.characters)))
         if "input" in self.mixes:

@@ -14,25 +14,34 @@ import torch
 from torch import Tensor
 
 
-class Gru:
-    """r, z = σ(x + U h), n = tanh(x + r ∘ (U h + b)), h' = n + z ∘ (h - n). Blocks: U h + b of n, r, z, x of n.
+class Cell:
+    """What a layer computes at each step; it overwrites the blocks, first with activations, then with gradients."""
 
-    Like every cell it reads the input's share of the blocks TNGHB and the first state 2NHB (h and c), and overwrites
-    the blocks: with activations in `forward`, with their gradients in `backward`.
-    """
+    gates: int  # the first blocks, to which the product with h is added
+    bias_alone = 0  # the first blocks, which get nothing from the input but a bias
 
-    gates = 3  # the first blocks, to which the product with h is added
-    bias_alone = 1  # the first blocks, which get nothing from the input but a bias
-
-    def __init__(self, blocks: Tensor, first: Tensor, keep: Tensor | None = None):
-        """`keep` NHB: the mask of the h that the next step reads, for `Lstm`."""
+    def __init__(self, blocks: Tensor, first: Tensor, keep: Tensor | None):
+        """The input's share of the blocks TNGHB; the first h and c 2NHB; the mask of the h that a step reads, NHB."""
         self.blocks, self.keep = blocks, keep
         self.products = blocks[:, :, : self.gates].flatten(2, 3)  # TN(gates H)B
         self.h, self.c = blocks.new_empty(2, len(blocks) + 1, *first.shape[1:])  # before the first step, after each
         self.h[0], self.c[0] = first
 
     def forward(self, weight: Tensor) -> None:
-        """Recurrent weight N(gates H)H; fills `h` with the state before the first step and after each."""
+        """Recurrent weight N(gates H)H; fills `h`."""
+        raise NotImplementedError
+
+    def backward(self, weight: Tensor, d_h: Tensor) -> Tensor:
+        """The gradients of `h`, overwritten -> the gradients of the first h and c."""
+        raise NotImplementedError
+
+
+class Gru(Cell):
+    """r, z = σ(x + U h), n = tanh(x + r ∘ (U h + b)), h' = n + z ∘ (h - n). Blocks: U h + b of n, r, z, x of n."""
+
+    gates, bias_alone = 3, 1
+
+    def forward(self, weight: Tensor) -> None:
         h = self.h[0]
         for product, gates, after, u, r, z, n in _steps(
             self.products, self.blocks[:, :, 1:3], self.h[1:], *self.blocks.unbind(2)
@@ -43,7 +52,6 @@ class Gru:
             h = torch.lerp(n, h, z, out=after)
 
     def backward(self, weight: Tensor, d_h: Tensor) -> Tensor:
-        """The gradients of `h`, overwritten -> those of the first state."""
         u, r, z, n = self.blocks.unbind(2)  # TNHB
         through, slope = z.clone(), (1 - z) * (1 - n * n)
         _fill(self.blocks, slope * r, slope * u * r * (1 - r), (self.h[:-1] - n) * z * (1 - z), slope)
@@ -55,10 +63,10 @@ class Gru:
         return torch.stack([d_h[0], torch.zeros_like(d_h[0])])
 
 
-class Lstm(Gru):
+class Lstm(Cell):
     """g = tanh(x + U h), i, f, o = σ(x + U h), c' = f ∘ c + i ∘ g, h' = o ∘ tanh(c'). Blocks: g, i, f, o."""
 
-    gates, bias_alone = 4, 0
+    gates = 4
     inner = 3  # the first blocks, whose gradients come through c
 
     def forward(self, weight: Tensor) -> None:
@@ -108,7 +116,7 @@ class Lstm(Gru):
 
 
 def recur(
-    kind: type[Gru],
+    kind: type[Cell],
     inputs: Tensor,
     mask: Tensor,
     weight: Tensor,

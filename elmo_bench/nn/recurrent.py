@@ -65,7 +65,8 @@ class BiGru(_Bidirectional):
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         if x.device.type != "cpu":
             return super().forward(x, mask)
-        layers, hidden = (self.forwards, self.backwards), self.dim // 2
+        layers: tuple[Any, ...] = (self.forwards, self.backwards)
+        hidden = self.dim // 2
         weight, own = (torch.cat([getattr(gru, name) for gru in layers]) for name in ("weight_ih_l0", "bias_ih_l0"))
         recurrent = torch.stack([gru.weight_hh_l0.roll(hidden, dims=0) for gru in layers])  # torch's order is r, z, n
         bias = torch.stack([gru.bias_hh_l0 for gru in layers])  # N(3H)
