@@ -45,7 +45,7 @@ class Steps:
         self.optimiser = trained.module.configure_optimizers()
         if isinstance(self.optimiser, dict):
             self.optimiser = self.optimiser["optimizer"]
-        loader = trained.loaders.loader("train", seed=0)
+        loader: Any = trained.loaders.loader("train", seed=0)
         self.dataset, self.batches = loader.dataset, list(islice(loader.sampler, count))
         if trained.store is not None:
             used = [self.dataset.examples[number] for batch in self.batches for number in batch]
@@ -112,9 +112,9 @@ def compare(reference: Path, overrides: list[str], rounds: int, steps: int) -> t
     for number in range(rounds):
         order = (0, 1) if number % 2 else (1, 0)
         seconds = {}
-        for side in order:
-            print(file=sides[side].stdin, flush=True)
-            seconds[side] = answer(sides[side])
+        for place in order:
+            print(file=sides[place].stdin, flush=True)
+            seconds[place] = answer(sides[place])
         found.append([seconds[0], seconds[1]])
     for side in sides:
         side.communicate()

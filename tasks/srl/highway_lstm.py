@@ -42,23 +42,23 @@ class HighwayLstm(nn.Module):
         super().__init__()
         self.backwards, self.dropout = backwards, dropout
         self.input_weight = nn.Parameter(torch.empty((BLOCKS + 1) * hidden, dim))
-        self.weight = nn.Parameter(torch.empty(BLOCKS * hidden, hidden))
+        self.recurrent = nn.Parameter(torch.empty(BLOCKS * hidden, hidden))
         self.bias = nn.Parameter(torch.zeros(BLOCKS * hidden))
-        for block in (*self.input_weight.data.split(hidden), *self.weight.data.split(hidden)):
+        for block in (*self.input_weight.data.split(hidden), *self.recurrent.data.split(hidden)):
             nn.init.orthogonal_(block)
         self.bias.data[2 * hidden : 3 * hidden] = 1  # f
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """x [B, T, D], mask bool [B, T]; padded positions come out as zeros."""
-        hidden = self.weight.shape[1]
+        hidden = self.recurrent.shape[1]
         with torch.autocast(x.device.type, enabled=False):
             inputs = functional.linear(
-                x.to(self.weight.dtype), self.input_weight, functional.pad(self.bias, (0, hidden))
+                x.to(self.recurrent.dtype), self.input_weight, functional.pad(self.bias, (0, hidden))
             )
             if not (self.training and self.dropout):
-                return recur(HighwayCell, inputs, mask, self.weight[None], backwards=[self.backwards])
-            keep = dropout_mask((len(x), 1, hidden), self.dropout, self.weight)  # B1H
-            return keep * recur(HighwayCell, inputs, mask, self.weight[None], backwards=[self.backwards], keep=keep)
+                return recur(HighwayCell, inputs, mask, self.recurrent[None], backwards=[self.backwards])
+            keep = dropout_mask((len(x), 1, hidden), self.dropout, self.recurrent)  # B1H
+            return keep * recur(HighwayCell, inputs, mask, self.recurrent[None], backwards=[self.backwards], keep=keep)
 
 
 class AlternatingLstm(nn.Module):

@@ -13,7 +13,7 @@ MASK = torch.arange(max(LENGTHS))[None] < torch.tensor(LENGTHS)[:, None]  # BT
 
 def plainly(layer, x, keep=None):
     """x [T, D] of one sentence -> [T, H], gate by gate."""
-    size = layer.weight.shape[1]
+    size = layer.recurrent.shape[1]
     hidden, cell, outputs = x.new_zeros(size), x.new_zeros(size), {}
     steps = range(len(x) - 1, -1, -1) if layer.backwards else range(len(x))
     for t in steps:
@@ -21,7 +21,7 @@ def plainly(layer, x, keep=None):
         for block in range(6):
             rows = slice(block * size, (block + 1) * size)
             part = layer.input_weight[rows] @ x[t]
-            parts.append(part if block == 5 else part + layer.weight[rows] @ hidden + layer.bias[rows])
+            parts.append(part if block == 5 else part + layer.recurrent[rows] @ hidden + layer.bias[rows])
         g, i, f, o, r, linear = parts
         cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
         hidden = r.sigmoid() * (o.sigmoid() * cell.tanh()) + (1 - r.sigmoid()) * linear
@@ -121,7 +121,7 @@ def test_dropout_has_one_mask_a_sequence_and_falls_on_what_the_next_step_reads(b
 
 def test_it_starts_from_orthogonal_blocks_and_a_forget_bias_of_one():
     layer = HighwayLstm(7, 4, backwards=False, dropout=0.0)
-    for weight, blocks in ((layer.input_weight, 6), (layer.weight, 5)):
+    for weight, blocks in ((layer.input_weight, 6), (layer.recurrent, 5)):
         assert weight.shape[0] == blocks * 4
         for block in weight.split(4):
             torch.testing.assert_close(block @ block.T, torch.eye(4), atol=1e-5, rtol=0)
