@@ -55,11 +55,12 @@ class Gru(Cell):
         u, r, z, n = self.blocks.unbind(2)  # TNHB
         through, slope = z.clone(), (1 - z) * (1 - n * n)
         _fill(self.blocks, slope * r, slope * u * r * (1 - r), (self.h[:-1] - n) * z * (1 - z), slope)
-        for blocks, product, z_t, d, d_before in _steps(
-            self.blocks, self.products, through, d_h[1:], d_h[:-1], backwards=True
+        weight, after = weight.mT, d_h[1:]
+        for blocks, product, z_t, d, d_blocks, d_before in _steps(
+            self.blocks, self.products, through, after, after.unsqueeze(2), d_h[:-1], backwards=True
         ):
-            blocks.mul_(d[:, None])
-            d_before.addcmul_(d, z_t).baddbmm_(weight.mT, product)
+            blocks.mul_(d_blocks)
+            d_before.addcmul_(d, z_t).baddbmm_(weight, product)
         return torch.stack([d_h[0], torch.zeros_like(d_h[0])])
 
 
@@ -85,17 +86,18 @@ class Lstm(Cell):
         to_c, through, *slopes = self.slopes(self.c[:-1], self.tanh_c, *self.blocks.unbind(2))
         _fill(self.blocks, *slopes)
         d_c = torch.zeros_like(d_h[0])
-        for inner, outer, product, slope, f, d, d_before in _steps(
+        weight, after, d_c_blocks = weight.mT, d_h[1:], d_c[:, None]
+        for inner, outer, product, slope, f, d, d_blocks, d_before in _steps(
             self.blocks[:, :, : self.inner], self.blocks[:, :, self.inner :], self.products,
-            to_c, through, d_h[1:], d_h[:-1], backwards=True,
+            to_c, through, after, after.unsqueeze(2), d_h[:-1], backwards=True,
         ):  # fmt: skip
             d_c.addcmul_(d, slope)
-            inner.mul_(d_c[:, None])
-            outer.mul_(d[:, None])
+            inner.mul_(d_c_blocks)
+            outer.mul_(d_blocks)
             if self.keep is None:
-                d_before.baddbmm_(weight.mT, product)
+                d_before.baddbmm_(weight, product)
             else:
-                d_before.addcmul_(torch.bmm(weight.mT, product), self.keep)
+                d_before.addcmul_(torch.bmm(weight, product), self.keep)
             d_c.mul_(f)
         return torch.stack([d_h[0], d_c])
 
