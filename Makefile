@@ -36,7 +36,7 @@ clean: .venv/.installed ## remove checkpoints and locks that finished and killed
 
 # torch first: uv picks the build that fits the machine (without an NVIDIA GPU the CPU build, which saves gigabytes).
 # Where uv or that build cannot be had, pip installs whatever torch it finds.
-# --use-pep517: the older pip of Debian's Python would build seqeval with setup.py, which misses its build requirements.
+# --use-pep517: the older pip of Debian's Python would build source packages with setup.py, without their requirements.
 .venv/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 (this is $$($(PYTHON) --version 2>&1))"; exit 1; }

@@ -1,8 +1,6 @@
 """The main job: `python run.py task=ner encoder=elmo`; `-m` for sweeps; `--help` for every option."""
 
-import sys
-
-from elmo_bench.__main__ import main
+from elmo_bench.__main__ import entry
 
 if __name__ == "__main__":
-    sys.exit(main(["run", *sys.argv[1:]]))
+    entry("run")

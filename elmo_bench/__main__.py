@@ -4,9 +4,12 @@ import importlib
 import os
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import refusal
 from elmo_bench.base.include import include
+from elmo_bench.base.threads import wait_asleep
 
 # Each command is the module `elmo_bench.cli.<name>` with `main(arguments) -> exit code`, imported when it is called.
 COMMANDS = {
@@ -43,6 +46,7 @@ def usage() -> str:
 def main(arguments: list[str]) -> int:
     """Run one command. Returns its exit code: 0, 1 for a failure, 2 for a mistake in the input."""
     name = ""
+    wait_asleep()
     try:
         while arguments and arguments[0].partition("=")[0] == "--include":
             head, *arguments = arguments
@@ -61,25 +65,47 @@ def main(arguments: list[str]) -> int:
             return 0
         return importlib.import_module(f"elmo_bench.cli.{name.replace('-', '_')}").main(rest) or 0
     except UserError as error:
+        return _report(error, name)
+    except Exception as error:
+        if (found := refusal(error, "output")) is None:
+            raise
+        return _report(found, name)
+
+
+def _report(error: UserError, name: str) -> int:
+    try:
         print(f"elmo-bench {name}: {error}" if name in COMMANDS else f"elmo-bench: {error}", file=sys.stderr)
-        return 2
+    except OSError:  # the same full disk, where the output goes to a file
+        _silence(sys.stderr)
+    return 2
+
+
+def _silence(stream: TextIO) -> None:
+    """Nothing more is written, not even when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def main_into_pipe(arguments: list[str]) -> int:
     """`main`, ending quietly when the reader of its output has closed the pipe (`| head`)."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may know ASCII alone
     try:
         try:
             return main(arguments)
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush when Python ends
-        return 141  # as a shell counts it: 128 + SIGPIPE
+    except OSError as error:
+        _silence(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            return 141  # as a shell counts it: 128 + SIGPIPE
+        if (found := refusal(error, "output")) is None:
+            raise
+        return _report(found, "")
 
 
-def entry() -> None:
-    """The `elmo-bench` script."""
-    sys.exit(main_into_pipe(sys.argv[1:]))
+def entry(*command: str) -> None:
+    """The `elmo-bench` script; the main job is `entry("run")`."""
+    sys.exit(main_into_pipe([*command, *sys.argv[1:]]))
 
 
 if __name__ == "__main__":

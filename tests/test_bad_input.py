@@ -220,7 +220,7 @@ def test_misspelt_options(main_job, capsys, tmp_path, option):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("call", [1, 2, 3], ids=["head", "outcomes", "record"])
+@pytest.mark.parametrize("call", range(1, 7), ids=["best", "last", "last again", "head", "outcomes", "record"])
 def test_a_full_disk_while_writing_the_results(main_job, tmp_path, capsys, monkeypatch, call):
     """The files are written in this order; a failure file cannot be written either. Started again, it goes on."""
     calls = []

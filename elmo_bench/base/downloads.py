@@ -1,15 +1,16 @@
 """Published files, downloaded once to the cache folder and verified by checksum.
 
-The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench`. Next to a file in it is `<file>.sha256` (in
+The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench` (a temporary folder for a
+user without a home). Next to a file in it is `<file>.sha256` (in
 the format of `sha256sum`): the published checksum, or the one recorded when the file was first read. A file that the
 user put there counts as well. With `$ELMO_BENCH_OFFLINE=1` (or `$HF_HUB_OFFLINE=1`) nothing is downloaded.
 `$ELMO_BENCH_MIRROR=https://host/folder` replaces scheme and host of the published addresses.
 """
 
 import contextlib
-import errno
 import os
 import re
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +19,8 @@ from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
-from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, sha256_of
+from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.files import atomic_write, refusal, sha256_of
 from elmo_bench.base.progress import console, progress
 
 if TYPE_CHECKING:
@@ -35,8 +36,16 @@ class DownloadError(Exception):
 
 
 def cache_folder() -> Path:
-    """The folder of files that can be made or downloaded again."""
-    return Path(os.environ.get("ELMO_BENCH_CACHE") or Path.home() / ".cache" / "elmo-bench")
+    """The folder of files that can be made or downloaded again. Raises UserError if another user prepared it."""
+    if named := os.environ.get("ELMO_BENCH_CACHE"):
+        return Path(named)
+    try:
+        return Path.home() / ".cache" / "elmo-bench"
+    except RuntimeError:  # neither $HOME nor an entry in the list of users
+        folder = Path(tempfile.gettempdir()) / f"elmo-bench-{os.getuid()}"
+        if folder.exists() and folder.stat().st_uid != os.getuid():  # anybody may have made it
+            raise UserError(f"{folder}: belongs to another user. Set $HOME or $ELMO_BENCH_CACHE.") from None
+        return folder
 
 
 def offline() -> bool:
@@ -64,14 +73,14 @@ def fetch(url: str, path: Path, *, sha256: str | None = None, by_hand: str | Non
             path.parent.mkdir(parents=True, exist_ok=True)
             with _one_process(path):
                 if not path.is_file():
-                    console.print(f"downloading {shown(url)} to {path}", highlight=False, markup=False)
+                    console.print(f"downloading {redacted(url)} to {path}", highlight=False, markup=False)
                     _download(url, path, sha256 or _recorded(path))
         except DownloadError as error:
-            raise UserError(f"{shown(url)}: {error}. Or {by_hand or f'put that file at {path}'}.") from None
+            raise UserError(f"{url}: {error}. Or {by_hand or f'put that file at {path}'}.") from None
         except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            reason = "the disk is full" if full else f"cannot be written ({error.strerror or error})"
-            raise UserError(f"{path}: {reason}. Make room, or set $ELMO_BENCH_CACHE to another folder.") from None
+            error.filename = None  # the file that was wanted is named, not the one next to it
+            found = refusal(error, path) or f"{path}: cannot be written ({error.strerror or error})."
+            raise UserError(f"{found} $ELMO_BENCH_CACHE names another folder.") from None
     if sha256:
         record(path, sha256)
     return path
@@ -92,12 +101,6 @@ def record(path: Path, checksum: str) -> None:
         # The cache may be read-only.
         with contextlib.suppress(UserError, OSError), atomic_write(_record(path), "w") as handle:
             handle.write(f"{checksum}  {path.name}\n")
-
-
-def shown(url: str) -> str:
-    """An address as messages show it: without user, password and query, which may hold a key."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _download(url: str, path: Path, checksum: str | None) -> None:

@@ -8,7 +8,7 @@ import hashlib
 import io
 import lzma
 import os
-import tempfile
+import uuid
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -100,35 +100,76 @@ def _open(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
+# Why the system may refuse a file, and what to do.
+_REFUSALS = {
+    errno.ENOSPC: "the disk is full. Free some space and start again.",
+    errno.EDQUOT: "the disk quota is used up. Free some space and start again.",
+    errno.EROFS: "on a read-only file system. Choose another folder.",
+    errno.EACCES: "no permission. Choose another folder.",
+    errno.EPERM: "no permission. Choose another folder.",
+    errno.EIO: "the disk reports an error. Check it, or choose another folder.",
+    errno.ENOTDIR: "a file is where a folder is needed. Choose another folder.",
+    errno.EEXIST: "a file is where a folder is needed. Choose another folder.",
+    errno.EISDIR: "a folder is where a file is needed. Choose another name.",
+    errno.EBUSY: "in use by the system. Choose another name.",
+    errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
+}
+_TEXTS = {  # of errors that are no OSError: safetensors and HDF5 keep the system's text alone
+    os.strerror(errno.ENOSPC): _REFUSALS[errno.ENOSPC],
+    "determine home directory": "no home folder is known. Set $HOME.",
+}
+
+
+def refusal(error: BaseException | None, where: str | Path) -> UserError | None:
+    """The line for users if the system refused a file, at any distance from this error; None for other errors.
+
+    `where` is named unless the system named a file.
+    """
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _REFUSALS:
+            return UserError(f"{error.filename or where}: {_REFUSALS[error.errno]}")
+        for text, why in _TEXTS.items():
+            if text in str(error):
+                return UserError(f"{where}: {why}")
+        error = error.__cause__ or error.__context__
+    return None
+
+
+@contextlib.contextmanager
+def disk_errors(where: str | Path) -> Iterator[None]:
+    """Raise errors of the disk, such as a full or read-only one, as a UserError that names `where`."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        if (found := refusal(error, where)) is None:
+            raise
+        raise found from error
+
+
 @contextlib.contextmanager
 def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
-    """A file handle whose contents replace `path` atomically when the block ends.
+    """A file handle whose contents replace `path` atomically when the block ends; the user's umask sets the mode.
 
-    Raises UserError if the disk is full or the folder is not writable.
+    Raises UserError if the disk refuses; an earlier file at `path` then stays.
     """
-    temporary = None
-    try:
+    temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}"
+    with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            mode, dir=path.parent, prefix=f".{path.name}.", delete=False, encoding=None if "b" in mode else "utf-8"
-        ) as handle:
-            temporary = Path(handle.name)
-            yield handle
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError(
-                f"{path}: the disk is full, so nothing was written. Free some space and start again."
-            ) from None
-        if isinstance(error, PermissionError):
-            raise UserError(f"{path}: no permission to write here. Choose another folder.") from None
-        raise
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        try:
+            with temporary.open(mode.replace("w", "x"), encoding=None if "b" in mode else "utf-8") as handle:
+                yield handle
+                handle.flush()
+                os.fsync(handle.fileno())
+            temporary.replace(path)
+        except OSError as error:
+            if error.filename == str(temporary):
+                error.filename = str(path)
+            raise
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
 
 def sha256_of(path: Path) -> str:

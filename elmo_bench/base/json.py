@@ -75,6 +75,8 @@ def digest(value: Any) -> str:
 
 def _whole(value: Any) -> Any:
     """`lr=1` on the command line and `lr: 1.0` in a yaml are the same number."""
+    if type(value) in (str, int, bool, type(None)):  # most values: the checks below take longer
+        return value
     if isinstance(value, Mapping):
         return {key: _whole(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -24,7 +24,7 @@ def free_cores(seconds: float = 0.3) -> int:
     time.sleep(seconds)
     after = _idle()
     busy = sum(1 - (idle - before[cpu][0]) / max(total - before[cpu][1], 1) for cpu, (idle, total) in after.items())
-    return max(1, cores() - round(busy))
+    return max(1, min(cores(), len(after) - round(busy)) if after else cores())
 
 
 def available_memory() -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from elmo_bench.base.errors import redacted
 from elmo_bench.base.progress import console
 
 _kept: list[dict[str, str]] = [{}]  # printed line -> the note in the record; of the process, then of each open block
@@ -14,6 +15,7 @@ def note(text: str, where: Path | None = None) -> None:
 
     The record keeps it without the file's folders, as a record contains no path of the machine that made it.
     """
+    text = redacted(text)
     line = f"{where}: {text}" if where else text
     if line not in _kept[-1]:
         _kept[-1][line] = f"{where.name}: {text}" if where else text

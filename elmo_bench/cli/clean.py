@@ -8,7 +8,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import HeldElsewhere, RunPaths, is_held, list_runs, read_ledger, run_lock
+from elmo_bench.ledger import HeldElsewhere, RunPaths, is_held, list_runs, read_all, run_lock
 
 
 def main(arguments: list[str]) -> int:
@@ -65,7 +65,7 @@ def _superseded(ledger: Path) -> set[RunPaths]:
     """The runs that reports call superseded."""
     from elmo_bench.reporting.rows import select
 
-    older = (old for old, _ in select(read_ledger(ledger)[0]).superseded)
+    older = (old for old, _ in select(read_all(ledger).records).superseded)
     return {RunPaths.of(ledger, record) for row in older for record in row.records}
 
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.threads import choose_threads
 
 EPILOG = """\
 out.h5 (or .hdf5) gets the float32 data sets "0", "1", …, one for each line of the input, of shape (3, T, D), and
@@ -25,6 +26,8 @@ def main(arguments: list[str]) -> int:
 
 def _run(options: argparse.Namespace) -> str:
     # Imported here, so that --help and wrong options do not wait for torch.
+    import torch
+
     from elmo_bench.elmo.embed.lines import STATEFUL_BATCH, count
     from elmo_bench.elmo.embed.modes import Mode
     from elmo_bench.elmo.embed.outputs import Hdf5Output, NpzOutput
@@ -47,6 +50,8 @@ def _run(options: argparse.Namespace) -> str:
         **weights, stateful=options.stateful, device=_device(options.device), precision=options.precision
     )
     mode.check(encoder.layers)
+    if encoder.device.type == "cpu":
+        torch.set_num_threads(choose_threads(None, "embed"))
     batch = options.batch_size or (STATEFUL_BATCH if options.stateful else None)
     settings = {
         "output": output.name,

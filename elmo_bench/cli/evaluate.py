@@ -7,7 +7,8 @@ import dataclasses
 import json
 from typing import Any
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.threads import choose_threads
 from elmo_bench.pretraining import CONF
 from elmo_bench.spec.config import compose
 
@@ -35,10 +36,10 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"device={config.device}: choose cpu or cuda")
     if config.device == "cuda" and not torch.cuda.is_available():
         raise UserError("device=cuda: no CUDA device here; use device=cpu")
-    torch.set_num_threads(config.threads or torch.get_num_threads())
+    torch.set_num_threads(choose_threads(config.threads, "evaluate"))
     corpus = Corpus(tuple(shard_files(config.corpus)), tokenizer=config.tokenizer)
     model, vocabulary = load_language_model(str(config.weights))
     found: dict[str, Any] = dataclasses.asdict(perplexity(model, vocabulary, corpus, device=config.device))
-    said = {"weights": config.weights, "corpus": ", ".join(map(str, corpus.files)), **found}
+    said = {"weights": redacted(str(config.weights)), "corpus": ", ".join(map(str, corpus.files)), **found}
     print(json.dumps(said) if config.format == "json" else TEXT.format_map(said))
     return 0

@@ -10,12 +10,12 @@ from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
+from elmo_bench.base.threads import check_threads, choose_threads
 from elmo_bench.encoders.rows import DTYPES
 from elmo_bench.encoders.vector_files import write_compact, write_text
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.cooccurrence import block_count, cooccurrence, vocabulary
 from elmo_bench.pretraining.corpus import shard_files
-from elmo_bench.pretraining.processes import all_cores
 from elmo_bench.pretraining.static import train_glove
 from elmo_bench.spec.config import compose
 
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
 
 def _train(config: DictConfig, files: list[Path]) -> tuple[list[str], np.ndarray, dict[str, int | float]]:
     """Words, vectors [V, D], and the figures that tell how it went."""
-    threads = config.threads or all_cores()
+    threads = choose_threads(config.threads, "pretrain-static")
     with progress("counting words", block_count(files)) as meter:
         words, tokens = vocabulary(
             files, size=config.vocab_size, min_count=config.min_count, processes=threads, after_block=meter.advance
@@ -67,8 +67,7 @@ def _check(config: DictConfig) -> tuple[list[Path], Path]:
     """The corpus files in order, and where to write; a mistake in the config ends here, before the long work."""
     whole = ("dim", "vocab_size", "min_count", "window", "epochs", "batch")
     check_numbers(config, whole=whole, positive=("x_max", "alpha", "learning_rate"))
-    if config.threads is not None and (not isinstance(config.threads, int) or config.threads < 1):
-        raise UserError(f"threads={config.threads}: must be a whole number above 0, or null for all cores")
+    check_threads(config.threads)
     return shard_files(config.corpus), check_out(config, (".safetensors", ".txt", ".txt.gz"))
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from omegaconf import OmegaConf
 
-from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_ledger
+from elmo_bench.base.errors import redacted
+from elmo_bench.ledger import Brief, HeldElsewhere, RunPaths, read_all
 from elmo_bench.spec.config import CONF, choices, compose
 
 HELP = """\
@@ -30,7 +31,7 @@ elmo-bench: what is a frozen encoder worth? One run makes one record in the ledg
   data.root=FOLDER              where your data is (default: the environment variable ELMO_BENCH_DATA)
   data.train_fraction=1.0       a fraction of the training data; data.max_train=N: at most N examples
   store.max_gb=10.0             limit of the cache of frozen layers; store.dtype=float16: half the size
-  trainer.threads=2             default: all cores
+  trainer.threads=2             default: one for training, the idle cores for encoding
   task.training.epochs=20       and every other number of conf/task/*.yaml
   ledger=results/runs  overwrite=false  predictions=false
 
@@ -57,7 +58,7 @@ def main(arguments: list[str]) -> int:
         return sweep(given.options)
     config = compose("config", given.options)
     if given.cfg:
-        print(OmegaConf.to_yaml(config), end="")
+        print(redacted(OmegaConf.to_yaml(config)), end="")
         return 0
     from elmo_bench.runner.run import run  # imports torch, which help and misspelt options do not need
 
@@ -76,22 +77,22 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def outcome(ledger: Path, record: Record, state: str) -> str:
+def outcome(ledger: Path, record: Brief, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
     main, scores = record["metric"], record["scores"]
     dev, test = scores["dev"]["overall"][main], scores["test"]["overall"][main]
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
-def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Record]:
+def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Brief]:
     """Print the table of a suite and task, with an arrow at the run; its records."""
     from elmo_bench.reporting.console import task_table
 
-    records, problems = read_ledger(ledger, suite=suite, task=task)
-    for problem in problems:
+    found = read_all(ledger, suite=suite, task=task)
+    for problem in found.problems:
         print(f"{command}: {problem}", file=sys.stderr)
-    print(f"\n{task} on suite {suite}:\n\n{task_table(records, suite=suite, task=task, highlight=hash_)}")
-    return records
+    print(f"\n{task} on suite {suite}:\n\n{task_table(found.records, suite=suite, task=task, highlight=hash_)}")
+    return found.records
 
 
 def _groups() -> str:

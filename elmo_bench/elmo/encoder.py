@@ -10,14 +10,15 @@ import torch
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.threads import parallel_map
 from elmo_bench.elmo.batches import States, layers_of, states_after_markers
 from elmo_bench.elmo.frozen import FrozenBiLM, frozen
-from elmo_bench.elmo.kernels.threads import parallel_map
 from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.pretrained import load_files, locate
 from elmo_bench.elmo.sharing import Shareable
 from elmo_bench.encoders.mix import ScalarMix
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START
+from elmo_bench.text.limits import LONGEST_WORD
 from elmo_bench.text.pools import by_length, pools
 
 START, END = (SENTENCE_START,), (SENTENCE_END,)
@@ -114,21 +115,26 @@ class ElmoEncoder(Shareable):
     @frozen
     def _prepare(self, sentences: Iterable[Sequence[str]]) -> None:
         """Compute the vectors of all words, which several threads then only read."""
-        self.frozen.vectors(list({word for sentence in sentences for word in sentence} | {*START, *END}))
+        words = {word[:LONGEST_WORD] for sentence in sentences for word in sentence}
+        self.frozen.vectors(list(words | {*START, *END}))
         self._start_after_markers(1)
 
     @frozen
     def _encode_pool(self, sentences: Sequence[Sequence[str]], *, markers: bool) -> list[Tensor]:
         layers, lengths = self.batch(sentences, markers=markers)
-        return [row[:, :length].to(torch.float32, copy=True) for row, length in zip(layers, lengths, strict=True)]
+        copy = len(lengths) > 1  # a view would keep the padding of the whole batch
+        return [row[:, :length].to(torch.float32, copy=copy) for row, length in zip(layers, lengths, strict=True)]
 
     @frozen
     def batch(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> tuple[Tensor, list[int]]:
         """Layers [B, L, T, D] of one batch on the encoder's device, valid up to the lengths."""
         marked = markers or self.stateful
         rows: dict[str, int] = {}  # of the vectors; row 0 is padding
-        index_rows = [
-            [rows.setdefault(word, 1 + len(rows)) for word in ((*START, *sentence, *END) if marked else sentence)]
+        index_rows = [  # a word is cut, since its vector depends on 48 bytes and is remembered with the word
+            [
+                rows.setdefault(word[:LONGEST_WORD], 1 + len(rows))
+                for word in ((*START, *sentence, *END) if marked else sentence)
+            ]
             for sentence in sentences
         ]
         lengths = [len(row) for row in index_rows]

@@ -4,7 +4,7 @@ import hashlib
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from torch import Tensor
 from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console, progress
+from elmo_bench.base.threads import choose_threads, use_threads
 from elmo_bench.encoders.cache_files import KEY_BYTES, Entry, StoreFolder, remove_damaged
 from elmo_bench.encoders.protocol import Encoder, Sentence
 from elmo_bench.text.pools import pools
@@ -76,8 +77,11 @@ class LayerStore:
         tokens = sum(len(sentence) for sentence in sentences)
         return tokens * self.encoder.layers * self.encoder.dim * self.dtype.itemsize
 
-    def fill(self, sentences: Iterable[Sentence]) -> None:
-        """Find or compute the layers of every distinct sentence. Raises UserError if they do not fit."""
+    def fill(self, sentences: Iterable[Sentence], *, threads: int | None = None) -> None:
+        """Find or compute the layers of every distinct sentence. Raises UserError if they do not fit.
+
+        A CPU computes them on so many threads, which change no number; None: as many as there are idle cores.
+        """
         if self.mode == "off":
             return
         new = {*sentences} - self._kept.keys() - self._stored.keys()
@@ -99,7 +103,10 @@ class LayerStore:
         if missing and self._folder is not None:
             with self._or_in_memory():
                 self._folder.make_room(self.bytes_of(missing.values()))
-        self._compute(missing, seen)
+        if missing:
+            on_cpu = self.encoder.device.type == "cpu"
+            with use_threads(choose_threads(threads, "encode")) if on_cpu else nullcontext():
+                self._compute(missing, seen)
 
     def batch(self, sentences: Sequence[Sentence]) -> Tensor:
         """Layers [B, L, T, D] of a batch on the store's device, float32, zeros after a sentence's end."""

@@ -12,6 +12,7 @@ from torch import Tensor
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
 from elmo_bench.base.progress import console
+from elmo_bench.base.threads import parallel_map
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.elmo.hub import is_repository, repository
 from elmo_bench.encoders.int8 import ENDING, read_tensors
@@ -75,47 +76,69 @@ class HfEncoder:
 
     def _cut(self, words: list[str]) -> Iterator[tuple[list[int], list[int | None]]]:
         """(ids, index of each word's first piece) of every part of a sequence; almost always one part."""
-        while words:
-            coded = self.tokeniser(words, is_split_into_words=True, truncation=True, max_length=self.longest)
-            whole = self.tokeniser(words, is_split_into_words=True).word_ids()
+        if not words:
+            return
+        coded = self.tokeniser(words, is_split_into_words=True)
+        pieces = [0] * len(words)
+        for word in coded.word_ids():
+            if word is not None:
+                pieces[word] += 1
+        left = sum(pieces)
+        room = self.longest - (len(coded["input_ids"]) - left)  # the others are markers
+        start = 0
+        while start < len(words):
+            end = len(words)
+            if left > room:
+                self._say()
+                # The last word of which a piece fits starts the next part, unless it is the only one.
+                last, used = start, 0
+                for word in range(start, len(words)):
+                    if used >= room:
+                        break
+                    last, used = (word if pieces[word] else last), used + pieces[word]
+                end = max(start + 1, last)
+            coded = self.tokeniser(words[start:end], is_split_into_words=True, truncation=True, max_length=self.longest)
             first: dict[int, int] = {}
             for piece, word in enumerate(coded.word_ids()):
                 if word is not None:
                     first.setdefault(word, piece)
-            fits = len(words)
-            if len(whole) > self.longest:
-                # The last word may have lost pieces; it starts the next part, unless it is the only one.
-                fits = max(1, max(first, default=0))
-                self._say()
-                coded = self.tokeniser(words[:fits], is_split_into_words=True, truncation=True, max_length=self.longest)
-            yield coded["input_ids"], [first.get(word) for word in range(fits)]
-            words = words[fits:]
+            yield coded["input_ids"], [first.get(word) for word in range(end - start)]
+            left -= sum(pieces[start:end])
+            start = end
 
     def _say(self) -> None:
         self.parts += 1
         if self.parts == 1:
             console.print(f"sequences of more than {self.longest} pieces are read in parts", highlight=False)
 
-    @frozen
     def _read(self, texts: Sequence[tuple[list[int], list[int | None]]]) -> list[Tensor]:
         """[L, T, D] of each part."""
         lengths = [len(ids) for ids, _ in texts]
         results: list[Tensor] = [torch.empty(0)] * len(texts)
-        for pool in pools(by_length(lengths), lengths, size=SIZE, tokens=PIECES):
-            ids = torch.zeros(len(pool), max(lengths[number] for number in pool), dtype=torch.long)  # BP
-            mask = torch.zeros_like(ids)  # BP
-            for row, number in enumerate(pool):
-                ids[row, : lengths[number]] = torch.tensor(texts[number][0])
-                mask[row, : lengths[number]] = 1
-            output = self.model(
-                input_ids=ids.to(self.device), attention_mask=mask.to(self.device), output_hidden_states=True
-            )
-            layers = torch.stack(output.hidden_states, dim=1).float()  # BLPD
-            for row, number in enumerate(pool):
-                first = texts[number][1]
-                pieces = torch.tensor([0 if piece is None else piece for piece in first], dtype=torch.long)
-                there = torch.tensor([piece is not None for piece in first])
-                results[number] = layers[row, :, pieces.to(self.device)] * there.to(self.device)[:, None]  # LTD
+        work = list(pools(by_length(lengths), lengths, size=SIZE, tokens=PIECES))
+        each = parallel_map if self.device.type == "cpu" else map
+        for pool, found in zip(work, each(lambda pool: self._pool([texts[row] for row in pool]), work), strict=True):
+            for number, layers in zip(pool, found, strict=True):
+                results[number] = layers
+        return results
+
+    @frozen
+    def _pool(self, texts: Sequence[tuple[list[int], list[int | None]]]) -> list[Tensor]:
+        """[L, T, D] of each part, which go through the model together."""
+        ids = torch.zeros(len(texts), max(len(pieces) for pieces, _ in texts), dtype=torch.long)  # BP
+        mask = torch.zeros_like(ids)  # BP
+        for row, (pieces, _) in enumerate(texts):
+            ids[row, : len(pieces)] = torch.tensor(pieces)
+            mask[row, : len(pieces)] = 1
+        output = self.model(
+            input_ids=ids.to(self.device), attention_mask=mask.to(self.device), output_hidden_states=True
+        )
+        layers = torch.stack(output.hidden_states, dim=1).float()  # BLPD
+        results = []
+        for row, (_, first) in enumerate(texts):
+            where = torch.tensor([0 if piece is None else piece for piece in first], dtype=torch.long)
+            there = torch.tensor([piece is not None for piece in first])
+            results.append(layers[row, :, where.to(self.device)] * there.to(self.device)[:, None])  # LTD
         return results
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from elmo_bench.encoders.rows import Rows
+from elmo_bench.text.limits import LONGEST_WORD
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +33,8 @@ class NGrams:
 
 
 def ngrams_of(word: str, shortest: int, longest: int) -> list[bytes]:
-    """The n-grams of `<word>` in UTF-8. A boundary alone is none."""
-    text = f"<{word}>"
+    """The n-grams of `<word>` in UTF-8; of a longer word, of its first LONGEST_WORD characters. A boundary is none."""
+    text = f"<{word[:LONGEST_WORD]}>"
     spans = (
         (start, start + size)
         for start in range(len(text))

@@ -6,6 +6,7 @@ from elmo_bench.ledger.lock import HeldElsewhere, is_held, new_attempt, run_lock
 from elmo_bench.ledger.paths import RunPaths, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
+    Brief,
     Failure,
     Lease,
     Record,
@@ -28,6 +29,7 @@ from elmo_bench.ledger.store import (
 
 __all__ = [
     "SCHEMA",
+    "Brief",
     "Failure",
     "HeldElsewhere",
     "Lease",

@@ -73,7 +73,13 @@ def hold_lease(path: Path, lease: Lease, *, clock: float) -> Iterator[bool]:
         if os.path.lexists(path) and not _remove_dead(path, clock):
             raise FileExistsError
         with path.open("x", encoding="utf-8") as handle:
-            json.dump(lease, handle, default=str)
+            text = json.dumps(lease, default=str)
+            try:
+                handle.write(text)
+                handle.flush()
+            except OSError:  # a full disk; without its text the lease would keep every other machine away
+                path.unlink()
+                raise
     except FileExistsError:  # another machine holds it, or was faster
         yield False
         return

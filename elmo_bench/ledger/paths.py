@@ -7,12 +7,13 @@ come from an archive) must not make a command read, write or delete outside of i
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger.record import Record
+from elmo_bench.ledger.record import Brief
 
 _NAME = re.compile(r"\w[\w.+=-]*")
 _HASH = re.compile(r"[0-9a-f]{12}")
@@ -44,7 +45,7 @@ class RunPaths:
             raise UserError(f"seed={self.seed!r}: not a seed. Give a whole number from 0.")
 
     @classmethod
-    def of(cls, ledger: Path, record: Record) -> Self:
+    def of(cls, ledger: Path, record: Brief) -> Self:
         """Where this record belongs."""
         spec = record["spec"]
         return cls(ledger, spec["suite"], spec["task"], spec["encoder"], record["hash"], record["seed"])
@@ -118,19 +119,17 @@ def list_runs(
     runs: dict[RunPaths, set[str]] = {}
     problems: list[str] = []
     for folder in _folders(ledger, (suite, task, encoder, None), problems):
-        suite_, task_, encoder_, hash_ = folder.parts[-4:]
+        seeds: dict[int, set[str]] = {}
         for entry in _entries(folder, problems):
-            if not (match := _ENTRY.fullmatch(entry.name)):
-                continue
-            try:
-                run = RunPaths(ledger, suite_, task_, encoder_, hash_, int(match[1]))
-            except UserError:  # somebody else's folder
-                break
-            if entry.is_symlink():
-                problems.append(f"{entry.path}: a symbolic link, which the ledger does not follow. Remove it.")
-            else:
-                runs.setdefault(run, set()).add(entry.name)
-    return Listing(dict(sorted(runs.items())), problems)
+            if match := _ENTRY.fullmatch(entry.name):
+                if entry.is_symlink():
+                    problems.append(f"{entry.path}: a symbolic link, which the ledger does not follow. Remove it.")
+                else:
+                    seeds.setdefault(int(match[1]), set()).add(entry.name)
+        with suppress(UserError):  # somebody else's folder
+            suite_, task_, encoder_, hash_ = folder.parts[-4:]
+            runs |= {RunPaths(ledger, suite_, task_, encoder_, hash_, seed): seeds[seed] for seed in sorted(seeds)}
+    return Listing(runs, problems)
 
 
 def _folders(folder: Path, names: tuple[str | None, ...], problems: list[str]) -> Iterator[Path]:
@@ -138,7 +137,7 @@ def _folders(folder: Path, names: tuple[str | None, ...], problems: list[str]) -
     if not names:
         yield folder
         return
-    for entry in _entries(folder, problems):
+    for entry in sorted(_entries(folder, problems), key=lambda entry: entry.name):
         if names[0] not in (None, entry.name):
             continue
         if entry.is_symlink():

@@ -140,6 +140,25 @@ class Record(TypedDict):
     created: str  # when the run finished: UTC, as now() writes it
 
 
+class Brief(TypedDict):
+    """The keys of a record that sweeps, `status` and `report` use; `brief` leaves more out inside them."""
+
+    attempt: str  # that made the record
+    spec: Spec
+    hash: str  # of the spec
+    seed: int  # of the run
+    metric: str  # name of the main score
+    formula: str  # from the outcomes to the main score
+    scores: Scores
+    layer_weights: list[dict[str, MixWeights]]  # empty before the best epoch, which is the last
+    epochs: Epochs
+    parameters: Parameters
+    data: Data
+    cost: Cost
+    environment: Environment
+    created: str  # UTC
+
+
 class Failure(TypedDict):
     """What a failed attempt leaves; the next record of the run removes it."""
 
@@ -180,6 +199,19 @@ def settings_key(spec: Spec) -> str:
     return digest({**spec, "contents": None})[:12]
 
 
+def brief(record: Record) -> Brief:
+    """A record with the main scores alone, and with the layer weights of the best epoch (those before it are empty)."""
+    kept: Any = {key: record[key] for key in Brief.__annotations__}  # type: ignore[literal-required]
+    main, best = record["metric"], record["epochs"]["best"]
+    kept["scores"] = {
+        split: {"overall": {main: scores["overall"][main]}}  # type: ignore[index]
+        for split, scores in record["scores"].items()
+    }
+    if record["layer_weights"]:
+        kept["layer_weights"] = [*({} for _ in range(best - 1)), record["layer_weights"][best - 1]]
+    return kept
+
+
 def check_record(record: Any) -> None:
     """Raise UserError, naming the key, unless this is a complete and consistent record of this schema."""
     _check_schema(record, Record, "record")
@@ -202,6 +234,8 @@ def check_failure(failure: Any) -> None:
 def check_lease(lease: Any) -> None:
     """Raise UserError, naming the key, unless this is a complete lease of this schema."""
     _check_schema(lease, Lease, "lease")
+    if not lease["machine"].split():
+        raise UserError("lease.machine: empty")
 
 
 def _check_schema(content: Any, hint: Any, name: str) -> None:

@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -11,13 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
+from elmo_bench.ledger.index import Entry, Index, Key, state_of
 from elmo_bench.ledger.lease import read_lease
 from elmo_bench.ledger.paths import RunPaths, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
+    Brief,
     Failure,
     Lease,
     Record,
@@ -35,37 +39,55 @@ MAX_RECORD_BYTES = 2**24
 class Ledger(NamedTuple):
     """All that a ledger holds. A problem is one line about a file that was skipped."""
 
-    records: list[Record]
+    records: list[Brief]
     failures: list[tuple[RunPaths, Failure]]
     leases: list[tuple[RunPaths, Lease]]  # of dead processes too: see `lock.is_held`
     problems: list[str]
 
 
 def read_all(root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None) -> Ledger:
-    """Every record, failure and lease of a ledger (or of these folders of it), each file read once.
+    """Every record (in brief), failure and lease of a ledger, or of these folders of it.
 
     All are sorted by suite, task, encoder, hash and seed. There is nothing in a folder that does not exist. A file that
-    is damaged, of another version, in the wrong place or a link is skipped and named in `problems`.
+    is damaged, of another version, in the wrong place or a link is skipped and named in `problems`. A record that the
+    index knows is not opened; every other file is read once.
     """
     runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
     found = Ledger([], [], [], problems)
-    for run, names in runs.items():
-        seed = f"seed{run.seed}"
-        if f"{seed}.json" in names and (record := _try(problems, read_record_at, run)):
-            found.records.append(record)
-        if f"{seed}.failed.json" in names and (failure := _try(problems, read_failure, run.failure)):
-            found.failures.append((run, failure))
-        if f"{seed}.lease" in names and (lease := read_lease(run.lease)):
-            found.leases.append((run, lease))
+    started = time.time_ns()
+    with Index(root) as index:
+        known = index.entries(suite=suite, task=task, encoder=encoder)
+        entries: list[Entry] = []
+        fresh: dict[Key, Entry] = {}
+        for run, names in runs.items():
+            seed = f"seed{run.seed}"
+            if f"{seed}.json" in names:
+                key = (run.suite, run.task, run.encoder, run.hash, run.seed)
+                path = os.path.join(root, *key[:4], f"{seed}.json")  # faster than run.record  # noqa: PTH118
+                state, entry = state_of(path, now=started), known.pop(key, None)
+                if state is None or entry is None or entry.state != state:
+                    record = _try(problems, read_record_at, run)
+                    entry = record and index.entry(record, state or "")
+                    if entry and state:
+                        fresh[key] = entry
+                if entry:
+                    entries.append(entry)
+            if f"{seed}.failed.json" in names and (failure := _try(problems, read_failure, run.failure)):
+                found.failures.append((run, failure))
+            if f"{seed}.lease" in names and (lease := read_lease(run.lease)):
+                found.leases.append((run, lease))
+        index.store(fresh, gone=known)
+        found.records.extend(index.briefs(entries))
     return found
 
 
 def read_ledger(
     root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None
 ) -> tuple[list[Record], list[str]]:
-    """(every record, every problem): see `read_all`."""
-    found = read_all(root, suite=suite, task=task, encoder=encoder)
-    return found.records, found.problems
+    """(every record with all of its keys, every problem), as `read_all`; opens every record."""
+    runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
+    here = (run for run, names in runs.items() if run.record.name in names)
+    return [record for run in here if (record := _try(problems, read_record_at, run))], problems
 
 
 def read_record(path: Path) -> Record:
@@ -120,9 +142,9 @@ def write_failure(paths: RunPaths, error: BaseException, *, attempt: str, spec: 
         # A NaN among the settings may be why it failed.
         spec=json.loads(json.dumps(spec, default=str), parse_constant=str),
         seed=paths.seed,
-        error=text if user_error or text == type(error).__name__ else f"{type(error).__name__}: {text}",
+        error=redacted(text if user_error or text == type(error).__name__ else f"{type(error).__name__}: {text}"),
         user_error=user_error,
-        traceback="".join(traceback.format_exception(error)),
+        traceback=redacted("".join(traceback.format_exception(error))),
         created=now(),
     )
     put_failure(paths, failure)

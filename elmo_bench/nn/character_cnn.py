@@ -6,8 +6,11 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from elmo_bench.text.vocabulary import PADDING, Vocabulary
+
+AT_ONCE = 2**20  # characters of a batch, padding included; above, blocks of words are computed, and in training twice
 
 
 class CharacterCnn(nn.Module):
@@ -28,6 +31,12 @@ class CharacterCnn(nn.Module):
 
     def forward(self, characters: Tensor) -> Tensor:
         """[W, C] -> [W, dim]; a word's vector does not depend on its padding."""
+        blocks = characters.split(max(1, AT_ONCE // max(1, characters.shape[1])))
+        if len(blocks) > 1 and torch.is_grad_enabled():
+            return torch.cat([cast("Tensor", checkpoint(self._words, block, use_reentrant=False)) for block in blocks])
+        return torch.cat([self._words(block) for block in blocks])
+
+    def _words(self, characters: Tensor) -> Tensor:
         alphabet = self.embedding(torch.arange(len(self.vocabulary), device=characters.device))  # V(char dim)
         lengths = (characters != PADDING).sum(dim=1)  # W
         pooled = []

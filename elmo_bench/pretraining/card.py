@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.elmo.model_card import ABOUT, model_card
 
 FILES = """\
@@ -75,8 +75,8 @@ def licence_of(licence: str) -> tuple[str, dict[str, Any]]:
 
 
 def command_line(command: str, arguments: Sequence[str]) -> str:
-    """The command with its arguments, as a shell reads it."""
-    return shlex.join(["python", "-m", "elmo_bench", command, *arguments])
+    """The command with its arguments, as a shell reads it; addresses are redacted."""
+    return redacted(shlex.join(["python", "-m", "elmo_bench", command, *arguments]))
 
 
 def hardware(device: str = "cpu") -> str:

@@ -7,14 +7,12 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import progress
 from elmo_bench.elmo.batches import zero_states
 from elmo_bench.elmo.model import State
@@ -115,14 +113,6 @@ class Checkpoints(Callback):
         self.last = time.monotonic()
         if trainer.is_global_zero:
             drop_old(self.folder)
-
-
-class WholeCheckpoints(TorchCheckpointIO):
-    """Writes checkpoints atomically. A full disk raises UserError."""
-
-    def save_checkpoint(self, checkpoint: dict[str, Any], path, storage_options: Any = None) -> None:
-        with atomic_write(Path(path)) as file:
-            torch.save(checkpoint, file)
 
 
 class Pretraining(pl.LightningModule):

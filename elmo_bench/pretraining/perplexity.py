@@ -14,9 +14,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
+from elmo_bench.base.threads import parallel_map
 from elmo_bench.elmo.batches import zero_states
 from elmo_bench.elmo.frozen import FrozenBiLM, frozen
-from elmo_bench.elmo.kernels.threads import parallel_map
 from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.pretraining.corpus import Corpus, Skipped
 from elmo_bench.pretraining.model import LanguageModel
@@ -138,13 +138,12 @@ def perplexity(
         return total
 
     total = torch.zeros(2, 2, 2, dtype=torch.double)
-    threads = torch.get_num_threads() if torch.device(device).type == "cpu" else 1
+    each = parallel_map if torch.device(device).type == "cpu" else map
     with progress("evaluate", total=count) as meter:
         if skipped.lines:
             meter.say(str(skipped))
         for stretch in pooled(chain.from_iterable(map(corpus.sentences, corpus.files))):
-            found = (parallel_map if threads > 1 and len(stretch) > 1 else map)(sums, stretch)
-            for pool, part in zip(stretch, found, strict=True):
+            for pool, part in zip(stretch, each(sums, stretch), strict=True):
                 total += part
                 meter.advance(sum(map(len, pool)), steps=len(pool))
     return _figures(total, sentences=count, skipped=skipped.lines, words=len(vocabulary))

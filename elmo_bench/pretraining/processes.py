@@ -4,7 +4,6 @@ Each process has its own pipe. A closed pipe shows either side that the other ha
 memory becomes one clear error, and workers end when the parent ends.
 """
 
-import os
 import signal
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -18,11 +17,6 @@ from elmo_bench.base.errors import UserError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-def all_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_order(work: Callable[[Item], Result], items: Iterable[Item], processes: int) -> Iterator[Result]:

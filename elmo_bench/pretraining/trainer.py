@@ -15,6 +15,7 @@ from safetensors.torch import save
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import console
+from elmo_bench.base.threads import check_threads, choose_threads
 from elmo_bench.elmo.export import DTYPES
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import checksum_of
@@ -24,12 +25,12 @@ from elmo_bench.nn.fused import fuse
 from elmo_bench.pretraining.card import STORED, card, command_line, hardware
 from elmo_bench.pretraining.corpus import Corpus, count_words, shard_files
 from elmo_bench.pretraining.model import LanguageModel
-from elmo_bench.pretraining.module import Checkpoints, CurveFile, Meter, Pretraining, WholeCheckpoints
-from elmo_bench.pretraining.processes import all_cores
+from elmo_bench.pretraining.module import Checkpoints, CurveFile, Meter, Pretraining
 from elmo_bench.pretraining.resident.encode import encode
 from elmo_bench.pretraining.resident.loop import Resident
 from elmo_bench.pretraining.training import device_of, newest_checkpoint
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
+from elmo_bench.training.callbacks import AtomicCheckpoints
 from elmo_bench.training.loggers import finish, wandb
 
 
@@ -82,7 +83,7 @@ def train(
 ) -> Trained:
     """Train a model by `config.recipe`, or resume from the newest good checkpoint in `<out>/checkpoints`."""
     device_of(config.accelerator)
-    torch.set_num_threads(config.threads or max(1, all_cores() // config.devices))
+    torch.set_num_threads(check_threads(config.threads) or max(1, choose_threads(None, title) // config.devices))
     if why := fuse(config.compile):
         console.print(f"not compiled, which is slower but gives the same result: {why}", highlight=False)
     out = Path(config.out)
@@ -106,7 +107,7 @@ def train(
             CurveFile(out / "curve.csv"),
             Checkpoints(out / "checkpoints", minutes=config.checkpoint_minutes),
         ],
-        plugins=[WholeCheckpoints()],
+        plugins=[AtomicCheckpoints()],
         logger=logger or False,
         log_every_n_steps=50,
         enable_checkpointing=False,
@@ -139,12 +140,13 @@ def _resident(options: BiLMOptions, corpus: Corpus, config: DictConfig) -> Train
     device = device_of(config.accelerator)
     out = Path(config.out)
     heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer) if config.heldout else None
+    torch.set_num_threads(choose_threads(config.threads, "pretrain"))
     encoded, vocabulary = encode(
         corpus,
         heldout,
         Path(config.encoded or out / "encoded"),
         words=config.recipe.vocabulary,
-        threads=config.threads,
+        threads=torch.get_num_threads(),
     )
     torch.manual_seed(config.seed)
     model = LanguageModel(options, words=len(vocabulary), samples=config.recipe.samples, dropout=config.recipe.dropout)

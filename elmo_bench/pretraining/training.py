@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from elmo_bench.base.checkpoints import read_checkpoint
+from elmo_bench.base.checkpoints import read_checkpoint, write_checkpoint
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import console
@@ -103,8 +103,7 @@ def checkpoint_path(folder: Path, step: int) -> Path:
 
 def save_checkpoint(folder: Path, step: int, state: Mapping[str, Any]) -> None:
     """Write a checkpoint atomically and drop all but the newest."""
-    with atomic_write(checkpoint_path(folder, step)) as file:
-        torch.save(dict(state), file)
+    write_checkpoint(checkpoint_path(folder, step), state)
     drop_old(folder)
 
 

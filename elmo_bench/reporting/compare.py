@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import Record, RunPaths, read_outcomes
+from elmo_bench.ledger import Brief, RunPaths, read_outcomes
 from elmo_bench.reporting.formulas import Outcomes, formula
 from elmo_bench.reporting.significance import ROUNDS, mcnemar, randomisation
 
@@ -17,7 +17,7 @@ AGREES = 0.01  # percentage points between the record's score and its outcomes; 
 class Scored(NamedTuple):
     """A record and its outcomes."""
 
-    record: Record
+    record: Brief
     outcomes: Outcomes
 
 
@@ -29,7 +29,7 @@ class Tested(NamedTuple):
     items: int  # what the test swaps: sentences, questions or documents, as the task keeps its outcomes
 
 
-def with_outcomes(ledger: Path, records: Iterable[Record]) -> list[Scored]:
+def with_outcomes(ledger: Path, records: Iterable[Brief]) -> list[Scored]:
     """Records with their outcomes. Raises UserError if outcomes are missing or damaged."""
     return [Scored(record, read_outcomes(RunPaths.of(ledger, record))) for record in records]
 

@@ -6,7 +6,7 @@ They show no tests of significance, which take time.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from elmo_bench.ledger import Record
+from elmo_bench.ledger import Brief
 from elmo_bench.reporting.formats import markdown
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import Row, select
@@ -14,9 +14,11 @@ from elmo_bench.reporting.statistics import ahead
 
 AHEAD = "`*` ahead of every other row by more than the larger of the two standard deviations, over common seeds."
 
+MOST = 30  # rows of a table
 
-def task_table(records: Iterable[Record], *, suite: str, task: str, highlight: str | None = None) -> str:
-    """Scores and cost of every run of a task, best test score first; `highlight` is the hash of the run to mark."""
+
+def task_table(records: Iterable[Brief], *, suite: str, task: str, highlight: str | None = None) -> str:
+    """Scores and cost of the best runs of a task, best test score first, and of the run with the hash `highlight`."""
     wanted = (r for r in records if (r["spec"]["suite"], r["spec"]["task"]) == (suite, task))
     found = groups(select(wanted, prefer=highlight).rows)
     if not found:
@@ -25,7 +27,8 @@ def task_table(records: Iterable[Record], *, suite: str, task: str, highlight: s
     rows.sort(key=lambda row: -row.summary("test").mean)
     metric = found[0].metric
     header = ["encoder", f"dev {metric}", f"test {metric}", "n (seeds)", "trainable", "tokens/s", "minutes per run"]
-    leads = [_leads(row, rows) for row in rows]
+    shown = [row for at, row in enumerate(rows) if at < MOST or row.newest["hash"] == highlight]
+    leads = [_leads(row, rows) for row in shown]
     body = [
         [
             row.label + (" ←" if row.newest["hash"] == highlight else ""),
@@ -36,12 +39,15 @@ def task_table(records: Iterable[Record], *, suite: str, task: str, highlight: s
             f"{row.cost('tokens_per_second'):,.0f}",
             f"{row.cost('seconds') / 60:.1f}",
         ]
-        for row, leading in zip(rows, leads, strict=True)
+        for row, leading in zip(shown, leads, strict=True)
     ]
-    return markdown(header, body) + (f"\n\n{AHEAD}" if any(leads) else "")
+    notes = [AHEAD] if any(leads) else []
+    if len(shown) < len(rows):
+        notes.append(f"{len(rows) - len(shown)} more rows: `elmo-bench report` shows all.")
+    return "\n\n".join([markdown(header, body), *notes])
 
 
-def overviews(records: Iterable[Record], hashes: Sequence[str]) -> Iterator[str]:
+def overviews(records: Iterable[Brief], hashes: Sequence[str]) -> Iterator[str]:
     """Tasks by encoders: a table of test scores for each suite that has several tasks among the runs with these hashes.
 
     Tasks and encoders are in the order of `hashes`; a run without a record is a dash. Changes that all runs have in

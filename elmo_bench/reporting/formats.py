@@ -16,10 +16,10 @@ _LATEX = str.maketrans({
 
 
 def to_markdown(table: Table) -> str:
-    """The table with aligned columns, without notes."""
+    """The table with aligned columns, without folded rows and notes."""
     return markdown(
         [column.name for column in table.columns],
-        [[cell.text for cell in row] for row in table.rows],
+        [[cell.text for cell in row] for row in table.shown],
         words=[column.words for column in table.columns],
     )
 

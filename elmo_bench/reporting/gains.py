@@ -1,12 +1,19 @@
 """What a row gains over another, and the test of it if its outcomes allow one."""
 
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.json import digest
+from elmo_bench.ledger import RunPaths
+from elmo_bench.ledger.index import Index, code_of, state_of
 from elmo_bench.reporting.compare import Tested, paired_test, with_outcomes
-from elmo_bench.reporting.rows import Row, baseline_of
+from elmo_bench.reporting.rows import BASELINE, Basis, Row, baseline_of
 from elmo_bench.reporting.significance import holm
 from elmo_bench.reporting.statistics import Summary, difference, relative_reduction, summarise
 
@@ -55,14 +62,26 @@ Pair = tuple[Row, Row | None]  # a row, and what it is compared with
 
 
 def gains_from(ledger: Path) -> Gains:
-    """`gain(ours, theirs)`, None without a common seed. A pair that several tables show is tested once."""
+    """`gain(ours, theirs)`, None without a common seed. A pair that several tables show is tested once.
+
+    The index of the ledger keeps the results of tests for as long as the scores and outcomes stay the same.
+    """
     known: dict[tuple[str, str], tuple[Tested | None, str]] = {}
+    with Index(ledger) as index:
+        stored = index.results()
 
     def test(ours: Row, theirs: Row) -> tuple[Tested | None, str]:
+        key = _test_key(ledger, (ours, theirs), now=time.time_ns())
+        if key in stored:
+            return Tested(*stored[key]), ""
         try:
-            return paired_test(*(with_outcomes(ledger, row.records) for row in (ours, theirs))), ""
+            result = paired_test(*(with_outcomes(ledger, row.records) for row in (ours, theirs)))
         except UserError as error:
             return None, str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
+        if key is not None:
+            with Index(ledger) as index:
+                index.store_results({key: result})
+        return result, ""
 
     def gain(ours: Row, theirs: Row) -> Gain | None:
         gap = difference(ours.scores("test"), theirs.scores("test"))
@@ -78,7 +97,30 @@ def gains_from(ledger: Path) -> Gains:
 
 def over_baseline(rows: Sequence[Row]) -> list[Pair]:
     """Each row with its baseline among these rows."""
-    return [(row, baseline_of(row, rows)) for row in rows]
+    baselines: dict[Basis, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.spec.encoder == BASELINE:
+            baselines[row.basis].append(row)
+    return [(row, baseline_of(row, baselines[row.basis])) for row in rows]
+
+
+def _test_key(ledger: Path, sides: Sequence[Row], *, now: int) -> str | None:
+    """A key of everything that the test of two rows depends on; None if it cannot be known. `now`: see `state_of`."""
+    known = [
+        (state_of(RunPaths.of(ledger, r).outcomes, now=now), r["hash"], r["seed"], r["metric"], r["formula"])
+        for row in sides
+        for r in row.records
+    ]
+    if any(state is None for state, *_ in known):
+        return None
+    return digest(
+        [
+            code_of("base", "ledger", "reporting"),
+            np.__version__,
+            known,
+            [sorted(row.scores("test").items()) for row in sides],
+        ]
+    )
 
 
 def family_of(pairs: Iterable[Pair], gain: Gains) -> dict[str, Gain]:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical
-from elmo_bench.ledger import Record
+from elmo_bench.ledger import Brief
 from elmo_bench.reporting.statistics import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
@@ -35,11 +35,11 @@ class Row:
     """All seeds of one run, by seed."""
 
     spec: RunSpec
-    records: tuple[Record, ...]
+    records: tuple[Brief, ...]
     note: str = ""  # how its basis differs from other rows in the same table
 
     @cached_property
-    def newest(self) -> Record:
+    def newest(self) -> Brief:
         """The record that represents the others in what does not depend on the seed."""
         return max(self.records, key=lambda record: (record["created"], record["seed"]))
 
@@ -101,7 +101,11 @@ class Row:
 
     def summary(self, split: str) -> Summary:
         """The main score over seeds."""
-        return summarise(self.scores(split).values())
+        return self._summaries[split]
+
+    @cached_property
+    def _summaries(self) -> dict[str, Summary]:
+        return {split: summarise(self.scores(split).values()) for split in ("dev", "test")}
 
     def cost(self, key: str) -> float:
         """Mean over seeds of one entry of `cost`."""
@@ -116,17 +120,17 @@ class Selection:
     superseded: list[tuple[Row, Row]]
 
 
-def select(records: Iterable[Record], *, prefer: str | None = None) -> Selection:
+def select(records: Iterable[Brief], *, prefer: str | None = None) -> Selection:
     """Collect the seeds of each run. Of runs with equal settings the newest (or `prefer`, a hash) is current.
 
     Such runs differ in contents (data, weights, vectors) or in the version of a task, an encoder or the protocol.
     """
-    by_hash: dict[str, list[Record]] = defaultdict(list)
+    by_hash: dict[str, list[Brief]] = defaultdict(list)
     for record in records:
         by_hash[record["hash"]].append(record)
     by_settings: dict[str, list[Row]] = defaultdict(list)
     for seeds in by_hash.values():
-        spec = RunSpec.from_json(seeds[0]["spec"])
+        spec = RunSpec(**seeds[0]["spec"])
         row = Row(spec, tuple(sorted(seeds, key=lambda record: record["seed"])))
         by_settings[_without_versions(spec)].append(row)
     rows, superseded = [], []

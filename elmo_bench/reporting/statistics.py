@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import sqrt
 from statistics import fmean, stdev
 
@@ -30,10 +31,16 @@ class Summary:
         """
         if self.sd is None:
             return None
-        from scipy.stats import t  # slow to import
-
-        reach = float(t.ppf((1 + LEVEL) / 2, self.n - 1)) * self.sd / sqrt(self.n)
+        reach = _quantile(self.n - 1) * self.sd / sqrt(self.n)
         return self.mean - reach, self.mean + reach
+
+
+@cache
+def _quantile(freedom: int) -> float:
+    """Student's t at the upper end of the interval."""
+    from scipy.stats import t  # slow to import
+
+    return float(t.ppf((1 + LEVEL) / 2, freedom))
 
 
 def summarise(numbers: Iterable[float]) -> Summary:

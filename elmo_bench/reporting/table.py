@@ -12,7 +12,7 @@ from elmo_bench.spec.experiments import PaperFigures
 Value = float | int | str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
     """What people see, what programs read, and what it links to."""
 
@@ -47,6 +47,11 @@ class Table:
     rows: list[list[Cell]]
     tasks: list[str]  # one for each row
     notes: list[str] = field(default_factory=list)
+    folded: frozenset[int] = frozenset()  # rows that a page shows on request alone; files have them all
+
+    @property
+    def shown(self) -> list[list[Cell]]:
+        return [row for at, row in enumerate(self.rows) if at not in self.folded]
 
 
 Line = dict[Column, Cell]  # a row of a table, before its empty columns are left out

@@ -5,7 +5,7 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import digest
+from elmo_bench.base.notes import note
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.text.limits import LONGEST_TEXT, LONGEST_WORD
 from elmo_bench.training.contracts import Data
 
 Splits = dict[str, list[Any]]
@@ -107,3 +109,24 @@ def readings(spec: RunSpec, train: Sequence[Any]) -> int:
 def words_of(examples: Sequence[Any]) -> list[str]:
     """Every token of every text, repeated as it occurs."""
     return [word for example in examples for text in example.texts for word in text]
+
+
+def without_long_texts(train: Sequence[Any]) -> list[Any]:
+    """The examples that have no text of more than LONGEST_TEXT tokens, with a note about the others.
+
+    Raises UserError if there are no more.
+    """
+    kept = [example for example in train if max(map(len, example.texts), default=0) <= LONGEST_TEXT]
+    if len(kept) < len(train):
+        note(
+            f"train: {len(train) - len(kept)} of {len(train)} examples left out: texts of over {LONGEST_TEXT:,} tokens"
+        )
+    if not kept:
+        raise UserError(f"train: every example has over {LONGEST_TEXT:,} tokens. Split the texts.")
+    return kept
+
+
+def note_long_words(spec: RunSpec, words: Collection[str]) -> None:
+    """Note how many distinct words the task's character CNN, if it has one, reads the beginning of."""
+    if spec.part("task.characters") and (long := {word for word in words if len(word) > LONGEST_WORD}):
+        note(f"{len(long)} words have over {LONGEST_WORD} characters: the character CNN reads the first {LONGEST_WORD}")

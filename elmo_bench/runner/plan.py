@@ -8,7 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
 from elmo_bench.spec.checks import check_options
 from elmo_bench.spec.config import compose, sweep
@@ -27,8 +27,8 @@ class PlannedRun:
 
     @property
     def title(self) -> str:
-        """The options, as one line."""
-        return " ".join(self.options)
+        """The options, as one line; addresses are redacted."""
+        return redacted(" ".join(self.options))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from elmo_bench.base.progress import progress
 from elmo_bench.elmo.pretrained import PUBLISHED
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.static import KNOWN, load_static
-from elmo_bench.runner.data import build_data, words_of
+from elmo_bench.runner.data import build_data, note_long_words, words_of
 from elmo_bench.runner.kept_head import KeptHead, read_head
 from elmo_bench.runner.model import Frozen, build_embedder, build_head, build_indexer
 from elmo_bench.spec.config import compose
@@ -41,7 +41,9 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
         raise UserError(f"{head_file}: the head of another run than {record_file}")
     data = build_data(_config(spec))
     examples = data.read_file(text)
-    frozen = _load_frozen(spec, {*kept.lexicon.words, *words_of(examples)}, weights, vectors)
+    words = set(words_of(examples))
+    note_long_words(spec, words)
+    frozen = _load_frozen(spec, words.union(kept.lexicon.words), weights, vectors)
     for name, checksum in frozen.contents.items():
         if checksum != (trained := (spec.contents or {}).get(name)):
             raise UserError(

@@ -8,7 +8,16 @@ from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
-from elmo_bench.runner.data import Splits, build_data, data_digest, read_splits, training_fraction, words_of
+from elmo_bench.runner.data import (
+    Splits,
+    build_data,
+    data_digest,
+    note_long_words,
+    read_splits,
+    training_fraction,
+    without_long_texts,
+    words_of,
+)
 from elmo_bench.runner.gpus import claim_gpu
 from elmo_bench.runner.model import Frozen, load_frozen
 from elmo_bench.spec.run_spec import RunSpec
@@ -47,6 +56,8 @@ def prepare(config: DictConfig, spec: RunSpec) -> Prepared:
         splits = read_splits(config, data)
         digest = data_digest(config, data, splits)
         fraction, limit = spec.settings["data.train_fraction"], spec.settings["data.max_train"]
-        splits["train"] = training_fraction(splits["train"], fraction=fraction, limit=limit)
-        frozen = load_frozen(config, words_of([example for examples in splits.values() for example in examples]))
+        splits["train"] = training_fraction(without_long_texts(splits["train"]), fraction=fraction, limit=limit)
+        words = words_of([example for examples in splits.values() for example in examples])
+        note_long_words(spec, words)
+        frozen = load_frozen(config, words)
     return Prepared(config, spec.with_contents({"data": digest} | frozen.contents), data, splits, frozen, notes)

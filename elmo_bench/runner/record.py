@@ -13,7 +13,7 @@ from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained
 
 PACKAGES = (
-    "elmo-bench", "torch", "pytorch-lightning", "pytorch-crf", "datasets", "seqeval", "hydra-core", "wandb",
+    "elmo-bench", "torch", "pytorch-lightning", "pytorch-crf", "datasets", "hydra-core", "wandb",
     "safetensors", "h5py", "numpy", "scipy",
 )  # fmt: skip
 

@@ -10,6 +10,7 @@ from pytorch_lightning.loggers import Logger
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import disk_errors
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.runner.evaluate import evaluate
@@ -32,7 +33,8 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     check_options(config)
     spec = RunSpec.of(config)
     early = _paths(config, spec, spec.key)
-    with _failure_file(early if attempt else None, spec, attempt := attempt or ledger.new_attempt()):
+    attempt, early_failure = attempt or ledger.new_attempt(), early if attempt else None
+    with _failure_file(early_failure, spec, attempt), disk_errors(config.ledger):
         prepared = prepare(config, spec)
     remove_failure(early)  # of an earlier attempt, which failed before its place was known
     spec = prepared.spec
@@ -46,6 +48,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
             shutil.rmtree(paths.work, ignore_errors=True)
         with (
             _failure_file(paths, spec, attempt),
+            disk_errors(paths.work),
             _logger(config, spec, prepared.title, paths.work) as logger,
         ):
             trained = train(prepared, paths.work, logger=logger)

@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from elmo_bench.base.json import digest
-from elmo_bench.ledger import Record, is_held, read_all, settings_key
+from elmo_bench.ledger import Brief, Spec, is_held, read_all, settings_key
 from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.spec.settings import VERSIONS
 
@@ -33,8 +34,8 @@ class LedgerState:
     """What a ledger knows of runs, found by the key of their settings and by seed. Each file is read once."""
 
     problems: list[str]
-    _records: dict[str, dict[int, Record]] = field(default_factory=lambda: defaultdict(dict))
-    _outdated: set[tuple[str, int]] = field(default_factory=set)  # with the versions left out of the key
+    _records: dict[str, dict[int, Brief]] = field(default_factory=lambda: defaultdict(dict))
+    _specs: dict[str, tuple[Spec, set[int]]] = field(default_factory=dict)  # with the seeds, by hash
     _failed: dict[tuple[str, int], str] = field(default_factory=dict)
     _running: dict[tuple[str, int], str] = field(default_factory=dict)
     _seconds: dict[tuple[str, ...], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -43,14 +44,15 @@ class LedgerState:
     def of(cls, ledger: Path) -> "LedgerState":
         found = read_all(ledger)
         state = cls(found.problems)
-        keys: dict[str, tuple[str, str]] = {}  # by hash: seeds share a spec
+        keys: dict[str, str] = {}  # by hash: seeds share a spec
         for record in sorted(found.records, key=lambda record: record["created"]):  # the newest stays
             spec, seed = record["spec"], record["seed"]
             if record["hash"] not in keys:
-                keys[record["hash"]] = settings_key(spec), _without_versions(spec)
-            key, versionless = keys[record["hash"]]
+                keys[record["hash"]] = settings_key(spec)
+                state._specs[record["hash"]] = spec, set()
+            key = keys[record["hash"]]
             state._records[key][seed] = record
-            state._outdated.add((versionless, seed))
+            state._specs[record["hash"]][1].add(seed)
             for group in _groups(key, spec["suite"], spec["task"], spec["encoder"]):
                 state._seconds[group].append(record["cost"]["seconds"])
         for _, failure in found.failures:
@@ -60,6 +62,13 @@ class LedgerState:
                 where = f"{lease['machine'].split()[0]}, process {lease['pid']}"
                 state._running[settings_key(lease["spec"]), lease["seed"]] = where
         return state
+
+    @cached_property
+    def _outdated(self) -> set[tuple[str, int]]:
+        """The runs that have a record of any version; takes a while, and is needed only if a run is not done."""
+        return {
+            (key, seed) for spec, seeds in self._specs.values() for key in [_without_versions(spec)] for seed in seeds
+        }
 
     def of_runs(self, runs: Sequence[PlannedRun]) -> list[RunState]:
         """The state of every run, in order."""

@@ -1,5 +1,6 @@
 """A sweep: give every planned run an attempt, launch all of them, and look each up in the ledger."""
 
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console
-from elmo_bench.ledger import Ledger, Record, is_held, new_attempt, read_all, settings_key
+from elmo_bench.ledger import Brief, Ledger, is_held, new_attempt, read_all, settings_key
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.runner.plan import Plan, PlannedRun
 
 MEMORY = 2 * 2**30  # bytes that a run is expected to need if no comparable run is in the ledger
+FULL = 2**14  # bytes; with less room on its disk, a log may stay empty
 VISIBLE = 10.0  # seconds until a file that another machine wrote is visible in a shared folder
 
 
@@ -25,7 +27,7 @@ class Result:
 
     run: PlannedRun
     state: str  # done: its record is new; skipped: it was in the ledger; held: left to another process; failed
-    record: Record | None = None  # of a run that is done or skipped
+    record: Brief | None = None  # of a run that is done or skipped
     note: str = ""  # of a failed run the error, of a held one who works on it
     code: int = 0  # for the exit code: 2 bad input, 1 any other failure
 
@@ -69,7 +71,7 @@ def _jobs(plan: Plan, logs: Path) -> list[Job]:
     return jobs
 
 
-def _memory(records: Sequence[Record]) -> int:
+def _memory(records: Sequence[Brief]) -> int:
     """What the largest comparable run took; a peak of a GPU's memory says nothing of the machine's."""
     peaks = [record["cost"]["peak_memory_mib"] for record in records if record["environment"]["device"] == "cpu"]
     return int(max(peaks) * 2**20) if peaks else MEMORY
@@ -109,6 +111,7 @@ def _without_trace(ended: Ended) -> str:
     why = ended.why
     if not why:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.is_file() else []
-        last = lines[-1] if lines else "it printed nothing"
+        full = not lines and log.is_file() and shutil.disk_usage(log.parent).free < FULL
+        last = lines[-1] if lines else "the disk is full" if full else "it printed nothing"
         why = last if ended.code else f"it ended without a record ({last})"
     return f"{why}; see {log}"

@@ -13,12 +13,13 @@ from pytorch_lightning.loggers import Logger
 from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console
+from elmo_bench.base.threads import check_threads
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings
 from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, shared_store
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.spec.names import task_class
-from elmo_bench.training.callbacks import History, RandomState, ShowProgress
+from elmo_bench.training.callbacks import AtomicCheckpoints, History, RandomState, ShowProgress
 from elmo_bench.training.data import DataModule
 from elmo_bench.training.ema import Ema
 from elmo_bench.training.module import HeadTraining
@@ -61,6 +62,7 @@ def train(prepared: Prepared, work: Path, *, logger: Logger | None = None) -> Tr
         num_sanity_val_steps=0,
         reload_dataloaders_every_n_epochs=1,  # the number of batches may differ by epoch (training.data.Batcher)
         callbacks=[RandomState(), *averages, trained.history, progress, patience, best, last],
+        plugins=[AtomicCheckpoints()],
         logger=logger or False,
         log_every_n_steps=10,
         enable_progress_bar=False,
@@ -84,7 +86,7 @@ def fill(trained: Trained, prepared: Prepared, *splits: str) -> None:
     """Compute the frozen layers of these splits, or find them in the store."""
     if trained.store is not None:
         before = time.monotonic()
-        trained.store.fill(prepared.texts(*splits))
+        trained.store.fill(prepared.texts(*splits), threads=prepared.config.trainer.threads)
         trained.history.encoding += time.monotonic() - before
 
 
@@ -92,7 +94,7 @@ def build(prepared: Prepared) -> Trained:
     """The head, untrained, with its loaders and store; draws its initial weights with the run's seed."""
     started = time.monotonic()
     config, spec, splits = prepared.config, prepared.spec, prepared.splits
-    torch.set_num_threads(config.trainer.threads or torch.get_num_threads())
+    torch.set_num_threads(check_threads(config.trainer.threads) or 1)
     pl.seed_everything(config.seed, verbose=False)
     training = spec.part("task.training")
     vocabulary, lexicon = prepared.data.vocabulary(splits["train"]), Lexicon.of(splits["train"])

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.base.errors import redacted
 from elmo_bench.spec.config import dotted, task_yaml
 
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
@@ -30,8 +31,8 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def name_of(path: Any) -> str | None:
-    """The last component of a path or repository: what a setting says of weights and vectors that are a path here."""
-    return None if path is None else Path(str(path)).name.replace("@", "+")
+    """The last component of a path, address or repository: what a setting says of weights and vectors."""
+    return None if path is None else Path(redacted(str(path))).name.replace("@", "+")
 
 
 def _optional(option: str, part: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in contextual.items():
         if key != "device":
             option = f"encoder.{key}" if key in encoder else f"encoder.contextual.{key}"
-            found[option] = name_of(value) if key == "weights" else value
+            found[option] = name_of(value) if key == "weights" else redacted(value) if isinstance(value, str) else value
     return found | {"place": config["place"], "store.dtype": config["store"]["dtype"]} | _mix(config["mix"])
 
 

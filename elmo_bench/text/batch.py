@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from elmo_bench.text.limits import LONGEST_WORD
 from elmo_bench.text.vocabulary import Vocabulary
 
 Text = tuple[str, ...]
@@ -40,7 +41,7 @@ class Indexer:
         self.words, self.characters, self.layers = words, characters, layers
 
     def __call__(self, texts: Sequence[Text]) -> TextBatch:
-        """Pad to the longest sequence with 0."""
+        """Pad to the longest sequence with 0; of a word, at most LONGEST_WORD characters are kept."""
         lengths = torch.tensor([len(text) for text in texts])
         mask = torch.arange(int(lengths.max()))[None] < lengths[:, None]
         words = characters = spellings = None
@@ -48,14 +49,13 @@ class Indexer:
             words = torch.zeros(mask.shape, dtype=torch.int64)
             words[mask] = torch.tensor([self.words(word) for text in texts for word in text])
         if self.characters:
-            spelt = {
-                word: row for row, word in enumerate(dict.fromkeys(word for text in texts for word in text), start=1)
-            }
+            spelt = [word[:LONGEST_WORD] for text in texts for word in text]
+            rows = {word: row for row, word in enumerate(dict.fromkeys(spelt), start=1)}
             # One tensor for all words: one for each word would take ten times as long.
-            sizes = torch.tensor([0, *map(len, spelt)])
+            sizes = torch.tensor([0, *map(len, rows)])
             inside = torch.arange(max(1, int(sizes.max())))[None] < sizes[:, None]
             characters = torch.zeros(inside.shape, dtype=torch.int64)
-            characters[inside] = torch.tensor([self.characters[c] for word in spelt for c in word], dtype=torch.int64)
+            characters[inside] = torch.tensor([self.characters[c] for word in rows for c in word], dtype=torch.int64)
             spellings = torch.zeros(mask.shape, dtype=torch.int64)
-            spellings[mask] = torch.tensor([spelt[word] for text in texts for word in text])
+            spellings[mask] = torch.tensor([rows[word] for word in spelt])
         return TextBatch(mask, words, characters, spellings, self.layers(texts) if self.layers else None)

@@ -1,14 +1,13 @@
 """Tag schemes: IOB1 and BIO to valid BIO, BIO to BIOUL and back, spans, and allowed transitions.
 
 Chunks are defined as in conlleval (version 2004-01-26): a tag is split at its first hyphen; I-X opens a chunk after O
-and after a different type. seqeval finds the chunks in canonical tags; where the two differ, we follow conlleval.
+and after a different type.
 """
 
 from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from seqeval.scheme import IOB2, Tokens  # this module alone: seqeval.metrics imports sklearn, which takes over a second
 
 Span = tuple[str, int, int]  # type, first token, last token (inclusive)
 
@@ -34,9 +33,14 @@ def to_bio(tags: Sequence[str]) -> list[str]:
 
 def spans(tags: Sequence[str]) -> list[Span]:
     """The chunks of a sentence's IOB1, BIO or mixed tags, in order. Raises ValueError."""
-    bio = to_bio(tags)
-    # The type is read from our tag: seqeval strips hyphens from both ends of a type.
-    return [(bio[found.start][2:], found.start, found.end - 1) for found in Tokens(bio, scheme=IOB2).entities]
+    found: list[Span] = []
+    for place, tag in enumerate(to_bio(tags)):
+        if tag[0] == "I":
+            kind, start, _ = found.pop()
+            found.append((kind, start, place))
+        elif tag[0] == "B":
+            found.append((tag[2:], place, place))
+    return found
 
 
 def bio_to_bioul(tags: Sequence[str]) -> list[str]:

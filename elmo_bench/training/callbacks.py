@@ -1,15 +1,25 @@
-"""Callbacks: the state of the random generators, the history of a run, progress on the screen."""
+"""Callbacks: the state of the random generators, the history of a run, progress on the screen; writing checkpoints."""
 
 import random
 import time
+from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.plugins.io import TorchCheckpointIO
 from pytorch_lightning.trainer.states import TrainerFn
 
+from elmo_bench.base.checkpoints import write_checkpoint
 from elmo_bench.base.progress import Meter, progress
+
+
+class AtomicCheckpoints(TorchCheckpointIO):
+    """Writes Lightning's checkpoints atomically. Raises UserError if the disk refuses."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+        write_checkpoint(Path(path), checkpoint)
 
 
 class RandomState(Callback):

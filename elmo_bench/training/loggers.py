@@ -1,5 +1,6 @@
 """Loggers by name: `conf/logger`."""
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
 
+from elmo_bench.base.errors import redacted
 from elmo_bench.training.optimisers import construct
 
 
@@ -39,6 +41,7 @@ def wandb(
     """
     import wandb
 
+    config = json.loads(redacted(json.dumps(config)))
     online = bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)
     mode = os.environ.get("WANDB_MODE", "online" if online else "offline")
     work.mkdir(parents=True, exist_ok=True)

@@ -3,15 +3,16 @@
 Spans match exactly, singletons count, and numerators and denominators are summed over documents.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console
+from elmo_bench.tasks.coref.alignment import best_alignment
 from elmo_bench.tasks.coref.conll import Part, read_parts
 
 Chains = Sequence[Sequence[Sequence[int]]]  # of one document: spans (first token, last token) by chain
@@ -94,25 +95,30 @@ class Metric:
 
 
 def counts(key: Chains, response: Chains) -> np.ndarray:
-    """Numerator and denominator of recall, then of precision, for each of METRICS: float64 [4, 4] of one document."""
+    """Numerator and denominator of recall, then of precision, for each of METRICS: float64 [4, 4] of one document.
+
+    Only pairs of chains that share a mention are kept, so memory grows with the mentions.
+    """
     key_chains = [[(span[0], span[1]) for span in chain] for chain in key]
     chain_of = {span: row for row, chain in enumerate(key_chains) for span in chain}
     response_chains = _unrepeated(response, chain_of)
-    shared = np.zeros((len(key_chains), len(response_chains)))  # mentions by chain of the key and of the response
-    for column, chain in enumerate(response_chains):
-        for span in chain:
-            if span in chain_of:
-                shared[chain_of[span], column] += 1
+    shared = Counter(  # mentions by chain of the key and of the response
+        (chain_of[span], column) for column, chain in enumerate(response_chains) for span in chain if span in chain_of
+    )
+    rows, columns = np.array([*shared], dtype=int).reshape(-1, 2).T
+    both = np.array([*shared.values()], dtype=float)
     k, r = (np.array([len(chain) for chain in side], dtype=float) for side in (key_chains, response_chains))
-    links = np.maximum(shared - 1, 0).sum()
-    likeness = 2 * shared / (k[:, None] + r[None])  # phi4
-    best = likeness[linear_sum_assignment(likeness, maximize=True)].sum()
+    links = (both - 1).sum()
+    likeness: list[dict[int, float]] = [{} for _ in key_chains]
+    for (row, column), phi4 in zip(shared, (2 * both / (k[rows] + r[columns])).tolist(), strict=True):
+        likeness[row][column] = phi4
+    best = best_alignment(likeness)
     return np.array(
         [
             [links, (k - 1).sum(), links, (r - 1).sum()],
-            [(shared**2 / k[:, None]).sum(), k.sum(), (shared**2 / r[None]).sum(), r.sum()],
+            [(both**2 / k[rows]).sum(), k.sum(), (both**2 / r[columns]).sum(), r.sum()],
             [best, len(k), best, len(r)],
-            [shared.sum(), k.sum(), shared.sum(), r.sum()],
+            [both.sum(), k.sum(), both.sum(), r.sum()],
         ]
     )
 

@@ -45,9 +45,9 @@ class Metric:
         }
 
     def outcomes(self, gold: Tags, predicted: Tags) -> dict[str, np.ndarray]:
-        """Counts of each sentence, for paired tests: correct, guessed and gold chunks, each uint16 [sentences]."""
+        """Counts of each sentence, for paired tests: correct, guessed and gold chunks, each uint32 [sentences]."""
         counts = [(len(g & p), len(p), len(g)) for g, p in _pairs(gold, predicted)]
-        table = np.array(counts, dtype=np.uint16).reshape(-1, 3)
+        table = np.array(counts, dtype=np.uint32).reshape(-1, 3)
         return {"correct": table[:, 0], "guessed": table[:, 1], "gold": table[:, 2]}
 
     def score_files(self, path: Path) -> dict[str, Any]:

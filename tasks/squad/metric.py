@@ -38,12 +38,12 @@ class Metric:
         return {"overall": _figures(counts, len(gold))}
 
     def outcomes(self, gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, np.ndarray]:
-        """For paired tests, uint16 [questions] each: exact (0 or 1); words of the best answer: common, guessed, gold.
+        """For paired tests, uint32 [questions] each: exact (0 or 1); words of the best answer: common, guessed, gold.
 
         The best gold answer has the highest F1, 2 · common / (guessed + gold).
         """
         counts = [_counts(answers, answer) for answers, answer in _pairs(gold, predicted)]
-        table = np.array(counts, dtype=np.uint16).reshape(-1, 4)
+        table = np.array(counts, dtype=np.uint32).reshape(-1, 4)
         return dict(zip(("exact", "common", "guessed", "gold"), table.T, strict=True))
 
     def score_files(self, dev: Path, predictions: Path) -> dict[str, Any]:

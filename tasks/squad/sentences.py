@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from elmo_bench.text.limits import LONGEST_WORD
+
 # Words that end in a full stop, in lower case.
 _WORDS = """
 mr mrs ms messrs dr prof st sr jr rev fr hon pres gov sen rep gen col maj capt cmdr lt sgt cpl adm mt ft
@@ -10,7 +12,7 @@ vs etc cf al viz inc ltd co corp bros dept univ assn approx ca est no nos vol vo
 jan feb mar apr jun jul aug sep sept oct nov dec
 """
 ABBREVIATIONS = frozenset(_WORDS.split())
-_END = re.compile(r"""[.!?…]+["'”’»)\]]*(?=\s+["'“‘«(\[]*[^\W_a-z])|\n""")
+_END = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s+["'“‘«(\[]*[^\W_a-z])|\n""")
 _LAST_WORD = re.compile(r"[^\s\"'“‘«(\[]*$")
 
 
@@ -23,7 +25,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     """
     start = 0
     for end in _END.finditer(text):
-        if end[0] == "." and _abbreviates(text[start : end.start()]):
+        if end[0] == "." and _abbreviates(text[max(start, end.start() - LONGEST_WORD) : end.start()]):
             continue
         yield from _trimmed(text, start, end.end())
         start = end.end()

@@ -36,9 +36,9 @@ class Metric:
         return {"overall": overall, "by_type": {**scores["labels"], **scores["excluded"]}}
 
     def outcomes(self, gold: Tags, predicted: Tags) -> dict[str, np.ndarray]:
-        """Counts of each proposition, for paired tests: correct, excess, missed arguments, uint16 [propositions]."""
+        """Counts of each proposition, for paired tests: correct, excess, missed arguments, uint32 [propositions]."""
         counts = [[len(_counted(labels)) for labels in pair] for pair in _pairs(gold, predicted)]
-        table = np.array(counts, dtype=np.uint16).reshape(-1, 3)
+        table = np.array(counts, dtype=np.uint32).reshape(-1, 3)
         return {"correct": table[:, 0], "excess": table[:, 1], "missed": table[:, 2]}
 
     def score_files(self, gold: Path, predicted: Path) -> dict[str, Any]:

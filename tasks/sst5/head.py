@@ -19,6 +19,8 @@ from elmo_bench.nn.recurrent import BiLstm
 from elmo_bench.tasks.sst5.phrase import Phrase
 from elmo_bench.text.batch import Indexer
 
+SCORES_AT_ONCE = 2**24  # products of two tokens in memory without gradients: 64 MiB
+
 
 class Head(nn.Module):
     """BCN. hidden: units per direction of the first and of the integrating biLSTM.
@@ -59,8 +61,7 @@ class Head(nn.Module):
         mask = text.mask  # BT
         x = self.reduce(self.input_dropout(self.embedder(text)))  # BT(reduced)
         x = self.encode(x, mask)  # BT(2H)
-        # Biattention of a sequence with itself: softmax(X Xᵀ) X, without padding.
-        context = functional.scaled_dot_product_attention(x, x, x, attn_mask=mask[:, None], scale=1.0)  # BT(2H)
+        context = attend(x, mask)  # BT(2H)
         x = self.integrate(torch.cat([x, x - context, x * context], dim=2), mask)  # BT(2H)
         x = torch.cat([x, self.embedder.output(text)], dim=2)  # BT(dim): place=output, place=both
         pooled = [max_pool(x, mask), min_pool(x, mask), mean_pool(x, mask), self.attentive_pool(x, mask)]
@@ -73,3 +74,19 @@ class Head(nn.Module):
     def predict(self, batch: dict[str, Any]) -> list[int]:
         """The label of each phrase."""
         return self(batch).argmax(dim=1).tolist()
+
+
+def attend(x: Tensor, mask: Tensor) -> Tensor:
+    """Biattention of a sequence with itself, softmax(X Xᵀ) X, without padding.
+
+    x [B, T, D], mask bool [B, T] -> [B, T, D]. Without gradients, rows are computed in blocks: memory grows with T,
+    not with T².
+    """
+    size = x.shape[1] if torch.is_grad_enabled() else max(1, SCORES_AT_ONCE // mask.numel())
+    return torch.cat(
+        [
+            functional.scaled_dot_product_attention(rows, x, x, attn_mask=mask[:, None], scale=1.0)
+            for rows in x.split(size, dim=1)
+        ],
+        dim=1,
+    )

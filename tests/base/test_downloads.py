@@ -8,6 +8,7 @@ import random
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -180,7 +181,16 @@ def test_a_disk_that_fills_up(site, path, monkeypatch):
 
 def test_a_cache_that_cannot_be_written(site, tmp_path):
     (tmp_path / "file").write_text("")
-    assert "cannot be written" in fails(site, tmp_path / "file" / "below" / "file")
+    assert "a file is where a folder is needed" in fails(site, tmp_path / "file" / "below" / "file")
+
+
+def test_a_user_without_a_home_has_a_cache_all_the_same(monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("ELMO_BENCH_CACHE")
+    monkeypatch.setattr(Path, "home", homeless)
+    assert cache_folder() == Path(tempfile.gettempdir()) / f"elmo-bench-{os.getuid()}"
 
 
 @pytest.mark.parametrize("switch", ["ELMO_BENCH_OFFLINE", "HF_HUB_OFFLINE"])

@@ -66,6 +66,22 @@ def test_a_long_text_is_read_in_parts_and_says_so(folder, capsys):
     torch.testing.assert_close(layers[0, :8], start[0], atol=1e-5, rtol=0)  # the layer without context
 
 
+def test_the_words_of_a_long_text_are_read_a_few_times_each(folder, monkeypatch):
+    encoder = HfEncoder(weights=str(folder))
+    read, tokeniser = [], encoder.tokeniser
+
+    def counting(words, **options):
+        read.extend(words)
+        return tokeniser(words, **options)
+
+    monkeypatch.setattr(encoder, "tokeniser", counting)
+    words = ["a", "unbelievable", "\x07", "b"] * 100
+    parts = [first for _, first in encoder._cut(words)]
+    assert len(parts) > 10
+    assert sum(map(len, parts)) == len(words)
+    assert len(read) == 2 * len(words)  # in order to count pieces, and for the parts
+
+
 def test_a_word_without_a_piece_is_zeros_and_an_empty_text_has_no_vectors(encoder):
     [layers, none] = encoder.encode([("a", "\x07", "b"), ()])
     assert layers.shape[1] == 3

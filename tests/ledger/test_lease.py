@@ -78,9 +78,11 @@ def test_a_lease_that_is_being_written_is_a_lease(paths):
         pass
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", "3", '{"machine": "other boot"}', "[" * 100_000])
+@pytest.mark.parametrize("content", ["{}", "[]", "3", '{"machine": "other boot"}', "[" * 100_000, "no machine"])
 def test_a_lease_that_holds_something_else_says_nothing_of_who_works(paths, content):
     paths.folder.mkdir(parents=True)
+    if content == "no machine":
+        content = json.dumps({**lease.new_lease(attempt=OTHER, spec=None, seed=0), "machine": " "})
     paths.lease.write_text(content)
     assert read_lease(paths.lease) is None
     assert is_held(paths)

@@ -12,6 +12,8 @@ import pytest
 
 from elmo_bench.cli import report
 from elmo_bench.ledger import read_ledger
+from elmo_bench.reporting.layouts import runs as layout
+from elmo_bench.reporting.page import markdown
 from tests.reporting.ledgers import add, full
 
 VOID = {"meta", "link", "br", "input", "hr", "img"}
@@ -155,3 +157,38 @@ def test_drawings_are_complete_and_have_no_date(site):
 
 def test_hatches_are_drawn(site):
     assert "<pattern" in (site / "figures/open-figure2-elmo.svg").read_text(encoding="utf-8")
+
+
+def test_exploratory_and_superseded_runs_are_folded(tmp_path, monkeypatch):
+    monkeypatch.setattr(layout, "BEST", 1)
+    monkeypatch.setattr(markdown, "MOST", 1)
+    made = {}
+    for encoder in ("glove", "elmo"):
+        for dropout in (0.5, 0.4, 0.3):
+            options = {"settings": {"task.head.dropout": dropout}, "lift": -dropout / 2}
+            made[encoder, dropout] = add(tmp_path / "runs", "ner", encoder, 0, **options)["hash"]
+    old = [
+        add(tmp_path / "runs", "ner", "elmo", 0, weights=f"<i>{k}", created=f"2025-01-0{k}T00:00:00+00:00")["hash"]
+        for k in (1, 2)
+    ]
+    assert report.main(["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 0
+    assert len((tmp_path / "tables/open-ner-runs.csv").read_text().splitlines()) == 7
+    text = (tmp_path / "index.html").read_text(encoding="utf-8")
+    reader = Reader()
+    reader.feed(text)
+    cards = {attributes["id"].rpartition("-")[2] for attributes, _ in reader.all("details") if "id" in attributes}
+    best, default = made["elmo", 0.3], {made["glove", 0.5], made["elmo", 0.5]}
+    assert cards == {best, *default}
+    folded = [inner for attributes, inner in reader.all("script") if attributes.get("type") == "text/html"]
+    for one in folded:  # complete elements, in which nothing ends the script
+        inside = Reader()
+        inside.feed(one)
+        assert not inside.open
+        assert "<i>" not in one
+    for run in made.values():
+        assert any('id="run-open-ner-' in one and run in one for one in folded) == (run not in cards)
+    assert all(any(run in one for one in folded) for run in old)
+    page = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "3 more runs: [CSV](tables/open-ner-runs.csv)." in page
+    assert "1 more: see [index.html](index.html)." in page
+    assert sum(run in page.partition("## Superseded")[2] for run in old) == 1

@@ -4,12 +4,23 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
-from elmo_bench.runner.data import build_data, data_digest, read_splits, readings, training_fraction
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
+from elmo_bench.runner.data import (
+    build_data,
+    data_digest,
+    read_splits,
+    readings,
+    training_fraction,
+    without_long_texts,
+)
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.text.limits import LONGEST_TEXT
 
 FRACTIONS = (0.01, 0.03, 0.1, 0.3, 1.0)
 # What stays together, told from the examples without their own word for it.
@@ -139,3 +150,13 @@ def test_the_digest_of_files_is_remembered_until_they_or_the_reader_change(tmp_p
     assert reader.digested == 18
     reader.path.write_text("abcd")
     assert data_digest(config, reader, reader.read()) != found
+
+
+def test_a_text_too_long_to_train_on_is_left_out_with_a_note():
+    short, long = (SimpleNamespace(texts=(("a",), ("a",) * length)) for length in (LONGEST_TEXT, LONGEST_TEXT + 1))
+    assert without_long_texts([short, short]) == [short, short]
+    with noted() as notes:
+        assert without_long_texts([short, long]) == [short]
+    assert notes == ["train: 1 of 2 examples left out: texts of over 5,000 tokens"]
+    with pytest.raises(UserError, match=r"^train: every example has over 5,000 tokens. Split the texts.$"):
+        without_long_texts([long])

@@ -13,6 +13,7 @@ from omegaconf import OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.pretraining import CONF as PRETRAINING
 from elmo_bench.runner.plan import plan
+from elmo_bench.spec import config
 from elmo_bench.spec.config import CONF, choices, compose, sweep
 from tests.runs import ROOT
 
@@ -41,6 +42,37 @@ def test_every_task_encoder_and_suite_compose(chosen):
     for group, value in chosen.items():
         named = config[group].get("name") or config[group].get("kind") or config[group].get("mode")
         assert named in (value, None) or group == "trainer"
+
+
+def test_a_config_is_what_hydra_composes():
+    """Plain choices are put in without it."""
+    lot = random.Random(1)
+    for _ in range(4):
+        chosen = {group: lot.choice(choices(group)) for group in GROUPS}
+        given = tuple(f"{group}={choice}" for group, choice in chosen.items())
+        one, other = config._composed("config", given, CONF), config._by_hydra("config", given, CONF)
+        assert OmegaConf.to_yaml(one) == OmegaConf.to_yaml(other), given
+
+
+def test_one_composition_by_hydra_serves_every_task_and_plain_encoder(monkeypatch):
+    made, real = [], config._by_hydra
+    monkeypatch.setattr(config, "_by_hydra", lambda *given: made.append(given) or real(*given))
+    for task, encoder in itertools.product(("ner", "snli", "pos"), ("none", "glove", "elmo")):
+        config._composed.__wrapped__("config", (f"task={task}", f"encoder={encoder}", "size=paper"), CONF)
+    assert set(made) == {("config", (), CONF)}
+
+
+def test_a_choice_that_another_one_changes_is_left_to_hydra(tmp_path):
+    files = {
+        "config.yaml": "defaults: [{task: a}, {encoder: b}, _self_]\n",
+        "task/a.yaml": "x: 1\n",
+        "task/c.yaml": "x: 2\n",
+        "encoder/b.yaml": "# @package _global_\ntask: {x: 3}\nencoder: {name: b}\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert compose("config", ["task=c"], folder=tmp_path).task.x == 3
 
 
 def pairs():

@@ -32,7 +32,7 @@ def test_equals_conlleval(index, tmp_path):
     outcomes = METRIC.outcomes(case["gold"], case["pred"])
     for name in ("correct", "guessed", "gold"):
         assert outcomes[name].shape == (len(case["gold"]),)
-        assert outcomes[name].dtype == np.uint16
+        assert outcomes[name].dtype == np.uint32
         assert outcomes[name].sum() == case["overall"][name]
     if case["overall"]["tokens"]:
         path = tmp_path / "predictions.txt"
@@ -48,6 +48,15 @@ def test_all_cases_are_there():
 def test_a_right_chunk_of_the_wrong_extent_is_wrong_on_both_sides():
     scores = METRIC.score([["B-LOC", "B-LOC"]], [["B-LOC", "I-LOC"]])["overall"]
     assert (scores["gold"], scores["guessed"], scores["correct"], scores["f1"]) == (2, 1, 0, 0.0)
+
+
+@pytest.mark.timeout(30)
+def test_a_sentence_of_150000_tokens():
+    """Time grows with the tokens: it was quadratic, and over a minute. The counts exceed 16 bits."""
+    gold, predicted = ["B-X", "I-X", "O"] * 50_000, ["B-X", "I-X", "B-X"] * 50_000
+    overall = METRIC.score([gold], [predicted])["overall"]
+    assert (overall["gold"], overall["guessed"], overall["correct"]) == (50_000, 100_000, 50_000)
+    assert METRIC.outcomes([gold], [predicted])["guessed"].tolist() == [100_000]
 
 
 def test_sides_of_different_lengths():

@@ -74,7 +74,7 @@ def test_outcomes_add_up_to_the_scores():
     assert {name: counts.tolist() for name, counts in outcomes.items()} == {
         "exact": [0, 1, 1], "common": [1, 1, 0], "guessed": [2, 1, 0], "gold": [1, 1, 0],
     }  # fmt: skip
-    assert all(counts.dtype == np.uint16 for counts in outcomes.values())
+    assert all(counts.dtype == np.uint32 for counts in outcomes.values())
     with np.errstate(invalid="ignore"):
         f1 = np.nan_to_num(2 * outcomes["common"] / (outcomes["guessed"] + outcomes["gold"]))
     overall = METRIC.score(gold, predicted)["overall"]

@@ -33,3 +33,11 @@ def test_nothing_but_white_space_is_left_out():
     spans = list(sentences(text))
     assert [text[start:end] for start, end in spans] == ["One.", "Two!", "Three"]
     assert list(sentences(" \n ")) == list(sentences("")) == []
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text", ["a" * 500_000 + " b. C", "." * 500_000, "A. " * 30_000], ids=["word", "stops", "initials"]
+)
+def test_time_grows_with_the_text_and_not_with_its_square(text):
+    assert len(list(sentences(text))) == 1

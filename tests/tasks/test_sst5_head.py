@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from elmo_bench.tasks.sst5 import head
 from tests import heads
 from tests.runs import GOLDEN
 
@@ -63,3 +64,11 @@ def test_the_papers_size_has_the_papers_shapes():
     assert (head.integrate.forwards.input_size, head.integrate.forwards.hidden_size) == (1800, 300)
     assert head.attentive_pool.score.in_features == 600 + elmo
     assert head.classify[0].in_features == 4 * (600 + elmo)
+
+
+def test_blocks_of_a_long_sequence_change_nothing(monkeypatch):
+    x, mask = torch.randn(2, 9, 4, generator=torch.manual_seed(0)), torch.arange(9) < torch.tensor([[9], [5]])
+    whole = head.attend(x.requires_grad_(), mask)
+    monkeypatch.setattr(head, "SCORES_AT_ONCE", 40)  # two rows at once
+    with torch.no_grad():
+        torch.testing.assert_close(head.attend(x, mask), whole)

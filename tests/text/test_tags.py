@@ -1,11 +1,13 @@
 """Tag schemes against triples of the same spans that hold by construction (tests/golden/tag_schemes.json)."""
 
 import json
+import random
 from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from seqeval.metrics.sequence_labeling import get_entities
 
 from elmo_bench.text import tags
 
@@ -37,6 +39,13 @@ def test_golden_triples():
 )
 def test_to_bio(written, bio):
     assert tags.to_bio(written.split()) == bio.split()
+
+
+def test_spans_are_seqevals():
+    rng = random.Random(5)
+    for _ in range(2000):
+        sentence = [rng.choice(["O", "B-A", "I-A", "B-B", "I-B"]) for _ in range(rng.randint(1, 12))]
+        assert tags.spans(sentence) == get_entities(sentence), sentence
 
 
 def test_spans_keep_types_as_they_are_written():

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
-import torch
 from rich.filesize import decimal as readable
 
-from elmo_bench.base.checkpoints import read_checkpoint
+from elmo_bench.base.checkpoints import read_checkpoint, write_checkpoint
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import Meter, console, progress
@@ -88,8 +87,7 @@ class Job:
         where = parts.values(parts.number)
         self.output.seal(values, where, first=parts.sentences, lengths=lengths, shape=self._shape)
         if self.encoder.stateful:
-            with atomic_write(parts.state(parts.number + 1)) as handle:
-                torch.save({"states": self.encoder.states}, handle)
+            write_checkpoint(parts.state(parts.number + 1), {"states": self.encoder.states})
         parts.commit(part)
         with contextlib.suppress(AttributeError, OSError, TypeError):  # glibc alone keeps, and returns, freed memory
             ctypes.CDLL(None).malloc_trim(0)

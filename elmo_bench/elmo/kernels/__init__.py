@@ -3,7 +3,6 @@
 - `batched.py`: both directions as one product, on any device, with or without gradients. Training uses it, and GPUs.
 - `recurrence.py`: its loop over time steps, in place or with a backward pass of its own.
 - `packed.py`: inference on a CPU with weights packed for oneDNN, in float32, bfloat16 or int8.
-- `threads.py`: independent pieces of work on several cores.
 
 `Network` is what all of them offer; `fastest` chooses one.
 """

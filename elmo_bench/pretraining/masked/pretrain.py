@@ -14,13 +14,13 @@ from safetensors.numpy import save
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import console
+from elmo_bench.base.threads import choose_threads
 from elmo_bench.encoders.int8 import read_tensors
 from elmo_bench.pretraining.corpus import shard_files
 from elmo_bench.pretraining.masked.folder import INT8, save_card, save_model, save_tokenizer, weights_of
 from elmo_bench.pretraining.masked.model import new_model
 from elmo_bench.pretraining.masked.text import rows_of, train_tokenizer
 from elmo_bench.pretraining.masked.train import Training
-from elmo_bench.pretraining.processes import all_cores
 from elmo_bench.pretraining.training import device_of
 
 KINDS = ("alone", "together")  # of held-out rows
@@ -29,7 +29,7 @@ KINDS = ("alone", "together")  # of held-out rows
 def pretrain_masked(config: DictConfig, arguments: Sequence[str]) -> None:
     """Split the text, train, and write the folder; resumes what `config.out` holds. Raises UserError."""
     _check(config)
-    threads = config.threads or all_cores()
+    threads = choose_threads(config.threads, "pretrain-masked")
     arrays, text = _text(config, processes=threads)
     if config.minutes == 0:
         return

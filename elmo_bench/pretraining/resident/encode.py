@@ -17,7 +17,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import console, progress
 from elmo_bench.pretraining.corpus import Corpus, Skipped
-from elmo_bench.pretraining.processes import all_cores, in_order
+from elmo_bench.pretraining.processes import in_order
 from elmo_bench.pretraining.vocabulary import MARKERS, TargetVocabulary
 from elmo_bench.text.chars import BEGIN_WORD, END_WORD, PAD_CHARACTER, SENTENCE_END, SENTENCE_START, WORD_LENGTH
 from elmo_bench.text.chars import words_ids as reference_ids
@@ -61,7 +61,7 @@ def _read(corpus: Corpus, file: Path) -> tuple[list[str], np.ndarray, np.ndarray
 
 
 def encode(
-    corpus: Corpus, heldout: Corpus | None, folder: Path, *, words: int, threads: int | None = None
+    corpus: Corpus, heldout: Corpus | None, folder: Path, *, words: int, threads: int
 ) -> tuple[Encoded, TargetVocabulary]:
     """Read a corpus and a held-out text, with one process a file; the arrays are kept in `folder` and read from there
     the next time.
@@ -76,7 +76,7 @@ def encode(
     if (folder / "about.json").is_file() and (folder / "about.json").read_text(encoding="utf-8") == about:
         return read_encoded(folder), TargetVocabulary.read(folder / "vocabulary.txt")
     (folder / "about.json").unlink(missing_ok=True)
-    processes = min(len(files), threads or all_cores())
+    processes = min(len(files), threads)
     numbers, counts, skipped = _Numbers({SENTENCE_START: START, SENTENCE_END: END}), np.zeros(0, np.int64), Skipped()
     parts: list[tuple[np.ndarray, np.ndarray]] = []
     with progress("encode", total=len(files)) as meter:

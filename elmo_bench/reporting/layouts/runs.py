@@ -1,6 +1,7 @@
 """Every run, whatever it changed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from elmo_bench.reporting.gains import Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group
@@ -8,9 +9,11 @@ from elmo_bench.reporting.table import Column, Line, Table, gain_cells, make_tab
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
 ABOUT = (
-    "Every run, best test score first. Runs on fractions of the training data are in tables of their own, unless they "
-    "belong to a learning curve above."
+    "Every run, best test score first; of many runs, the best ones and those of experiments. Runs on fractions of the "
+    "training data are in tables of their own, unless they belong to a learning curve above."
 )
+
+BEST = 50  # runs of a table that are always shown
 
 
 def tables(groups: Sequence[Group], gain: Gains) -> list[Table]:
@@ -50,4 +53,15 @@ def _table(group: Group, gain: Gains) -> Table:
     amount = group.fraction or "all of the data"
     title = f"{group.any_amount.heading}, suite {group.suite}: all runs on {amount}"
     tasks = [group.task] * len(lines)
-    return make_table(f"{group.stem}-runs", title, lines, tasks=tasks, gains=gains.values())
+    table = make_table(f"{group.stem}-runs", title, lines, tasks=tasks, gains=gains.values())
+    return replace(table, folded=_exploratory(group))
+
+
+def _exploratory(group: Group) -> frozenset[int]:
+    """The rows of a long table that belong to no experiment, without the best runs."""
+    every = [Experiment.load(name) for name in experiments()]
+    return frozenset(
+        at
+        for at, row in enumerate(group.rows)
+        if at >= BEST and not any(experiment.variant_of(row.spec) for experiment in every)
+    )

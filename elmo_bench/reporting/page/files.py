@@ -35,11 +35,11 @@ def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
     index = out / "index.html"
     earlier = {out / name.decode() for name in _LINK.findall(index.read_bytes())} if index.exists() else set()
     files[index] = html(board, ledger=ledger, out=out, discussions=discussions).encode()
-    for path in earlier - files.keys():
-        path.unlink(missing_ok=True)
     for path, content in files.items():
         with atomic_write(path) as handle:
             handle.write(content)
+    for path in earlier - files.keys():
+        path.unlink(missing_ok=True)
     return list(files)
 
 

@@ -47,6 +47,7 @@ def html(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[st
         board=board,
         runs=runs,
         links=links,
+        folded={table.rows[at][0].run for table in board.tables for at in table.folded},
         verdict=_verdict,
         inline=lambda figure: Markup(inline(figure)),  # noqa: S704: from matplotlib, which escapes its text
         style=Markup((FOLDER / "style.css").read_text(encoding="utf-8")),

@@ -11,6 +11,8 @@ from elmo_bench.reporting.formats import to_markdown
 from elmo_bench.reporting.leaderboard import Leaderboard, Section, Suite
 from elmo_bench.reporting.page.explanations import ENCODERS, HOW, LEGEND, SUITES, data_of, failed, machines, superseded
 
+MOST = 50  # superseded runs that are listed
+
 
 def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
     """The whole page. The same ledger, discussions (by suite) and command give the same text."""
@@ -32,7 +34,8 @@ def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
             f"{_code(path)} {escape(why)}" for path, why in (superseded(*pair) for pair in board.selection.superseded)
         ]
         text = "Data, weights or a version have changed since. `elmo-bench clean --stale` removes these runs."
-        parts += ["## Superseded", text, _list(lines)]
+        rest = [f"{len(lines) - MOST:,} more: see [index.html](index.html)."] if len(lines) > MOST else []
+        parts += ["## Superseded", text, _list(lines[:MOST]), *rest]
     if board.failures:
         lines = [f"{_code(path)} ({when}): {_code(why)}" for path, when, why in failed(board.failures)]
         parts += ["## Failed", _list(lines)]
@@ -60,6 +63,8 @@ def _section(section: Section) -> list[str]:
     tables = []
     for table in section.tables:
         lines = [f"**{escape(table.title)}**", _table(to_markdown(table)), *map(escape, table.notes)]
+        if table.folded:
+            lines.append(f"{len(table.folded):,} more runs: [CSV](tables/{table.stem}.csv).")
         tables.append("\n\n".join(lines))
     start = [f"### {section.title}", section.about]
     if section.legend:

@@ -23,15 +23,21 @@
     });
   }
 
+  let refresh = () => {};
   const form = document.getElementById("filter");
   if (form) {
     const [words, task, count] = ["words", "task", "count"].map((id) => document.getElementById(id));
-    const tables = [...document.querySelectorAll(".table")];
-    const rows = tables.flatMap((table) => [...table.querySelectorAll("tbody tr")].map((row) => ({
-      row, table, text: `${table.querySelector("caption").textContent} ${row.textContent}`.toLowerCase(),
-    })));
-    const others = [...document.querySelectorAll("figure[data-task], details[data-task]")];
-    const sections = [...document.querySelectorAll("section[id]")].filter((section) => section.querySelector(".table"));
+    let tables, rows, others, sections, folded;
+
+    const collect = () => {
+      tables = [...document.querySelectorAll(".table")];
+      rows = tables.flatMap((table) => [...table.querySelectorAll("tbody tr")].map((row) => ({
+        row, table, text: `${table.querySelector("caption").textContent} ${row.textContent}`.toLowerCase(),
+      })));
+      others = [...document.querySelectorAll("figure[data-task], details[data-task]")];
+      sections = [...document.querySelectorAll("section[id]")].filter((section) => section.querySelector(".table"));
+      folded = document.querySelector("tbody > script") ? ", more are folded" : "";
+    };
 
     const filter = () => {
       const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -47,15 +53,41 @@
           || (text !== "" && !wanted.every((word) => text.includes(word)));
       }
       for (const section of sections) section.hidden = !section.querySelector(".table:not([hidden])");
-      count.value = `${shown} of ${rows.length} rows`;
+      count.value = `${shown} of ${rows.length} rows${folded}`;
     };
     form.addEventListener("input", filter);
     form.addEventListener("submit", (event) => event.preventDefault());
-    filter();
+    refresh = () => {
+      collect();
+      filter();
+    };
+    refresh();
+  }
+
+  // Folded parts are text until they are asked for, so that a page of thousands of runs opens at once.
+  const unfold = (scripts) => {
+    for (const script of scripts) {
+      script.insertAdjacentHTML("beforebegin", script.textContent);
+      script.remove();
+    }
+    refresh();
+  };
+  for (const more of document.querySelectorAll(".more")) {
+    more.querySelector("button").addEventListener("click", () => {
+      unfold(more.parentElement.querySelectorAll("script"));
+      more.remove();
+    });
+  }
+  for (const list of document.querySelectorAll("details:has(> script)")) {
+    list.addEventListener("toggle", () => unfold(list.querySelectorAll("script")), { once: true });
   }
 
   const open = () => {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const id = decodeURIComponent(location.hash.slice(1));
+    if (!document.getElementById(id)) {
+      unfold([...document.querySelectorAll("script[data-run]")].filter((script) => script.dataset.run === id));
+    }
+    const target = document.getElementById(id);
     if (target && target.tagName === "DETAILS") {
       target.hidden = false;
       target.open = true;

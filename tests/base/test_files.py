@@ -1,0 +1,65 @@
+"""Atomic writing: the mode that the user's umask gives, and what a disk may refuse."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, disk_errors, refusal
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
+def test_the_umask_sets_the_mode(tmp_path, umask, mode):
+    before = os.umask(umask)
+    try:
+        for _ in range(2):  # a new file, and one that replaces it
+            with atomic_write(tmp_path / "folder" / "file", "w") as handle:
+                handle.write("text")
+            assert (tmp_path / "folder" / "file").stat().st_mode & 0o777 == mode
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO])
+def test_what_a_disk_refuses_is_one_line_and_changes_nothing(tmp_path, number):
+    path = tmp_path / "file"
+    path.write_text("before")
+    with pytest.raises(UserError) as raised, atomic_write(path) as handle:
+        handle.write(b"half")
+        raise OSError(number, os.strerror(number))
+    assert str(raised.value).startswith(f"{path}: ")
+    assert "\n" not in str(raised.value)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", [".", "folder", "x" * 300])
+def test_a_name_that_no_file_can_have(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UserError), atomic_write(Path(name)):
+        pass
+    assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
+
+
+def test_a_file_in_the_way_of_the_folder(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"file: .* Choose another folder"), atomic_write(tmp_path / "file" / "x"):
+        pass
+
+
+def test_the_system_s_error_is_found_behind_that_of_a_library():
+    def raises():
+        try:
+            raise OSError(errno.ENOSPC, "No space left on device", "there")
+        finally:
+            raise RuntimeError("PytorchStreamWriter failed writing file data/0")
+
+    with pytest.raises(UserError, match=r"^there: the disk is full"), disk_errors("here"):
+        raises()
+    assert str(refusal(RuntimeError("I/O error: No space left on device (os error 28)"), "here")).startswith("here: ")
+    assert refusal(RuntimeError("something else"), "here") is None
+    with pytest.raises(ZeroDivisionError), disk_errors("here"):
+        raise ZeroDivisionError

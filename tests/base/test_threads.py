@@ -1,0 +1,80 @@
+"""How many threads a job takes, and that pieces of work do not depend on it."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+
+from elmo_bench.base import threads
+from elmo_bench.base.errors import UserError
+from elmo_bench.runner import model
+from tests.runs import ROOT, run_small
+
+
+@pytest.fixture
+def idle(monkeypatch):
+    """`idle(free, cores)`: a machine with so many idle cores, and a user who chose nothing."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+    def idle(free, cores):
+        monkeypatch.setattr(threads, "free_cores", lambda: free)
+        monkeypatch.setattr(threads, "cores", lambda: cores)
+
+    return idle
+
+
+def test_as_many_as_there_are_idle_cores_unless_the_user_says_otherwise(idle, monkeypatch, capsys):
+    idle(3, 4)
+    assert threads.choose_threads(None, "embed") == 3
+    assert capsys.readouterr().err == "embed: 3 threads, as 3 of 4 cores are idle\n"
+    assert threads.choose_threads(2, "embed") == 2
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    assert threads.choose_threads(None, "embed") == 5
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("given", [0, -1, 1.5, "two", True])
+def test_what_is_no_number_of_threads(given):
+    with pytest.raises(UserError, match=f"threads={given}: must be a whole number above 0"):
+        threads.choose_threads(given, "embed")
+
+
+def test_each_piece_runs_on_one_thread():
+    def where(piece):
+        return piece, torch.get_num_threads(), threading.current_thread().name
+
+    with threads.use_threads(2):
+        found = list(threads.parallel_map(where, range(5)))
+        assert torch.get_num_threads() == 2
+    assert [row[:2] for row in found] == [(piece, 1) for piece in range(5)]
+    assert threading.current_thread().name not in {row[2] for row in found}
+    with threads.use_threads(1):
+        assert {row[2] for row in threads.parallel_map(where, range(5))} == {threading.current_thread().name}
+
+
+def test_training_takes_one_thread_whatever_the_load(idle, tmp_path, capsys, monkeypatch):
+    """The layers are computed on the idle cores; they and the scores are the same on any number."""
+    found = []
+    for free in (1, 3):
+        idle(free, 4)
+        monkeypatch.setattr(model, "_store", None)  # layers that the first run left in this process
+        found.append(run_small(tmp_path / str(free), "trainer.threads=null", "store=ram"))
+        assert f"encode: {free} thread" in capsys.readouterr().err
+    one, other = found
+    assert one["environment"]["threads"] == other["environment"]["threads"] == 1
+    assert one["hash"] == other["hash"]
+    assert one["scores"] == other["scores"]
+    assert one["curves"]["train_loss"] == other["curves"]["train_loss"]
+
+
+def test_openmp_sleeps_while_it_waits():
+    code = "from elmo_bench.__main__ import main; main([]); import os; print(os.environ['OMP_WAIT_POLICY'])"
+    for given, found in ({}, "passive"), ({"OMP_WAIT_POLICY": "active"}, "active"):
+        environment = {key: value for key, value in os.environ.items() if key != "OMP_WAIT_POLICY"} | given
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.endswith(f"{found}\n")
