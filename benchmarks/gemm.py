@@ -1,7 +1,7 @@
 """What a matrix product reaches on this machine, and how many operations the encoder cannot do without."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -9,16 +9,20 @@ import torch
 SIZE, TIMES = 4096, 8
 
 
-def peak(precision: str, device: str) -> float | None:
-    """The best of several [4096, 4096] products, in floating-point operations a second; None for integers."""
+def peak(precision: str, device: str, clock: Callable[[str], float] | None = None) -> float | None:
+    """The best of several [4096, 4096] products, in floating-point operations a second; None for integers.
+
+    clock: seconds, given the device; `now` by default.
+    """
+    clock = clock or now
     if precision == "int8":
         return None
     matrix = torch.randn(SIZE, SIZE, device=device).to(getattr(torch, precision))
     best = float("inf")
     for _ in range(TIMES + 1):  # the first one warms up
-        start = now(device)
+        start = clock(device)
         matrix @ matrix
-        best = min(best, now(device) - start)
+        best = min(best, clock(device) - start)
     return 2 * SIZE**3 / best
 
 

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from elmo_bench.encoders.mix import ScalarMix
 from elmo_bench.encoders.words import LearnedWords, StaticWords
@@ -37,7 +38,9 @@ class Embedder(nn.Module):
         if self.words is not None:
             parts.append(self.words(text.words))
         if self.characters is not None:
-            parts.append(self.characters(text.characters))
+            assert text.spellings is not None
+            # Each distinct word of the batch is read once.
+            parts.append(functional.embedding(text.spellings, self.characters(text.characters)))
         if "input" in self.mixes:
             parts.append(self.mixes["input"](text.layers, text.mask))
         return torch.cat(parts, dim=2)

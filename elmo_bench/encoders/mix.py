@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.nn.dropout import Dropout
 
 KINDS = ("scalar", "mean", "last", "first", "layer", "fixed")
 NORMS = ("none", "token", "batch")
@@ -51,7 +52,7 @@ class ScalarMix(nn.Module):
         self.gamma = nn.Parameter(torch.ones(())) if gamma else nn.Buffer(torch.ones(()))
         self.scalars = nn.Parameter(values) if kind == "scalar" else nn.Buffer(values)
         self.trained = kind == "scalar"
-        self.penalty, self.layer_norm, self.dropout = penalty, layer_norm, nn.Dropout(dropout)
+        self.penalty, self.layer_norm, self.dropout = penalty, layer_norm, Dropout(dropout)
 
     def forward(self, layers: Tensor, mask: Tensor) -> Tensor:
         """layers [B, L, T, D], mask [B, T] -> [B, T, D]."""

@@ -1,14 +1,33 @@
 """Bidirectional recurrent layers over padded batches."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_bench.nn.recurrence import Gru, recur
 
 
 def reverse(x: Tensor, mask: Tensor) -> Tensor:
     """Each sequence of x [B, T, D] in reverse order, its padding unmoved; mask bool [B, T], padding last."""
-    steps = torch.arange(mask.shape[1], device=mask.device)
-    mirror = mask.sum(dim=1, keepdim=True) - 1 - steps
-    return x.gather(1, torch.where(mask, mirror, steps)[:, :, None].expand_as(x))
+    batch, length = mask.shape
+    steps = torch.arange(length, device=mask.device)
+    mirror = torch.where(mask, mask.sum(dim=1, keepdim=True) - 1 - steps, steps)  # BT
+    return _Swapped.apply(x, (mirror + length * torch.arange(batch, device=mask.device)[:, None]).flatten())
+
+
+class _Swapped(torch.autograd.Function):
+    """x [B, T, D] with its rows [BT] from other places; two rows swap their places, so this is its own inverse."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:
+        ctx.save_for_backward(places)
+        return x.flatten(0, 1).index_select(0, places).view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0].flatten(0, 1).index_select(0, *ctx.saved_tensors).view_as(gradients[0]), None
 
 
 class _Bidirectional(nn.Module):
@@ -39,6 +58,17 @@ class BiLstm(_Bidirectional):
 
 
 class BiGru(_Bidirectional):
-    """A bidirectional GRU layer; see `_Bidirectional`."""
+    """A bidirectional GRU layer; see `_Bidirectional`. On CPUs, where oneDNN has no GRU to train, `recur` runs it."""
 
     kind = nn.GRU
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        if x.device.type != "cpu":
+            return super().forward(x, mask)
+        layers: tuple[Any, ...] = (self.forwards, self.backwards)
+        hidden = self.dim // 2
+        weight, own = (torch.cat([getattr(gru, name) for gru in layers]) for name in ("weight_ih_l0", "bias_ih_l0"))
+        recurrent = torch.stack([gru.weight_hh_l0.roll(hidden, dims=0) for gru in layers])  # torch's order is r, z, n
+        bias = torch.stack([gru.bias_hh_l0 for gru in layers])  # N(3H)
+        inputs = functional.linear(x, weight, own + functional.pad(bias[:, : 2 * hidden], (0, hidden)).flatten())
+        return recur(Gru, inputs, mask, recurrent, backwards=(False, True), bias=bias[:, 2 * hidden :])

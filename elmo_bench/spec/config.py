@@ -1,10 +1,9 @@
 """Compose a config from `conf/` and `key=value` options; a mistake is one line that lists the good choices."""
 
 import copy
-import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -28,6 +27,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import config_folders
 from elmo_bench.base.json import canonical
 from elmo_bench.base.reading import reader, reading
+from elmo_bench.spec.spelling import guess, unknown_option
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 
@@ -72,7 +72,7 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
         try:
             OmegaConf.update(config, each.key_or_group, each.value())
         except (ConfigAttributeError, ConfigKeyError):
-            raise UserError(_unknown(each.key_or_group, plain)) from None
+            raise UserError(unknown_option(each.key_or_group, plain)) from None
         except OmegaConfBaseException as error:
             raise UserError(f"{name}: {each.input_line}: {_first_line(error)}") from None
     try:
@@ -112,7 +112,7 @@ def experiment_yaml(name: Any, folder: Path = CONF) -> dict[str, Any]:
     """`conf/experiment/<name>.yaml` as plain data. Raises UserError for an unknown name and a damaged file."""
     if name not in (known := choices("experiment", folder)):
         raise UserError(
-            f"experiment={name}: unknown experiment; choose one of: {', '.join(known)}{_guess(str(name), known)}"
+            f"experiment={name}: unknown experiment; choose one of: {', '.join(known)}{guess(str(name), known)}"
         )
     path = config_file("experiment", name, folder)
     assert path is not None
@@ -223,7 +223,7 @@ def _by_hydra(name: str, options: tuple[str, ...], folder: Path) -> DictConfig:
         except (HydraException, OmegaConfBaseException) as error:
             if found := re.search(r"Could not override '([\w.@/]+)'", str(error)):
                 groups = [str(each.input_line) for each in _parse(options) if _is_group(each, folder)]
-                raise UserError(_unknown(found[1], hydra.compose(name, groups))) from None
+                raise UserError(unknown_option(found[1], hydra.compose(name, groups))) from None
             raise UserError(f"{name}: {_first_line(error)}") from None
 
 
@@ -276,7 +276,7 @@ def _check_choice(option: Override, folder: Path) -> None:
     if _is_group(option, folder) and value not in (known := choices(group, folder)):
         shown = spelled(value) if isinstance(value, (str, int, float, bool)) else value
         raise UserError(
-            f"{group}={shown}: unknown {group}; choose one of: {', '.join(known)}{_guess(str(value), known)}"
+            f"{group}={shown}: unknown {group}; choose one of: {', '.join(known)}{guess(str(value), known)}"
         )
 
 
@@ -296,26 +296,6 @@ def _check_kind(option: Override, plain: DictConfig, config: DictConfig) -> None
             key, before = f"{key}.{part}", before[part]
         example = json.dumps(before, default=list).replace(" ", "")
         raise UserError(f"{option.input_line}: give {kind}, such as {key}={example}")
-
-
-def _unknown(key: str, config: DictConfig) -> str:
-    """One line for an unknown key, with the keys that exist at its level."""
-    *parents, last = key.split(".")
-    node: Any = config
-    path: list[str] = []
-    for part in parents:
-        if not isinstance(node, DictConfig) or not isinstance(node.get(part), DictConfig):
-            last = part
-            break
-        node, path = node[part], [*path, part]
-    known = sorted(str(other) for other in node)
-    level = f"'{'.'.join(path)}' has" if path else "the options are"
-    return f"unknown option '{key}'{_guess(last, known)}; {level}: {', '.join(known)}"
-
-
-def _guess(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean '{close[0]}'?)" if close else ""
 
 
 def _first_line(error: Exception) -> str:

@@ -18,7 +18,8 @@ class TextBatch:
 
     mask: Tensor  # bool [B, T]
     words: Tensor | None  # int64 [B, T], rows of the word table
-    characters: Tensor | None  # int64 [B, T, C]
+    characters: Tensor | None  # int64 [W, C], of each distinct word; the first row is padding
+    spellings: Tensor | None  # int64 [B, T], rows of `characters`
     layers: Tensor | None  # float32 [B, L, T, D], of the frozen encoder
 
     @property
@@ -43,17 +44,18 @@ class Indexer:
         """Pad to the longest sequence with 0; of a word, at most LONGEST_WORD characters are kept."""
         lengths = torch.tensor([len(text) for text in texts])
         mask = torch.arange(int(lengths.max()))[None] < lengths[:, None]
-        words = characters = None
+        words = characters = spellings = None
         if self.words:
             words = torch.zeros(mask.shape, dtype=torch.int64)
             words[mask] = torch.tensor([self.words(word) for text in texts for word in text])
         if self.characters:
-            # One tensor for all words: one for each word would take ten times as long.
             spelt = [word[:LONGEST_WORD] for text in texts for word in text]
-            sizes = torch.tensor([len(word) for word in spelt])
-            inside = torch.arange(int(sizes.max()))[None] < sizes[:, None]
-            padded = torch.zeros(inside.shape, dtype=torch.int64)
-            padded[inside] = torch.tensor([self.characters[c] for word in spelt for c in word])
-            characters = torch.zeros(*mask.shape, padded.shape[1], dtype=torch.int64)
-            characters[mask] = padded
-        return TextBatch(mask, words, characters, self.layers(texts) if self.layers else None)
+            rows = {word: row for row, word in enumerate(dict.fromkeys(spelt), start=1)}
+            # One tensor for all words: one for each word would take ten times as long.
+            sizes = torch.tensor([0, *map(len, rows)])
+            inside = torch.arange(max(1, int(sizes.max())))[None] < sizes[:, None]
+            characters = torch.zeros(inside.shape, dtype=torch.int64)
+            characters[inside] = torch.tensor([self.characters[c] for word in rows for c in word], dtype=torch.int64)
+            spellings = torch.zeros(mask.shape, dtype=torch.int64)
+            spellings[mask] = torch.tensor([rows[word] for word in spelt])
+        return TextBatch(mask, words, characters, spellings, self.layers(texts) if self.layers else None)

@@ -1,15 +1,17 @@
 """Antecedent scores, and the loss that sums over all correct antecedents (Lee et al. 2017)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+from elmo_bench.nn.dropout import Dropout
 from elmo_bench.nn.feed_forward import FeedForward
 
-ROWS = 32  # spans whose antecedents are scored at once
+ROWS = 16  # spans whose antecedents are scored at once
 KEPT = 2**16  # above so many pairs in a document, training computes blocks twice instead of keeping them in memory
 LAST = (0, 1, 2, 3, 4, 7, 15, 31, 63)  # the largest distance in each bucket but the last
 BUCKETS = len(LAST) + 1
@@ -23,14 +25,14 @@ def distance_buckets(distances: Tensor) -> Tensor:
 def scorer(hidden: Sequence[int], dropout: float) -> nn.Sequential:
     """The rest of a feed-forward scorer after its first linear layer: [..., hidden[0]] -> [..., 1]."""
     rest = FeedForward(hidden[0], hidden=hidden[1:], dropout=dropout)
-    return nn.Sequential(nn.ReLU(), nn.Dropout(dropout), rest, nn.Linear(rest.dim, 1))
+    return nn.Sequential(nn.ReLU(), Dropout(dropout), rest, nn.Linear(rest.dim, 1))
 
 
 class Antecedents(nn.Module):
     """Scores each span's `most` nearest predecessors in blocks of spans, so that memory grows with spans, not pairs.
 
-    A pair's vector is [g_i; g_j; g_i ∘ g_j; features]. The scorer's first layer is split: its product with g is
-    computed once for each span, and only the product and the features are computed for each pair.
+    A pair's vector is [g_i; g_j; g_i ∘ g_j; features]. The scorer's first layer is split: its product with g_i is
+    computed once for each span, and the products with g_j and g_i ∘ g_j are one product with a weight of span i.
     """
 
     def __init__(self, dim: int, *, most: int, genres: int, feature: int, hidden: Sequence[int], dropout: float):
@@ -42,7 +44,7 @@ class Antecedents(nn.Module):
         for table in (self.same_speaker, self.genre, self.distance):
             nn.init.xavier_uniform_(table.weight)
         nn.init.zeros_(self.genre.weight[0])
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.sizes = (dim, dim, dim, 3 * feature)
         self.first = nn.Linear(sum(self.sizes), hidden[0])
         self.rest = scorer(hidden, dropout)
@@ -54,35 +56,70 @@ class Antecedents(nn.Module):
         """
         count = len(vectors)
         most = min(self.most, count - 1)
+        dummy = mentions.new_zeros(count, 1)
+        if not most:
+            return dummy
         one, other, both, features = self.first.weight.split(self.sizes, dim=1)
         ours = functional.linear(vectors, one, self.first.bias)  # M(hidden)
-        theirs = functional.linear(vectors, other)  # M(hidden)
-        numbers = torch.arange(count, device=vectors.device)
+        found = torch.cat(  # the features of a pair, by same speaker or not and bucket
+            [
+                self.same_speaker.weight.repeat_interleave(BUCKETS, dim=0),
+                self.genre(genre).expand(2 * BUCKETS, -1),
+                self.distance.weight.repeat(2, 1),
+            ],
+            dim=1,
+        )
+        # In front of the document, ROWS spans that no score is kept of.
+        others, other_speakers = functional.pad(vectors, (0, 0, ROWS, 0)), functional.pad(speakers, (ROWS, 0))
 
         def block(begin: int) -> Tensor:
-            i, j = numbers[begin : begin + ROWS, None], numbers[max(0, begin - most) : begin + ROWS]
-            rows, columns = slice(begin, begin + ROWS), slice(max(0, begin - most), begin + ROWS)
-            found = torch.cat(
-                [
-                    self.same_speaker((speakers[rows, None] == speakers[columns]).long()),
-                    self.genre(genre).expand(len(i), len(j), -1),
-                    self.distance(distance_buckets((i - j).clamp(min=0))),
-                ],
-                dim=2,
-            )
-            x = functional.linear(vectors[rows, None] * vectors[columns], both)
-            x = x + functional.linear(self.dropout(found), features) + ours[rows, None] + theirs[columns]
-            pairs = self.rest(x).squeeze(2) + mentions[rows, None] + mentions[columns]  # (rows)(columns)
-            back = i - torch.arange(1, most + 1, device=i.device)  # (rows)K: the antecedent at each distance
-            band = pairs.gather(1, (back - columns.start).clamp(min=0))
-            return band.masked_fill(back < 0, -torch.inf)
+            rows = slice(begin, min(begin + ROWS, count))
+            number = rows.stop - begin
+            reach = min(most, rows.stop - 1)  # the largest distance of an antecedent
+            columns = slice(begin - reach + ROWS, begin + ROWS + number - 1)
+            # g_j · (both ∘ g_i + other): the product of a pair, g_i ∘ g_j, is never built.
+            weight = torch.addcmul(other, both, vectors[rows, None])  # (rows)(hidden)D
+            x = torch.addmm(ours[rows].flatten(), others[columns], weight.flatten(0, 1).T)
+            x = _Band.apply(x.view(reach + number - 1, number, -1))  # (rows)(reach)(hidden)
+            same = speakers[rows, None] == other_speakers[columns].unfold(0, reach, 1)  # (rows)(reach)
+            buckets = distance_buckets(torch.arange(reach, 0, -1, device=same.device))
+            x = x + functional.linear(self.dropout(functional.embedding(same * BUCKETS + buckets, found)), features)
+            return functional.pad(self.rest(x).squeeze(2).flip(1), (0, most - reach))  # (rows)K
 
         recompute = torch.is_grad_enabled() and count * most > KEPT
         blocks = [
             checkpoint(block, begin, use_reentrant=False) if recompute else block(begin)
             for begin in range(0, count, ROWS)
         ]
-        return torch.cat([mentions.new_zeros(count, 1), torch.cat(blocks)], dim=1)
+        back = antecedents(count, most, device=vectors.device)
+        scores = torch.cat(blocks) + mentions[:, None] + mentions[back.clamp(min=0)]  # MK
+        return torch.cat([dummy, scores.masked_fill(back < 0, -torch.inf)], dim=1)
+
+
+class _Band(torch.autograd.Function):
+    """x [C, R, H] -> [R, C - R + 1, H]: of row r the columns from r on."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.shape = x.shape
+        return _band(x).contiguous()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        d_x = gradients[0].new_zeros(ctx.shape)
+        _band(d_x).copy_(gradients[0])
+        return d_x
+
+
+def _band(x: Tensor) -> Tensor:
+    columns, rows, size = x.shape
+    return x.as_strided((rows, columns - rows + 1, size), ((rows + 1) * size, rows * size, 1))
+
+
+def antecedents(count: int, most: int, *, device: torch.device) -> Tensor:
+    """The spans before each span, nearest first: int64 [count, most], below 0 before the first span."""
+    numbers = torch.arange(count, device=device)
+    return numbers[:, None] - torch.arange(1, most + 1, device=device)
 
 
 def marginal_loss(scores: Tensor, clusters: Tensor) -> Tensor:
@@ -92,8 +129,7 @@ def marginal_loss(scores: Tensor, clusters: Tensor) -> Tensor:
     correct if no antecedent is.
     """
     count, most = len(scores), scores.shape[1] - 1
-    numbers = torch.arange(count, device=scores.device)
-    back = numbers[:, None] - torch.arange(1, most + 1, device=scores.device)  # MK
+    back = antecedents(count, most, device=scores.device)  # MK
     right = (clusters[back.clamp(min=0)] == clusters[:, None]) & (clusters[:, None] > 0) & (back >= 0)
     right = torch.cat([~right.any(dim=1, keepdim=True), right], dim=1)  # M(1+K)
     return (torch.logsumexp(scores, dim=1) - torch.logsumexp(scores.masked_fill(~right, -torch.inf), dim=1)).sum()

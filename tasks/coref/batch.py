@@ -93,9 +93,6 @@ def document_batch(document: Document, index: Indexer, *, genre: int) -> Documen
 
 def _rows(pool: TextBatch, rows: Tensor) -> TextBatch:
     longest = int(pool.mask[rows].sum(dim=1).max())
-    return TextBatch(
-        pool.mask[rows, :longest],
-        None if pool.words is None else pool.words[rows, :longest],
-        None if pool.characters is None else pool.characters[rows, :longest],
-        None if pool.layers is None else pool.layers[rows, :, :longest],
-    )
+    words, spellings = (None if each is None else each[rows, :longest] for each in (pool.words, pool.spellings))
+    layers = None if pool.layers is None else pool.layers[rows, :, :longest]
+    return TextBatch(pool.mask[rows, :longest], words, pool.characters, spellings, layers)

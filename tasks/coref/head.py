@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.dropout import Dropout
 from elmo_bench.tasks.coref.antecedents import Antecedents, clusters_of, marginal_loss, scorer
 from elmo_bench.tasks.coref.batch import DocumentBatch, Documents, document_batch
 from elmo_bench.tasks.coref.coupled_lstm import CoupledBiLstm
@@ -48,7 +49,7 @@ class Head(nn.Module):
         # Words and characters come first in the embedder's vector; soft heads of spans average these alone.
         plain = [part.dim for part in (embedder.words, embedder.characters) if part is not None]
         self.lexical = sum(plain) or embedder.dim
-        self.lexical_dropout, self.dropout = nn.Dropout(dropout["lexical"]), nn.Dropout(dropout["hidden"])
+        self.lexical_dropout, self.dropout = Dropout(dropout["lexical"]), Dropout(dropout["hidden"])
         sizes = [embedder.dim, 2 * hidden[0] + embedder.output_dim, *(2 * units for units in hidden[1:])]
         self.lstms = nn.ModuleList(
             CoupledBiLstm(size, units, dropout=dropout["lstm"]) for size, units in zip(sizes, hidden, strict=False)

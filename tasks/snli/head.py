@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.nn.dropout import VariationalDropout
+from elmo_bench.nn.dropout import Dropout, VariationalDropout
 from elmo_bench.nn.feed_forward import FeedForward
 from elmo_bench.nn.pooling import max_pool, mean_pool
 from elmo_bench.nn.recurrent import BiLstm
@@ -45,10 +45,10 @@ class Head(nn.Module):
         self.recurrent_dropout = VariationalDropout(dropout["recurrent"])
         self.encode = BiLstm(embedder.dim, hidden[0])
         dim = self.encode.dim + embedder.output_dim
-        self.aligned_dropout = nn.Dropout(dropout["aligned"])
+        self.aligned_dropout = Dropout(dropout["aligned"])
         self.reduce = FeedForward(4 * dim, hidden=[reduced], dropout=0.0)
         self.infer = BiLstm(self.reduce.dim, hidden[1])
-        self.pooled_dropout = nn.Dropout(dropout["classifier"])
+        self.pooled_dropout = Dropout(dropout["classifier"])
         self.classify = FeedForward(4 * self.infer.dim, hidden=[classifier], dropout=dropout["classifier"])
         self.scores = nn.Linear(self.classify.dim, len(self.labels))
         for part in (self.encode, self.reduce, self.infer, self.classify, self.scores):

@@ -59,7 +59,7 @@ class Head(nn.Module):
         texts = [index([example.texts[part] for example in examples]) for part in (0, 1)]
         for text in texts:
             if text.characters is not None:
-                text.characters = text.characters[:, :, : self.longest_word]
+                text.characters = text.characters[:, : self.longest_word]
         spans = [torch.tensor(example.spans or ((0, 0),)) for example in examples]
         return {
             "question": texts[0],

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.dropout import Dropout
 from elmo_bench.nn.feed_forward import FeedForward
 from elmo_bench.nn.pooling import AttentivePool, max_pool, mean_pool, min_pool
 from elmo_bench.nn.recurrent import BiLstm
@@ -40,7 +41,7 @@ class Head(nn.Module):
     ):
         super().__init__()
         self.embedder = embedder
-        self.input_dropout, self.pooled_dropout = nn.Dropout(dropout["input"]), nn.Dropout(dropout["pooled"])
+        self.input_dropout, self.pooled_dropout = Dropout(dropout["input"]), Dropout(dropout["pooled"])
         self.reduce = FeedForward(embedder.dim, hidden=[reduced], dropout=dropout["reduced"])
         self.encode = BiLstm(self.reduce.dim, hidden[0])
         self.integrate = BiLstm(3 * self.encode.dim, hidden[1])

@@ -6,6 +6,14 @@ import pytest
 from elmo_bench.base.interrupts import interrupts_wait
 
 
+@pytest.fixture(autouse=True)
+def as_in_a_terminal():
+    """A shell starts background jobs with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_an_interrupt_takes_effect_at_the_end_of_the_block():
     reached = False
     with pytest.raises(KeyboardInterrupt), interrupts_wait():

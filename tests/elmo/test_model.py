@@ -15,6 +15,7 @@ from elmo_bench.elmo.kernels.packed import PackedBiLM
 from elmo_bench.elmo.pretrained import load_bilm
 from elmo_bench.text.chars import words_ids
 from tests.elmo.bilms import IDS, RELU, SENTENCES, TANH, random_bilm
+from tests.elmo.precisions import needs
 from tests.runs import GOLDEN
 
 TOLERANCE = 2e-5  # the recorded float32 is itself within 4.4e-6 of float64
@@ -47,6 +48,7 @@ def test_the_reference_carries_states_as_recorded():
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
 def test_the_encoder_is_the_reference_within_the_bounds_of_its_precision(precision):
+    needs(precision)
     sentences = [["The", "bank", "of", "the", "river", "."], ["A", "dog", "barks"], ["Hi"] * 30]
     bilm, _ = load_bilm("mini")
     for sentence, found in zip(sentences, ElmoEncoder(precision=precision).encode(sentences), strict=True):

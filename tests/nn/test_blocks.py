@@ -15,11 +15,10 @@ def test_characters_do_not_depend_on_how_far_a_word_is_padded():
     index = Indexer(words=None, characters=cnn.vocabulary, layers=None)
     texts = [("a", "ba", "headache"), ("xyz",), ("deaf", "c")]
     together = cnn(index(texts).characters)
-    assert together.shape == (3, 3, cnn.dim) == (3, 3, 14)
-    for row, text in enumerate(texts):
-        for place, word in enumerate(text):
-            alone = cnn(index([(word,)]).characters)[0, 0]
-            torch.testing.assert_close(together[row, place], alone, atol=1e-6, rtol=0)
+    assert together.shape == (7, cnn.dim) == (7, 14)
+    for row, word in enumerate(("", *(word for text in texts for word in text))):
+        alone = cnn(index([(word,)]).characters)[1]
+        torch.testing.assert_close(together[row], alone, atol=1e-6, rtol=0)
 
 
 def test_characters_equal_a_plain_loop_over_windows():
@@ -30,7 +29,7 @@ def test_characters_equal_a_plain_loop_over_windows():
     padded = torch.cat([torch.zeros(2, 2), rows, torch.zeros(2, 2)])
     windows = [(convolution.weight * padded[s : s + 3].T).sum(dim=(1, 2)) + convolution.bias for s in range(4)]
     expected = torch.stack(windows).relu().amax(dim=0)
-    found = cnn(torch.tensor([[[2, 3, 0, 0, 0, 0]]]))[0, 0]
+    found = cnn(torch.tensor([[2, 3, 0, 0, 0, 0]]))[0]
     torch.testing.assert_close(found, expected)
 
 

@@ -22,21 +22,21 @@ def test_each_text_is_turned_by_itself_and_its_padding_stays():
 def test_it_equals_a_packed_one_and_never_reads_padding(kind, torchs):
     """From the same seed: the first weights, outputs, and the gradients of the input and of every parameter."""
     torch.manual_seed(0)
-    ours = kind(5, 3)
+    ours = kind(5, 3).double()
     torch.manual_seed(0)
-    theirs = torchs(5, 3, batch_first=True, bidirectional=True)
+    theirs = torchs(5, 3, batch_first=True, bidirectional=True).double()
     assert ours.dim == 6
     pairs = list(zip(ours.parameters(), theirs.parameters(), strict=True))  # onward first, as torch has them
     for own, other in pairs:
         assert torch.equal(own, other)
-    x = torch.randn(4, 7, 5)
+    x = torch.randn(4, 7, 5, dtype=torch.double)
     x[~MASK] = 1e3
     first, second = x.clone().requires_grad_(), x.clone().requires_grad_()
     packed = pack_padded_sequence(second, LENGTHS, batch_first=True, enforce_sorted=False)
     expected, found = pad_packed_sequence(theirs(packed)[0], batch_first=True)[0], ours(first, MASK)
-    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+    torch.testing.assert_close(found, expected, atol=1e-10, rtol=0)
     weights = torch.randn_like(expected)
     (found * weights).sum().backward()
     (expected * weights).sum().backward()
     for own, other in [(first, second), *pairs]:
-        torch.testing.assert_close(own.grad, other.grad, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(own.grad, other.grad, atol=1e-10, rtol=1e-10)

@@ -19,6 +19,7 @@ DONE, FAILED, USER_ERROR, KILLED, SILENT, SKIPPED, SLOW = range(7)  # seeds
 
 def child(arguments: list[str], log: str) -> None:
     """In the place of `launchers.local._child`."""
+    local.interruptible()
     command, *options, flag, attempt = arguments
     assert (command, flag) == ("run", "--attempt")
     config = compose("config", options)

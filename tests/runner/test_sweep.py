@@ -128,11 +128,12 @@ def test_what_is_left_to_others_is_counted_and_has_not_failed(fake, capsys):
 
 
 INTERRUPTED = """
-import sys
+import signal, sys
 from elmo_bench.runner.launchers import local
 from elmo_bench.__main__ import main
 from tests.runner import fake_child
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # this test may run in the background of a shell
     local._child, local.PRELOAD = fake_child.child, []
     sys.exit(main(["sweep", *sys.argv[1:]]))
 """

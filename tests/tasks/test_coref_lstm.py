@@ -1,17 +1,19 @@
 """The coupled biLSTM against a plain loop over one sentence, its dropout, and its start."""
 
+import pytest
 import torch
 
+from elmo_bench.nn.dropout import dropout_mask
 from elmo_bench.tasks.coref.coupled_lstm import CoupledBiLstm
 
 
-def plainly(module, sentence, direction):
+def plainly(module, sentence, direction, keep=1.0):
     """[T, H] of one sentence [T, D], step by step."""
     layer, recurrent = module.inputs[direction], module.recurrent[direction]
     h, c = module.first[0, direction], module.first[1, direction]
     outputs = {}
     for place in range(len(sentence)) if direction == 0 else reversed(range(len(sentence))):
-        i, j, o = (layer(sentence[place]) + h @ recurrent).chunk(3)
+        j, i, o = (layer(sentence[place]) + recurrent @ (keep * h)).chunk(3)
         c = (1 - torch.sigmoid(i)) * c + torch.sigmoid(i) * torch.tanh(j)
         h = torch.sigmoid(o) * torch.tanh(c)
         outputs[place] = h
@@ -40,6 +42,24 @@ def test_equals_a_plain_loop_and_never_reads_padding():
     torch.testing.assert_close(lstm(x.nan_to_num(1e6), mask), y)
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_gradients_equal_those_of_the_plain_loop(dropout):
+    lstm, x = module(dropout), torch.randn(3, 6, 5, dtype=torch.float64, requires_grad=True)
+    lengths, weights = (6, 1, 4), torch.randn(3, 6, 8, dtype=torch.float64)
+    mask = torch.arange(6)[None] < torch.tensor(lengths)[:, None]
+    inputs = [x, *lstm.parameters()]
+    torch.manual_seed(5)
+    ours = torch.autograd.grad((lstm(x, mask) * weights).sum(), inputs)
+    torch.manual_seed(5)
+    keep = dropout_mask((3, 2, 4), dropout, x)
+    total = 0
+    for row, length in enumerate(lengths):
+        both = [plainly(lstm, x[row, :length], direction, keep[row, direction]) for direction in (0, 1)]
+        total = total + (torch.cat(both, dim=1) * weights[row, :length]).sum()
+    for mine, theirs in zip(ours, torch.autograd.grad(total, inputs), strict=True):
+        torch.testing.assert_close(mine, theirs, atol=1e-10, rtol=1e-10)
+
+
 def test_dropout_is_of_the_recurrence_alone_and_only_while_training():
     lstm, x = module(0.5), torch.randn(3, 6, 5, dtype=torch.float64)
     mask = torch.ones(3, 6, dtype=torch.bool)
@@ -62,9 +82,9 @@ def test_one_mask_serves_all_steps_of_a_sentence():
     with torch.no_grad():
         for layer in lstm.inputs:
             layer.weight.zero_(), layer.bias.zero_()
-            layer.bias[:8], layer.bias[16:] = 20, 20  # the gates i and o are open
+            layer.bias[8:] = 20  # the gates i and o are open
         lstm.recurrent.zero_()
-        lstm.recurrent[:, :, 8:16] = 5 * torch.eye(8, dtype=torch.float64)
+        lstm.recurrent[:, :8] = 5 * torch.eye(8, dtype=torch.float64)
         lstm.first[0] = 1
     y = lstm(torch.zeros(3, 9, 2, dtype=torch.float64), torch.ones(3, 9, dtype=torch.bool))
     kept = y.abs() > 0.5  # 3 9 16
@@ -75,5 +95,5 @@ def test_one_mask_serves_all_steps_of_a_sentence():
 
 def test_recurrent_weights_start_orthonormal_gate_by_gate():
     lstm = CoupledBiLstm(5, 6, dropout=0.0)
-    for gate in lstm.recurrent.detach().unflatten(2, (3, 6)).transpose(1, 2).flatten(0, 1):
+    for gate in lstm.recurrent.detach().unflatten(1, (3, 6)).flatten(0, 1):
         torch.testing.assert_close(gate.T @ gate, torch.eye(6), atol=1e-5, rtol=0)

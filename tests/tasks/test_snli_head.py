@@ -108,7 +108,7 @@ def test_the_papers_size_has_the_papers_shapes():
     assert (head.infer.forwards.input_size, head.infer.forwards.hidden_size) == (300, 300)
     assert head.classify[0].weight.shape == (300, 2400)
     assert head.scores.weight.shape == (3, 300)
-    rates = (head.recurrent_dropout.dropout.p, head.aligned_dropout.p, head.pooled_dropout.p, head.classify[2].p)
+    rates = (head.recurrent_dropout.rate, head.aligned_dropout.rate, head.pooled_dropout.rate, head.classify[2].rate)
     assert rates == (0.5, 0.5, 0.5, 0.5)
 
 

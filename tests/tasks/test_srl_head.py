@@ -49,7 +49,7 @@ def test_the_papers_size_has_the_papers_shapes():
     """GloVe, ELMo and the indicator of the paper are 100, 1,024 and 100 wide; here 96 and the golden biLM's."""
     _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
     assert head.indicator.weight.shape == (2, 100)
-    assert [layer.weight.shape for layer in head.encode.layers] == [(1500, 300)] * 8
+    assert [layer.recurrent.shape for layer in head.encode.layers] == [(1500, 300)] * 8
     assert [layer.input_weight.shape[1] for layer in head.encode.layers] == [head.embedder.dim + 100, *[300] * 7]
     assert [layer.backwards for layer in head.encode.layers] == [False, True] * 4
     assert head.scores.weight.shape == (len(head.labels), 300)

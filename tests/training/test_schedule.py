@@ -97,7 +97,7 @@ def test_it_steps_by_devs_score_where_the_paper_halves_the_rate(tmp_path):
 def test_every_task_has_an_optimiser_and_perhaps_a_schedule(task):
     training = compose("config", [f"task={task}"]).task.training
     optimiser = build_optimiser(training.optimizer, Head().parameters())
-    assert isinstance(optimiser, OPTIMISERS[training.optimizer.name])
+    assert type(optimiser).__name__.lower() == training.optimizer.name
     assert optimiser.defaults["lr"] == training.optimizer.lr
     if training.get("schedule"):
         assert build_schedule(training.schedule, optimiser).optimizer is optimiser

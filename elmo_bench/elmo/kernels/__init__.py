@@ -47,6 +47,8 @@ def fastest(bilm: BiLM, *, precision: str = "float32", device: str = "cpu") -> N
     if precision not in PRECISIONS:
         raise UserError(f"precision={precision}: unknown. Choose one of: {', '.join(PRECISIONS)}.")
     if torch.device(device).type == "cpu" and packed.available():
+        if not packed.computes(precision):
+            raise UserError(f"precision={precision}: this CPU has no instructions for it. Choose float32.")
         return packed.PackedBiLM(bilm, precision)
     if precision == "int8":
         raise UserError(f"precision=int8 runs on a CPU with oneDNN, not on {device}. Choose float32 or bfloat16.")

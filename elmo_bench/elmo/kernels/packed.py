@@ -9,7 +9,7 @@ leading 2 is the direction.
 """
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
@@ -83,6 +83,17 @@ def product(weight: Tensor, bias: Tensor | None, precision: str) -> Product:
     if precision == "int8":
         return Quantised(weight, bias)
     return Packed(weight, bias, getattr(torch, precision))
+
+
+@cache
+def computes(precision: str) -> bool:
+    """Whether this CPU multiplies in it, and right: without VNNI, two products of bytes add up in 16 bits only."""
+    ones = torch.ones(64, 64)  # the largest numbers that int8 has, in all places
+    try:
+        found = product(ones, None, precision)(ones)
+    except RuntimeError:  # oneDNN has no bfloat16 for CPUs without AVX-512
+        return False
+    return torch.allclose(found, ones @ ones, rtol=0.01)
 
 
 class PackedLstm:

@@ -64,9 +64,15 @@ def _start(job: Job) -> BaseProcess:
 
 def _child(arguments: list[str], log: str) -> None:
     """`python -m elmo_bench …` in the forked process."""
+    interruptible()
     print_to(log)
     sys.argv = ["elmo_bench", *arguments]
     runpy.run_module("elmo_bench", run_name="__main__")
+
+
+def interruptible() -> None:
+    """`_end` interrupts children also where the shell has SIGINT ignored, as in background jobs."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def print_to(log: str) -> None:

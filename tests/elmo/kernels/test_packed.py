@@ -15,6 +15,7 @@ from elmo_bench.elmo.kernels.packed import PackedBiLM
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.text.chars import words_ids
 from tests.elmo.bilms import TANH, random_bilm
+from tests.elmo.precisions import needs
 from tests.runs import GOLDEN
 
 WORDS = ["a", "é", "Zebra", "x" * 48, "y" * 60, "antidisestablishmentarianism", "", "naïve", "…", "日本語"]
@@ -67,6 +68,7 @@ def test_characters_are_those_of_the_module(bilm, monkeypatch):
 
 @pytest.mark.parametrize(("precision", "rms"), [("bfloat16", 0.01), ("int8", 0.06)])
 def test_other_precisions_are_near_and_do_not_depend_on_neighbours(precision, rms):
+    needs(precision)
     sentences = [["The", "bank", "of", "the", "river", "."], ["A", "dog", "barks"], ["Hi"] * 30]
     exact, rough = ElmoEncoder(), ElmoEncoder(precision=precision)
     assert rough.checksum == f"{exact.checksum} {precision}"
@@ -77,6 +79,19 @@ def test_other_precisions_are_near_and_do_not_depend_on_neighbours(precision, rm
         alone = rough.encode([sentence])[0]
         # rounding alone: a sum in another order may fall on the other side of a step of the coarse numbers
         assert (found - alone).square().mean().sqrt() / expected.square().mean().sqrt() < rms / 2
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("no such instruction"), None])
+def test_a_precision_that_the_cpu_lacks_or_gets_wrong_is_refused(fault, monkeypatch):
+    def product(*_):
+        if fault:
+            raise fault
+        return lambda x: x * 32  # saturated
+
+    monkeypatch.setattr(packed, "product", product)
+    monkeypatch.setattr(packed, "computes", packed.computes.__wrapped__)
+    with pytest.raises(UserError, match=r"precision=int8: this CPU has no instructions for it\. Choose float32"):
+        ElmoEncoder(precision="int8")
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 5e-6), ("bfloat16", 0.1)])

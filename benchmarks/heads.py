@@ -1,0 +1,155 @@
+"""Training steps of the heads on precomputed layers, on one thread: ms, share of the matrix product's peak, speed-up.
+
+    git worktree add ../reference COMMIT
+    python benchmarks/heads.py --reference ../reference suite=open data.root=FOLDER encoder=glove
+    python benchmarks/heads.py --tasks squad,coref --rounds 9 suite=open data.root=FOLDER encoder=elmo
+
+A step reads its batch, computes the loss and the gradients, clips them and updates the weights, as training does. Two
+processes, one with the code of this tree and one with the code of `--reference`, read the same batches in turn,
+`--steps` a round. Each round gives a speed-up; the table has the median and the range of the rounds. Times are those
+of the processor, so that other work on the machine changes them little.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import gemm
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+ROOT = Path(__file__).resolve().parents[1]
+TASKS = "squad,coref,srl,sst5,snli,ner"
+
+
+class Steps:
+    """A head in training, with the batches of all rounds."""
+
+    def __init__(self, overrides: list[str], count: int):
+        from elmo_bench.runner.prepare import prepare
+        from elmo_bench.runner.train import build
+        from elmo_bench.spec.config import compose
+        from elmo_bench.spec.run_spec import RunSpec
+
+        config = compose("config", ["trainer.threads=1", "store=ram", *overrides])
+        trained = build(prepare(config, RunSpec.of(config)))
+        self.module, self.clip = trained.module.train(), config.task.training.clip
+        self.optimiser = trained.module.configure_optimizers()
+        if isinstance(self.optimiser, dict):
+            self.optimiser = self.optimiser["optimizer"]
+        loader: Any = trained.loaders.loader("train", seed=0)
+        self.dataset, self.batches = loader.dataset, list(islice(loader.sampler, count))
+        if trained.store is not None:
+            used = [self.dataset.examples[number] for batch in self.batches for number in batch]
+            trained.store.fill(text for example in used for text in example.texts)
+        self.next = 0
+
+    def step(self) -> None:
+        batch = self.dataset[self.batches[self.next]]
+        self.next += 1
+        self.optimiser.zero_grad()
+        head: Any = self.module.head
+        (head.loss(batch) + head.embedder.regularisation()).backward()
+        if self.clip:
+            nn.utils.clip_grad_norm_(self.module.parameters(), self.clip)
+        self.optimiser.step()
+
+    def operations(self) -> int:
+        """Floating-point operations of the products of one step."""
+        lstm, backward = torch.ops.aten.mkldnn_rnn_layer, torch.ops.aten.mkldnn_rnn_layer_backward
+
+        def forwards(x: torch.Size, weight: torch.Size, recurrent: torch.Size, *_: Any, **__: Any) -> int:
+            return 2 * x[0] * x[1] * (weight.numel() + recurrent.numel())
+
+        known = {lstm: forwards, backward: lambda *shapes, **__: 2 * forwards(*shapes)}
+        with FlopCounterMode(display=False, custom_mapping=known) as counter:
+            self.step()
+        return counter.get_total_flops()
+
+
+def work(overrides: list[str], rounds: int, steps: int) -> None:
+    """Answer each line of the input with seconds a step; the first answer is the operations of a step."""
+    torch.set_num_threads(1)
+    training = Steps(overrides, (rounds + 2) * steps)
+    counted = [training.operations() for _ in range(steps)]
+    for _ in range(steps):  # warms up
+        training.step()
+    print(json.dumps(float(np.mean(counted))), flush=True)
+    for _ in sys.stdin:
+        before = time.process_time()
+        for _ in range(steps):
+            training.step()
+        print(json.dumps((time.process_time() - before) / steps), flush=True)
+
+
+def compare(reference: Path, overrides: list[str], rounds: int, steps: int) -> tuple[list[float], np.ndarray]:
+    """Operations a step of [reference, this tree], and seconds a step [rounds, 2]."""
+    sides = [
+        subprocess.Popen(
+            [sys.executable, __file__, "--work", "--rounds", str(rounds), "--steps", str(steps), *overrides],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"},
+        )
+        for tree in (reference.resolve(), ROOT)
+    ]
+
+    def answer(side: subprocess.Popen) -> float:
+        assert side.stdout is not None
+        return json.loads(side.stdout.readline() or "null") or sys.exit(side.wait())
+
+    operations = [answer(side) for side in sides]
+    found = []
+    for number in range(rounds):
+        order = (0, 1) if number % 2 else (1, 0)
+        seconds = {}
+        for place in order:
+            print(file=sides[place].stdin, flush=True)
+            seconds[place] = answer(sides[place])
+        found.append([seconds[0], seconds[1]])
+    for side in sides:
+        side.communicate()
+    return operations, np.array(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--reference", type=Path, default=ROOT, help="a checkout of the code to compare with")
+    parser.add_argument("--tasks", default=TASKS)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--steps", type=int, default=8, help="of each side in a round")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("overrides", nargs="*", help="options of run.py")
+    given = parser.parse_intermixed_args()
+    if given.work:
+        return work(given.overrides, given.rounds, given.steps)
+    torch.set_num_threads(1)
+    peak = gemm.peak("float32", "cpu", lambda _: time.process_time())
+    assert peak is not None
+    print(f"a product of [4096, 4096] reaches {peak / 1e9:.0f} GFLOP/s on one thread\n")
+    print("| task | reference, ms a step | this tree, ms a step | speed-up (range) | of peak, reference | this tree |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for task in given.tasks.split(","):
+        overrides = [f"task={task}", *given.overrides]
+        operations, seconds = compare(given.reference, overrides, given.rounds, given.steps)
+        ratios, typical = seconds[:, 0] / seconds[:, 1], np.median(seconds, axis=0)
+        share = np.array(operations) / typical / peak
+        print(
+            f"| {task} | {1e3 * typical[0]:.1f} | {1e3 * typical[1]:.1f} "
+            f"| {np.median(ratios):.2f} ({ratios.min():.2f}-{ratios.max():.2f}) | {share[0]:.0%} | {share[1]:.0%} |",
+            flush=True,
+        )
+    return None
+
+
+if __name__ == "__main__":
+    main()
