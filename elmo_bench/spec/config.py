@@ -25,9 +25,8 @@ from omegaconf.errors import (
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import config_folders
-from elmo_bench.base.json import canonical
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.spec.spelling import guess, unknown_option
+from elmo_bench.spec.spelling import guess, spelled, unknown_option
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 
@@ -39,8 +38,6 @@ KINDS: dict[str, tuple[type, ...]] = {
     "a list": (ListConfig,),
     "values for its parts": (DictConfig,),
 }
-_PLAIN = re.compile(r"[\w./@+:-]+")  # needs no quotes on the command line
-_NOT_TEXT = re.compile(r"(?i)true|false|null|none|nan|[+-]?(inf|[\d_.]+(e[+-]?\d+)?)")  # would be read as another type
 LONGEST, LONGEST_KEY = 10_000, 200  # characters of an option: parsing takes time, and a group is a folder's name
 EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epoch
 
@@ -164,16 +161,6 @@ def dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in tree.items():
         leaves |= dotted(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
     return leaves
-
-
-def spelled(value: Any) -> str:
-    """A value as `key=value` takes it: `true`, `null`, `0.1`, `[1,2]`, `word`, `'two words'`."""
-    if not isinstance(value, str):
-        return canonical(value)
-    if _PLAIN.fullmatch(value) and not _NOT_TEXT.fullmatch(value):
-        return value
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 @cache

@@ -1,10 +1,26 @@
-"""What to say of a name that is not known."""
+"""How an option is written, and what to say of one that is not known."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from omegaconf import DictConfig
+
+from elmo_bench.base.json import canonical
+
+_PLAIN = re.compile(r"[\w./@+:-]+")  # needs no quotes on the command line
+_NOT_TEXT = re.compile(r"(?i)true|false|null|none|nan|[+-]?(inf|[\d_.]+(e[+-]?\d+)?)")  # would be read as another type
+
+
+def spelled(value: Any) -> str:
+    """A value as `key=value` takes it: `true`, `null`, `0.1`, `[1,2]`, `word`, `'two words'`."""
+    if not isinstance(value, str):
+        return canonical(value)
+    if _PLAIN.fullmatch(value) and not _NOT_TEXT.fullmatch(value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def unknown_option(key: str, config: DictConfig) -> str:
