@@ -24,7 +24,7 @@ from elmo_bench.text.pools import by_length, pools
 FILES = ("*.json", "*.safetensors", "*.txt", "*.model")  # configuration, weights, tokeniser
 SIZE, PIECES = 64, 4096  # at most, of a pool of texts that go through the network together
 SHIPPED = {"bert-mini": Path(__file__).parents[1] / "weights" / "bert-mini"}
-SPARE = 10**6  # numbers that a network may have in addition to those of its files
+SPARE = 10**6  # numbers that a network may have that its files lack
 ROOM = 2  # positions that some models (RoBERTa) number but never use
 
 

@@ -1,4 +1,4 @@
-"""An index of a ledger in the local cache folder: what commands need of each record whose file has not changed.
+"""An index of a ledger in the local cache folder: what commands need of each record with an unchanged file.
 
 The files of the ledger are the truth. An entry counts only for a file of the same size, times and inode, and only with
 its checksum, so a damaged index gives no wrong answer. It may be deleted at any time. An index that is damaged or of
@@ -104,7 +104,7 @@ class Index:
             yield record
 
     def store(self, fresh: Mapping[Key, Entry], gone: Iterable[Key]) -> None:
-        """Keep these entries, and forget those of files that no longer exist."""
+        """Keep these entries, and forget entries of files that no longer exist."""
         gone = list(gone)
         if not fresh and not gone:
             return

@@ -34,7 +34,7 @@ class Gain:
 
     @property
     def mean(self) -> float:
-        """Of all seeds of ours, minus that of theirs."""
+        """The difference of the means over all seeds."""
         return self.on(self.split)
 
     def on(self, split: str) -> float:

@@ -6,7 +6,7 @@ standard error, one interval and one p-value, by Student's t.
 
 - Seeds: the sample variance over the seeds of each arm, divided by their number. Seeds of two arms are not paired: two
   runs with seed 0 have nothing else in common. A variance of three seeds says little, so the variances of comparable
-  runs are pooled where they are homogeneous: a run whose own is larger than that of the others keeps its own.
+  runs are pooled where they are homogeneous: a run that varies more than the others keeps its own.
 - Items: the paired delete-one jackknife of the difference, over clusters of items that were drawn together, such as
   the questions about a passage. It holds for any formula of sums (`formulas.py`). What single seeds did with single
   items is in the variance over seeds already, and is taken off here.
@@ -144,7 +144,7 @@ def _without_each(counts: np.ndarray, score: Score, clusters: np.ndarray | None)
 def of_means(arms: Sequence[Sequence[float]]) -> list[Variance | None]:
     """The variance of the mean score of each arm over its seeds; the arms are comparable runs.
 
-    Homogeneous arms share one: those whose own variance is not larger than that of all others by an F test. None for an
+    Homogeneous arms share one: arms that do not vary more than all others, by an F test. None for an
     arm of one seed that has nothing to share.
     """
     own = [Variance(variance(arm), len(arm) - 1) if len(arm) > 1 else None for arm in arms]
@@ -157,7 +157,7 @@ def of_means(arms: Sequence[Sequence[float]]) -> list[Variance | None]:
 
 
 def _is_like(others: Sequence[Variance], one: Variance) -> bool:
-    """Whether a variance is not larger than those of the others."""
+    """Whether a variance is not larger than the others."""
     rest = _pooled(others) if others else None
     if rest is None or rest.value == 0:
         return rest is not None and one.value == 0

@@ -112,7 +112,7 @@ def seeds(found: Sequence[int], run: str) -> Cell:
 def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test", parts: bool = False) -> Line:
     """Gain, interval, relative error reduction, what could be detected, adjusted p and verdict.
 
-    `split` is that of every gain in the table. `parts`: also p before the adjustment, and of what the error consists.
+    `split`: of every gain in the table. `parts`: also p before the adjustment, and of what the error consists.
     """
     mean = Column(f"gain over {over}" if split == "test" else f"{split} gain over {over}", ("mean", "se"))
     between, fewer, verdict = Column("95 %", ("low", "high")), Column("fewer errors"), Column("verdict", words=True)

@@ -15,7 +15,7 @@ IDS = batch_to_ids([["A", "word"]])
 def test_ids_are_those_of_the_original():
     ids = batch_to_ids([["a", "é"], ["b"]])
     assert (ids.dtype, tuple(ids.shape)) == (torch.int64, (2, 2, 50))
-    # begin-word 259, a byte plus one, end-word 260, padding 261 (facts sheet 2.2)
+    # begin-word 259, a byte plus one, end-word 260, padding 261 (bilm-tf, bilm/data.py)
     assert ids[0, 0].tolist() == [259, 98, 260, *[261] * 47]
     assert ids[0, 1, :5].tolist() == [259, 0xC3 + 1, 0xA9 + 1, 260, 261]
     assert not ids[1, 1].any()

@@ -22,7 +22,7 @@ from tests.runs import GOLDEN
 FILES = {"options": (GOLDEN / "options.json").read_bytes(), "weights": (GOLDEN / "weights.hdf5").read_bytes()}
 DIGESTS = {kind: hashlib.sha256(content).hexdigest() for kind, content in FILES.items()}
 CHECKSUM = f"{DIGESTS['weights']} options {DIGESTS['options'][:12]}"
-# The addresses as section 2.7 of the facts sheet has them: under either base, and by the same path on a mirror.
+# The published addresses: under either base, and by the same path on a mirror.
 SMALL = "models/elmo/2x1024_128_2048cnn_1xhighway/elmo_2x1024_128_2048cnn_1xhighway"
 BASES = ("https://allennlp.s3.amazonaws.com", "https://s3-us-west-2.amazonaws.com/allennlp")
 

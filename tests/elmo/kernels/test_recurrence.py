@@ -10,7 +10,7 @@ STEPS, ROWS, CELL, PROJECTION = 6, 3, 5, 4
 
 
 def plain_loop(x, weight, bias, projection, h, c, keep, cell_clip, projection_clip):  # noqa: PLR0917
-    """TensorFlow's LSTMCell as bilm-tf uses it (facts sheet 2.3), a step at a time; autograd does the rest.
+    """TensorFlow's LSTMCell as bilm-tf uses it (bilm/model.py), a step at a time; autograd does the rest.
 
     The 1 of the forget gate is in the bias.
     """
