@@ -35,8 +35,8 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
 def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list[Picked]:
     """Each group on all of the data that has such runs.
 
-    The gains of the experiment's encoder over all tasks are the primary family of tests; the gains of other encoders are a
-    second one, which is exploratory.
+    The gains of the experiment's encoder over all tasks are the primary family of tests; the gains of other encoders
+    are a second one, which is exploratory.
     """
     found = [(group, _rows(experiment, group)) for group in groups if not group.basis.fraction]
     pairs = [pair for _, rows in found for pair in over_baseline(list(rows.values()))]
