@@ -15,6 +15,14 @@ def joined(outcomes: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, np.nda
     return {**{_DEV + name: values for name, values in outcomes["dev"].items()}, **outcomes["test"]}
 
 
+def lengths_by_split(stored: Mapping[str, np.ndarray]) -> tuple[set[int], set[int]]:
+    """The lengths of the arrays on dev, and of those on test: one each, in a whole file."""
+    dev, test = set[int](), set[int]()
+    for name, values in stored.items():
+        (dev if name.startswith(_DEV) else test).add(len(values))
+    return dev, test
+
+
 def of_split(stored: Mapping[str, np.ndarray], split: str) -> dict[str, np.ndarray]:
     """The outcomes on dev or test. Raises UserError if there are none, as in the records of protocol 1 for dev."""
     if split == "test":

@@ -19,6 +19,7 @@ from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.ledger.index import Entry, Index, Key, state_of
 from elmo_bench.ledger.lease import read_lease
+from elmo_bench.ledger.outcomes import lengths_by_split
 from elmo_bench.ledger.paths import RunPaths, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
@@ -109,7 +110,7 @@ def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
             found = dict(arrays)
         if any(array.ndim != 1 or array.dtype.kind not in "bui" for array in found.values()):
             raise ValueError("an array does not have a whole number for each example")
-        if len({len(array) for array in found.values()}) > 1:
+        if any(len(lengths) > 1 for lengths in lengths_by_split(found)):
             raise ValueError("arrays of different lengths")
     return found
 

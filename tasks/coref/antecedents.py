@@ -56,7 +56,7 @@ class Antecedents(nn.Module):
         """
         count = len(vectors)
         most = min(self.most, count - 1)
-        dummy = mentions.new_zeros(count, 1)
+        dummy = mentions[:, None] * 0  # not a constant: the loss of a document of one span has a gradient, of zeros
         if not most:
             return dummy
         one, other, both, features = self.first.weight.split(self.sizes, dim=1)

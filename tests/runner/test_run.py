@@ -11,6 +11,7 @@ from safetensors import safe_open
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.kernels import packed
 from elmo_bench.ledger import Record, RunPaths, check_record, of_split, read_ledger, read_outcomes
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.spec.config import compose
@@ -232,7 +233,7 @@ def test_what_changes_no_score_changes_no_hash(finished, overrides):
     [
         ["task.training.optimizer.lr=0.002"], ["mix=last"], ["mix.penalty=0.0"], ["mix.layer_norm=token"],
         ["task.training.epochs=3"], ["task.training.batch=16"], ["data.max_train=50"], ["vectors.trainable=false"],
-        ["task.data.mini.seed=1"], ["task.version=3"], ["size=paper"], ["encoder.precision=bfloat16"],
+        ["task.data.mini.seed=1"], ["task.version=3"], ["size=paper"],
         ["encoder.contextual.stateful=true", "store=off"],
         ["trainer.precision=bf16-mixed"], ["encoder.words=learned"], ["task.head.dropout=0.4"],
         ["store.dtype=float16"],
@@ -241,6 +242,11 @@ def test_what_changes_no_score_changes_no_hash(finished, overrides):
 )  # fmt: skip
 def test_what_can_change_a_score_changes_the_hash(finished, overrides):
     assert hash_of(*overrides) != finished["hash"]
+
+
+def test_the_precision_of_the_encoder_changes_the_hash(finished, monkeypatch):
+    monkeypatch.setattr(packed, "computes", lambda precision: True)  # on any CPU
+    assert hash_of("encoder.precision=bfloat16") != finished["hash"]
 
 
 def copied_weights(folder):
