@@ -31,6 +31,7 @@ _UNUSABLE = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
+DAMAGED = (sqlite3.Error, UnicodeDecodeError)  # the latter from text or a message with damaged characters
 _TABLES = """
     CREATE TABLE IF NOT EXISTS records (suite, task, encoder, hash, seed, state, spec, environment, text, checksum,
         PRIMARY KEY (suite, task, encoder, hash, seed)) WITHOUT ROWID;
@@ -164,10 +165,10 @@ class Index:
             if found == 0:
                 connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {_version()}; COMMIT;")
             return connection
-        except sqlite3.Error as error:
+        except DAMAGED as error:
             return self._after(error, connection)
 
-    def _after(self, error: sqlite3.Error, connection: sqlite3.Connection | None) -> sqlite3.Connection:
+    def _after(self, error: Exception, connection: sqlite3.Connection | None) -> sqlite3.Connection:
         """What to use after an error: a new file if this one is damaged, else an index in memory."""
         if connection is not None:
             connection.close()
@@ -186,7 +187,7 @@ class Index:
         """The connection, for a block that an error of SQLite may end early."""
         try:
             yield self._connection
-        except sqlite3.Error as error:
+        except DAMAGED as error:
             self._connection = self._after(error, self._connection)
 
 
