@@ -8,29 +8,16 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from elmo_bench.ledger import RunPaths, read_ledger, write_record
+from elmo_bench.ledger import RunPaths, write_record
 from elmo_bench.reporting.formats import to_csv
-from elmo_bench.reporting.gains import family_of, gains_from
-from elmo_bench.reporting.groups import groups
+from elmo_bench.reporting.gains import family_of
 from elmo_bench.reporting.layouts import encoders, runs
-from elmo_bench.reporting.rows import select
 from elmo_bench.reporting.significance import Variance
 from elmo_bench.spec.experiments import Experiment
 from tests.ledger.records import make_record
 from tests.reporting.ledgers import spec_of
 
 TABLE1 = Experiment.load("table1")
-
-
-@pytest.fixture
-def found(tmp_path):
-    """`found() -> (groups, gains)` of the ledger in `tmp_path`."""
-
-    def found():
-        rows = select(read_ledger(tmp_path)[0]).rows
-        return groups(rows), gains_from(tmp_path, rows)
-
-    return found
 
 
 def right_on(ledger, encoder, items, *, seed=0, task="sst5"):

@@ -15,17 +15,6 @@ from tests.reporting.ledgers import add, full
 TABLE1, FIGURE1, FIGURE2 = (Experiment.load(name) for name in ("table1", "figure1", "figure2"))
 
 
-@pytest.fixture
-def found(tmp_path):
-    """`found() -> (groups, gains)` of the ledger in `tmp_path`."""
-
-    def found():
-        rows = select(read_ledger(tmp_path)[0]).rows
-        return groups(rows), gains_from(tmp_path, rows)
-
-    return found
-
-
 def columns(table, row=0):
     return dict(zip([column.name for column in table.columns], [cell.text for cell in table.rows[row]], strict=True))
 

@@ -1,0 +1,17 @@
+import pytest
+
+from elmo_bench.ledger import read_ledger
+from elmo_bench.reporting.gains import gains_from
+from elmo_bench.reporting.groups import groups
+from elmo_bench.reporting.rows import select
+
+
+@pytest.fixture
+def found(tmp_path):
+    """`found() -> (groups, gains)` of the ledger in `tmp_path`."""
+
+    def found():
+        rows = select(read_ledger(tmp_path)[0]).rows
+        return groups(rows), gains_from(tmp_path, rows)
+
+    return found
