@@ -6,6 +6,7 @@ from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
+from elmo_bench.base.threads import check_threads
 from elmo_bench.cli.pretrain_static import ELSEWHERE, check_numbers, check_out
 from elmo_bench.encoders.ngrams import NGrams
 from elmo_bench.encoders.rows import Rows
@@ -27,14 +28,15 @@ def main(arguments: list[str]) -> int:
     heldout = shard_files(config.heldout) if config.heldout else []
     started = time.monotonic()
     with progress("training fastText", config.epochs) as meter:
-        model = train_fasttext(files, after_epoch=meter.advance, **{key: config[key] for key in TRAINING})
+        numbers = {key: config[key] for key in TRAINING}
+        model = train_fasttext(files, threads=check_threads(config.threads) or 1, after_epoch=meter.advance, **numbers)
     stored = min(config.stored_words, len(model.wv))
     figures: dict[str, int | float] = {"tokens": model.corpus_total_words, "trained_words": len(model.wv)}
     figures["words"] = stored
     if heldout:
         figures["heldout_loss"] = round(heldout_loss(model, heldout), 4)
-    # No time, folder or threads: the same text and settings give the same file, byte for byte.
-    settings = {str(key): config[key] for key in config if key not in ELSEWHERE}
+    # No time or folder: the same text and settings give the same file, byte for byte, if threads=1.
+    settings = {str(key): config[key] for key in config if key not in ELSEWHERE or key == "threads"}
     metadata = settings | figures | {"corpus": [file.name for file in files]}
     ngrams = NGrams(Rows.of(model.wv.vectors_ngrams, config.dtype), config.shortest, config.longest)
     words, vectors = model.wv.index_to_key[:stored], model.wv.vectors[:stored]

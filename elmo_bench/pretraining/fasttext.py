@@ -1,5 +1,6 @@
 """fastText: skip-gram vectors with character n-grams (Bojanowski et al. 2017), trained by gensim."""
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -44,11 +45,13 @@ def train_fasttext(
     learning_rate: float,
     epochs: int,
     seed: int,
+    threads: int = 1,
     after_epoch: Callable[[int], None] = lambda tokens: None,
 ) -> Any:
     """A trained `gensim.models.FastText`; `after_epoch` is called with the tokens of each pass.
 
-    One thread: with several, gensim's result depends on their timing. Raises UserError if gensim is not installed, or
+    With several threads gensim's result depends on their timing. Its threads read one plain file each at a place of
+    their own, so the text is unpacked into the temporary folder first. Raises UserError if gensim is not installed, or
     if no word is frequent enough.
     """
     try:
@@ -61,7 +64,6 @@ def train_fasttext(
         def on_epoch_end(self, model: Any) -> None:
             after_epoch(model.corpus_total_words)
 
-    text = Sentences(tuple(files))
     model = FastText(
         sg=1,
         vector_size=dim,
@@ -75,23 +77,27 @@ def train_fasttext(
         sample=sample,
         alpha=learning_rate,
         seed=seed,
-        workers=1,
+        workers=threads,
     )
-    try:
-        model.build_vocab(text)
-        model.train(
-            text,
-            total_examples=model.corpus_count,
-            total_words=model.corpus_total_words,
-            epochs=epochs,
-            callbacks=[AfterEpoch()],
-        )
-    except RuntimeError as error:  # how gensim reports a vocabulary without words
-        if len(model.wv):
-            raise
-        raise UserError(
-            f"{files[0]}: no word occurs {min_count} times. Give more text or a lower min_count."
-        ) from error
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder) / "text"
+        with text.open("w", encoding="utf-8", newline="\n") as handle:
+            handle.writelines(f"{' '.join(sentence)}\n" for sentence in Sentences(tuple(files)))
+        try:
+            model.build_vocab(corpus_file=str(text))
+            model.train(
+                corpus_file=str(text),
+                total_examples=model.corpus_count,
+                total_words=model.corpus_total_words,
+                epochs=epochs,
+                callbacks=[AfterEpoch()],
+            )
+        except RuntimeError as error:  # how gensim reports a vocabulary without words
+            if len(model.wv):
+                raise
+            raise UserError(
+                f"{files[0]}: no word occurs {min_count} times. Give more text or a lower min_count."
+            ) from error
     return model
 
 
