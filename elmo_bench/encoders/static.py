@@ -25,7 +25,7 @@ from elmo_bench.encoders.glove_text import read_text
 from elmo_bench.encoders.vector_files import read_compact, write_compact
 
 SHIPPED = Path(__file__).parents[1] / "weights"
-MINIS = ("glove-mini",)  # vectors that ship with the package, by the names of their files
+MINIS = ("glove-mini", "fasttext-mini")  # vectors that ship with the package, by the names of their files
 ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".txt.zst", ".zip", ".safetensors")
 KNOWN = (*MINIS, *VECTORS)
 HASH_AGAIN_BELOW = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fraction of a second

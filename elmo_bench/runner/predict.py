@@ -89,7 +89,7 @@ def _load_frozen(spec: RunSpec, words: set[str], weights: str | None, vectors: s
         except TypeError as error:
             raise UserError(f"the record's encoder has an option that {kind} does not take ({error})") from None
     if settings["encoder.words"] == "static":
-        named = _known(settings["encoder.vectors"], ("glove-mini", *KNOWN), vectors, "vectors")
+        named = _known(settings["encoder.vectors"], KNOWN, vectors, "vectors")
         table = load_static(named, words)
         return Frozen(encoder, table, table.dim)
     width = (spec.contents or {}).get("width", 0)

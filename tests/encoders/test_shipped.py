@@ -3,6 +3,7 @@
 import hashlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -18,6 +19,7 @@ SENTENCES = [("The", "bank", "of", "the", "river", "."), ("She", "went", "to", "
     ("name", "card", "limit"),
     [
         ("glove-mini.safetensors", "glove-mini.md", 16 * 2**20),
+        ("fasttext-mini.safetensors", "fasttext-mini.md", 10 * 2**20),
         ("elmo-mini-weights.safetensors", "elmo-mini.md", 16 * 2**20),
         ("elmo-mini-softmax.safetensors", "elmo-mini.md", 13 * 2**20),
         ("elmo-mini-vocabulary.txt.xz", "elmo-mini.md", 2**20),
@@ -64,3 +66,11 @@ def test_the_shipped_vectors_know_common_words():
     table = load_static("glove-mini", keep=("London", "football", "the"))
     assert table.vectors.shape == (len(table.words), 96)
     assert all(table.lookup(word) is not None for word in ("London", "football", "the"))
+
+
+def test_the_shipped_subwords_know_every_word():
+    words = ("London", "football", "footballishness", "Lndon")
+    table = load_static("fasttext-mini", keep=words)
+    football, strange = (table.vectors[table.lookup(word)] for word in ("football", "footballishness"))
+    assert table.vectors.shape[1] == 96 and all(table.lookup(word) is not None for word in words)
+    assert football @ strange > 0.3 * np.linalg.norm(football) * np.linalg.norm(strange)
