@@ -8,6 +8,8 @@ import pytest
 
 from tests.ledger import records
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # as `make test`: otherwise commands measure, and print, what is idle
+
 
 @pytest.fixture(autouse=True)
 def no_downloads(monkeypatch):
