@@ -147,8 +147,8 @@ class RunSpec:
     def command(self, seed: int) -> str:
         """The command that makes this run. A path of weights or vectors appears as its last component."""
         options, _ = self._base()
-        config = _config(tuple(options))
-        changes = [f"{'' if _exists(config, key) else '+'}{key}={value}" for key, value in self.changes.items()]
+        known = _names(tuple(options))
+        changes = [f"{'' if key in known else '+'}{key}={value}" for key, value in self.changes.items()]
         return shlex.join(["elmo-bench", "run", *options, *changes, f"seed={seed}"])
 
     def validate(self) -> None:
@@ -193,10 +193,15 @@ def _differs(option: str, value: Any, usual: Mapping[str, Any]) -> bool:
     return value is not None or option != "data.least_steps"  # of a fraction; the default run uses all of the data
 
 
-def _exists(config: DictConfig, option: str) -> bool:
-    """Whether the config has the option, or a group of this name. If not, `+` adds it."""
-    if option in ("mix.layer", "mix.scalars"):  # come with their choice of `mix`
-        return True
-    *parents, last = option.split(".")
-    node = OmegaConf.select(config, ".".join(parents)) if parents else config
-    return isinstance(node, DictConfig) and last in node
+@cache
+def _names(options: tuple[str, ...]) -> frozenset[str]:
+    """The options of a config, and its groups by name. A run adds others with `+`."""
+    found = {"mix.layer", "mix.scalars"}  # come with their choice of `mix`
+
+    def walk(node: Any, path: str) -> None:
+        for key, value in node.items() if isinstance(node, dict) else ():
+            found.add(f"{path}{key}")
+            walk(value, f"{path}{key}.")
+
+    walk(OmegaConf.to_container(_config(options)), "")
+    return frozenset(found)

@@ -182,8 +182,8 @@ def test_an_encoder_is_what_the_design_says_and_changes_nothing_else(encoder, wo
         ("task=nre", "(did you mean 'ner'?)"),
         (
             "encoder=emlo",
-            "encoder=emlo: unknown encoder; choose one of: bert_mini, elmo, elmo_characters, elmo_only, glove, hf, "
-            "none (did you mean 'elmo'?)",
+            "encoder=emlo: unknown encoder; choose one of: bert_mini, elmo, elmo_characters, elmo_only, fasttext, "
+            "glove, hf, none (did you mean 'elmo'?)",
         ),
         ("suite=minni", "choose one of: mini, open, paper (did you mean 'mini'?)"),
         ("mix=scaler", "choose one of: first, fixed, last, layer, mean, scalar (did you mean 'scalar'?)"),
