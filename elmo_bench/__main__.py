@@ -19,6 +19,7 @@ COMMANDS = {
     "report": "render results/README.md and results/index.html from the ledger",
     "predict": "apply the trained head of a run to new text:  predict RECORD FILE OUT",
     "score": "print the official scores of a file of predictions:  score TASK FILE [--json]",
+    "verify": "compare your runs on the paper's data with its figures:  verify TASK",
     "check": "check a record from elsewhere, and score its predictions again:  check RECORD",
     "fetch": "download public data files and verify their checksums:  fetch --suite open --root FOLDER",
     "merge": "add the records of another ledger:  merge LEDGER",
