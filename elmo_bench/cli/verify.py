@@ -45,8 +45,8 @@ def main(arguments: list[str]) -> int:
         verdict = "FAIL" if high < 0 else "pass, and above the paper" if low > 0 else "pass"
         print(
             f"{options.task} {encoder}: {row.summary('test')} over {len(row.seeds)} seeds, the paper has "
-            f"{printed.figures[encoder]} ({printed.scored}); difference {difference.mean:+.2f}, 95 % interval {low:+.2f} "
-            f"to {high:+.2f}: {verdict}"
+            f"{printed.figures[encoder]} ({printed.scored}); difference {difference.mean:+.2f}, "
+            f"95 % interval {low:+.2f} to {high:+.2f}: {verdict}"
         )
     return int(any(below))
 
