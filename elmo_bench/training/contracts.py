@@ -17,7 +17,8 @@ class Example(Protocol):
     """One item of a data set.
 
     It may have a `group`, of examples that were drawn together (the pairs of one premise, say): data.train_fraction
-    keeps them together, and reports count them as one when they ask what other items would do.
+    keeps them together, and reports count them as one when they ask what other items would do. Where its texts are
+    parts of longer ones (phrases of a sentence), it has these as `whole`, and the vocabulary counts each of them once.
     """
 
     @property
