@@ -85,11 +85,8 @@ def test_projecting_all_spans_equals_a_layer_over_their_vectors(vectors):
     )
     torch.testing.assert_close(parts, whole)
     weights = [layer.weight, module.score.weight, module.widths.weight]
-    for one, other in zip(
-        torch.autograd.grad(whole.tanh().sum(), weights, retain_graph=True),
-        torch.autograd.grad(parts.tanh().sum(), weights),
-        strict=True,
-    ):
+    gradients = [torch.autograd.grad(y.tanh().sum(), weights, retain_graph=True) for y in (whole, parts)]
+    for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other)
 
 
