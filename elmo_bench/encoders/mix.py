@@ -20,7 +20,7 @@ class ScalarMix(nn.Module):
     kind: `scalar` learns w, which start at 0 (the mean); `mean`, `last`, `first`; `layer` takes one by number, from 0;
     `fixed` takes `scalars`, before the softmax.
     gamma: False keeps γ at 1.
-    penalty: λ of λ · Σ w_j², added to the task's loss (Peters et al. 2018, section 3.3; appendix A).
+    penalty: λ of λ · Σ w_j², added to the task's loss of one item (Peters et al. 2018, section 3.3; appendix A).
     layer_norm: `none`; `token` (each vector separately); `batch` (one mean and variance for each layer over all tokens
     and dimensions of the batch, as in bilm-tf and AllenNLP, so that a vector depends on its neighbours).
     """
@@ -70,7 +70,7 @@ class ScalarMix(nn.Module):
         return self.dropout(mixed.view(mask.shape + layers.shape[3:]))  # BTD
 
     def regularisation(self) -> Tensor:
-        """λ · Σ w_j², a scalar to add to the loss; 0 if w is not learned."""
+        """λ · Σ w_j², a scalar to add to the loss of one item; 0 if w is not learned."""
         return self.penalty * self.scalars.square().sum() if self.trained else self.gamma.new_zeros(())
 
     def report(self) -> dict[str, list[float] | float]:

@@ -59,7 +59,11 @@ class Data(Protocol):
 
 
 class Head(Protocol):
-    """A torch module, built with `embedder`, the vocabulary and the numbers under `head` in the yaml."""
+    """A torch module, built with `embedder`, the vocabulary and the numbers under `head` in the yaml.
+
+    A head whose loss is a sum has `items`: how many items (sentences, say) the last loss is the sum of. The penalty of
+    the mixes is multiplied by it, so that λ means the same in every task and for every size of a batch.
+    """
 
     embedder: Any
 

@@ -44,7 +44,7 @@ class Head(nn.Module):
         dropout: dict[str, float],
     ):
         super().__init__()
-        self.embedder, self.width, self.kept, self.window = embedder, width, kept, window
+        self.embedder, self.width, self.kept, self.window, self.items = embedder, width, kept, window, 1
         self.genres = {genre: number for number, genre in enumerate(genres, start=1)}
         # Words and characters come first in the embedder's vector; soft heads of spans average these alone.
         plain = [part.dim for part in (embedder.words, embedder.characters) if part is not None]
@@ -94,10 +94,11 @@ class Head(nn.Module):
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """Negative marginal log-likelihood, summed over the kept spans; training reads a window of a long document."""
-        total = torch.zeros(())
+        total, self.items = torch.zeros(()), 0
         for whole in batch["documents"].items:
             document = self._window(whole) if self.training else whole
             starts, ends, scores = self(document)
+            self.items += len(starts)
             total = total.to(scores) + marginal_loss(scores, gold_clusters(document, starts, ends))
         return total
 
