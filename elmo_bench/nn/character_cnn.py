@@ -16,9 +16,9 @@ AT_ONCE = 2**20  # characters of a batch, padding included; above, blocks of wor
 class CharacterCnn(nn.Module):
     """Character embeddings, a convolution for each width, ReLU, max over the word: W words [W, C] -> [W, dim].
 
-    Ma and Hovy 2016; dim is the sum of the filters. Windows lie within the word (valid convolutions, as in AllenNLP,
-    e2e-coref and document-qa); a word shorter than a filter is padded to its width with zeros. Embeddings and filters
-    start with Xavier uniform values, biases with zeros (e2e-coref).
+    Ma and Hovy 2016; dim is the sum of the filters. Windows lie within the word (valid convolutions, as in
+    AllenNLP); a word shorter than a filter is padded to its width with zeros. Embeddings and filters start with Xavier
+    uniform values (Lee et al. 2017), biases with zeros.
 
     A window's value is the sum over its characters of (embedding · filter at that position), so these products are
     computed once for each letter of the alphabet, and then looked up.
