@@ -52,5 +52,5 @@ class Embedder(nn.Module):
         return torch.zeros(*text.mask.shape, 0, device=text.mask.device)
 
     def regularisation(self) -> Tensor:
-        """The mixes' penalties: a scalar to add to the loss."""
+        """The mixes' penalties: a scalar to add to the loss of one item."""
         return sum((mix.regularisation() for mix in self.mixes.values()), torch.zeros(()))  # type: ignore[operator, misc]

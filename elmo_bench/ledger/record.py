@@ -47,6 +47,7 @@ class MixWeights(TypedDict):
 
     weights: list[float]  # after the softmax, lowest layer first
     gamma: float  # the factor before the weighted sum
+    norms: NotRequired[list[float]]  # mean norm of each layer's vectors over the tokens of dev
 
 
 class Epochs(TypedDict):

@@ -15,7 +15,7 @@ from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import StaticVectors, load_static
 from elmo_bench.encoders.words import LearnedWords, StaticWords
 from elmo_bench.nn.character_cnn import CharacterCnn
-from elmo_bench.runner.data import words_of
+from elmo_bench.runner.data import distinct_texts
 from elmo_bench.spec.names import load_encoder, task_class
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.text.batch import Indexer
@@ -24,20 +24,27 @@ from elmo_bench.text.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Lexicon:
-    """What an embedder has to know about the text that its head is trained on."""
+    """What an embedder has to know about the text that its head is trained on.
+
+    A text counts once however many examples have it, and a text that is part of another one of its group (a phrase of a
+    sentence) does not count.
+    """
 
     words: Sequence[str]  # distinct, most frequent first
     repeated: int  # how many of them occur twice or more
-    characters: Sequence[str]  # distinct, most frequent first
+    characters: Sequence[str]  # distinct, those that occur twice or more, most frequent first
 
     @classmethod
     def of(cls, examples: Sequence[Any]) -> "Lexicon":
-        words = words_of(examples)
-        counts = Counter(words)
+        counts = Counter(word for text in distinct_texts(examples) for word in text)
+        characters: Counter[str] = Counter()
+        for word, count in counts.items():
+            for character in word:
+                characters[character] += count
         return cls(
-            words=tuple(Vocabulary.of(words).items),
+            words=tuple(sorted(counts, key=lambda word: (-counts[word], word))),
             repeated=sum(count > 1 for count in counts.values()),
-            characters=tuple(Vocabulary.of(character for word in words for character in word).items),
+            characters=tuple(sorted((c for c in characters if characters[c] > 1), key=lambda c: (-characters[c], c))),
         )
 
 
@@ -80,9 +87,10 @@ def build_embedder(spec: RunSpec, frozen: Frozen, lexicon: Lexicon) -> Embedder:
     settings = spec.settings
     words: LearnedWords | StaticWords | None = None
     if frozen.vectors is not None:
-        words = StaticWords(frozen.vectors, lexicon.words, trainable=settings["vectors.trainable"])
+        trainable = settings["vectors.trainable"]
+        words = StaticWords(frozen.vectors, lexicon.words, repeated=lexicon.repeated, trainable=trainable)
     elif frozen.width:
-        words = LearnedWords(Vocabulary(lexicon.words[: lexicon.repeated]), frozen.width)
+        words = LearnedWords(lexicon.words, frozen.width, repeated=lexicon.repeated)
     characters = None
     if numbers := spec.part("task.characters"):
         characters = CharacterCnn(Vocabulary(lexicon.characters), dim=numbers["dim"], filters=numbers["filters"])

@@ -37,7 +37,7 @@ class HeadTraining(pl.LightningModule):
         self._by_number: dict[int, Any] = {}  # predictions of the pass so far
 
     def training_step(self, batch: dict[str, Any], _index: int) -> Tensor:
-        loss = self.head.loss(batch) + self.head.embedder.regularisation()
+        loss = self.objective(batch)
         if not torch.isfinite(loss):
             raise UserError(
                 f"epoch {self.current_epoch}, step {self.global_step}: the loss is {loss.item()}. "
@@ -45,6 +45,11 @@ class HeadTraining(pl.LightningModule):
             )
         self.log("loss", loss, batch_size=len(batch["numbers"]), on_step=False, on_epoch=True)
         return loss
+
+    def objective(self, batch: dict[str, Any]) -> Tensor:
+        """The head's loss and the penalty of its mixes, which is relative to the loss of one item: a scalar."""
+        loss = self.head.loss(batch)
+        return loss + getattr(self.head, "items", 1) * self.head.embedder.regularisation()
 
     def validation_step(self, batch: dict[str, Any], _index: int) -> None:
         self._by_number.update(zip(batch["numbers"], self.head.predict(batch), strict=True))

@@ -34,7 +34,7 @@ def status(ledger, capsys):
     return status
 
 
-def put(ledger, *options, version=2, weights="w1", created="2026-01-02T03:04:05+00:00", seconds=60.0):
+def put(ledger, *options, version=3, weights="w1", created="2026-01-02T03:04:05+00:00", seconds=60.0):
     """The record of a run of today's config, without the run."""
     config = compose("config", list(options))
     spec = RunSpec.of(config).with_contents({"weights": weights}).to_json()

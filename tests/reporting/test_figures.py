@@ -19,7 +19,7 @@ from tests.reporting.ledgers import add
 def figures(tmp_path_factory):
     """By stem; of two tasks with less data, one of them on two data sets, in two versions and sizes."""
     ledger = tmp_path_factory.mktemp("runs")
-    for task, options in (("squad", {}), ("ner", {}), ("ner", {"version": 3, "size": "paper", "data": "other"})):
+    for task, options in (("squad", {}), ("ner", {}), ("ner", {"version": 4, "size": "paper", "data": "other"})):
         for encoder in ("glove", "elmo"):
             for fraction in (1.0, 0.1):
                 for seed in (0, 1):
@@ -36,7 +36,7 @@ def test_long_names_are_whole(figures):
         edges = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
         assert (edges == 1).all(), stem
     for stem in ("open-gains", "open-figure2-elmo", "open-efficiency"):
-        for apart in ("version=2, protocol 1, size=cpu, ", "version=3, protocol 1, size=paper, "):
+        for apart in ("version=3, protocol 1, size=cpu, ", "version=4, protocol 1, size=paper, "):
             assert apart in figures[stem].svg
             assert apart in figures[stem].alt
 

@@ -249,6 +249,27 @@ def test_weights_are_of_the_best_epoch_over_seeds(make_record):
     [table] = weights.tables(FIGURE2, "open", [mix])
     assert [cell.text for cell in table.rows[0]][2:4] == ["input", "1.50 ± 0.71"]
     assert weights.tables(FIGURE2, "open", []) == []
+    assert not any("share" in column.name for column in table.columns)
+
+
+def test_the_share_of_a_layer_is_that_of_weight_times_norm_where_a_record_has_norms(make_record):
+    def after(*mixes):
+        return [{"input": {"weights": [0.75, 0.25], "gamma": 1.0, **more}} for more in mixes]
+
+    records = [
+        make_record(seed=0, layer_weights=after({}, {"norms": [4.0, 12.0]})),
+        make_record(seed=1, layer_weights=after({}, {"norms": [1.0, 9.0]})),
+        make_record(seed=2, layer_weights=after({}, {})),  # of an earlier version
+        make_record(encoder="other", layer_weights=after({}, {})),
+    ]
+    mixes = [m for group in groups(select(records).rows) for row in group.rows for m in weights.mixes_of(group, row)]
+    shares = {mix.row.encoder: [round(share.mean, 12) for share in mix.shares] for mix in mixes}
+    assert shares == {"elmo": [0.375, 0.625], "other": []}  # 3 : 3 and 0.75 : 2.25
+    [table] = weights.tables(FIGURE2, "open", mixes)
+    place = [column.name for column in table.columns].index("share of layer 0")
+    assert {row[1].text: [cell.text for cell in row[place : place + 2]] for row in table.rows} == {
+        "elmo": ["0.38 ± 0.18", "0.62 ± 0.18"], "other": ["", ""],
+    }  # fmt: skip
 
 
 def test_a_place_that_the_default_run_lacks_comes_from_a_run_that_differs_in_it_alone(tmp_path, found):

@@ -46,7 +46,8 @@ def main() -> None:
     what, longest = sys.argv[1], int(sys.argv[2])
     example = document(longest)
     config = compose("config", ["task=coref", "size=paper", "encoder=elmo"])
-    words = LearnedWords(Vocabulary.of(example.tokens), 300)  # as wide as GloVe
+    distinct = sorted(set(example.tokens))
+    words = LearnedWords(distinct, 300, repeated=len(distinct))  # as wide as GloVe
     alphabet = Vocabulary.of(character for word in example.tokens for character in word)
     embedder = Embedder(
         words=words,
