@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.json import canonical
 from elmo_bench.ledger import Brief
 from elmo_bench.reporting.statistics import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import VERSIONS
 
 BASELINE = "glove"  # static vectors: what an encoder is compared with
 # Options that the baseline does not have: they belong to the encoder above it.
@@ -132,7 +130,7 @@ def select(records: Iterable[Brief], *, prefer: str | None = None) -> Selection:
     for seeds in by_hash.values():
         spec = RunSpec(**seeds[0]["spec"])
         row = Row(spec, tuple(sorted(seeds, key=lambda record: record["seed"])))
-        by_settings[_without_versions(spec)].append(row)
+        by_settings[spec.identity].append(row)
     rows, superseded = [], []
     for same in by_settings.values():
         same.sort(key=lambda row: (row.newest["hash"] == prefer, row.newest["created"], row.newest["hash"]))
@@ -155,8 +153,3 @@ def baseline_of(row: Row, rows: Sequence[Row]) -> Row | None:
     wanted = {key: value for key, value in row.changes.items() if not key.startswith(CONTEXTUAL)}
     found = (other for other in rows if other.spec.encoder == BASELINE and other.basis == row.basis)
     return next((other for other in found if other.changes == wanted), None)
-
-
-def _without_versions(spec: RunSpec) -> str:
-    settings = {key: value for key, value in spec.settings.items() if key not in VERSIONS}
-    return canonical([spec.suite, spec.task, spec.encoder, spec.size, settings])

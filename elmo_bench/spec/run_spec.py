@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.checks import check_settings
-from elmo_bench.spec.config import compose
+from elmo_bench.spec.config import compose, protocol_yaml
 from elmo_bench.spec.settings import VERSIONS, name_of, settings_of
 from elmo_bench.spec.spelling import spelled
 
@@ -120,22 +120,33 @@ class RunSpec:
         """The default run of this suite, task, encoder and size. Raises UserError if there is none (any more)."""
         return self._base()[1]
 
-    def current(self) -> "RunSpec":
-        """The same run with today's versions of task, encoder and protocol; itself unless it is outdated."""
-        try:
-            today = self.default().settings
-        except UserError:
-            return self
-        versions = {key: today[key] for key in VERSIONS if key in self.settings and key in today}
-        return replace(self, settings=self.settings | versions)
+    @property
+    def protocol(self) -> int:
+        """The version of the training protocol; 0 if a stored spec does not have one."""
+        found = self.settings.get("protocol")
+        return found if isinstance(found, int) else 0
+
+    @cached_property
+    def identity(self) -> str:
+        """Equal for the same run with other contents, or in other versions of task, encoder and protocol.
+
+        Each version has its own defaults, so it is the changes to them that are compared.
+        """
+        own = {key: self.settings[key] for key in self.changes}
+        return canonical([self.suite, self.task, self.encoder, self.size, own])
 
     @cached_property
     def changes(self) -> dict[str, str]:
-        """{option: value} where this run differs from the default run, as on the command line, sorted by option."""
+        """{option: value} where this run differs from the default run, as on the command line, sorted by option.
+
+        The default run is of the same training protocol, as far as this version knows its defaults.
+        """
         try:
             usual = self.default().settings
         except UserError:  # of a task or encoder that is not installed here
             usual = {}
+        if self.size == "cpu":
+            usual = usual | protocol_yaml(self.protocol).get(self.task, {})
         ours = {key: value for key, value in self.settings.items() if key not in VERSIONS}
         return {key: spelled(ours[key]) for key in sorted(ours) if _differs(key, ours[key], usual)}
 

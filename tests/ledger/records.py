@@ -54,7 +54,13 @@ def make_record(
             {"input": {"weights": [0.25, 0.5, 0.25], "gamma": 2.0}},
         ],
         epochs={"run": 2, "best": 2},
-        curves={"dev": [55.0, 60.0], "train_loss": [2.5, 1.25], "lr": [1e-3, 1e-3], "seconds": [40.0, 41.5]},
+        curves={
+            "dev": [55.0, 60.0],
+            "train_loss": [2.5, 1.25],
+            "lr": [1e-3, 1e-3],
+            "seconds": [40.0, 41.5],
+            "steps": [107, 107],
+        },  # fmt: skip
         parameters={"trainable": 123456, "frozen": 654321},
         data={"counts": {"train": 3394, "dev": 1009, "test": 1287}},
         cost={"seconds": 90.0, "tokens_per_second": 12345.6, "peak_memory_mib": 512.5, "encode_seconds": 3.5},

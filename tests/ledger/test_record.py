@@ -14,6 +14,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import (
     RunPaths,
     check_record,
+    converged,
+    read_all,
     read_failures,
     read_ledger,
     read_outcomes,
@@ -91,6 +93,8 @@ def test_a_missing_key_is_named(make_record, key):
         ({"scores": {"dev": {"overall": {"f1": 10**400}}, "test": {"overall": {"f1": 1}}}}, r"f1: a whole number of"),
         ({"hash": "0" * 12}, r"record.hash: 000000000000 is not the hash"),
         ({"epochs": {"run": 2, "best": 3}}, r"record.epochs.best: 3"),
+        ({"curves": {"dev": [1.0]}}, r"record.curves.dev: 1 numbers of 2 epochs"),
+        ({"curves": {"dev": [1.0, 2.0], "steps": [7, 7.5]}}, r"record.curves.steps\[1\]: 7.5 is not a whole number"),
         ({"created": "yesterday"}, r"record.created: 'yesterday'"),
         (
             {"layer_weights": [{"input": {"weights": "x", "gamma": 1}}]},
@@ -247,6 +251,41 @@ def test_a_failure_holds_spec_and_traceback_until_a_success(make_record, tmp_pat
     assert read_ledger(tmp_path) == ([], [])
     write_record(paths, written, OUTCOMES)
     assert read_failures(tmp_path) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("limit", "patience", "run", "best", "expected"),
+    [
+        (75, 15, 40, 25, True),
+        (75, 15, 75, 60, True),  # patience and limit at once; its best epoch is the last before the last fifth
+        (75, 15, 40, 26, False),  # ended by something else
+        (75, 15, 75, 61, False),  # the limit ended it
+        (75, 5, 66, 61, False),  # patience ended it, in the last fifth
+        (12, 3, 12, 9, True),
+        (36, 6, 35, 29, False),  # 28.8 epochs are four fifths
+        (4, 4, 4, 4, False),
+        (10, 0, 2, 1, True),
+        (10, 0, 1, 1, False),
+        (None, 3, 4, 1, False),
+    ],
+)
+def test_converged(make_record, limit, patience, run, best, expected):
+    settings = {"task.training.epochs": limit, "task.training.patience": patience}
+    record = make_record(settings=settings, epochs={"run": run, "best": best}, layer_weights=[])
+    assert converged(record) is expected
+    assert converged(make_record(epochs={"run": run, "best": best})) is False  # nothing is known of its limits
+
+
+def test_a_record_of_protocol_1_has_no_curves(make_record, tmp_path):
+    old = make_record()
+    del old["curves"]
+    write_record(RunPaths.of(tmp_path, old), old, OUTCOMES)
+    assert read_record(RunPaths.of(tmp_path, old).record) == old
+    new = make_record(seed=1)
+    write_record(RunPaths.of(tmp_path, new), new, OUTCOMES)
+    first, second = read_all(tmp_path).records
+    assert "curves" not in first
+    assert second["curves"] == {"dev": [55.0, 60.0], "steps": [107, 107]}
 
 
 def test_records_are_readable_text(store_record):
