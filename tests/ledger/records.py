@@ -60,7 +60,7 @@ def make_record(
             "lr": [1e-3, 1e-3],
             "seconds": [40.0, 41.5],
             "steps": [107, 107],
-        },  # fmt: skip
+        },
         parameters={"trainable": 123456, "frozen": 654321},
         data={"counts": {"train": 3394, "dev": 1009, "test": 1287}},
         cost={"seconds": 90.0, "tokens_per_second": 12345.6, "peak_memory_mib": 512.5, "encode_seconds": 3.5},

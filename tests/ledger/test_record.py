@@ -254,23 +254,23 @@ def test_a_failure_holds_spec_and_traceback_until_a_success(make_record, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("limit", "patience", "run", "best", "expected"),
+    ("limits", "run", "best", "expected"),
     [
-        (75, 15, 40, 25, True),
-        (75, 15, 75, 60, True),  # patience and limit at once; its best epoch is the last before the last fifth
-        (75, 15, 40, 26, False),  # ended by something else
-        (75, 15, 75, 61, False),  # the limit ended it
-        (75, 5, 66, 61, False),  # patience ended it, in the last fifth
-        (12, 3, 12, 9, True),
-        (36, 6, 35, 29, False),  # 28.8 epochs are four fifths
-        (4, 4, 4, 4, False),
-        (10, 0, 2, 1, True),
-        (10, 0, 1, 1, False),
-        (None, 3, 4, 1, False),
+        ((75, 15), 40, 25, True),
+        ((75, 15), 75, 60, True),  # patience and limit at once; its best epoch is the last before the last fifth
+        ((75, 15), 40, 26, False),  # ended by something else
+        ((75, 15), 75, 61, False),  # the limit ended it
+        ((75, 5), 66, 61, False),  # patience ended it, in the last fifth
+        ((12, 3), 12, 9, True),
+        ((36, 6), 35, 29, False),  # 28.8 epochs are four fifths
+        ((4, 4), 4, 4, False),
+        ((10, 0), 2, 1, True),
+        ((10, 0), 1, 1, False),
+        ((None, 3), 4, 1, False),
     ],
 )
-def test_converged(make_record, limit, patience, run, best, expected):
-    settings = {"task.training.epochs": limit, "task.training.patience": patience}
+def test_converged(make_record, limits, run, best, expected):
+    settings = dict(zip(("task.training.epochs", "task.training.patience"), limits, strict=True))
     record = make_record(settings=settings, epochs={"run": run, "best": best}, layer_weights=[])
     assert converged(record) is expected
     assert converged(make_record(epochs={"run": run, "best": best})) is False  # nothing is known of its limits

@@ -331,7 +331,7 @@ def test_a_part_of_what_a_size_chooses_can_be_set():
     assert config.task.training.schedule == {"name": "plateau", "every": "epoch", "factor": 0.5, "patience": 3}
     assert config.task.sizes.cpu.ema.decay == 0.999
     assert config.schedule.patience == 1
-    with pytest.raises(UserError, match="'task.training.ema' has: decay, warming"):
+    with pytest.raises(UserError, match=r"'task\.training\.ema' has: decay, warming"):
         compose("config", ["task=squad", "task.training.ema.rate=0.5"])
 
 

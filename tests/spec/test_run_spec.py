@@ -226,7 +226,8 @@ def test_a_stored_spec_of_another_form_is_refused(key, value):
 
 @pytest.mark.parametrize(
     "wrong",
-    ["lr_scale=0", "lr_scale=fast", "seed=-1", "seed=1.5", "ledger=''", "place=middle", "mix.penalty=-1", "mix.penalty=.inf", "data.train_fraction=0",
+    ["lr_scale=0", "lr_scale=fast",
+     "seed=-1", "seed=1.5", "ledger=''", "place=middle", "mix.penalty=-1", "mix.penalty=.inf", "data.train_fraction=0",
      "data.train_fraction=1.5", "data.max_train=0", "data.least_steps=0", "data.least_steps=2.5", "encoder.words=some",
      "task.training.epochs=0", "task.training.patience=-1", "encoder.vectors=null", "encoder.vectors=5",
      "encoder.contextual.stateful=true"],
