@@ -202,10 +202,14 @@ def settings_key(spec: Spec) -> str:
 
 
 def converged(record: Record | Brief) -> bool:
-    """Whether patience ended the run, and its best epoch is not in the last fifth of the epochs that it may have."""
+    """Whether patience ended the run, and its best epoch is not in the last fifth of the epochs that it may have.
+
+    A run that scores 0 on dev has not learned anything: it is not converged.
+    """
     settings, epochs = record["spec"]["settings"], record["epochs"]
     limit, patience = (settings.get(f"task.training.{name}") for name in ("epochs", "patience"))
-    if not isinstance(limit, int) or not isinstance(patience, int):
+    found = record["scores"]["dev"]["overall"][record["metric"]]
+    if not isinstance(limit, int) or not isinstance(patience, int) or found <= 0:
         return False
     return epochs["run"] - epochs["best"] >= max(patience, 1) and 5 * epochs["best"] <= 4 * limit
 

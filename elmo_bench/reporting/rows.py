@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import Brief
+from elmo_bench.ledger import Brief, converged
 from elmo_bench.reporting.statistics import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
 
 BASELINE = "glove"  # static vectors: what an encoder is compared with
+DAGGER = "†"
 # Options that the baseline does not have: they belong to the encoder above it.
 CONTEXTUAL = ("mix", "place", "store", "encoder.weights", "encoder.precision", "encoder.contextual")
 
@@ -93,6 +94,16 @@ class Row:
     def seeds(self) -> list[int]:
         return [record["seed"] for record in self.records]
 
+    @cached_property
+    def converged(self) -> int:
+        """How many of its seeds converged."""
+        return sum(map(converged, self.records))
+
+    @property
+    def mark(self) -> str:
+        """A dagger if a seed did not converge."""
+        return "" if self.converged == len(self.records) else DAGGER
+
     def scores(self, split: str) -> dict[int, float]:
         """The main score by seed; `split` is dev or test."""
         return {r["seed"]: r["scores"][split]["overall"][r["metric"]] for r in self.records}  # type: ignore[literal-required]
@@ -141,6 +152,12 @@ def select(records: Iterable[Brief], *, prefer: str | None = None) -> Selection:
     )
     superseded.sort(key=lambda pair: ((pair[0].spec.suite, pair[0].spec.task), pair[0].label, pair[0].newest["hash"]))
     return Selection(rows, superseded)
+
+
+def of_newest_protocol(rows: Sequence[Row]) -> list[Row]:
+    """The rows of the newest training protocol among them: rows of two protocols are not comparable."""
+    newest = max((row.spec.protocol for row in rows), default=0)
+    return [row for row in rows if row.spec.protocol == newest]
 
 
 def baseline_of(row: Row, rows: Sequence[Row]) -> Row | None:

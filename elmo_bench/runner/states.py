@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 
-from elmo_bench.ledger import Brief, Spec, is_held, read_all, settings_key
+from elmo_bench.ledger import Brief, Spec, converged, is_held, read_all, settings_key
 from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.spec.run_spec import RunSpec
 
@@ -25,6 +25,7 @@ class RunState:
     run: PlannedRun
     state: str
     note: str = ""  # of a failed run the error, of a running one where it runs
+    converged: bool = False  # of a run that is done
 
 
 @dataclass
@@ -96,7 +97,7 @@ class LedgerState:
         if record is not None:
             newest = max(seeds.values(), key=lambda record: record["created"])
             if record["spec"]["contents"] == newest["spec"]["contents"]:
-                return RunState(run, "done")
+                return RunState(run, "done", converged=converged(record))
         if error := self._failed.get(place):
             return RunState(run, "failed", error)
         outdated = record is not None or (run.spec.identity, run.seed) in self._outdated

@@ -107,6 +107,12 @@ def test_two_epochs_without_gain_halve_the_rate_also_across_a_kill(tmp_path, opt
         assert before + after == pytest.approx(wanted)
 
 
+def test_a_score_of_0_is_no_plateau(tmp_path):
+    schedule = compose("config", ["task=ner"]).task.training.schedule
+    wanted = [rate for rate in (1.0,) * 8 + (0.5,) for _ in range(STEPS)]
+    assert rates(schedule, tmp_path, epochs=9, scores=[0.0] * 5 + [1.0, 0.5, 1.0, 0.0]) == pytest.approx(wanted)
+
+
 def test_half_the_rate_is_half_the_step_of_adadelta_in_tables_too():
     steps = []
     for factor in (1.0, 0.5):
