@@ -8,7 +8,7 @@ from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.reporting.canvas import Drawing
 from elmo_bench.reporting.gains import Gains, gains_from
 from elmo_bench.reporting.groups import Group, groups
-from elmo_bench.reporting.layouts import encoders, fractions, runs, variants, weights
+from elmo_bench.reporting.layouts import encoders, fractions, runs, speed, tuning, variants, weights
 from elmo_bench.reporting.rows import Selection
 from elmo_bench.reporting.table import Table
 from elmo_bench.reporting.tasks import in_paper_order
@@ -122,4 +122,6 @@ _LAYOUTS = {
     "line": variants.made,
     "fractions": fractions.made,
     "weights": weights.made,
+    "tuning": tuning.made,
+    "speed": speed.made,
 }

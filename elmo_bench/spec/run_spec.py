@@ -13,7 +13,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.checks import check_settings
 from elmo_bench.spec.config import compose, protocol_yaml
-from elmo_bench.spec.settings import VERSIONS, name_of, settings_of
+from elmo_bench.spec.settings import RATE, VERSIONS, name_of, settings_of
 from elmo_bench.spec.spelling import spelled
 
 _NAME = re.compile(r"\w[\w.+=-]*")
@@ -126,6 +126,22 @@ class RunSpec:
         found = self.settings.get("protocol")
         return found if isinstance(found, int) else 0
 
+    @property
+    def lr_scale(self) -> float | None:
+        """The learning rate over that of the default run; None if one of them has none."""
+        try:
+            usual = (self.default().settings | self._earlier).get(RATE)
+        except UserError:
+            return None
+        ours = self.settings.get(RATE)
+        known = all(isinstance(rate, int | float) and rate > 0 for rate in (ours, usual))
+        return float(f"{ours / usual:.6g}") if known else None
+
+    @property
+    def _earlier(self) -> dict[str, Any]:
+        """The defaults of the run's training protocol that differ from today's, as far as they are known."""
+        return protocol_yaml(self.protocol).get(self.task, {}) if self.size == "cpu" else {}
+
     @cached_property
     def identity(self) -> str:
         """Equal for the same run with other contents, or in other versions of task, encoder and protocol.
@@ -145,8 +161,7 @@ class RunSpec:
             usual = self.default().settings
         except UserError:  # of a task or encoder that is not installed here
             usual = {}
-        if self.size == "cpu":
-            usual = usual | protocol_yaml(self.protocol).get(self.task, {})
+        usual = usual | self._earlier
         ours = {key: value for key, value in self.settings.items() if key not in VERSIONS}
         return {key: spelled(ours[key]) for key in sorted(ours) if _differs(key, ours[key], usual)}
 

@@ -75,7 +75,10 @@ def test_every_state_is_counted_and_the_time_left_told(status, ledger):
     assert "ValueError: no room" in said
     assert "running: task=ner encoder=glove seed=1" in said
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in said.splitlines() if line.startswith("|")]
-    assert rows[2:] == [["mini", "ner", "none", "1", "", "", "1", ""], ["mini", "ner", "glove", "", "1", "1", "", ""]]
+    assert rows[2:] == [
+        ["mini", "ner", "none", "1", "", "", "", "1", ""],
+        ["mini", "ner", "glove", "", "", "1", "1", "", ""],
+    ]
 
 
 def test_missing_and_failed_alone_as_run_takes_them(status, ledger):

@@ -34,7 +34,11 @@ def make_record(
         encoder=encoder,
         size="cpu",
         settings={
-            "task.version": 1, "task.training.epochs": 10, "task.training.patience": 1, "hidden": [8, 4], **settings
+            "task.version": 1,
+            "task.training.epochs": 10,
+            "task.training.patience": 1,
+            "hidden": [8, 4],
+            **settings,
         },  # fmt: skip
         contents={"weights": weights, "data": "d1"},
     )

@@ -94,7 +94,10 @@ def test_a_missing_key_is_named(make_record, key):
         ({"hash": "0" * 12}, r"record.hash: 000000000000 is not the hash"),
         ({"epochs": {"run": 3, "best": 4}}, r"record.epochs.best: 4"),
         ({"curves": {"dev": [1.0]}}, r"record.curves.dev: 1 numbers of 3 epochs"),
-        ({"curves": {"dev": [1.0, 2.0, 1.0], "steps": [7, 7.5, 8]}}, r"record.curves.steps\[1\]: 7.5 is not a whole number"),
+        (
+            {"curves": {"dev": [1.0, 2.0, 1.0], "steps": [7, 7.5, 8]}},
+            r"record.curves.steps\[1\]: 7.5 is not a whole number",
+        ),
         ({"created": "yesterday"}, r"record.created: 'yesterday'"),
         (
             {"layer_weights": [{"input": {"weights": "x", "gamma": 1}}]},

@@ -99,8 +99,7 @@ def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
         axes.figure.legend(handles=keys, loc="outside upper left", ncols=2 if len(keys) > 2 else len(keys))
 
     alt = "; ".join(
-        f"{label(group, ', ')}: "
-        + ", ".join(f"{name} {gain.mean:+.2f} ({gain.said})" for name, gain in own.items())
+        f"{label(group, ', ')}: " + ", ".join(f"{name} {gain.mean:+.2f} ({gain.said})" for name, gain in own.items())
         for group, own in lines
     )
     width, height = 3.35 + max(1.35, inches(*labels)), 1.35 + len(lines) * max(0.34, 0.15 * count)
