@@ -153,7 +153,7 @@ def make_table(
     gains: Iterable[Gain | None] = (),
     notes: Sequence[str] = (),
 ) -> Table:
-    """A table without its empty columns, with notes on daggers and on each reason why one of the gains is not tested."""
+    """A table without its empty columns, with notes on daggers and on each reason why a gain is not tested."""
     columns = [column for column in lines[0] if any(line[column].text for line in lines)]
     rows = [[line[column] for column in columns] for line in lines]
     reasons = dict.fromkeys(gain.untested for gain in gains if gain and gain.untested)

@@ -8,10 +8,9 @@ The yaml holds everything about an experiment, key by key:
 | `sweep` | option: values; the runs are all combinations |
 | `caption` | heading of its tables and section; without one, reports do not show the experiment |
 | `order` | position of its section on the page; without one it follows the others, by name |
-| `layout` | `variants` (default): a table a task; `line`: and a line; `encoders`, `fractions`, `weights`, `tuning`, `speed` |
+| `layout` | `variants` (default): a table a task; `line`: and a line; or another module of reporting/layouts |
 | `variants` | rows of the table, in order: the options of each, its encoder if that is fixed, and its `name` |
-| `axis` | instead of `variants`: an option, each value of which is a row, called `name` with `{}` for the value; `lr_scale` |
-| | is a run's learning rate over the default one |
+| `axis` | instead of `variants`: an option, each value of which is a row, called `name` with `{}` for the value |
 | `heading` | of the first column |
 | `reference` | the variant to compare with, or a mapping from each variant to another; null: the default run |
 | `over` | what to call the reference; without it, the reference's encoder or variant |

@@ -27,7 +27,10 @@ def make_record(
     attempt: str = ATTEMPT,
     **changes,
 ) -> Record:
-    """A complete record of a converged run; `changes` replace top-level keys; different `settings` or `weights` give a different hash."""
+    """A complete record of a converged run.
+
+    `changes` replace top-level keys; different `settings` or `weights` give a different hash.
+    """
     spec = Spec(
         suite=suite,
         task=task,
@@ -39,7 +42,7 @@ def make_record(
             "task.training.patience": 1,
             "hidden": [8, 4],
             **settings,
-        },  # fmt: skip
+        },
         contents={"weights": weights, "data": "d1"},
     )
     record = Record(

@@ -1,4 +1,4 @@
-"""How soon the encoders learn: the dev score by training step, and the gain at equal steps, from the curves of records."""
+"""How soon the encoders learn: dev scores by training step, and gains at equal steps, from the curves of records."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

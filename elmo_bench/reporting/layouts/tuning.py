@@ -1,4 +1,4 @@
-"""The learning rate of each task, chosen for the baseline on dev, and the gain if each encoder had a rate of its own."""
+"""The learning rate of each task, chosen for the baseline on dev, and the gain if each encoder had its own rate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -34,7 +34,7 @@ HOW = [
     "was shown, which does not show that there is none. detectable: the smallest true difference that one such test "
     "would find in 80 % of repetitions.",
     "† A run is converged if patience ended it and its best epoch is not in the last fifth of the epochs that it may "
-    "have. A row with a seed that is not gets no verdict, and no row gets one over it: training longer could change it. "
+    "have. Without that for every seed of both rows a gain gets no verdict: training longer could change it. "
     "The protocol is the version of the training schedule; runs of two protocols are never compared.",
     "fewer errors: the share of the baseline's errors that disappear, 100 · gain / (100 − baseline), as the paper "
     "counts relative increases.",
