@@ -38,6 +38,7 @@ _SETTINGS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("task.training.patience", _whole(0), "give a whole number from 0"),
 )
 _OTHERS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    ("lr_scale", lambda value: _number(value) and 0 < value < inf, "give a number above 0"),
     ("seed", _whole(0), "give a whole number from 0"),
     ("ledger", _text, "give a folder, such as ./3"),
     ("encoder.name", _text, "give a name, or a folder, such as ./3"),

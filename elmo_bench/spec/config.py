@@ -67,6 +67,7 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
                 f"{each.input_line}: encoder.name is for encoder=hf. Other encoders are named by their yaml."
             )
         try:
+            _copy_interpolated(config, each.key_or_group)
             OmegaConf.update(config, each.key_or_group, each.value())
         except (ConfigAttributeError, ConfigKeyError):
             raise UserError(unknown_option(each.key_or_group, plain)) from None
@@ -144,6 +145,16 @@ def task_yaml(task: str) -> dict[str, Any]:
     """`conf/task/<task>.yaml` as plain data, interpolations unresolved; {} if there is none."""
     path = config_file("task", task)
     return _mapping(path) if path else {}
+
+
+@cache
+def protocol_yaml(number: Any) -> dict[str, dict[str, Any]]:
+    """`conf/protocols/<number>.yaml`: {task: {option: default of size=cpu}} of an earlier training protocol.
+
+    {} if there is none, as for today's.
+    """
+    path = CONF / "protocols" / f"{number}.yaml"
+    return _mapping(path) if isinstance(number, int) and path.is_file() else {}
 
 
 def _mapping(path: Path, *keys: str) -> dict[str, Any]:
@@ -265,6 +276,17 @@ def _check_choice(option: Override, folder: Path) -> None:
         raise UserError(
             f"{group}={shown}: unknown {group}; choose one of: {', '.join(known)}{guess(str(value), known)}"
         )
+
+
+def _copy_interpolated(config: DictConfig, key: str) -> None:
+    """Replace every interpolation on the way to `key` by a copy of its mapping, since parts of it cannot be set."""
+    node: Any = config
+    for part in key.split(".")[:-1]:
+        if not isinstance(node, DictConfig) or part not in node:
+            return
+        if OmegaConf.is_interpolation(node, part) and isinstance(node[part], DictConfig):
+            node[part] = OmegaConf.to_container(node[part])
+        node = node[part]
 
 
 def _check_kind(option: Override, plain: DictConfig, config: DictConfig) -> None:

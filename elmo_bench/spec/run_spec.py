@@ -12,8 +12,8 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.checks import check_settings
-from elmo_bench.spec.config import compose
-from elmo_bench.spec.settings import VERSIONS, name_of, settings_of
+from elmo_bench.spec.config import compose, protocol_yaml
+from elmo_bench.spec.settings import RATE, VERSIONS, name_of, settings_of
 from elmo_bench.spec.spelling import spelled
 
 _NAME = re.compile(r"\w[\w.+=-]*")
@@ -120,22 +120,48 @@ class RunSpec:
         """The default run of this suite, task, encoder and size. Raises UserError if there is none (any more)."""
         return self._base()[1]
 
-    def current(self) -> "RunSpec":
-        """The same run with today's versions of task, encoder and protocol; itself unless it is outdated."""
+    @property
+    def protocol(self) -> int:
+        """The version of the training protocol; 0 if a stored spec does not have one."""
+        found = self.settings.get("protocol")
+        return found if isinstance(found, int) else 0
+
+    @property
+    def lr_scale(self) -> float | None:
+        """The learning rate over that of the default run; None if one of them has none."""
         try:
-            today = self.default().settings
+            usual = (self.default().settings | self._earlier).get(RATE)
         except UserError:
-            return self
-        versions = {key: today[key] for key in VERSIONS if key in self.settings and key in today}
-        return replace(self, settings=self.settings | versions)
+            return None
+        ours = self.settings.get(RATE)
+        known = all(isinstance(rate, int | float) and rate > 0 for rate in (ours, usual))
+        return float(f"{ours / usual:.6g}") if known else None
+
+    @property
+    def _earlier(self) -> dict[str, Any]:
+        """The defaults of the run's training protocol that differ from today's, as far as they are known."""
+        return protocol_yaml(self.protocol).get(self.task, {}) if self.size == "cpu" else {}
+
+    @cached_property
+    def identity(self) -> str:
+        """Equal for the same run with other contents, or in other versions of task, encoder and protocol.
+
+        Each version has its own defaults, so it is the changes to them that are compared.
+        """
+        own = {key: self.settings[key] for key in self.changes}
+        return canonical([self.suite, self.task, self.encoder, self.size, own])
 
     @cached_property
     def changes(self) -> dict[str, str]:
-        """{option: value} where this run differs from the default run, as on the command line, sorted by option."""
+        """{option: value} where this run differs from the default run, as on the command line, sorted by option.
+
+        The default run is of the same training protocol, as far as this version knows its defaults.
+        """
         try:
             usual = self.default().settings
         except UserError:  # of a task or encoder that is not installed here
             usual = {}
+        usual = usual | self._earlier
         ours = {key: value for key, value in self.settings.items() if key not in VERSIONS}
         return {key: spelled(ours[key]) for key in sorted(ours) if _differs(key, ours[key], usual)}
 

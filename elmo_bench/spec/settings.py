@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.base.errors import redacted
+from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.spec.config import dotted, task_yaml
 
+RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
 
 
@@ -25,6 +26,8 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     found |= dotted(task["head"], "task.head.")
     found |= _optional("task.characters", task.get("characters"))
     found |= dotted({k: v for k, v in trained.items() if k not in ("schedule", "ema")}, "task.training.")
+    if config["lr_scale"] != 1:
+        found[RATE] = _scaled(found.get(RATE), config["lr_scale"])
     found |= _optional("task.training.schedule", trained.get("schedule"))
     found |= _optional("task.training.ema", trained.get("ema"))
     return found | _data(config) | _encoder(config)
@@ -33,6 +36,12 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
 def name_of(path: Any) -> str | None:
     """The last component of a path, address or repository: what a setting says of weights and vectors."""
     return None if path is None else Path(redacted(str(path))).name.replace("@", "+")
+
+
+def _scaled(rate: Any, factor: float) -> float:
+    if not isinstance(rate, int | float):
+        raise UserError(f"lr_scale={factor}: the task has no learning rate to multiply. Give {RATE}.")
+    return float(f"{rate * factor:.12g}")
 
 
 def _optional(option: str, part: Mapping[str, Any] | None) -> dict[str, Any]:

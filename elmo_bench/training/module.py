@@ -61,8 +61,9 @@ class HeadTraining(pl.LightningModule):
         score = float(self.scores["overall"][self.metric.main])
         self.log(f"dev_{self.metric.main}", score)
         # Lightning itself would step after the epoch's checkpoint, which a resumed run then continues without the step.
+        # A score of 0 is no plateau: the head has found nothing yet, as in the first epochs of tagging with few steps.
         fitting = self.trainer.state.fn == TrainerFn.FITTING
-        if fitting and self.schedule is not None and self.schedule["every"] == "epoch":
+        if fitting and score > 0 and self.schedule is not None and self.schedule["every"] == "epoch":
             self.lr_schedulers().step(score)  # type: ignore[union-attr, call-arg, arg-type]
 
     def on_test_epoch_end(self) -> None:

@@ -36,7 +36,7 @@ def test_long_names_are_whole(figures):
         edges = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
         assert (edges == 1).all(), stem
     for stem in ("open-gains", "open-figure2-elmo", "open-efficiency"):
-        for apart in ("version=3, protocol 1, size=cpu, ", "version=4, protocol 1, size=paper, "):
+        for apart in ("version=3, protocol 2, size=cpu, ", "version=4, protocol 2, size=paper, "):
             assert apart in figures[stem].svg
             assert apart in figures[stem].alt
 

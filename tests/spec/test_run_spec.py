@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import run_hash, settings_key
 from elmo_bench.spec.checks import check_options
-from elmo_bench.spec.config import choices, compose
+from elmo_bench.spec.config import choices, compose, protocol_yaml
 from elmo_bench.spec.run_spec import RunSpec
 
 CONTENTS = {"data": "0" * 64, "weights": "1" * 64, "vectors": "2" * 64}
@@ -70,7 +70,7 @@ def test_a_hash_holds_no_python_name_no_repr_and_no_path():
 def test_a_pinned_hash():
     """Fails if any key, default or the way of hashing changes: then every record in the world is another run."""
     found = spec("task=ner", "encoder=elmo").with_contents(CONTENTS)
-    assert (found.key, found.hash) == ("5c37524737c7", "0f65fd95c8d4")
+    assert (found.key, found.hash) == ("98bb334d5ced", "2406080735e8")
 
 
 def test_moving_code_and_renaming_classes_and_fields_changes_no_hash(monkeypatch):
@@ -155,18 +155,49 @@ def test_the_label_is_what_differs_from_the_default_run(options, label):
 
 def test_the_label_of_a_run_that_is_not_installed_here_lists_its_settings():
     stored = spec("task=ner", "encoder=glove").to_json() | {"task": "quiz"}
-    assert "task.training.epochs=30" in RunSpec.from_json(stored).label
+    assert "task.training.epochs=75" in RunSpec.from_json(stored).label
     with pytest.raises(UserError, match="unknown task"):
         RunSpec.from_json(stored).command(0)
 
 
-def test_an_outdated_spec_knows_todays():
-    stored = copy.deepcopy(spec("task=ner", "mix=last").to_json())
+def test_an_outdated_spec_is_the_same_run_as_todays():
+    today = spec("task=ner", "mix=last")
+    stored = copy.deepcopy(today.to_json())
     stored["settings"]["task.version"] = 0
     old = RunSpec.from_json(stored)
-    assert not old.same_settings(spec("task=ner", "mix=last"))
-    assert old.current() == spec("task=ner", "mix=last")
+    assert not old.same_settings(today)
+    assert old.identity == today.identity != spec("task=ner").identity
     assert old.label == "mix=last"
+
+
+@pytest.mark.parametrize("task", sorted(protocol_yaml(1)))
+def test_a_run_of_an_earlier_protocol_is_compared_with_the_defaults_of_that_protocol(task):
+    today = spec(f"task={task}", "encoder=elmo", "size=cpu")
+    stored = copy.deepcopy(today.to_json())
+    schedule = [key for key in stored["settings"] if key.startswith("task.training.schedule")]
+    for key in schedule:
+        del stored["settings"][key]
+    stored["settings"] |= {"protocol": 1, **protocol_yaml(1)[task]}
+    old = RunSpec.from_json(stored)
+    assert (old.protocol, today.protocol) == (1, 2)
+    assert old.label == ""
+    assert old.identity == today.identity
+    assert old.key != today.key
+    for longer in ({"task.training.epochs": 50}, {"task.training.epochs": today.settings["task.training.epochs"]}):
+        assert RunSpec.from_json(stored | {"settings": stored["settings"] | longer}).label.startswith("task.training.")
+    assert protocol_yaml(2) == protocol_yaml("../task/ner") == {}
+
+
+def test_a_factor_on_the_learning_rate_is_in_the_spec_as_that_rate():
+    assert spec("task=snli", "lr_scale=1") == spec("task=snli")
+    twice = spec("task=snli", "lr_scale=2")
+    assert twice == spec("task=snli", "task.training.optimizer.lr=0.004")
+    assert twice.label == "task.training.optimizer.lr=0.004"
+    assert (
+        spec("task=snli", "lr_scale=3", "task.training.optimizer.lr=0.1").settings["task.training.optimizer.lr"] == 0.3
+    )
+    with pytest.raises(UserError, match=r"^lr_scale=2: the task has no learning rate to multiply"):
+        spec("task=snli", "lr_scale=2", "task.training.optimizer.lr=null")
 
 
 def test_contents_are_part_of_the_hash_and_not_of_the_key():
@@ -195,7 +226,8 @@ def test_a_stored_spec_of_another_form_is_refused(key, value):
 
 @pytest.mark.parametrize(
     "wrong",
-    ["seed=-1", "seed=1.5", "ledger=''", "place=middle", "mix.penalty=-1", "mix.penalty=.inf", "data.train_fraction=0",
+    ["lr_scale=0", "lr_scale=fast",
+     "seed=-1", "seed=1.5", "ledger=''", "place=middle", "mix.penalty=-1", "mix.penalty=.inf", "data.train_fraction=0",
      "data.train_fraction=1.5", "data.max_train=0", "data.least_steps=0", "data.least_steps=2.5", "encoder.words=some",
      "task.training.epochs=0", "task.training.patience=-1", "encoder.vectors=null", "encoder.vectors=5",
      "encoder.contextual.stateful=true"],

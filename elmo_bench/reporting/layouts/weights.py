@@ -67,7 +67,7 @@ def tables(experiment: Experiment, suite: str, mixes: Sequence[Mix]) -> list[Tab
         layers += [Cell("")] * (deepest - len(layers))
         lines.append(
             {
-                Column("task", words=True): words(mix.group.heading, run=run),
+                Column("task", words=True): words(f"{mix.group.heading} {mix.row.mark}".strip(), run=run),
                 Column("encoder", words=True): words(mix.row.encoder),
                 Column("place", words=True): words(mix.place),
                 Column("γ", SPREAD): spread(mix.gamma, run=run),
