@@ -134,8 +134,9 @@ class RunSpec:
         except UserError:
             return None
         ours = self.settings.get(RATE)
-        known = all(isinstance(rate, int | float) and rate > 0 for rate in (ours, usual))
-        return float(f"{ours / usual:.6g}") if known else None
+        if not (isinstance(ours, int | float) and isinstance(usual, int | float) and usual > 0):
+            return None
+        return float(f"{ours / usual:.6g}")
 
     @property
     def _earlier(self) -> dict[str, Any]:
