@@ -114,7 +114,7 @@ def experiment_yaml(name: Any, folder: Path = CONF) -> dict[str, Any]:
         )
     path = config_file("experiment", name, folder)
     assert path is not None
-    return _mapping(path, "about", "sweep")
+    return yaml_mapping(path, "about", "sweep")
 
 
 def sweep_of(experiment: dict[str, Any]) -> dict[str, list[Any]]:
@@ -144,20 +144,10 @@ def config_file(group: str, name: str, folder: Path = CONF) -> Path | None:
 def task_yaml(task: str) -> dict[str, Any]:
     """`conf/task/<task>.yaml` as plain data, interpolations unresolved; {} if there is none."""
     path = config_file("task", task)
-    return _mapping(path) if path else {}
+    return yaml_mapping(path) if path else {}
 
 
-@cache
-def protocol_yaml(number: Any) -> dict[str, dict[str, Any]]:
-    """`conf/protocols/<number>.yaml`: {task: {option: default of size=cpu}} of an earlier training protocol.
-
-    {} if there is none, as for today's.
-    """
-    path = CONF / "protocols" / f"{number}.yaml"
-    return _mapping(path) if isinstance(number, int) and path.is_file() else {}
-
-
-def _mapping(path: Path, *keys: str) -> dict[str, Any]:
+def yaml_mapping(path: Path, *keys: str) -> dict[str, Any]:
     """A yaml file that holds a mapping with at least these keys. Raises UserError."""
     with reading(path, "such a config", "See the others in its folder."):
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -279,14 +269,12 @@ def _check_choice(option: Override, folder: Path) -> None:
 
 
 def _copy_interpolated(config: DictConfig, key: str) -> None:
-    """Replace every interpolation on the way to `key` by a copy of its mapping, since parts of it cannot be set."""
+    """Replace each interpolation on the way to `key` by a copy of its mapping, since its parts cannot be set."""
     node: Any = config
     for part in key.split(".")[:-1]:
-        if not isinstance(node, DictConfig) or part not in node:
-            return
-        if OmegaConf.is_interpolation(node, part) and isinstance(node[part], DictConfig):
-            node[part] = OmegaConf.to_container(node[part])
-        node = node[part]
+        if isinstance(node, DictConfig) and OmegaConf.is_interpolation(node, part) and part in node:
+            node[part] = copy.deepcopy(node[part])
+        node = node.get(part) if isinstance(node, DictConfig) else None
 
 
 def _check_kind(option: Override, plain: DictConfig, config: DictConfig) -> None:

@@ -12,8 +12,8 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.checks import check_settings
-from elmo_bench.spec.config import compose, protocol_yaml
-from elmo_bench.spec.settings import RATE, VERSIONS, name_of, settings_of
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.settings import RATE, VERSIONS, name_of, protocol_yaml, settings_of
 from elmo_bench.spec.spelling import spelled
 
 _NAME = re.compile(r"\w[\w.+=-]*")
@@ -134,8 +134,9 @@ class RunSpec:
         except UserError:
             return None
         ours = self.settings.get(RATE)
-        known = all(isinstance(rate, int | float) and rate > 0 for rate in (ours, usual))
-        return float(f"{ours / usual:.6g}") if known else None
+        if not (isinstance(ours, int | float) and isinstance(usual, int | float) and usual > 0):
+            return None
+        return float(f"{ours / usual:.6g}")
 
     @property
     def _earlier(self) -> dict[str, Any]:

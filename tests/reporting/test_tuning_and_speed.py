@@ -12,9 +12,8 @@ from elmo_bench.reporting.json_rows import json_rows
 from elmo_bench.reporting.layouts import encoders, runs, speed, tuning
 from elmo_bench.reporting.leaderboard import leaderboard
 from elmo_bench.reporting.rows import select
-from elmo_bench.spec.config import protocol_yaml
 from elmo_bench.spec.experiments import Experiment
-from elmo_bench.spec.settings import RATE
+from elmo_bench.spec.settings import RATE, protocol_yaml
 from tests.reporting.ledgers import add, default, full
 
 TABLE1, TUNE, SPEED = (Experiment.load(name) for name in ("table1", "tune", "speed"))
