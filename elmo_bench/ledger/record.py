@@ -129,7 +129,8 @@ class Record(TypedDict):
     formula: str  # name of the function from the outcomes of a split to the main score
     selected_on: Literal["dev"]  # the split that chose the epoch
     scores: Scores
-    layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output); empty without a mix
+    # Per epoch, by place (input, output) and, in a stack, encoder (`input elmo`); empty without a mix
+    layer_weights: list[dict[str, MixWeights]]
     epochs: Epochs
     curves: NotRequired[Curves]
     parameters: Parameters

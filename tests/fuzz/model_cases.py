@@ -7,8 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import torch
+from safetensors.torch import save_file
 from torch import nn
 
 from elmo_bench.base import sources
@@ -18,6 +20,7 @@ from elmo_bench.elmo.weights import load, save_safetensors
 from elmo_bench.encoders.hf import load_model
 from elmo_bench.encoders.int8 import read_tensors, write_int8
 from elmo_bench.encoders.ngrams import NGrams
+from elmo_bench.encoders.precomputed import open_layers
 from elmo_bench.encoders.rows import Rows
 from elmo_bench.encoders.vector_files import read_compact, write_compact
 from elmo_bench.runner.kept_head import read_head, write_head
@@ -71,6 +74,16 @@ def model_cases() -> list[Case]:
             read=lambda folder: list(read_tensors(folder / "x.safetensors").values()),
             wrong=not_finite,
         ),
+        *(
+            Case(
+                reader="elmo_bench.encoders.precomputed:open_layers",
+                variant=name,
+                make=partial(_layers, name=name),
+                read=partial(_read_layers, name=name),
+                wrong=not_finite,
+            )
+            for name in ("x.hdf5", "x.safetensors")
+        ),
         Case(
             reader="elmo_bench.base.checkpoints:read_checkpoint",
             make=_checkpoint,
@@ -115,6 +128,23 @@ def _compact(folder: Path, *, dtype: str) -> None:
 def _read_compact(folder: Path) -> Any:
     found = read_compact(folder / "v.safetensors", {"w1", "w2", "w19"})
     return [found.vectors] + ([found.ngrams.vectors(["unseen", "x"])] if found.ngrams else [])
+
+
+def _layers(folder: Path, *, name: str) -> None:
+    index = json.dumps({"a b": "0", "c": "1"})
+    tensors = {"0": torch.ones(3, 2, 4), "1": torch.zeros(3, 1, 4)}
+    if name == "x.hdf5":
+        with h5py.File(folder / name, "w") as file:
+            for key, tensor in tensors.items():
+                file[key] = tensor.numpy()
+            file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())
+    else:
+        save_file(tensors, folder / name, {"sentence_to_index": index})
+
+
+def _read_layers(folder: Path, *, name: str) -> Any:
+    found = open_layers(folder / name)
+    return [found.read(each).numpy() for each in found.index.values()]
 
 
 def _checkpoint(folder: Path) -> None:
