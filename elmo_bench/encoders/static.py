@@ -98,6 +98,11 @@ def _read(path: Path, keep: Collection[str] | None) -> tuple[list[str], np.ndarr
     return words, vectors
 
 
+def checksum_of(name_or_path: str) -> str:
+    """The checksum that `load_static` gives the table. Raises UserError."""
+    return file_checksum(_resolve(name_or_path))
+
+
 def _resolve(name_or_path: str) -> Path:
     if name_or_path in MINIS:
         return SHIPPED / f"{name_or_path}.safetensors"

@@ -66,15 +66,23 @@ class Frozen:
 
 def load_frozen(config: DictConfig, words: Iterable[str]) -> Frozen:
     """The encoders, and the vectors that these words can look up. Raises UserError."""
-    kind = config.encoder.words
+    kind, words = config.encoder.words, set(words)
     encoders = {
         part: load_encoder(options.pop("kind"), **{k: v for k, v in options.items() if k != "version"})
         for part, options in _parts(config).items()
     }
+    tell(encoders.values(), words)
     if not kind:
         return Frozen(encoders, None, 0)
-    table = load_static(config.encoder.vectors, set(words))
+    table = load_static(config.encoder.vectors, words)
     return Frozen(encoders, table if kind == "static" else None, table.dim)
+
+
+def tell(encoders: Iterable[Encoder], words: set[str]) -> None:
+    """Tell the encoders that want to know it which words they will read. Raises UserError."""
+    for encoder in encoders:
+        if expect := getattr(encoder, "expect", None):
+            expect(words)
 
 
 def _parts(config: DictConfig) -> dict[str, dict[str, Any]]:

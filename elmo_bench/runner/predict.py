@@ -22,7 +22,7 @@ from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import KNOWN, load_static
 from elmo_bench.runner.data import build_data, note_long_words, words_of
 from elmo_bench.runner.kept_head import KeptHead, read_head
-from elmo_bench.runner.model import Frozen, build_embedder, build_head, build_indexer
+from elmo_bench.runner.model import Frozen, build_embedder, build_head, build_indexer, tell
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import load_encoder, tasks
 from elmo_bench.spec.run_spec import RunSpec
@@ -82,7 +82,8 @@ def _config(spec: RunSpec) -> DictConfig:
 def _load_frozen(spec: RunSpec, words: set[str], weights: str | None, vectors: str | None) -> Frozen:
     settings, parts = spec.settings, parts_of(spec.encoder_options() or None)
     given = _by_part(parts, weights)
-    encoders = {part: _load_encoder(options, given.get(part)) for part, options in parts.items()}
+    encoders = {part: _load_encoder(options, given.get(part), vectors) for part, options in parts.items()}
+    tell(encoders.values(), words)
     if settings["encoder.words"] == "static":
         named = _known(settings["encoder.vectors"], ("glove-mini", *KNOWN), vectors, "vectors")
         table = load_static(named, words)
@@ -101,8 +102,8 @@ def _by_part(parts: Collection[str], weights: str | None) -> dict[str, str]:
     return given
 
 
-def _load_encoder(options: dict[str, Any], given: str | None) -> Encoder:
-    """The encoder that a record's options describe, with the weights that the user gave or with published ones."""
+def _load_encoder(options: dict[str, Any], given: str | None, vectors: str | None) -> Encoder:
+    """The encoder that a record's options describe, with the files that the user gave or with published ones."""
     kind = str(options["kind"])
     numbers = {
         key: value for key, value in options.items() if key not in ("kind", "version", "weights") and value is not None
@@ -111,6 +112,8 @@ def _load_encoder(options: dict[str, Any], given: str | None) -> Encoder:
         if not isinstance(value, (bool, int, float)) and not (isinstance(value, str) and _WORD.fullmatch(value)):
             raise UserError(f"the record's encoder has {key}={value!r:.60}, which is not a number or a word")
     named = _known(options.get("weights"), WEIGHTS.get(kind, ()), given, "weights")
+    if "inputs" in numbers:
+        numbers["inputs"] = _known(numbers["inputs"], KNOWN, vectors, "vectors")
     try:
         return load_encoder(kind, weights=named, **numbers)
     except TypeError as error:

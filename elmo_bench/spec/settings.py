@@ -13,6 +13,8 @@ from elmo_bench.spec.config import dotted, task_yaml
 
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
 
+FILES = ("weights", "inputs")  # of an encoder: only the last component of a path is part of a run
+
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """{option: value} of a resolved config."""
@@ -81,7 +83,7 @@ def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
         if (last := key.rpartition(".")[2]) != "device" and value is not None:
             option = f"encoder.{key}" if key in encoder else f"encoder.contextual.{key}"
             shown = redacted(value) if isinstance(value, str) else value
-            found[option] = name_of(value) if last == "weights" else shown
+            found[option] = name_of(value) if last in FILES else shown
     return found | {"place": config["place"], "store.dtype": config["store"]["dtype"]} | _mix(config["mix"])
 
 

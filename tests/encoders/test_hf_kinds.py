@@ -99,8 +99,6 @@ def canine(folder):
 @pytest.mark.parametrize("make", [byt5, canine])
 def test_models_of_bytes_are_refused_with_a_reason(tmp_path, make):
     make(tmp_path)
-    with pytest.raises(
-        UserError, match="reads bytes or characters, and does not say"
-    ) as error:
+    with pytest.raises(UserError, match="reads bytes or characters, and does not say") as error:
         HfEncoder(weights=str(tmp_path))
     assert "\n" not in str(error.value)

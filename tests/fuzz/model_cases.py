@@ -17,6 +17,7 @@ from elmo_bench.base import sources
 from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import load, save_safetensors
+from elmo_bench.encoders.cove import read_lstms
 from elmo_bench.encoders.hf import load_model
 from elmo_bench.encoders.int8 import read_tensors, write_int8
 from elmo_bench.encoders.ngrams import NGrams
@@ -85,6 +86,13 @@ def model_cases() -> list[Case]:
             for name in ("x.hdf5", "x.safetensors")
         ),
         Case(
+            reader="elmo_bench.encoders.cove:read_lstms",
+            make=_lstms,
+            read=lambda folder: read_lstms(folder / "x.pth"),
+            format="x.ckpt",
+            wrong=lambda lstms: not_finite(parameter.numpy() for parameter in lstms.parameters()),
+        ),
+        Case(
             reader="elmo_bench.base.checkpoints:read_checkpoint",
             make=_checkpoint,
             read=lambda folder: read_checkpoint(folder / "last.ckpt"),
@@ -145,6 +153,11 @@ def _layers(folder: Path, *, name: str) -> None:
 def _read_layers(folder: Path, *, name: str) -> Any:
     found = open_layers(folder / name)
     return [found.read(each).numpy() for each in found.index.values()]
+
+
+def _lstms(folder: Path) -> None:
+    torch.manual_seed(0)
+    torch.save(nn.LSTM(3, 2, num_layers=2, bidirectional=True).state_dict(), folder / "x.pth")
 
 
 def _checkpoint(folder: Path) -> None:

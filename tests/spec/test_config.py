@@ -20,7 +20,8 @@ from tests.runs import ROOT
 GROUPS = ("task", "encoder", "suite", "mix", "size", "trainer", "logger", "store", "launcher")
 ENCODERS = sorted(path.stem for path in (ROOT / "conf" / "encoder").glob("*.yaml"))
 # What a choice needs besides.
-FIXED = {"fixed": ["mix.scalars=[0,1,0]"], "layer": ["mix.layer=1"], "hf": ["encoder.name=hf"]}
+FIXED = {"fixed": ["mix.scalars=[0,1,0]"], "layer": ["mix.layer=1"], "hf": ["encoder.name=hf"],
+         **{name: ["encoder.weights=x"] for name in ("precomputed", "cove", "flair")}}  # fmt: skip
 
 
 def options(chosen):
