@@ -139,7 +139,7 @@ def _paths(path: Path) -> list[Path]:
         found = [path] if path.is_file() and path.suffix in ENDINGS else []
     if not found:
         raise UserError(
-            f"encoder.weights={path}: no layers there. Give a file ({', '.join(ENDINGS)}) or a folder of them."
+            f"encoder.name={path}: no layers there. Give a file ({', '.join(ENDINGS)}) or a folder of them."
         )
     return found
 

@@ -129,8 +129,7 @@ class Record(TypedDict):
     formula: str  # name of the function from the outcomes of a split to the main score
     selected_on: Literal["dev"]  # the split that chose the epoch
     scores: Scores
-    # Per epoch, by place (input, output) and, in a stack, encoder (`input elmo`); empty without a mix
-    layer_weights: list[dict[str, MixWeights]]
+    layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output; `input elmo` in a stack), or empty
     epochs: Epochs
     curves: NotRequired[Curves]
     parameters: Parameters

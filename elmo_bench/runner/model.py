@@ -101,7 +101,7 @@ def build_embedder(spec: RunSpec, frozen: Frozen, lexicon: Lexicon) -> Embedder:
     characters = None
     if numbers := spec.part("task.characters"):
         characters = CharacterCnn(Vocabulary(lexicon.characters), dim=numbers["dim"], filters=numbers["filters"])
-    place = settings.get("place")
+    place = str(settings.get("place"))
     mixes = {
         mix_name(each, part): ScalarMix(encoder.layers, kind=settings["mix"], **spec.part("mix"))
         for each in (PLACES if place == "both" else (place,))

@@ -115,12 +115,12 @@ def test_files_without_an_index_and_other_files_are_named(tmp_path):
 def test_a_run_on_written_layers_has_the_scores_of_the_encoder_that_wrote_them(tmp_path, capsys):
     assert main(["texts", str(tmp_path / "texts.txt"), "task=ner"]) == 0
     assert main(["embed", str(tmp_path / "texts.txt"), str(tmp_path / "v.h5"), "--weights", str(GOLDEN)]) == 0
-    weights = f"encoder.weights={tmp_path / 'v.h5'}"
+    weights = f"encoder.name={tmp_path / 'v.h5'}"
     record, _ = run(compose("config", ["encoder=precomputed", weights, *SMALL, f"ledger={tmp_path}", "store=ram"]))
     check_record(record)
     elmo = run_small(tmp_path, "store=ram")
     for now, then in zip(record["curves"]["train_loss"], elmo["curves"]["train_loss"], strict=True):
         assert now == pytest.approx(then, rel=1e-4)
-    assert record["spec"]["settings"]["encoder.weights"] == "v.h5"
+    assert record["spec"]["encoder"] == record["spec"]["settings"]["encoder.contextual.weights"] == "v.h5"
     assert record["parameters"]["trainable"] == elmo["parameters"]["trainable"]
     assert record["spec"]["contents"]["weights"] != elmo["spec"]["contents"]["weights"]

@@ -18,6 +18,7 @@ from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import load, save_safetensors
 from elmo_bench.encoders.cove import read_lstms
+from elmo_bench.encoders.flair import read_language_model
 from elmo_bench.encoders.hf import load_model
 from elmo_bench.encoders.int8 import read_tensors, write_int8
 from elmo_bench.encoders.ngrams import NGrams
@@ -91,6 +92,13 @@ def model_cases() -> list[Case]:
             read=lambda folder: read_lstms(folder / "x.pth"),
             format="x.ckpt",
             wrong=lambda lstms: not_finite(parameter.numpy() for parameter in lstms.parameters()),
+        ),
+        Case(
+            reader="elmo_bench.encoders.flair:read_language_model",
+            make=lambda folder: shutil.copy(GOLDEN.parent / "flair" / "backward.pt", folder / "x.pt"),
+            read=lambda folder: read_language_model(folder / "x.pt"),
+            format="x.ckpt",
+            wrong=lambda model: not_finite(parameter.numpy() for parameter in model.network.parameters()),
         ),
         Case(
             reader="elmo_bench.base.checkpoints:read_checkpoint",
