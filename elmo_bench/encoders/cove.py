@@ -18,10 +18,12 @@ from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import checksum_of, load_static
+from elmo_bench.encoders.torch_pickle import read_saved
 from elmo_bench.text.pools import by_length, pools
 
 SIZE, TOKENS = 64, 4096  # at most, of a pool of sentences that go through the network together
 GATES = 4
+STATE = "the state of a bidirectional LSTM"
 NAME = re.compile(r"(weight_ih|weight_hh|bias_ih|bias_hh)_l(\d)(_reverse)?")
 
 
@@ -33,7 +35,7 @@ def load(*, weights: str, inputs: str = "glove.840B.300d", device: str = "cpu") 
 class Cove:
     """CoVe as an `Encoder` (see protocol.py): its layers are the outputs [forward; backward] of each biLSTM.
 
-    A word that the static vectors lack, as it is written, has zeros as its input.
+    The input of a word that the static vectors lack is zeros; upper and lower case differ.
     """
 
     def __init__(self, *, weights: str, inputs: str, device: str = "cpu"):
@@ -46,7 +48,7 @@ class Cove:
         self._vectors: dict[str, Tensor] = {}  # of the words that were expected
 
     def expect(self, words: Iterable[str]) -> None:
-        """Read the static vectors of these words; `encode` reads those of other words when it meets them."""
+        """Read the static vectors of these words; `encode` reads the vectors of other words when it meets them."""
         new = {*words} - self._vectors.keys()
         table = load_static(self.inputs, new)
         width = int(self.lstms[0].input_size)  # type: ignore[arg-type]
@@ -85,18 +87,18 @@ class Cove:
 
 @reader
 def read_lstms(path: Path) -> nn.ModuleList:
-    """The layers of a bidirectional `nn.LSTM` from its `state_dict()`, as `torch.save` writes it; no code in it runs.
+    """The layers of a bidirectional `nn.LSTM` from its `state_dict()`, as `torch.save` writes it (torch_pickle.py).
 
     Raises UserError if the file is damaged or holds something else.
     """
-    with reading(path, "the state of a bidirectional LSTM", "Give CoVe's wmtlstm-8f474287.pth."):
-        state = torch.load(path, map_location="cpu", weights_only=True)
+    with reading(path, STATE, "Give CoVe's wmtlstm-8f474287.pth."):
+        state = read_saved(path, STATE)
         found = {name: tensor for name, tensor in state.items() if NAME.fullmatch(name)}
         if not found or len(found) != len(state):
             raise ValueError("its tensors have other names")
         depth = 1 + max(int(name.removesuffix("_reverse")[-1]) for name in found)
         for name, tensor in found.items():
-            if not isinstance(tensor, Tensor) or not tensor.is_contiguous() or not tensor.is_floating_point():
+            if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
                 raise ValueError(f"{name} is not an array of floating-point numbers")
         width, hidden = found["weight_ih_l0"].shape[1], found["weight_ih_l0"].shape[0] // GATES
         with torch.device("meta"):

@@ -25,6 +25,7 @@ from elmo_bench.text.pools import by_length, pools
 SIZE, CHARACTERS = 64, 16_384  # at most, of a pool of sentences that go through the network together
 CHUNK = 512  # characters at a time, so that memory does not grow with a sentence
 DEEPEST = 8
+MODEL = "a character language model of flair"
 UNKNOWN = 0  # row of a character that the model does not know
 
 
@@ -116,8 +117,8 @@ class CharacterModel:
 @reader
 def read_language_model(path: Path) -> CharacterModel:
     """A model as `LanguageModel.save` writes it. Its pickle is not run (torch_pickle.py). Raises UserError."""
-    with reading(path, "a character language model of flair"):
-        saved = read_saved(path)
+    with reading(path, MODEL):
+        saved = read_saved(path, MODEL)
         state, dictionary, depth = saved["state_dict"], saved["dictionary"], saved["nlayers"]
         start, forwards = saved.get("document_delimiter", "\n"), saved["is_forward_lm"]
         if str(saved.get("recurrent_type", "LSTM")).upper() != "LSTM":

@@ -51,7 +51,7 @@ class Precomputed:
     parameters = 0
 
     def __init__(self, *, weights: str, device: str = "cpu"):
-        """`weights`: an HDF5 or safetensors file, or a folder of them. L and D are those of its first sentence."""
+        """`weights`: an HDF5 or safetensors file, or a folder of them. The first sentence's layers set L and D."""
         self.files = [open_layers(path) for path in _paths(Path(weights).expanduser())]
         self.where, self.device = weights, torch.device(device)
         self.checksum = hashlib.sha256(" ".join(file_checksum(file.path) for file in self.files).encode()).hexdigest()

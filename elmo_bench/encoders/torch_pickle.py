@@ -12,10 +12,12 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+from elmo_bench.base.reading import reader, reading
 
 DTYPES = {
     "torch FloatStorage": torch.float32,
@@ -59,32 +61,41 @@ class Record:
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
-def read_saved(path: Path) -> Any:
-    """The value in a file of `torch.save`. Raises ValueError or another Exception for what it does not know."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if name.endswith("data.pkl")]
-            if len(names) != 1:
-                raise ValueError("no data.pkl")
-            folder = names[0].removesuffix("data.pkl")
-            value = _value(io.BytesIO(archive.read(names[0])))
-            return _with_tensors(value, lambda storage: archive.read(f"{folder}data/{storage.key}"))
-    with path.open("rb") as file:
-        if _value(file) != LEGACY:
-            raise ValueError("not a file of torch.save")
-        _value(file)  # the version of the protocol
-        _value(file)  # sizes and order of bytes on the machine that wrote it
-        value = _value(file)
-        found: dict[str, Storage] = {}
-        _with_tensors(value, lambda storage: found.setdefault(storage.key, storage) and b"")
-        numbers: dict[str, bytes] = {}
-        for key in _value(file):
-            storage = found[key]
-            (count,) = struct.unpack("<q", file.read(8))
-            if count != storage.size:
-                raise ValueError(f"{count} numbers, expected {storage.size}")
-            numbers[key] = file.read(count * storage.dtype.itemsize)
-        return _with_tensors(value, lambda storage: numbers[storage.key])
+@reader
+def read_saved(path: Path, what: str) -> Any:
+    """The value in a file of `torch.save`, with the tensors of its mappings; `what` says what it should be.
+
+    Raises UserError for a damaged file, and for anything that is not plain data, tensors and known records.
+    """
+    with reading(path, what), path.open("rb") as file:
+        return _from_zip(file) if zipfile.is_zipfile(file) else _from_legacy(file)
+
+
+def _from_zip(file: IO[bytes]) -> Any:
+    with zipfile.ZipFile(file) as archive:
+        names = [name for name in archive.namelist() if name.endswith("data.pkl")]
+        if len(names) != 1:
+            raise ValueError("no data.pkl")
+        folder = names[0].removesuffix("data.pkl")
+        value = _value(io.BytesIO(archive.read(names[0])))
+        return _with_tensors(value, lambda storage: archive.read(f"{folder}data/{storage.key}"))
+
+
+def _from_legacy(file: IO[bytes]) -> Any:
+    file.seek(0)
+    if _value(file) != LEGACY:
+        raise ValueError("not a file of torch.save")
+    _value(file)  # the version of the protocol
+    _value(file)  # sizes and order of bytes on the machine that wrote it
+    found: dict[str, Storage] = {}
+    value = _value(file, found)
+    numbers: dict[str, bytes] = {}
+    for key in _of(list, _value(file)):
+        (size,) = struct.unpack("<q", file.read(8))
+        if size != found[key].size:
+            raise ValueError(f"{size} numbers, expected {found[key].size}")
+        numbers[key] = file.read(size * found[key].dtype.itemsize)
+    return _with_tensors(value, lambda storage: numbers[storage.key])
 
 
 def _with_tensors(value: Any, bytes_of: Callable[[Storage], bytes]) -> Any:
@@ -97,9 +108,7 @@ def _with_tensors(value: Any, bytes_of: Callable[[Storage], bytes]) -> Any:
 
 
 def _tensor(view: View, numbers: bytes) -> Tensor:
-    """A tensor, which has to be contiguous; without bytes an empty one."""
-    if not numbers:
-        return torch.empty(0)
+    """A tensor, which has to be contiguous."""
     expected, size = [], 1
     for length in reversed(view.shape):
         expected.append(size)
@@ -117,14 +126,16 @@ def _tensor(view: View, numbers: bytes) -> Tensor:
 MARK = object()
 PLAIN = {
     "BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES",
-    "SHORT_BINBYTES", "BINBYTES8",
+    "SHORT_BINBYTES", "BINBYTES8", "BINSTRING", "SHORT_BINSTRING",
 }  # fmt: skip
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 NOTHING = {"PROTO", "FRAME"}
 
 
-def _value(file: Any) -> Any:  # noqa: PLR0912, PLR0915  a case for each kind of step
-    """The value of the pickle at the position of a file, which is read up to its end."""
+def _value(  # noqa: PLR0912, PLR0915  a case for each kind of step
+    file: Any, storages: dict[str, Storage] | None = None
+) -> Any:
+    """The value of the pickle at the position of a file, which is read up to its end. Its storages are added."""
     stack: list[Any] = []
     memo: dict[int, Any] = {}
 
@@ -171,7 +182,10 @@ def _value(file: Any) -> Any:  # noqa: PLR0912, PLR0915  a case for each kind of
             case "STACK_GLOBAL":
                 stack[-2:] = [Name(f"{stack[-2]} {stack[-1]}")]
             case "BINPERSID":
-                stack.append(_storage(*stack.pop()))
+                storage = _storage(*stack.pop())
+                stack.append(storage)
+                if storages is not None:
+                    storages[storage.key] = storage
             case "REDUCE" | "NEWOBJ":
                 arguments = stack.pop()
                 stack.append(_made(_of(Name, stack.pop()).name, *_of(tuple, arguments)))
@@ -189,13 +203,15 @@ def _value(file: Any) -> Any:  # noqa: PLR0912, PLR0915  a case for each kind of
 
 
 def _made(name: str, *arguments: Any) -> Any:
-    """What a call in the pickle stands for, of the few that are known. Raises ValueError for any other."""
+    """The result of a call in the pickle, of the few that are known. Raises ValueError for any other."""
     match name:
-        case "torch._utils _rebuild_tensor_v2":
+        case "torch._utils _rebuild_tensor_v2" | "torch._utils _rebuild_tensor":
             storage, offset, shape, stride = arguments[:4]
             return View(_of(Storage, storage), offset, _of(tuple, shape), _of(tuple, stride))
         case "torch._utils _rebuild_parameter":
             return _of(View, arguments[0])
+        case "collections OrderedDict" if arguments:  # of Python 2
+            return dict(_of(list, arguments[0]))
         case "collections OrderedDict" | "collections defaultdict":
             return {}
         case "_codecs encode":  # bytes, in the older protocol
@@ -206,9 +222,10 @@ def _made(name: str, *arguments: Any) -> Any:
 
 
 def _storage(kind: str, dtype: Name, key: str, _device: str, count: int, *_: Any) -> Storage:
-    if kind != "storage" or dtype.name not in DTYPES or type(count) is not int or count < 0:
+    known = DTYPES.get(_of(Name, dtype).name.replace("torch.cuda ", "torch "))  # older torch names the device, too
+    if kind != "storage" or known is None or type(count) is not int or count < 0:
         raise ValueError("numbers of an unknown type")
-    return Storage(_of(str, key), DTYPES[dtype.name], count)
+    return Storage(_of(str, key), known, count)
 
 
 def _of(kind: type, value: Any) -> Any:

@@ -69,7 +69,7 @@ def saved(monkeypatch):
     module.Dictionary = Dictionary
     monkeypatch.setitem(sys.modules, "flair", types.ModuleType("flair"))
     monkeypatch.setitem(sys.modules, "flair.data", module)
-    found = read_saved(GOLDEN / "backward.pt")
+    found = read_saved(GOLDEN / "backward.pt", "a model")
     assert isinstance(found["dictionary"], Record)
     return found | {"dictionary": Dictionary(found["dictionary"])}
 

@@ -24,6 +24,7 @@ from elmo_bench.encoders.int8 import read_tensors, write_int8
 from elmo_bench.encoders.ngrams import NGrams
 from elmo_bench.encoders.precomputed import open_layers
 from elmo_bench.encoders.rows import Rows
+from elmo_bench.encoders.torch_pickle import read_saved
 from elmo_bench.encoders.vector_files import read_compact, write_compact
 from elmo_bench.runner.kept_head import read_head, write_head
 from elmo_bench.runner.model import Lexicon
@@ -100,6 +101,16 @@ def model_cases() -> list[Case]:
             format="x.ckpt",
             wrong=lambda model: not_finite(parameter.numpy() for parameter in model.network.parameters()),
         ),
+        *(
+            Case(
+                reader="elmo_bench.encoders.torch_pickle:read_saved",
+                variant=format_,
+                make=partial(_saved, zipped=format_ == "x.ckpt"),
+                read=lambda folder: read_saved(folder / "x.pt", "a file"),
+                format=format_,
+            )
+            for format_ in ("x.ckpt", "x.legacy")
+        ),
         Case(
             reader="elmo_bench.base.checkpoints:read_checkpoint",
             make=_checkpoint,
@@ -166,6 +177,11 @@ def _read_layers(folder: Path, *, name: str) -> Any:
 def _lstms(folder: Path) -> None:
     torch.manual_seed(0)
     torch.save(nn.LSTM(3, 2, num_layers=2, bidirectional=True).state_dict(), folder / "x.pth")
+
+
+def _saved(folder: Path, *, zipped: bool) -> None:
+    value = {"a": torch.ones(3, 4), "b": [1, 2.5, None, True, b"x", "y"], "c": {"d": (torch.zeros(2).half(), 2**40)}}
+    torch.save(value, folder / "x.pt", _use_new_zipfile_serialization=zipped, pickle_protocol=4)
 
 
 def _checkpoint(folder: Path) -> None:

@@ -21,7 +21,7 @@ GROUPS = ("task", "encoder", "suite", "mix", "size", "trainer", "logger", "store
 ENCODERS = sorted(path.stem for path in (ROOT / "conf" / "encoder").glob("*.yaml"))
 # What a choice needs besides.
 FIXED = {"fixed": ["mix.scalars=[0,1,0]"], "layer": ["mix.layer=1"], "hf": ["encoder.name=hf"],
-         "precomputed": ["encoder.name=layers.h5"]}  # fmt: skip
+         "precomputed": ["encoder.name=precomputed"]}  # fmt: skip
 
 
 def options(chosen):
