@@ -24,6 +24,7 @@ COMMANDS = {
     "fetch": "download public data files and verify their checksums:  fetch --suite open --root FOLDER",
     "merge": "add the records of another ledger:  merge LEDGER",
     "clean": "remove checkpoints and locks that finished and killed runs left",
+    "texts": "write the texts of a task, one a line, for `embed` and other programs:  texts OUT task=ner",
     "embed": "write the vectors of a file, one tokenised sentence a line:  embed sentences.txt out.h5",
     "pretrain": "train a biLM on your text:  pretrain corpus='shards/*.xz' out=my-elmo",
     "finetune": "train a biLM further on other text:  finetune weights=mini corpus=text.txt out=my-elmo",

@@ -46,8 +46,8 @@ def test_gradient_reaches_every_parameter_and_nothing_frozen(bench):
     bench.loss().backward()
     assert all(p.requires_grad for p in bench.head.parameters())
     assert [name for name, p in bench.head.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0] == []
-    if bench.built.frozen.encoder is not None:
-        bilm = bench.built.frozen.encoder.bilm
+    for encoder in bench.built.frozen.encoders.values():
+        bilm = encoder.bilm
         assert not bilm.training
         assert not any(p.requires_grad or p.grad is not None for p in bilm.parameters())
         assert not {id(p) for p in bilm.parameters()} & {id(p) for p in bench.head.parameters()}

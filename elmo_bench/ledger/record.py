@@ -131,7 +131,7 @@ class Record(TypedDict):
     formula: str  # name of the function from the outcomes of a split to the main score
     selected_on: Literal["dev"]  # the split that chose the epoch
     scores: Scores
-    layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output); empty without a mix
+    layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output; `input elmo` in a stack), or empty
     epochs: Epochs
     curves: NotRequired[Curves]  # left out by records of protocol 1
     parameters: Parameters

@@ -14,6 +14,7 @@ from elmo_bench.spec.config import CONF, dotted, task_yaml, yaml_mapping
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
+FILES = ("weights", "inputs")  # of an encoder: only the last component of a path is part of a run
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,6 +73,24 @@ def _data(config: Mapping[str, Any]) -> dict[str, Any]:
     return found | {f"task.data.{suite}.{k}": v for k, v in ours.items() if k not in usual or v != usual[k]}
 
 
+def parts_of(contextual: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """{name: options} of the contextual encoders: none, one with the name "", or the parts of a stack.
+
+    Raises UserError for a stack of anything but named encoders.
+    """
+    if contextual is None:
+        return {}
+    if contextual.get("kind") != "stack":
+        return {"": dict(contextual)}
+    parts = contextual.get("parts")
+    if not isinstance(parts, Mapping) or not parts or not all(map(str.isidentifier, map(str, parts))):
+        raise UserError("encoder.contextual.parts: give each encoder of the stack a name of letters, digits and _")
+    for name, options in parts.items():
+        if not isinstance(options, Mapping) or options.get("kind") in (None, "stack"):
+            raise UserError(f"encoder.contextual.parts.{name}: not the options of one encoder, with its kind")
+    return {name: {"version": contextual.get("version"), **options} for name, options in parts.items()}
+
+
 def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
     encoder, contextual = config["encoder"], config["encoder"]["contextual"]
     found: dict[str, Any] = {"encoder.words": encoder["words"]}
@@ -79,10 +98,11 @@ def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
         found |= {"encoder.vectors": name_of(encoder["vectors"]), "vectors.trainable": config["vectors"]["trainable"]}
     if contextual is None:
         return found | {"encoder.contextual": None}
-    for key, value in contextual.items():
-        if key != "device":
+    for key, value in dotted(contextual).items():
+        if (last := key.rpartition(".")[2]) != "device" and value is not None:
             option = f"encoder.{key}" if key in encoder else f"encoder.contextual.{key}"
-            found[option] = name_of(value) if key == "weights" else redacted(value) if isinstance(value, str) else value
+            shown = redacted(value) if isinstance(value, str) else value
+            found[option] = name_of(value) if last in FILES else shown
     return found | {"place": config["place"], "store.dtype": config["store"]["dtype"]} | _mix(config["mix"])
 
 

@@ -12,7 +12,7 @@ from elmo_bench.text.vocabulary import Vocabulary
 def test_characters_do_not_depend_on_how_far_a_word_is_padded():
     torch.manual_seed(0)
     cnn = CharacterCnn(Vocabulary("abcdefgh"), dim=5, filters=[[1, 3], [3, 7], [5, 4]])
-    index = Indexer(words=None, characters=cnn.vocabulary, layers=None)
+    index = Indexer(words=None, characters=cnn.vocabulary, layers={})
     texts = [("a", "ba", "headache"), ("xyz",), ("deaf", "c")]
     together = cnn(index(texts).characters)
     assert together.shape == (7, cnn.dim) == (7, 14)

@@ -272,6 +272,20 @@ def test_the_share_of_a_layer_is_that_of_weight_times_norm_where_a_record_has_no
     }  # fmt: skip
 
 
+def test_the_mixes_of_a_stack_are_named_by_encoder(make_record):
+    depths = {"input elmo": 3, "input bert_mini": 7}
+    mixes = {name: {"weights": [1 / depth] * depth, "gamma": 1.5} for name, depth in depths.items()}
+    record = make_record(encoder="elmo_bert_mini", layer_weights=[mixes], epochs={"run": 1, "best": 1})
+    [group] = groups(select([record]).rows)
+    found = [mix for row in group.rows for mix in weights.mixes_of(group, row)]
+    assert {mix.place: len(mix.weights) for mix in found} == depths
+    assert [mix.heading for mix in found] == ["bert_mini at the input", "elmo at the input"]
+    [table] = weights.tables(FIGURE2, "open", found)
+    assert [[cell.text for cell in row][2] for row in table.rows] == ["input bert_mini", "input elmo"]
+    drawing = weights._heat("figure2", "open", "elmo_bert_mini", found)
+    assert "bert_mini at the input: 0.14, 0.14" in drawing.alt
+
+
 def test_a_place_that_the_default_run_lacks_comes_from_a_run_that_differs_in_it_alone(tmp_path, found):
     plain = add(tmp_path, "ner", "elmo", 0)
     both = add(tmp_path, "ner", "elmo", 0, place="both")

@@ -20,6 +20,7 @@ from elmo_bench.spec.settings import protocol_yaml
 CONTENTS = {"data": "0" * 64, "weights": "1" * 64, "vectors": "2" * 64}
 # What a choice needs besides.
 FIXED = {"fixed": ["mix.scalars=[0,1,0]"], "layer": ["mix.layer=1"], "hf": ["encoder.name=models/bert@2"]}
+FIXED["precomputed"] = ["encoder.name=models/layers.h5"]
 
 
 def spec(*options):

@@ -53,10 +53,10 @@ def main() -> None:
         words=words,
         characters=CharacterCnn(alphabet, dim=config.task.characters.dim, filters=config.task.characters.filters),
         mixes={"input": ScalarMix(LAYERS, penalty=config.task.mix.penalty)},
-        layer_dim=DIM,
+        layer_dims={"": DIM},
     )
     head = build_head(RunSpec.of(config), embedder, {"genres": ["nw"]})
-    batch = head.collate([example], Indexer(words=words.index, characters=alphabet, layers=layers))
+    batch = head.collate([example], Indexer(words=words.index, characters=alphabet, layers={"": layers}))
     started = time.monotonic()
     if what == "train":
         optimizer = torch.optim.Adam(head.parameters())

@@ -25,7 +25,7 @@ def double(batch):
     """The batch with its layers in double precision."""
     for item in batch["documents"].items:
         for pool in item.pools:
-            pool.layers = None if pool.layers is None else pool.layers.double()
+            pool.layers = {part: layers.double() for part, layers in pool.layers.items()}
     return batch
 
 

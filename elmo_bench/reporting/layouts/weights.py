@@ -23,7 +23,6 @@ from elmo_bench.spec.experiments import Experiment
 
 SMALL, LARGE = "////", ".."  # below 1/3 hatched, above 2/3 speckled (with three layers, as the paper)
 DARK, LIGHT, BLUE, PALE = "#10151c", "#fdfdfd", "#7d93ad", "#dfe9f5"  # on the cells, whether the page is light or dark
-PLACES = {"input": "at the input", "output": "at the output"}
 
 
 @dataclass(frozen=True)
@@ -32,10 +31,16 @@ class Mix:
 
     group: Group
     row: Row
-    place: str  # input or output
+    place: str  # input or output; of a stack with the encoder, such as `input elmo`
     gamma: Summary
     weights: tuple[Summary, ...]  # lowest layer first
     shares: tuple[Summary, ...]  # of weight times mean norm in their sum; empty where the records have no norms
+
+    @property
+    def heading(self) -> str:
+        """`at the input`, or `elmo at the input`."""
+        place, _, part = self.place.partition(" ")
+        return f"{part} at the {place}".lstrip()
 
 
 def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
@@ -122,15 +127,14 @@ def hatch_of(weight: float, layers: int) -> str | None:
 
 
 def _heat(name: str, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
-    blocks = {place: [mix for mix in mixes if mix.place == place] for place in PLACES}
-    blocks = {place: own for place, own in blocks.items() if own}
+    blocks = {name: [mix for mix in mixes if mix.heading == name] for name in sorted({mix.heading for mix in mixes})}
     depth = max(len(mix.weights) for mix in mixes)
     colours = mpl.colormaps["Blues"]
 
     def paint(axes: Axes) -> None:
         at, ticks = 0.0, []
-        for place, own in blocks.items():
-            axes.text(at, depth + 0.12, PLACES[place], fontweight="bold", va="bottom")
+        for heading, own in blocks.items():
+            axes.text(at, depth + 0.12, heading, fontweight="bold", va="bottom")
             for mix in own:
                 for layer, weight in enumerate(mix.weights):
                     fill = colours(0.08 + 0.8 * weight.mean)
@@ -162,8 +166,7 @@ def _heat(name: str, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
             axes.spines[side].set_visible(False)
 
     said = "; ".join(
-        f"{label(mix.group, ', ')} {PLACES[mix.place]}: " + ", ".join(f"{w.mean:.2f}" for w in mix.weights)
-        for mix in mixes
+        f"{label(mix.group, ', ')} {mix.heading}: " + ", ".join(f"{w.mean:.2f}" for w in mix.weights) for mix in mixes
     )
     alt = f"Softmax weights of the layers of {encoder}, lowest first. {said}. "
     alt += "Hatched: below an even share; speckled: above two."
