@@ -5,6 +5,7 @@ A sentence passes through this file, `frozen.py` (words to vectors), `batches.py
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -49,8 +50,19 @@ class ElmoEncoder(Shareable):
         `options`: the options.json if it is not next to the weights; then both are paths or addresses.
         """
         self.files = locate(weights, options)
-        bilm, self.source = load_files(*self.files)
-        self.frozen = FrozenBiLM(bilm, precision=precision, device=device)
+        self._start(*load_files(*self.files), stateful=stateful, device=device, precision=precision)
+
+    @classmethod
+    def of(
+        cls, bilm: BiLM, source: str, *, stateful: bool = False, device: str = "cpu", precision: str = "float32"
+    ) -> Self:
+        """An encoder of a biLM in memory; `source` is its checksum. It has no files, so it cannot be saved."""
+        encoder = cls.__new__(cls)
+        encoder._start(bilm, source, stateful=stateful, device=device, precision=precision)
+        return encoder
+
+    def _start(self, bilm: BiLM, source: str, *, stateful: bool, device: str, precision: str) -> None:
+        self.source, self.frozen = source, FrozenBiLM(bilm, precision=precision, device=device)
         self.stateful, self.precision, self.device = stateful, precision, self.frozen.device
         self._states = States(bilm.options)
         self._after_markers: list[State] | None = None

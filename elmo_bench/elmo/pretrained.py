@@ -70,7 +70,7 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
     if weights in PUBLISHED:
         folder = bilm_folder(weights)
         return (
-            _at_most_one(folder, OPTIONS) or bilm_file(weights, "options"),
+            locate_options(weights),
             _at_most_one(folder, WEIGHTS) or bilm_file(weights, "weights"),
         )
     if _is_address(weights):
@@ -91,6 +91,13 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
             f"{known}."
         )
     return _one(path, OPTIONS), _one(path, WEIGHTS)
+
+
+def locate_options(weights: str) -> Path:
+    """The options of anything that `locate` finds; the weights of a published name are not downloaded."""
+    if weights in PUBLISHED:
+        return _at_most_one(bilm_folder(weights), OPTIONS) or bilm_file(weights, "options")
+    return locate(weights)[0]
 
 
 def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:

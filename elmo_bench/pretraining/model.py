@@ -1,12 +1,12 @@
-"""The bidirectional language model: the biLM, a softmax shared by both directions, initial values, and loading."""
+"""The bidirectional language model: the biLM, a softmax shared by both directions, and loading."""
 
-import math
 from collections.abc import Mapping
 
 from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.initial import initialise
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.options import BiLMOptions
@@ -36,27 +36,6 @@ class LanguageModel(nn.Module):
     def loss(self, x: Tensor, targets: Tensor) -> Tensor:
         """Sampled loss [2] of the two directions, negatives drawn for each; x [2, T, B, P], targets [2, T, B]."""
         return self.softmax.sampled(x.flatten(1, 2), targets.flatten(1))
-
-
-def initialise(bilm: BiLM) -> None:
-    """The initial values of bilm-tf (`bilm/training.py`): uniform characters, carry bias -2, Glorot uniform LSTMs."""
-    characters = bilm.characters
-    nn.init.uniform_(characters.embedding, -1, 1)
-    for convolution in characters.convolutions:
-        nn.init.uniform_(convolution.weight, -0.05, 0.05)
-        assert convolution.bias is not None
-        nn.init.zeros_(convolution.bias)
-    for highway in characters.highways:
-        for linear, bias in ((highway.carry, -2.0), (highway.transform, 0.0)):
-            nn.init.normal_(linear.weight, std=1 / math.sqrt(linear.in_features))
-            nn.init.constant_(linear.bias, bias)
-    nn.init.normal_(characters.projection.weight, std=1 / math.sqrt(characters.projection.in_features))
-    nn.init.zeros_(characters.projection.bias)
-    for lstm in bilm.lstms:
-        nn.init.zeros_(lstm.bias)
-        for stacked in (lstm.weight, lstm.projection):
-            for direction in stacked:
-                nn.init.xavier_uniform_(direction)
 
 
 SAMPLES = 2048  # negatives in further training, by default

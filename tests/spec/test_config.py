@@ -18,6 +18,7 @@ from elmo_bench.spec.config import CONF, choices, compose, sweep
 from tests.runs import ROOT
 
 GROUPS = ("task", "encoder", "suite", "mix", "size", "trainer", "logger", "store", "launcher")
+ENCODERS = sorted(path.stem for path in (ROOT / "conf" / "encoder").glob("*.yaml"))
 # What a choice needs besides.
 FIXED = {"fixed": ["mix.scalars=[0,1,0]"], "layer": ["mix.layer=1"], "hf": ["encoder.name=hf"]}
 
@@ -182,8 +183,7 @@ def test_an_encoder_is_what_the_design_says_and_changes_nothing_else(encoder, wo
         ("task=nre", "(did you mean 'ner'?)"),
         (
             "encoder=emlo",
-            "encoder=emlo: unknown encoder; choose one of: bert_mini, elmo, elmo_characters, elmo_only, glove, hf, "
-            "none (did you mean 'elmo'?)",
+            f"encoder=emlo: unknown encoder; choose one of: {', '.join(ENCODERS)} (did you mean 'elmo'?)",
         ),
         ("suite=minni", "choose one of: mini, open, paper (did you mean 'mini'?)"),
         ("mix=scaler", "choose one of: first, fixed, last, layer, mean, scalar (did you mean 'scalar'?)"),
