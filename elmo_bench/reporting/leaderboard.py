@@ -8,10 +8,10 @@ from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.reporting.canvas import Drawing
 from elmo_bench.reporting.gains import Gains, gains_from
 from elmo_bench.reporting.groups import Group, groups
-from elmo_bench.reporting.layouts import encoders, fractions, runs, variants, weights
+from elmo_bench.reporting.layouts import encoders, fractions, layers, runs, variants, weights
 from elmo_bench.reporting.rows import Selection
 from elmo_bench.reporting.table import Table
-from elmo_bench.reporting.tasks import in_paper_order
+from elmo_bench.reporting.tasks import in_paper_order, task_info
 from elmo_bench.spec.experiments import Experiment, experiments
 
 
@@ -84,11 +84,16 @@ def sections(suite: str, groups: Sequence[Group], gain: Gains) -> list[Section]:
     shown = [experiment for experiment in map(Experiment.load, experiments()) if experiment.caption]
     found = []
     for experiment in shown:
-        tables, figures = _LAYOUTS[experiment.layout](experiment, suite, groups, gain)
+        own = [group for group in groups if _shows(experiment, group)]
+        tables, figures = _LAYOUTS[experiment.layout](experiment, suite, own, gain)
         if tables:
             legend = experiment.layout == "encoders"
             found.append(Section(experiment.name, experiment.caption, experiment.about, tables, figures, legend))
     return [*found, Section("runs", "All runs", runs.ABOUT, runs.tables(groups, gain))]
+
+
+def _shows(experiment: Experiment, group: Group) -> bool:
+    return group.task in experiment.sweep.get("task", ()) or not task_info(group.task, group.suite).probe
 
 
 _LAYOUTS = {
@@ -97,4 +102,5 @@ _LAYOUTS = {
     "line": variants.made,
     "fractions": fractions.made,
     "weights": weights.made,
+    "layers": layers.made,
 }

@@ -8,13 +8,14 @@ The yaml holds everything about an experiment, key by key:
 | `sweep` | option: values; the runs are all combinations |
 | `caption` | heading of its tables and section; without one, reports do not show the experiment |
 | `order` | position of its section on the page; without one it follows the others, by name |
-| `layout` | `variants` (default): a table a task; `line`: and a line; `encoders`, `fractions`, `weights` |
+| `layout` | `variants` (default): a table a task; `line`: and a line; `encoders`, `fractions`, `weights`, `layers` |
 | `variants` | rows of the table, in order: the options of each, its encoder if that is fixed, and its `name` |
 | `axis` | instead of `variants`: an option, each value of which is a row, called `name` with `{}` for the value |
 | `heading` | of the first column |
 | `reference` | the variant to compare with, or a mapping from each variant to another; null: the default run |
 | `over` | what to call the reference; without it, the reference's encoder or variant |
 | `least` | how many variants of an encoder make a table (default 2) |
+| `pooled` | heading of a column with the score on dev and test together, where dev selects nothing |
 | `without` | encoders that are kept out of the table |
 | `paper` | the paper's figures by task: `scored` (data set and split), `figures` by variant, the printed `gain` |
 
@@ -35,7 +36,7 @@ from elmo_bench.spec.spelling import spelled
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
 FRACTION = ("data.train_fraction", "data.max_train", "data.least_steps")  # options that take a fraction of the data
-LAYOUTS = ("variants", "line", "encoders", "fractions", "weights")
+LAYOUTS = ("variants", "line", "encoders", "fractions", "weights", "layers")
 SWEPT = ("task", "encoder", "seed", "suite", "size")  # options that are not part of a variant
 
 
@@ -88,6 +89,7 @@ class Experiment:
     reference: str | dict[str, str] | None = None
     over: str = ""
     least: int = 2
+    pooled: str = ""
     without: tuple[str, ...] = ()
     paper: dict[str, PaperFigures] = field(default_factory=dict)
 
