@@ -58,7 +58,7 @@ class TokenAccuracy:
 def control_labels(train: Iterable[str], *, seed: int = 0) -> Callable[[str], str]:
     """A function from a word to its control label, drawn for each distinct word from the labels of the training words.
 
-    A probe can learn these labels only by heart, word by word. Its accuracy on the true labels less its accuracy on
+    A probe can learn these labels only word by word. Its accuracy on the true labels less its accuracy on
     control labels is its selectivity. Equal for equal seeds and training labels. Source: Hewitt and Liang (2019),
     Designing and interpreting probes with control tasks, section 2.
     """
