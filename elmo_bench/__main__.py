@@ -26,6 +26,7 @@ COMMANDS = {
     "clean": "remove checkpoints and locks that finished and killed runs left",
     "texts": "write the texts of a task, one a line, for `embed` and other programs:  texts OUT task=ner",
     "embed": "write the vectors of a file, one tokenised sentence a line:  embed sentences.txt out.h5",
+    "neighbours": "list the tokens of a text nearest to a word in context:  neighbours WORD --in SENTENCE text.txt",
     "pretrain": "train a biLM on your text:  pretrain corpus='shards/*.xz' out=my-elmo",
     "finetune": "train a biLM further on other text:  finetune weights=mini corpus=text.txt out=my-elmo",
     "evaluate": "measure the perplexity of a biLM:  evaluate weights=my-elmo corpus=heldout.txt",

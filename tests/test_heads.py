@@ -44,8 +44,12 @@ def bench(request):
 def test_gradient_reaches_every_parameter_and_nothing_frozen(bench):
     bench.head.train().zero_grad()
     bench.loss().backward()
-    assert all(p.requires_grad for p in bench.head.parameters())
-    assert [name for name, p in bench.head.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0] == []
+    trained = {name: p for name, p in bench.head.named_parameters() if p.requires_grad}
+    # A head may leave the embedder as it is, and then the whole of it.
+    assert {*dict(bench.head.named_parameters())} - trained.keys() in (
+        set(), {f"embedder.{name}" for name, _ in bench.head.embedder.named_parameters()}
+    )  # fmt: skip
+    assert [name for name, p in trained.items() if p.grad is None or not p.grad.abs().sum() > 0] == []
     for encoder in bench.built.frozen.encoders.values():
         bilm = encoder.bilm
         assert not bilm.training

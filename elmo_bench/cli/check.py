@@ -12,6 +12,7 @@ from elmo_bench.reporting.compare import AGREES
 from elmo_bench.reporting.formulas import formula
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import VERSIONS
 
 
 class Finding(NamedTuple):
@@ -54,7 +55,8 @@ def _about(record: Record) -> Iterator[Finding]:
         f"task version {version}, protocol {protocol}; schema and hash agree with its content"
     )
     try:
-        outdated = spec.current() != spec
+        today = spec.default().settings
+        outdated = any(spec.settings.get(key) != today.get(key) for key in VERSIONS)
         yield Finding(f"made again by: {spec.command(record['seed'])}")
     except UserError as error:
         yield Finding(f"this installation cannot make it again: {error}", wrong=True)

@@ -205,14 +205,15 @@ def settings_key(spec: Spec) -> str:
 def converged(record: Record | Brief) -> bool:
     """Whether patience ended the run, and its best epoch is not in the last fifth of the epochs that it may have.
 
-    A run that scores 0 on dev has not learned anything: it is not converged.
+    A run that scores 0 on dev has not learned anything: it is not converged. A limit of one epoch is for heads that one
+    pass over the data makes, such as mean vectors of word senses: there is nothing to wait for.
     """
     settings, epochs = record["spec"]["settings"], record["epochs"]
     limit, patience = (settings.get(f"task.training.{name}") for name in ("epochs", "patience"))
     found = record["scores"]["dev"]["overall"][record["metric"]]
     if not isinstance(limit, int) or not isinstance(patience, int) or found <= 0:
         return False
-    return epochs["run"] - epochs["best"] >= max(patience, 1) and 5 * epochs["best"] <= 4 * limit
+    return limit == 1 or (epochs["run"] - epochs["best"] >= max(patience, 1) and 5 * epochs["best"] <= 4 * limit)
 
 
 def brief(record: Record) -> Brief:

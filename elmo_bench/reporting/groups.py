@@ -38,8 +38,9 @@ class Group:
 
     @property
     def note(self) -> str:
-        """How the group differs from others, and on how much of the data it was trained."""
-        return ", ".join(filter(None, [self.differs, self.fraction]))
+        """How the group differs from others, and on which labels and how much of the data it was trained."""
+        labels = f"{self.basis.labels} labels" if self.basis.labels else ""
+        return ", ".join(filter(None, [self.differs, labels, self.fraction]))
 
     @property
     def metric(self) -> str:
@@ -78,9 +79,9 @@ def groups(rows: Sequence[Row], *, combine: bool = False) -> list[Group]:
     `combine`: rows on other data, of another version or size are in one group too, each labelled with how its basis
     differs. They are still compared only with rows on the same basis.
     """
-    by_task: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    by_task: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in rows:
-        by_task[row.spec.suite, row.spec.task].append(row)
+        by_task[row.spec.suite, row.spec.task, row.basis.labels].append(row)
     found: list[Group] = []
     for _, members in sorted(by_task.items()):
         by_basis: dict[Basis, list[Row]] = defaultdict(list)

@@ -8,10 +8,10 @@ from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.reporting.canvas import Drawing
 from elmo_bench.reporting.gains import Gains, gains_from
 from elmo_bench.reporting.groups import Group, groups
-from elmo_bench.reporting.layouts import encoders, fractions, runs, speed, tuning, variants, weights
+from elmo_bench.reporting.layouts import encoders, fractions, layers, runs, speed, tuning, variants, weights
 from elmo_bench.reporting.rows import Selection
 from elmo_bench.reporting.table import Table
-from elmo_bench.reporting.tasks import in_paper_order
+from elmo_bench.reporting.tasks import in_paper_order, task_info
 from elmo_bench.spec.experiments import Experiment, experiments
 
 
@@ -94,7 +94,7 @@ def sections(suite: str, groups: Sequence[Group], gain: Gains) -> list[Section]:
     shown = [experiment for experiment in map(Experiment.load, experiments()) if experiment.caption]
     found = []
     for experiment in shown:
-        newest = _of_newest_protocol(experiment, groups)
+        newest = _of_newest_protocol(experiment, [group for group in groups if _shows(experiment, group)])
         tables, figures = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
         if tables:
             legend = experiment.layout == "encoders"
@@ -116,6 +116,10 @@ def _protocols(groups: Sequence[Group]) -> list[int]:
     return sorted({row.spec.protocol for group in groups for row in group.rows})
 
 
+def _shows(experiment: Experiment, group: Group) -> bool:
+    return group.task in experiment.sweep.get("task", ()) or not task_info(group.task, group.suite).probe
+
+
 _LAYOUTS = {
     "encoders": encoders.made,
     "variants": variants.made,
@@ -124,4 +128,5 @@ _LAYOUTS = {
     "weights": weights.made,
     "tuning": tuning.made,
     "speed": speed.made,
+    "layers": layers.made,
 }

@@ -11,6 +11,7 @@ from elmo_bench.reporting.statistics import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
 
+LABELS = "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones
 BASELINE = "glove"  # static vectors: what an encoder is compared with
 DAGGER = "†"
 # Options that the baseline does not have: they belong to the encoder above it.
@@ -27,6 +28,7 @@ class Basis:
     size: str
     data: str  # digest of all examples, 12 digits
     fraction: tuple[tuple[str, str], ...]  # options that take a fraction of the training split; empty: all of it
+    labels: str = ""  # `control` for a run on control labels
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,15 @@ class Row:
         version, protocol = (settings.get(key, "") for key in ("task.version", "protocol"))
         fraction = tuple((key, self.changes[key]) for key in FRACTION if self.changes.get(key, "null") != "null")
         data = str(contents.get("data", ""))[:12]
-        return Basis(self.spec.suite, self.spec.task, f"{version}, protocol {protocol}", self.spec.size, data, fraction)
+        return Basis(
+            self.spec.suite,
+            self.spec.task,
+            f"{version}, protocol {protocol}",
+            self.spec.size,
+            data,
+            fraction,
+            str(settings.get(LABELS, "")),
+        )
 
     @cached_property
     def encoder(self) -> str:

@@ -18,6 +18,7 @@ class TaskInfo:
     data: str = ""  # of this suite
     trained: int | None = None  # examples in the paper's training split
     same: str = OTHER  # what the suite's data has in common with the paper's; empty if it is the paper's
+    probe: bool = False  # shown by experiments alone that sweep it, so that no table mixes it with other tasks
 
     def beside_paper(self, text: str) -> str:
         """Something of the paper, marked if the suite's data is not the paper's."""
@@ -30,7 +31,8 @@ def task_info(task: str, suite: str) -> TaskInfo:
     same = "" if suite == "paper" else known.get("same", {}).get(suite, OTHER)
     if not known:
         return TaskInfo(task, same=same)
-    return TaskInfo(known["title"], known["unit"], known["data"].get(suite, ""), known.get("trained"), same)
+    data = known["data"].get(suite, "")
+    return TaskInfo(known["title"], known["unit"], data, known.get("trained"), same, known.get("probe", False))
 
 
 def in_paper_order(tasks: Iterable[str]) -> list[str]:

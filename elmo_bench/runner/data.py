@@ -51,7 +51,8 @@ def data_digest(config: DictConfig, data: Data, splits: Splits) -> str:
     files = data.files(suite, data_root(config))
     if not files:
         return _digest(data, splits)
-    options = OmegaConf.to_container(config.task.data[suite], resolve=True)
+    given: Any = OmegaConf.to_container(config.task.data, resolve=True)
+    options = {name: value for name, value in given.items() if name == suite or not isinstance(value, dict)}
     state = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
     key = digest([data.schema, config.task.version, suite, options, state])
     remembered = cache_folder() / "digests" / key

@@ -15,6 +15,7 @@ The yaml holds everything about an experiment, key by key:
 | `reference` | the variant to compare with, or a mapping from each variant to another; null: the default run |
 | `over` | what to call the reference; without it, the reference's encoder or variant |
 | `least` | how many variants of an encoder make a table (default 2) |
+| `pooled` | heading of a column with the score on dev and test together, where dev selects nothing |
 | `without` | encoders that are kept out of the table |
 | `paper` | the paper's figures by task: `scored` (data set and split), `figures` by variant, the printed `gain` |
 
@@ -36,7 +37,7 @@ from elmo_bench.spec.spelling import spelled
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
 FRACTION = ("data.train_fraction", "data.max_train", "data.least_steps")  # options that take a fraction of the data
-LAYOUTS = ("variants", "line", "encoders", "fractions", "weights", "tuning", "speed")
+LAYOUTS = ("variants", "line", "encoders", "fractions", "weights", "layers", "tuning", "speed")
 SWEPT = ("task", "encoder", "seed", "suite", "size")  # options that are not part of a variant
 
 
@@ -89,6 +90,7 @@ class Experiment:
     reference: str | dict[str, str] | None = None
     over: str = ""
     least: int = 2
+    pooled: str = ""
     without: tuple[str, ...] = ()
     paper: dict[str, PaperFigures] = field(default_factory=dict)
 

@@ -61,13 +61,16 @@ def _optional(option: str, part: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _data(config: Mapping[str, Any]) -> dict[str, Any]:
-    """How much of the data is used; and where the suite's source is not the one in the task's yaml, how it differs."""
+    """How much of the data is used; and where the options of its source are not those in the task's yaml, which."""
     data, suite = config["data"], config["suite"]["name"]
     found = {f"data.{key}": data[key] for key in ("train_fraction", "max_train")}
     if data["train_fraction"] != 1:  # an epoch reads the whole training split once
         found["data.least_steps"] = data["least_steps"]
-    source = config["task"]["data"].get(suite) or {}
-    usual = dotted(task_yaml(config["task"]["name"]).get("data", {}).get(suite) or {})
+    known = task_yaml(config["task"]["name"]).get("data", {})
+    source, usual = config["task"]["data"].get(suite) or {}, dotted(known.get(suite) or {})
+    for option, value in config["task"]["data"].items():  # of every suite
+        if not isinstance(value, Mapping) and value != known.get(option):
+            found[f"task.data.{option}"] = value
     unused = ("fetch",) if source.get("source") == "hub" else ("fetch", "hub")
     ours = dotted({key: value for key, value in source.items() if key not in unused})
     return found | {f"task.data.{suite}.{k}": v for k, v in ours.items() if k not in usual or v != usual[k]}

@@ -1,6 +1,7 @@
 """Parts of speech: the suites as sentences with a tag for each word."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +11,38 @@ from elmo_bench.base.sources import SPLITS, data_file, suite_files, suite_option
 from elmo_bench.tasks.pos import mini
 from elmo_bench.tasks.pos.sentence import UNKNOWN, Sentence
 from elmo_bench.text.columns import check_ended, read_columns
+from elmo_bench.text.conllu import FORM, XPOS, read_conllu
+from elmo_bench.text.token_labels import CONTROL, GOLD, check_labels, control_labels
 
 SOURCES = ("generated", "files")
-CONLLU = 10  # columns; the word is in the second, the Penn tag in the fifth
 
 
 class Data:
     """Reads the suites that `conf/task/pos.yaml` names; each is a mapping whose `source` says how it is read.
 
     `generated`: `seed`. `files`: `folder`, and for each split a file name: `.conllu`, or two columns, word and tag.
+    labels: `gold`, or `control`: a random tag for each word (`control_labels`).
     """
 
     schema = "pos-1"
     ending = ".txt"
 
-    def __init__(self, **suites: Mapping[str, Any]):
-        self.suites = suites
+    def __init__(self, *, labels: str = GOLD, **suites: Mapping[str, Any]):
+        check_labels(labels)
+        self.labels, self.suites = labels, suites
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Sentence]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
         options = suite_options(self.suites, suite, SOURCES)
         if options["source"] == "generated":
-            return mini.generate(seed=options["seed"])
-        return {split: read_file(data_file(root, options["folder"], options[split])) for split in SPLITS}
+            splits = mini.generate(seed=options["seed"])
+        else:
+            splits = {split: read_file(data_file(root, options["folder"], options[split])) for split in SPLITS}
+        if self.labels == CONTROL:
+            control = control_labels(tag for sentence in splits["train"] for tag in sentence.tags)
+            for split, sentences in splits.items():
+                splits[split] = [replace(each, tags=tuple(map(control, each.tokens))) for each in sentences]
+        return splits
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
         """The files that `read` reads; none for generated data. Raises UserError."""
@@ -61,8 +71,11 @@ class Data:
 def read_file(path: Path) -> list[Sentence]:
     """The sentences of a file; a missing tag is `_`. Raises UserError with file and line."""
     check_ended(path)
-    rows = _conllu(path) if path.suffix == ".conllu" else _columns(path)
-    sentences = [Sentence(tuple(words), tuple(tags)) for words, tags in rows]
+    if path.suffix == ".conllu":
+        read = (([cells[FORM] for _, cells in rows], [cells[XPOS] for _, cells in rows]) for rows in read_conllu(path))
+    else:
+        read = _columns(path)
+    sentences = [Sentence(tuple(words), tuple(tags)) for words, tags in read]
     if not sentences:
         raise UserError(f"{path}: no sentences. Download the file again.")
     return sentences
@@ -73,22 +86,3 @@ def _columns(path: Path) -> Iterator[tuple[list[str], list[str]]]:
     for rows in read_columns(path, columns=min(max(len(first), 1), 2)):
         cells = [[*found, UNKNOWN][:2] for _, found in rows]
         yield [word for word, _ in cells], [tag for _, tag in cells]
-
-
-def _conllu(path: Path) -> Iterator[tuple[list[str], list[str]]]:
-    """Words with whole numbers: neither ranges (`3-4`) nor empty nodes (`8.1`)."""
-    words: list[str] = []
-    tags: list[str] = []
-    for number, line in [*read_lines(path), (0, "")]:
-        cells = line.rstrip("\r\n").split("\t")
-        if not line.strip():
-            if words:
-                yield words, tags
-            words, tags = [], []
-        elif line.startswith("#"):
-            continue
-        elif len(cells) != CONLLU:
-            raise UserError(f"{path}:{number}: expected {CONLLU} columns, found {len(cells)}. Fix this line.")
-        elif cells[0].isdecimal():
-            words.append(cells[1])
-            tags.append(cells[4])

@@ -1,20 +1,49 @@
 """The tasks' readers, found through their contract: `read_file`, `read` and `score_files` of every task."""
 
+import io
 import json
-from collections.abc import Callable
+import lzma
+import tarfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.names import task_class
 from tests.fuzz.cases import Case
+from tests.fuzz.text_cases import CONLLU
 from tests.test_bad_formats import COREF, NER, PREMISES, SRL, TREE, adapter, squad
 
-CONLLU = "# id = 1\n1\tShe\tshe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n2\tran\trun\tVERB\tVBD\t_\t0\troot\t_\t_\n\n"
 TAGGED = "Ada\tNNP\nran\tVBD\n\nIt\tPRP\n"
 PROPS = "-\t(ARG0*)\ngive\t(V*)\n-\t(ARG1*\n-\t*)\n\n-\n\n"
+TAGFILE = """<contextfile concordance=brown>
+<s snum=1>
+<wf cmd=ignore pos=DT>The</wf>
+<wf cmd=done pos=NN lemma=bank wnsn=1;2 lexsn=1:14:00::;1:17:01::>bank</wf>
+<wf cmd=done pos=VB lemma=take_place wnsn=1 lexsn=2:30:00::>took_place</wf>
+<punc>.</punc>
+</s>
+"""
+SENTENCE = """<sentence id="{0}.d000.s000"><wf lemma="the" pos="DET">The</wf>
+<instance id="{0}.d000.s000.t000" lemma="bank" pos="NOUN">river bank</instance></sentence>
+"""
+SETS = ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015")
+EVALUATION = f"<corpus><text>{''.join(map(SENTENCE.format, SETS))}</text></corpus>\n"
+KEYS = "".join(f"{name}.d000.s000.t000 bank%1:14:00:: bank%1:17:01::\n" for name in SETS)
+
+
+def semcor() -> bytes:
+    """An archive like SemCor's."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        member = tarfile.TarInfo("semcor3.0/brown1/tagfiles/br-a01")
+        member.size = len(TAGFILE)
+        archive.addfile(member, io.BytesIO(TAGFILE.encode()))
+    return lzma.compress(packed.getvalue())
+
+
 # Of each task: the files of its open suite, a file for `predict`, and the files that `score` compares.
-TEXTS: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
+TEXTS: dict[str, tuple[dict[str, str | bytes], str, tuple[str, ...]]] = {
     "ner": (
         {f"wnut17/{name}": NER * 5 for name in ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")},
         NER * 5, ("Ada B-person I-person\nran O O\n\nParis B-location O\n",),
@@ -34,6 +63,15 @@ TEXTS: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
     ),
     "pos": (
         {f"ud_ewt/en_ewt-ud-{split}.conllu": CONLLU * 3 for split in ("train", "dev", "test")}, TAGGED,
+        (TAGGED.replace("\t", "\tNN\t"),)
+    ),
+    "wsd": (
+        {"wsd/semcor3.0.tar.xz": semcor(), "wsd/ALL.data.xml": EVALUATION, "wsd/ALL.gold.key.txt": KEYS,
+         "wsd/first_sense.tsv.xz": lzma.compress(b"bank\tNOUN\tbank%1:17:01::\nsay\tVERB\tsay%2:32:00::\n")},
+        EVALUATION, (KEYS, KEYS),
+    ),
+    "deprel": (
+        {f"ud_ewt/en_ewt-ud-{split}.conllu": CONLLU * 3 for split in ("train", "dev", "test")}, CONLLU * 3,
         (TAGGED.replace("\t", "\tNN\t"),)
     ),
 }  # fmt: skip
@@ -63,11 +101,11 @@ def _of_task(task: str) -> list[Case]:
     ]  # fmt: skip
 
 
-def _files(texts: dict[str, str]) -> Callable[[Path], Any]:
+def _files(contents: Mapping[str, str | bytes]) -> Callable[[Path], Any]:
     def make(folder: Path) -> None:
-        for name, text in texts.items():
+        for name, content in contents.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
+            (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
     return make
 

@@ -23,6 +23,7 @@ from elmo_bench.pretraining.cooccurrence import cooccurrence
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.text.columns import read_columns
+from elmo_bench.text.conllu import read_conllu
 from tests.fuzz.cases import Case, file_of, not_finite
 from tests.ledger.records import make_record
 
@@ -30,6 +31,7 @@ TEXT = "the old cats sleep .\nvery old dogs bark .\n\nbirds sing .\n" * 5
 VECTORS = "".join(f"word{n} {n}.5 -0.25 1e-3\n" for n in range(20))
 WORD2VEC = "2 3\n" + "".join(f"{word} {'1234' * 3}\n" for word in ("the", "naïve"))  # 1234: a small number
 FASTTEXT = Path(__file__).parents[1] / "golden" / "fasttext"
+CONLLU = "# id = 1\n1\tShe\tshe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n2\tran\trun\tVERB\tVBD\t_\t0\troot\t_\t_\n\n"
 CARD = "---\nlicense: mit\ntags: [a, b]\n---\n# A card\n"
 WORDS = "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"
 PACK: dict[str, Callable[[bytes], bytes]] = {
@@ -75,6 +77,7 @@ def text_cases() -> list[Case]:
             "pretraining.cooccurrence:cooccurrence", TEXT, lambda path: cooccurrence([path], ["the", "cats"], window=2)
         ),
         _text("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n", lambda path: list(read_columns(path))),
+        _text("text.conllu:read_conllu", CONLLU, lambda path: list(read_conllu(path))),
         _text("elmo.embed.lines:read", TEXT, lambda path: list(lines.parts(lines.read(path)))),
         _text("pretraining.vocabulary:TargetVocabulary.read", WORDS, TargetVocabulary.read),
         _text("elmo.export:_licence", CARD, _licence),

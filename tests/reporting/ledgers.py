@@ -32,10 +32,13 @@ TASKS = {
     "coref": Made(30, 177, 0.40),
     "squad": Made(1500, 10963, 0.38),
     "pos": Made(1000, 12544, 0.80),
+    "deprel": Made(1000, 12544, 0.70),
+    "wsd": Made(973, 19935, 0.55),
 }
 PAPER = ("ner", "sst5", "snli", "srl", "coref", "squad")
 LIGHT = ("ner", "snli", "srl")
 LIFT = {"none": -0.08, "glove": 0.0, "elmo": 0.05, "elmo_only": 0.03, "elmo_characters": 0.0, "mybert": 0.07}
+LIFT |= {"random_only": -0.2, "bert_mini_only": 0.02}
 PLACES = {"input": ["input"], "output": ["output"], "both": ["input", "output"]}
 
 
@@ -93,7 +96,8 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     outcomes = {}
     for split, more in (("dev", 0.015), ("test", 0.0)):
         outcomes[split], score = _outcomes(made, right + more, record)
-        record["scores"][split] = {"overall": {record["metric"]: score}}
+        counts = {name: int(values.sum()) for name, values in outcomes[split].items()}
+        record["scores"][split] = {"overall": {record["metric"]: score, **counts}}
     if "curves" in options and options["curves"] is None:
         del record["curves"]
     else:

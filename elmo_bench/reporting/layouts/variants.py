@@ -3,15 +3,32 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from elmo_bench.reporting.canvas import Drawing, draw, label, line, look, small
+from elmo_bench.reporting.controls import Controls, selectivity
+from elmo_bench.reporting.formulas import formula
 from elmo_bench.reporting.gains import Gain, Gains, family_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.layouts import Made
 from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.table import Column, Line, Table, gain_cells, make_table, number, printed, scores, words
+from elmo_bench.reporting.statistics import summarise
+from elmo_bench.reporting.table import (
+    SPREAD,
+    Cell,
+    Column,
+    Line,
+    Table,
+    gain_cells,
+    make_table,
+    number,
+    printed,
+    scores,
+    spread,
+    words,
+)
 from elmo_bench.spec.experiments import Experiment, Variant
 
 EXPLORATORY_ON_DEV = "Exploratory, and judged on dev, as the paper's ablations are."
@@ -23,7 +40,7 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
     """A table for each group that has enough rows and, for the layout `line`, a figure."""
     picked = [(group, found) for group in groups if (found := rows(experiment, group))]
     drawn = [_figure(experiment, group, pairs) for group, pairs in picked] if experiment.layout == "line" else []
-    return tables(experiment, picked, gain), drawn
+    return tables(experiment, picked, gain, Controls.of(groups)), drawn
 
 
 def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
@@ -55,33 +72,59 @@ def reference(experiment: Experiment, pair: VariantRow, among: Sequence[VariantR
     return None
 
 
-def tables(experiment: Experiment, picked: Sequence[tuple[Group, Sequence[VariantRow]]], gain: Gains) -> list[Table]:
-    """A table for each group and its `rows`; the tests of all of them are one family, judged on dev."""
+def tables(
+    experiment: Experiment,
+    picked: Sequence[tuple[Group, Sequence[VariantRow]]],
+    gain: Gains,
+    controls: Controls | None = None,
+) -> list[Table]:
+    """A table for each group and its `rows`; the tests of all of them are one family, judged on dev.
+
+    `controls`: runs on control labels, which give a column of selectivity.
+    """
     pairs = [(pair[1], reference(experiment, pair, own)) for _, own in picked for pair in own]
     gains = family_of(pairs, gain, split="dev")
-    return [_table(experiment, group, pairs, gains) for group, pairs in picked]
+    return [_table(experiment, group, pairs, gains, controls or Controls({})) for group, pairs in picked]
 
 
-def _table(experiment: Experiment, group: Group, pairs: Sequence[VariantRow], gains: dict[str, Gain]) -> Table:
+def _table(
+    experiment: Experiment, group: Group, pairs: Sequence[VariantRow], gains: dict[str, Gain], controls: Controls
+) -> Table:
     paper = experiment.paper.get(group.task)
     over = experiment.over or str(experiment.reference)
     lines: list[Line] = []
     for variant, row in pairs:
         gain = gains.get(row.anchor)
-        own = variant.encoder is not None or row.encoder == experiment.encoder
-        name = ", ".join(filter(None, [variant.name if own else f"{row.encoder}: {variant.name}", row.note]))
+        fixed, own = variant.encoder is not None or row.encoder == experiment.encoder, selectivity(row, controls)
+        name = ", ".join(filter(None, [variant.name if fixed else f"{row.encoder}: {variant.name}", row.note]))
         lines.append(
             {
                 Column(experiment.heading, words=True): words(name, run=row.anchor),
                 **scores(row, group.metric),
+                **_pooled(experiment, row),
+                Column("selectivity", SPREAD): spread(own, run=row.anchor) if own else Cell(""),
                 **gain_cells(gain, over, split="dev"),
                 Column("test gain"): number(gain.on("test") if gain else None, "+.2f", run=row.anchor),
-                **printed(paper, variant.key if own else None, task=group.task, suite=group.suite),
+                **printed(paper, variant.key if fixed else None, task=group.task, suite=group.suite),
             }
         )
     title = f"{experiment.caption}: {group.heading}, suite {group.suite}"
     stem, mine = f"{group.stem}-{experiment.name}", [gains.get(row.anchor) for _, row in pairs]
     return make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine, notes=[EXPLORATORY_ON_DEV])
+
+
+def _pooled(experiment: Experiment, row: Row) -> Line:
+    """The score on dev and test together, from the counts in the scores of both."""
+    if not experiment.pooled:
+        return {}
+    how = formula(row.newest["formula"])
+    found = []
+    for record in row.records:
+        dev, test = (record["scores"][split]["overall"] for split in ("dev", "test"))  # type: ignore[literal-required]
+        if not {*how.outcomes} <= dev.keys() & test.keys():
+            return {Column(experiment.pooled, SPREAD): Cell("")}
+        found.append(how.score_of({name: np.array([dev[name], test[name]]) for name in how.outcomes}))
+    return {Column(experiment.pooled, SPREAD): spread(summarise(found), run=row.anchor)}
 
 
 def _figure(experiment: Experiment, group: Group, pairs: Sequence[VariantRow]) -> Drawing:

@@ -1,0 +1,67 @@
+"""A linear softmax on the frozen vectors of a word and its head, which shows what a layer knows of syntax.
+
+Source: the labels of arcs in Liu et al. (2019), Linguistic knowledge and transferability of contextual representations,
+with a linear model; the product of the two vectors is left out.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
+
+from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.tasks.deprel.sentence import Sentence
+from elmo_bench.text.batch import Indexer
+
+IGNORED = -100  # the relation of padding
+
+
+class Head(nn.Module):
+    """Relation scores of each word separately, given its true head. The head of a root is a vector of zeros.
+
+    There is no biRNN, so both places of ELMo are the input.
+    """
+
+    def __init__(self, embedder: Embedder, *, labels: Sequence[str]):
+        super().__init__()
+        self.embedder, self.labels = embedder, list(labels)
+        self.scores = nn.Linear(2 * (embedder.dim + embedder.output_dim), len(self.labels))
+
+    def collate(self, examples: Sequence[Sentence], index: Indexer) -> dict[str, Any]:
+        """Tensors of a batch: {"text": TextBatch, "heads": int64 [B, T] from 0, "relations": int64 [B, T]}.
+
+        Position T of `heads` is the head of a root.
+        """
+        number = {label: place for place, label in enumerate(self.labels)}
+        longest = max(len(example.tokens) for example in examples)
+        heads = [torch.tensor([longest if head < 0 else head for head in example.heads]) for example in examples]
+        # A relation not seen in training has no label; only dev and test have it, where no loss is computed.
+        gold = [torch.tensor([number.get(relation, 0) for relation in example.relations]) for example in examples]
+        return {
+            "text": index([example.tokens for example in examples]),
+            "heads": pad_sequence(heads, batch_first=True),
+            "relations": pad_sequence(gold, batch_first=True, padding_value=IGNORED),
+        }
+
+    def forward(self, batch: dict[str, Any]) -> Tensor:
+        """Relation scores [B, T, K]."""
+        text = batch["text"]
+        x = torch.cat([self.embedder(text), self.embedder.output(text)], dim=2)  # BTD
+        heads = batch["heads"][:, :, None].expand(-1, -1, x.shape[2])  # BTD
+        x_head = functional.pad(x, (0, 0, 0, 1)).gather(1, heads)  # BTD
+        return self.scores(torch.cat([x, x_head], dim=2))
+
+    def loss(self, batch: dict[str, Any]) -> Tensor:
+        """Cross-entropy, mean over the words."""
+        return functional.cross_entropy(
+            self(batch).float().flatten(0, 1), batch["relations"].flatten(), ignore_index=IGNORED
+        )
+
+    def predict(self, batch: dict[str, Any]) -> list[list[str]]:
+        """The relations of each sentence."""
+        best = self(batch).argmax(dim=2).tolist()
+        lengths = batch["text"].lengths.tolist()
+        return [[self.labels[place] for place in row[:length]] for row, length in zip(best, lengths, strict=True)]

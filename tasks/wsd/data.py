@@ -1,0 +1,93 @@
+"""Word senses: the suites as sentences with targets, and the evaluation framework's file of answers."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
+from elmo_bench.base.sources import data_file, suite_options
+from elmo_bench.tasks.wsd import mini
+from elmo_bench.tasks.wsd.evaluation import keys_beside, read_evaluation, read_keys
+from elmo_bench.tasks.wsd.first_senses import read_first_senses
+from elmo_bench.tasks.wsd.metric import Answers
+from elmo_bench.tasks.wsd.semcor import read_semcor
+from elmo_bench.tasks.wsd.sentence import Sentence, entry
+
+SOURCES = ("generated", "files")
+FILES = ("train", "evaluation", "first")
+
+
+class Data:
+    """Reads the suites that `conf/task/wsd.yaml` names; each is a mapping whose `source` says how it is read.
+
+    `generated`: `seed`. `files`: `folder`; `train`, SemCor's archive; `evaluation`, the XML of the evaluation
+    framework, with its keys in the same folder; `first`, first senses; `dev` and `test`, names of its data sets.
+    """
+
+    schema = "wsd-1"
+    ending = ".key.txt"
+
+    def __init__(self, **suites: Mapping[str, Any]):
+        self.suites = suites
+
+    def read(self, suite: str, root: Path | None) -> dict[str, list[Sentence]]:
+        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
+        options = suite_options(self.suites, suite, SOURCES)
+        if options["source"] == "generated":
+            return mini.generate(seed=options["seed"])
+        train, evaluation, first = self._paths(options, root)
+        found = read_evaluation(evaluation, read_keys(keys_beside(evaluation)))
+        found = _with_first(found, read_first_senses(first))
+        splits = {split: [each for each in found if _set_of(each) in options[split]] for split in ("dev", "test")}
+        for split, sentences in splits.items():
+            if not sentences:
+                sets = ", ".join(sorted({_set_of(each) for each in found}))
+                raise UserError(f"task.data.{suite}.{split}={options[split]}: not in {evaluation}, which has {sets}.")
+        return {"train": read_semcor(train), **splits}
+
+    def files(self, suite: str, root: Path | None) -> list[Path]:
+        """The files that `read` reads; none for generated data. Raises UserError."""
+        options = suite_options(self.suites, suite, SOURCES)
+        if options["source"] == "generated":
+            return []
+        train, evaluation, first = self._paths(options, root)
+        return [train, evaluation, keys_beside(evaluation), first]
+
+    def canonical(self, example: Sentence) -> dict[str, Any]:
+        """The example as JSON in the schema `wsd-1`."""
+        return {"tokens": example.tokens, "targets": [asdict(target) for target in example.targets]}
+
+    def vocabulary(self, train: Sequence[Sentence]) -> dict[str, list[str]]:
+        """{"senses": every sense key of the training data}, a lemma's senses together, the most frequent first."""
+        counts = Counter(key for sentence in train for target in sentence.targets for key in target.senses)
+        return {"senses": sorted(counts, key=lambda key: (entry(key), -counts[key], key))}
+
+    def read_file(self, path: Path) -> list[Sentence]:
+        """The sentences of an XML file of the evaluation framework, with the keys next to it if they are there."""
+        keys = keys_beside(path)
+        return read_evaluation(path, read_keys(keys) if keys.is_file() and keys != path else None)
+
+    def write(self, path: Path, examples: Sequence[Sentence], predicted: Sequence[Sequence[Answers]]) -> None:
+        """Write target and sense key on a line each, as the scorer reads them; no line without an answer."""
+        with atomic_write(path, "w") as handle:
+            for sentence, answers in zip(examples, predicted, strict=True):
+                for target, answer in zip(sentence.targets, answers, strict=True):
+                    if answer:
+                        handle.write(" ".join([target.name, *answer]) + "\n")
+
+    def _paths(self, options: Mapping[str, Any], root: Path | None) -> list[Path]:
+        return [data_file(root, options["folder"], options[name]) for name in FILES]
+
+
+def _set_of(sentence: Sentence) -> str:
+    return sentence.targets[0].name.partition(".")[0]
+
+
+def _with_first(sentences: Sequence[Sentence], first: Mapping[tuple[str, str], str]) -> list[Sentence]:
+    return [
+        replace(each, targets=tuple(replace(t, first=first.get((t.lemma, t.pos), "")) for t in each.targets))
+        for each in sentences
+    ]

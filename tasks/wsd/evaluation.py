@@ -1,0 +1,98 @@
+"""The unified evaluation data of Raganato, Camacho-Collados and Navigli (2017): an XML file, and its sense keys."""
+
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import read_lines
+from elmo_bench.base.reading import reading
+from elmo_bench.tasks.wsd.sentence import PARTS_OF_SPEECH, Sentence, Target
+
+DATA, KEYS = ".data.xml", ".gold.key.txt"
+_MARKUP = {"corpus", "text", "sentence", "wf", "instance"}
+
+
+def keys_beside(path: Path) -> Path:
+    """The file of keys that belongs to `NAME.data.xml`: `NAME.gold.key.txt` in the same folder."""
+    return path.with_name(path.name.removesuffix(DATA) + KEYS)
+
+
+def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
+    """{target: its sense keys}: a target a line, then its keys, separated by spaces. Raises UserError."""
+    found: dict[str, tuple[str, ...]] = {}
+    for number, line in read_lines(path):
+        name, *keys = line.split() or [""]
+        if name in found:
+            raise UserError(f"{path}:{number}: a second line for {name[:60]}. Keep one of them.")
+        if name:
+            found[name] = tuple(keys)
+    if not found:
+        raise UserError(f"{path}: no sense keys. Download the file again.")
+    return found
+
+
+def read_evaluation(path: Path, keys: dict[str, tuple[str, ...]] | None) -> list[Sentence]:
+    """The sentences that have a target; a phrase (`took place`) is as many tokens. Raises UserError.
+
+    `keys`: the right senses, without which `senses` of every target is empty.
+    """
+    parser = _Parser(path, keys)
+    with reading(path, "evaluation data in XML"), path.open("rb") as handle:
+        parser.expat.ParseFile(handle)
+    if not parser.sentences:
+        raise UserError(f"{path}: no sentence with a target. Download it again.")
+    return parser.sentences
+
+
+class _Parser:
+    """Collects sentences. A document type is refused: an entity that it declares could be of any size."""
+
+    def __init__(self, path: Path, keys: dict[str, tuple[str, ...]] | None):
+        self.path, self.keys, self.sentences = path, keys, list[Sentence]()
+        self.tokens, self.targets, self.word = list[str](), list[Target](), list[str]()
+        self.attributes: dict[str, str] = {}
+        self.expat = expat.ParserCreate()
+        self.expat.StartDoctypeDeclHandler = self._refuse
+        self.expat.StartElementHandler = self._start
+        self.expat.CharacterDataHandler = self._text
+        self.expat.EndElementHandler = self._end
+
+    def _refuse(self, *_: Any) -> None:
+        raise UserError(f"{self.path}: has a document type, which this data does not need. Remove it.")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if name not in _MARKUP:
+            raise UserError(f"{self._line()}: unknown element <{name[:40]}>. Download the file again.")
+        self.attributes, self.word = attributes, []
+        if name == "sentence":
+            self.tokens, self.targets = [], []
+
+    def _text(self, text: str) -> None:
+        self.word.append(text)
+
+    def _end(self, name: str) -> None:
+        if name == "sentence" and self.targets:
+            self.sentences.append(Sentence(tuple(self.tokens), tuple(self.targets)))
+        elif name in ("wf", "instance"):
+            words = "".join(self.word).split()
+            if not words:
+                raise UserError(f"{self._line()}: a word without letters. Download the file again.")
+            self.tokens += words
+            if name == "instance":
+                self.targets.append(self._target(len(words)))
+        self.word = []
+
+    def _target(self, width: int) -> Target:
+        given = [self.attributes.get(key, "") for key in ("id", "lemma", "pos")]
+        if not all(given) or given[2] not in PARTS_OF_SPEECH.values():
+            raise UserError(f"{self._line()}: an instance without id, lemma or pos. Download the file again.")
+        name, lemma, pos = given
+        beside = keys_beside(self.path)
+        if self.keys is not None and name not in self.keys:
+            raise UserError(f"{self._line()}: {name[:60]} has no line in {beside}. Download both again.")
+        senses = self.keys[name] if self.keys is not None else ()
+        return Target(name, len(self.tokens) - width, len(self.tokens), lemma.lower(), pos, senses)
+
+    def _line(self) -> str:
+        return f"{self.path}:{self.expat.CurrentLineNumber}"

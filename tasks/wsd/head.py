@@ -1,0 +1,80 @@
+"""The nearest of a lemma's sense vectors, which are means of frozen vectors (Peters et al. 2018, section 5.3)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.tasks.wsd.metric import Answers
+from elmo_bench.tasks.wsd.sentence import Sentence, entry
+from elmo_bench.text.batch import Indexer
+
+DIGITS = 5  # of a cosine; closer ones are equal, and the more frequent sense is taken
+
+
+class Head(nn.Module):
+    """A vector for each sense in training; a target gets the sense of its lemma with the highest cosine.
+
+    Nothing here has to be fitted by trial: one epoch of plain SGD with rate 1 on the loss -Σ x · s(x), from zero, adds
+    up the vectors x of each sense s. Their sum points where their mean points, and a cosine sees nothing else.
+    The embedder is not trained: `mix=scalar` stays at the mean of the layers.
+
+    senses: keys, each lemma's most frequent one first. A lemma without any gets its first sense (`Target.first`).
+    """
+
+    def __init__(self, embedder: Embedder, *, senses: Sequence[str]):
+        super().__init__()
+        self.embedder = embedder.requires_grad_(requires_grad=False)
+        self.rows = {key: row for row, key in enumerate(senses)}
+        self.candidates: dict[tuple[str, str], list[str]] = {}
+        for key in senses:
+            self.candidates.setdefault(entry(key), []).append(key)
+        self.senses = nn.Parameter(torch.zeros(len(senses), embedder.dim + embedder.output_dim))  # SD
+
+    def collate(self, examples: Sequence[Sentence], index: Indexer) -> dict[str, Any]:
+        """A batch of N targets in B sentences.
+
+        {"text": TextBatch, "asked": lemma, part of speech and first sense of each target, by sentence, "tokens": int64
+        [3, P]: sentence, position and target of each token of a target, "pairs": int64 [2, M]: target and row of each
+        of its senses}
+        """
+        targets = [(row, target) for row, example in enumerate(examples) for target in example.targets]
+        tokens = [(row, at, n) for n, (row, target) in enumerate(targets) for at in range(target.start, target.end)]
+        senses = [(n, key) for n, (_, target) in enumerate(targets) for key in target.senses]
+        pairs = [(n, self.rows[key]) for n, key in senses if key in self.rows]
+        return {
+            "text": index([example.tokens for example in examples]),
+            "asked": [[(target.lemma, target.pos, target.first) for target in example.targets] for example in examples],
+            "tokens": torch.tensor(tokens).T,
+            "pairs": torch.tensor(pairs, dtype=torch.int64).view(-1, 2).T,
+        }
+
+    def forward(self, batch: dict[str, Any]) -> Tensor:
+        """The vector of each target [N, D]: the mean over its tokens."""
+        text, (sentence, position, target) = batch["text"], batch["tokens"]
+        x = torch.cat([self.embedder(text), self.embedder.output(text)], dim=2)[sentence, position]  # PD
+        lengths = torch.bincount(target)
+        return x.new_zeros(len(lengths), x.shape[1]).index_add_(0, target, x) / lengths[:, None]
+
+    def loss(self, batch: dict[str, Any]) -> Tensor:
+        """-Σ x · s over the targets x and their senses s."""
+        target, row = batch["pairs"]
+        return -(self(batch)[target].float() * functional.embedding(row, self.senses)).sum()
+
+    def predict(self, batch: dict[str, Any]) -> list[list[Answers]]:
+        """The answers of each sentence: one for each target, or none where its lemma is not known."""
+        vectors = iter(functional.normalize(self(batch).float(), dim=1))
+        return [[self._answer(*asked, next(vectors)) for asked in sentence] for sentence in batch["asked"]]
+
+    def _answer(self, lemma: str, pos: str, first: str, vector: Tensor) -> Answers:
+        known = self.candidates.get((lemma, pos))
+        if known is None:
+            return (first,) if first else ()
+        if len(known) == 1:
+            return (known[0],)
+        senses = functional.normalize(self.senses[[self.rows[key] for key in known]], dim=1)
+        cosines = [round(cosine, DIGITS) for cosine in (senses @ vector).tolist()]
+        return (known[cosines.index(max(cosines))],)

@@ -1,0 +1,123 @@
+"""Probes in reports: control labels and selectivity, dev and test together, every layer of every encoder."""
+
+import numpy as np
+import pytest
+
+from elmo_bench.ledger import read_ledger
+from elmo_bench.reporting.controls import Controls, selectivity
+from elmo_bench.reporting.layouts import layers, variants
+from elmo_bench.reporting.leaderboard import leaderboard, sections
+from elmo_bench.reporting.rows import select
+from elmo_bench.spec.experiments import Experiment
+from tests.reporting.ledgers import add
+
+CONTROL = {"settings": {"task.data.labels": "control"}, "data": "control"}
+
+
+def layer(ledger, task, encoder, number, *, seed=0, **options):
+    return add(ledger, task, encoder, seed, mix="layer", layer=number, gamma=False, **options)
+
+
+def columns(table):
+    names = [column.name for column in table.columns]
+    return [dict(zip(names, [cell.text for cell in row], strict=True)) for row in table.rows]
+
+
+def test_runs_on_control_labels_are_a_group_of_their_own_and_rename_no_other(tmp_path, found):
+    layer(tmp_path, "pos", "elmo_only", 1)
+    layer(tmp_path, "pos", "elmo_only", 1, **CONTROL)
+    groups, _ = found()
+    assert [(group.name, len(group.rows)) for group in groups] == [("pos", 1), ("pos, control labels", 1)]
+    assert [group.stem for group in groups] == ["open-pos", "open-pos-control-labels"]
+
+
+def test_selectivity_is_over_the_seeds_of_both_on_the_same_layer(tmp_path, found):
+    true = [layer(tmp_path, "pos", "elmo_only", 1, seed=seed, lift=0.05 * seed) for seed in (0, 1, 2)]
+    control = [layer(tmp_path, "pos", "elmo_only", 1, seed=seed, lift=-0.2, **CONTROL) for seed in (1, 2, 3)]
+    layer(tmp_path, "pos", "elmo_only", 2, lift=-0.4, **CONTROL)  # another layer
+    layer(tmp_path, "pos", "elmo_only", 1, lift=-0.4, **CONTROL, weights="other")
+    groups, _ = found()
+    controls = Controls.of(groups)
+    [row] = groups[0].rows
+    scores = [[record["scores"]["test"]["overall"]["f1"] for record in records] for records in (true, control)]
+    wanted = [scores[0][1] - scores[1][0], scores[0][2] - scores[1][1]]
+    summary = selectivity(row, controls)
+    assert (summary.n, summary.mean) == (2, pytest.approx(np.mean(wanted)))
+    assert [selectivity(each, controls) for each in groups[1].rows] == [None] * len(groups[1].rows)
+
+
+def test_table6_has_a_column_of_selectivity_where_there_are_controls(tmp_path, found):
+    for number in (0, 1):
+        layer(tmp_path, "pos", "elmo_only", number)
+    experiment = Experiment.load("table6")
+    groups, gain = found()
+    [table], _ = variants.made(experiment, "open", groups, gain)
+    assert "selectivity" not in columns(table)[0]
+    layer(tmp_path, "pos", "elmo_only", 1, lift=-0.3, **CONTROL)
+    groups, gain = found()
+    [table], _ = variants.made(experiment, "open", groups, gain)
+    assert [bool(row["selectivity"]) for row in columns(table)] == [False, True]
+
+
+def test_table5_gives_dev_and_test_together(tmp_path, found):
+    """From the counts in the scores of both: 200 · right / (answers + targets)."""
+    records = [layer(tmp_path, "wsd", "elmo_only", number) for number in (0, 1)]
+    wanted = []
+    for record in records:
+        dev, test = (record["scores"][split]["overall"] for split in ("dev", "test"))
+        right, answers, targets = (dev[name] + test[name] for name in ("correct", "guessed", "gold"))
+        wanted.append(f"{200 * right / (answers + targets):.2f}")
+    groups, gain = found()
+    [table], _ = variants.made(Experiment.load("table5"), "open", groups, gain)
+    assert [row["F1, all five data sets"] for row in columns(table)] == wanted
+    assert not {*wanted} & {row["test f1"] for row in columns(table)}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    for task in ("wsd", "deprel", "pos"):
+        for encoder, depth in (("elmo_only", 3), ("random_only", 3), ("bert_mini_only", 7)):
+            for number in range(depth):
+                layer(tmp_path, task, encoder, number, lift=0.02 * number)
+                if task == "pos":
+                    layer(tmp_path, task, encoder, number, lift=-0.3, **CONTROL)
+        add(tmp_path, task, "glove", 0)
+    add(tmp_path, "pos", "elmo_only", 0)  # of all layers: no part of it
+    add(tmp_path, "ner", "glove", 0)
+    return tmp_path
+
+
+def test_every_layer_of_every_probe_and_encoder(ledger, found):
+    groups, gain = found()
+    [table], [figure] = layers.made(Experiment.load("layers"), "open", groups, gain)
+    rows = columns(table)
+    assert [(row["encoder"], row["layer"]) for row in rows] == [
+        ("glove", ""), *(("random_only", str(k)) for k in range(3)), *(("bert_mini_only", str(k)) for k in range(7)),
+        *(("elmo_only", str(k)) for k in range(3)),
+    ]  # fmt: skip
+    assert list(rows[0])[2:] == ["pos f1", "pos selectivity", "deprel f1", "wsd f1"]
+    assert all(row["pos f1"] and row["wsd f1"] for row in rows)
+    assert [bool(row["pos selectivity"]) for row in rows] == [False, *[True] * 13]
+    assert "elmo_only layer 2 61.2. Darker" in figure.alt
+    assert rows[-1]["wsd f1"] == "61.15"
+    assert all(text in figure.svg for text in ("random_only", "Word senses, f1", "Parts of speech, selectivity"))
+
+
+def test_one_layer_alone_is_no_heat_map(tmp_path, found):
+    layer(tmp_path, "pos", "elmo_only", 0)
+    groups, gain = found()
+    assert layers.made(Experiment.load("layers"), "open", groups, gain) == ([], [])
+
+
+def test_a_probe_is_in_the_tables_of_its_own_experiments_alone(ledger, found):
+    groups, gain = found()
+    shown = {
+        section.name: {task for table in section.tables for task in table.tasks}
+        for section in sections("open", groups, gain)
+    }
+    assert shown["table1"] == {"ner"}
+    assert shown["table5"] == {"wsd"}
+    assert shown["table6"] == {"pos"}
+    assert shown["runs"] >= {"pos", "deprel", "wsd"}
+    board = leaderboard(select(read_ledger(ledger)[0]), [], ledger=ledger, command="")
+    assert [figure.stem for figure in board.figures] == ["open-layers"]

@@ -1,0 +1,93 @@
+"""Dependency relations: reading, the generated suite, the softmax on a word and its head."""
+
+import pytest
+import torch
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.tasks.deprel.data import Data, read_file
+from elmo_bench.tasks.deprel.head import Head
+from elmo_bench.tasks.deprel.metric import Metric
+from elmo_bench.tasks.deprel.mini import NOUNS, TEMPLATES, generate
+from elmo_bench.tasks.deprel.sentence import ROOT, Sentence
+from elmo_bench.text.batch import Indexer
+
+CONLLU = """# text = I can't.
+1\tI\tI\tPRON\tPRP\t_\t3\tnsubj\t_\t_
+2-3\tcan't\t_\t_\t_\t_\t_\t_\t_\t_
+2\tca\tcan\tAUX\tMD\t_\t3\taux\t_\t_
+3\tn't\tnot\tPART\tRB\t_\t0\troot\t_\t_
+3.1\tgo\tgo\tVERB\tVB\t_\t_\t_\t_\t_
+4\t.\t.\tPUNCT\t.\t_\t3\tpunct\t_\t_
+"""
+READ = Sentence(("I", "ca", "n't", "."), (2, 2, ROOT, 2), ("nsubj", "aux", "root", "punct"))
+
+
+def test_conllu(tmp_path):
+    path = tmp_path / "x.conllu"
+    path.write_text(CONLLU)
+    assert read_file(path) == Data().read_file(path) == [READ]
+    path.write_text(CONLLU.replace("\t3\tpunct", "\t9\tpunct"))
+    with pytest.raises(UserError, match=r"x\.conllu:7: head '9' is no word of the sentence"):
+        read_file(path)
+
+
+def test_what_is_written_is_what_score_reads(tmp_path):
+    path = tmp_path / "out.txt"
+    Data().write(path, [READ], [["nsubj", "aux", "root", "obj"]])
+    assert path.read_text().splitlines()[0] == "I\t3\tnsubj\tnsubj"
+    assert Metric().score_files(path)["overall"] == {"accuracy": 75.0, "correct": 3, "tokens": 4}
+
+
+def test_the_generated_suite():
+    suite = generate(seed=0)
+    assert generate(seed=0) == suite != generate(seed=1)
+    every = [sentence for sentences in suite.values() for sentence in sentences]
+    assert len({sentence.tokens for sentence in every}) == len(every) == 1000
+    for sentence in every:
+        assert sentence.heads.count(ROOT) == 1
+        assert sentence.relations[sentence.heads.index(ROOT)] == "root"
+        for at in range(len(sentence.heads)):  # it is a tree: every word leads to the root
+            path = [at]
+            while path[-1] != ROOT:
+                path.append(sentence.heads[path[-1]])
+                assert len(path) <= len(sentence.heads) + 1
+        assert not any("{" in token for token in sentence.tokens)
+    assert NOUNS[-1] not in {word for sentence in suite["train"] for word in sentence.tokens}
+    assert len({sentence.relations for sentence in every}) == len(TEMPLATES)
+
+
+def test_a_name_has_several_relations():
+    """So the word alone is not enough: its most frequent relation is right for 76 % of the words."""
+    suite, counts = generate(seed=0), {}
+    for sentence in suite["train"]:
+        for word, relation in zip(sentence.tokens, sentence.relations, strict=True):
+            counts.setdefault(word, {}).setdefault(relation, 0)
+            counts[word][relation] += 1
+    guess = {word: max(relations, key=relations.__getitem__) for word, relations in counts.items()}
+    predicted = [[guess.get(word, "nsubj") for word in sentence.tokens] for sentence in suite["test"]]
+    score = Metric().score([sentence.relations for sentence in suite["test"]], predicted)["overall"]["accuracy"]
+    assert 60 < score < 85
+
+
+class Numbered(torch.nn.Module):
+    """An embedder whose vector of a word is its number in its sentence, from 1."""
+
+    dim, output_dim = 1, 0
+
+    def forward(self, text):
+        return (torch.arange(text.mask.shape[1])[None, :, None] + 1.0) * text.mask[:, :, None]
+
+    def output(self, text):
+        return torch.zeros(*text.mask.shape, 0)
+
+
+def test_the_softmax_reads_a_word_and_its_head_and_zeros_for_a_root():
+    head = Head(Numbered(), labels=["a", "b"])
+    read = []
+    head.scores.register_forward_hook(lambda _module, given, _out: read.append(given[0]))
+    short = Sentence(("No", "."), (ROOT, 0), ("root", "punct"))
+    batch = head.collate([READ, short], Indexer(words=None, characters=None, layers=None))
+    head(batch)
+    assert read[0][0].tolist() == [[1, 3], [2, 3], [3, 0], [4, 3]]
+    assert read[0][1, :2].tolist() == [[1, 0], [2, 1]]
+    assert batch["relations"][1].tolist() == [0, 0, -100, -100]

@@ -1,0 +1,61 @@
+"""Labels of words: CoNLL-U and control labels."""
+
+from collections import Counter
+
+import pytest
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.names import task_class
+from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.text.conllu import read_conllu
+from elmo_bench.text.token_labels import control_labels
+
+
+def test_conllu_has_its_words_and_their_lines(tmp_path):
+    line = "{}\tw\t_\t_\tX\t_\t0\troot\t_\t_\n"
+    path = tmp_path / "x.conllu"
+    path.write_text("# a\n" + line.format("1-2") + line.format(1) + line.format("1.1") + line.format(2) + "\n\n# b\n")
+    assert [[(number, cells[0]) for number, cells in rows] for rows in read_conllu(path)] == [[(3, "1"), (5, "2")]]
+    path.write_text("1\tw\n")
+    with pytest.raises(UserError, match=r"x\.conllu:1: expected 10 columns, found 2"):
+        list(read_conllu(path))
+
+
+def test_a_control_label_is_of_the_word_and_the_labels_are_as_frequent_as_the_true_ones():
+    train = ["NN"] * 600 + ["VB"] * 300 + ["IN"] * 100
+    control, again, other = (control_labels(train, seed=seed) for seed in (0, 0, 1))
+    words = [f"word{n}" for n in range(4000)]
+    labels = list(map(control, words))
+    assert labels == list(map(again, reversed(words)))[::-1] != list(map(other, words))
+    shares = {label: count / 4000 for label, count in Counter(labels).items()}
+    assert shares == pytest.approx({"NN": 0.6, "VB": 0.3, "IN": 0.1}, abs=0.03)
+
+
+@pytest.mark.parametrize("task", ["pos", "deprel"])
+def test_control_labels_of_a_task(task):
+    """One label for each distinct word over all splits, only labels of train, and the same texts as the true ones."""
+    options = compose("config", [f"task={task}"]).task.data
+    true, control = (
+        task_class(task, "data")(**{**options, "labels": labels}).read("mini", None) for labels in ("gold", "control")
+    )
+    label_of: dict[str, str] = {}
+    for split, sentences in control.items():
+        assert [each.texts for each in sentences] == [each.texts for each in true[split]]
+        for sentence in sentences:
+            for word, label in zip(sentence.tokens, sentence.gold, strict=True):
+                assert label_of.setdefault(word, label) == label
+    assert {*label_of.values()} <= {label for sentence in true["train"] for label in sentence.gold}
+    assert len({*label_of.values()}) > 5
+    with pytest.raises(UserError, match=r"task\.data\.labels=x: unknown. Choose gold or control"):
+        task_class(task, "data")(**{**options, "labels": "x"})
+
+
+def test_control_labels_are_a_setting_of_the_run_and_true_labels_are_not():
+    true, control = (
+        RunSpec.of(compose("config", ["task=pos", f"task.data.labels={x}", "suite=open"])) for x in ("gold", "control")
+    )
+    assert "task.data.labels" not in true.settings
+    assert control.settings == true.settings | {"task.data.labels": "control"}
+    assert control.label == "task.data.labels=control"
+    assert "task.data.labels=control" in control.command(0)
