@@ -4,6 +4,7 @@ The names are written here and in the yaml files, and nowhere in a Python class,
 An option without effect on a run is left out: λ where no weights are learned, the mix if nothing is mixed.
 """
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from elmo_bench.spec.config import CONF, dotted, task_yaml, yaml_mapping
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
+_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 FILES = ("weights", "inputs")  # of an encoder: only the last component of a path is part of a run
 
 
@@ -69,11 +71,21 @@ def _data(config: Mapping[str, Any]) -> dict[str, Any]:
     known = task_yaml(config["task"]["name"]).get("data", {})
     source, usual = config["task"]["data"].get(suite) or {}, dotted(known.get(suite) or {})
     for option, value in config["task"]["data"].items():  # of every suite
-        if not isinstance(value, Mapping) and value != known.get(option):
+        if not isinstance(value, Mapping) and value != _followed(known.get(option), config):
             found[f"task.data.{option}"] = value
     unused = ("fetch",) if source.get("source") == "hub" else ("fetch", "hub")
     ours = dotted({key: value for key, value in source.items() if key not in unused})
     return found | {f"task.data.{suite}.{k}": v for k, v in ours.items() if k not in usual or v != usual[k]}
+
+
+def _followed(value: Any, config: Mapping[str, Any]) -> Any:
+    """A value of a yaml; for `${a.b}`, what the config has there."""
+    if not isinstance(value, str) or not (reference := _REFERENCE.fullmatch(value)):
+        return value
+    node: Any = config
+    for key in reference[1].split("."):
+        node = node[key]
+    return node
 
 
 def parts_of(contextual: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:

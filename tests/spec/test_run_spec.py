@@ -259,3 +259,11 @@ def test_a_spec_needs_no_torch():
         "RunSpec.of(compose('config', ['task=ner'])).command(0); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_option_of_the_data_is_part_of_a_run_only_where_it_differs():
+    usual = spec("task=coref").settings
+    assert not [key for key in usual if key.startswith("task.data.")]
+    assert not [key for key in spec("task=coref", "task.head.width=5").settings if key.startswith("task.data.")]
+    assert spec("task=coref", "task.data.width=5").settings == usual | {"task.data.width": 5}
+    assert spec("task=pos", "task.data.labels=control").settings["task.data.labels"] == "control"
