@@ -20,6 +20,7 @@ COMMANDS = {
     "predict": "apply the trained head of a run to new text:  predict RECORD FILE OUT",
     "score": "print the official scores of a file of predictions:  score TASK FILE [--json]",
     "verify": "compare your runs on the paper's data with its figures:  verify TASK",
+    "compare": "two encoders on every task that has runs of both:  compare elmo glove",
     "check": "check a record from elsewhere, and score its predictions again:  check RECORD",
     "fetch": "download public data files and verify their checksums:  fetch --suite open --root FOLDER",
     "merge": "add the records of another ledger:  merge LEDGER",
