@@ -129,6 +129,8 @@ def read_language_model(path: Path) -> CharacterModel:
         if not all(isinstance(tensor, Tensor) and tensor.is_floating_point() for tensor in found.values()):
             raise TypeError("its state is not arrays of floating-point numbers")
         network = _network(found, depth)
+        if other := network.state_dict().keys() ^ found.keys():
+            raise ValueError(f"{min(other)} is missing, or not expected")
         network.load_state_dict({name: tensor.float() for name, tensor in found.items()}, assign=True)
         rows = _rows(dictionary, len(found["encoder.weight"]))
     if not all(parameter.isfinite().all() for parameter in network.parameters()):

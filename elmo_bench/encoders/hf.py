@@ -97,8 +97,9 @@ class HfEncoder:
     def _is_causal(self) -> bool:
         """Whether the vector of a piece does not depend on the next one."""
         ids = torch.tensor([[1, 2, 3], [1, 2, 4]], device=self.device) % self.model.config.vocab_size
-        states = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[:, 1]
-        return bool(torch.allclose(states[0], states[1], rtol=1e-5, atol=1e-6))
+        output = self.model(input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True)
+        one, other = output.hidden_states[-1][:, 1]
+        return bool(torch.allclose(one, other, rtol=1e-5, atol=1e-6))
 
     def _cut(self, words: list[str]) -> Iterator[Part]:
         """Every part of a sequence; almost always one."""

@@ -9,7 +9,6 @@ import io
 import pickletools
 import struct
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -77,8 +76,9 @@ def _from_zip(file: IO[bytes]) -> Any:
         if len(names) != 1:
             raise ValueError("no data.pkl")
         folder = names[0].removesuffix("data.pkl")
-        value = _value(io.BytesIO(archive.read(names[0])))
-        return _with_tensors(value, lambda storage: archive.read(f"{folder}data/{storage.key}"))
+        storages: dict[str, Storage] = {}
+        value = _value(io.BytesIO(archive.read(names[0])), storages)
+        return _with_tensors(value, {key: bytearray(archive.read(f"{folder}data/{key}")) for key in storages})
 
 
 def _from_legacy(file: IO[bytes]) -> Any:
@@ -87,28 +87,28 @@ def _from_legacy(file: IO[bytes]) -> Any:
         raise ValueError("not a file of torch.save")
     _value(file)  # the version of the protocol
     _value(file)  # sizes and order of bytes on the machine that wrote it
-    found: dict[str, Storage] = {}
-    value = _value(file, found)
-    numbers: dict[str, bytes] = {}
+    storages: dict[str, Storage] = {}
+    value = _value(file, storages)
+    numbers: dict[str, bytearray] = {}
     for key in _of(list, _value(file)):
         (size,) = struct.unpack("<q", file.read(8))
-        if size != found[key].size:
-            raise ValueError(f"{size} numbers, expected {found[key].size}")
-        numbers[key] = file.read(size * found[key].dtype.itemsize)
-    return _with_tensors(value, lambda storage: numbers[storage.key])
+        if size != storages[key].size:
+            raise ValueError(f"{size} numbers, expected {storages[key].size}")
+        numbers[key] = bytearray(file.read(size * storages[key].dtype.itemsize))
+    return _with_tensors(value, numbers)
 
 
-def _with_tensors(value: Any, bytes_of: Callable[[Storage], bytes]) -> Any:
+def _with_tensors(value: Any, numbers: dict[str, bytearray]) -> Any:
     """The value with a tensor in the place of each view in its mappings."""
     if isinstance(value, View):
-        return _tensor(value, bytes_of(value.storage))
+        return _tensor(value, numbers[value.storage.key])
     if isinstance(value, dict):
-        return {key: _with_tensors(item, bytes_of) for key, item in value.items()}
+        return {key: _with_tensors(item, numbers) for key, item in value.items()}
     return value
 
 
-def _tensor(view: View, numbers: bytes) -> Tensor:
-    """A tensor, which has to be contiguous."""
+def _tensor(view: View, numbers: bytearray) -> Tensor:
+    """A tensor in the memory of these numbers, which has to be contiguous."""
     expected, size = [], 1
     for length in reversed(view.shape):
         expected.append(size)
@@ -116,11 +116,13 @@ def _tensor(view: View, numbers: bytes) -> Tensor:
     whole = all(type(length) is int and length >= 0 for length in view.shape) and type(view.offset) is int
     if not whole or view.stride != tuple(reversed(expected)) or view.offset < 0:
         raise ValueError("a tensor whose numbers are not one after another")
-    start, itemsize = view.offset * view.storage.dtype.itemsize, view.storage.dtype.itemsize
-    if len(numbers) < start + size * itemsize:
+    dtype = view.storage.dtype
+    if len(numbers) < (view.offset + size) * dtype.itemsize:
         raise ValueError("a tensor with fewer numbers than its shape")
-    array = bytearray(numbers[start : start + size * itemsize])
-    return torch.frombuffer(array, dtype=view.storage.dtype).reshape(view.shape) if size else torch.empty(view.shape)
+    if not size:
+        return torch.empty(view.shape, dtype=dtype)
+    flat = torch.frombuffer(numbers, dtype=dtype, count=size, offset=view.offset * dtype.itemsize)
+    return flat.reshape(view.shape)
 
 
 MARK = object()
@@ -135,7 +137,7 @@ NOTHING = {"PROTO", "FRAME"}
 def _value(  # noqa: PLR0912, PLR0915  a case for each kind of step
     file: Any, storages: dict[str, Storage] | None = None
 ) -> Any:
-    """The value of the pickle at the position of a file, which is read up to its end. Its storages are added."""
+    """The value of the pickle at the position of a file, which is read up to its end; adds its storages by key."""
     stack: list[Any] = []
     memo: dict[int, Any] = {}
 

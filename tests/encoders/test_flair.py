@@ -114,7 +114,7 @@ def with_tensor(found, name, tensor):
     [
         (lambda found: {key: value for key, value in found.items() if key != "nlayers"}, "no 'nlayers'"),
         (lambda found: found | {"nlayers": 10**6}, "1000000 layers"),
-        (lambda found: found | {"nlayers": 1}, "Unexpected key"),
+        (lambda found: found | {"nlayers": 1}, "is missing, or not expected"),
         (lambda found: found | {"recurrent_type": "GRU"}, "not an LSTM"),
         (lambda found: found | {"dictionary": {}}, "its dictionary is not"),
         (lambda found: found | {"state_dict": found["state_dict"] | {"proj.weight": torch.ones(5, 9)}}, "proj.weight"),

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.encoders import hf
 from elmo_bench.encoders.hf import HfEncoder
 from elmo_bench.ledger import check_record
 from elmo_bench.runner.run import run
@@ -112,6 +113,25 @@ def test_pickled_weights_are_read_as_tensors(folder, encoder, tmp_path):
     for found, expected in zip(old.encode(TEXTS), encoder.encode(TEXTS), strict=True):
         torch.testing.assert_close(found, expected, atol=0, rtol=0)
     assert old.checksum != encoder.checksum
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "pickled"])
+def test_pickled_weights_are_downloaded_only_where_there_are_no_others(folder, tmp_path, monkeypatch, kind):
+    import shutil
+
+    source = folder if kind == "safetensors" else pickled(folder, tmp_path / "source", dict)
+    (cached := tmp_path / "cached").mkdir()
+    asked = []
+
+    def repository(name, *, also):
+        asked.append(also)
+        for path in {path for pattern in also for path in source.glob(pattern)}:
+            shutil.copy(path, cached)
+        return cached
+
+    monkeypatch.setattr(hf, "repository", repository)
+    HfEncoder(weights="user/tiny")
+    assert [hf.PICKLED in also for also in asked] == ([False] if kind == "safetensors" else [False, True])
 
 
 class Harmful:

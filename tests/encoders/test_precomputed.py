@@ -112,6 +112,22 @@ def test_files_without_an_index_and_other_files_are_named(tmp_path):
             precomputed.load(weights=str(tmp_path / name))
 
 
+def test_an_index_of_fixed_length_is_read_and_a_damaged_one_is_one_line(tmp_path):
+    with h5py.File(tmp_path / "fixed.h5", "w") as file:
+        file["0"] = LAYERS[0]
+        file["sentence_to_index"] = np.bytes_(json.dumps({" ".join(SENTENCES[0]): "0"}, ensure_ascii=False).encode())
+    [found] = precomputed.load(weights=str(tmp_path / "fixed.h5")).encode(SENTENCES[:1])
+    np.testing.assert_array_equal(found, LAYERS[0])
+    allennlp(tmp_path / "v.h5")
+    content = (tmp_path / "v.h5").read_bytes()
+    heap = content.index(b"GCOL")
+    for damaged in (content.replace(b"GCOL", b"GCOX"), content[: heap + 24] + bytes(8) + content[heap + 32 :]):
+        (tmp_path / "v.h5").write_bytes(damaged)
+        with pytest.raises(UserError, match="its text is not there") as error:
+            precomputed.load(weights=str(tmp_path / "v.h5"))
+        assert "\n" not in str(error.value)
+
+
 def test_a_run_on_written_layers_has_the_scores_of_the_encoder_that_wrote_them(tmp_path, capsys):
     assert main(["texts", str(tmp_path / "texts.txt"), "task=ner"]) == 0
     assert main(["embed", str(tmp_path / "texts.txt"), str(tmp_path / "v.h5"), "--weights", str(GOLDEN)]) == 0

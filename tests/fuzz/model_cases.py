@@ -10,7 +10,7 @@ from typing import Any
 import h5py
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from elmo_bench.base import sources
@@ -122,6 +122,15 @@ def model_cases() -> list[Case]:
             read=lambda folder: read_head(folder / "head.safetensors"),
         ),
         Case(reader="elmo_bench.encoders.hf:load_model", make=_bert, read=load_model, damaged="*.[js]*", examples=8),
+        Case(
+            reader="elmo_bench.encoders.hf:load_model",
+            variant=".bin",
+            make=_pickled_bert,
+            read=load_model,
+            damaged="*.bin",
+            format="x.ckpt",
+            examples=8,
+        ),
         Case(reader="elmo_bench.base.sources:hub_table", make=_table, read=_read_table, examples=5),
     ]
 
@@ -133,8 +142,6 @@ def _bilm(folder: Path, *, dtype: str) -> None:
         return
     (folder / "options.json").write_text(json.dumps(RELU.to_json()))
     if dtype == "bfloat16":  # which other programs write
-        from safetensors.torch import load_file, save_file
-
         save_safetensors(random_bilm(RELU), folder / "weights.safetensors", about={}, dtype=torch.float16)
         tensors = {name: tensor.bfloat16() for name, tensor in load_file(folder / "weights.safetensors").items()}
         save_file(tensors, folder / "weights.safetensors")
@@ -202,6 +209,12 @@ def _bert(folder: Path) -> None:
     for path in made.iterdir():
         path.rename(folder / path.name)
     made.rmdir()
+
+
+def _pickled_bert(folder: Path) -> None:
+    _bert(folder)
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
 
 
 def _table(folder: Path) -> None:
