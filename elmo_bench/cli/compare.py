@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="elmo-bench compare",
         description="Compare two encoders on every task with runs of both: the difference of the mean test scores, its "
-        "interval over seeds and items, a verdict with the p-values of all tasks adjusted (Holm), and what the runs cost.",
+        "interval over seeds and items, a verdict with the p-values of all tasks adjusted (Holm), and the cost.",
     )
     parser.add_argument("encoder", help="the name of an encoder's column, such as elmo")
     parser.add_argument("other", help="what it is compared with, such as glove")
