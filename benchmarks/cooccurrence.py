@@ -43,7 +43,7 @@ def spread(values: Sequence[float], form: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", help="a pattern of files, one tokenised sentence a line")
-    parser.add_argument("--processes", default="1,2", help="the first is what the others are held against")
+    parser.add_argument("--processes", default="1,2", help="the first is what the others are compared with")
     parser.add_argument("--vocab-size", type=int, default=30800)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()

@@ -5,7 +5,7 @@
 
 The text is made here from a fixed seed: words by rank as in a language (Zipf), and one word in twenty that occurs
 nowhere else, so that caches of words fill up. The command runs as a user runs it; its resident memory is sampled, and
-the first tenth of its time is held against the last tenth, in which the output is put together.
+the first tenth of its time is compared with the last tenth, in which the output is put together.
 """
 
 import argparse

@@ -205,7 +205,7 @@ def settings_key(spec: Spec) -> str:
 def converged(record: Record | Brief) -> bool:
     """Whether patience ended the run, and its best epoch is not in the last fifth of the epochs that it may have.
 
-    A run that scores 0 on dev has not learned anything: it is not converged. A limit of one epoch is for heads that one
+    A run that scores 0 on dev learned nothing and is not converged. A limit of one epoch is for heads that one
     pass over the data makes, such as mean vectors of word senses: there is nothing to wait for.
     """
     settings, epochs = record["spec"]["settings"], record["epochs"]

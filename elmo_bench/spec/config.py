@@ -186,7 +186,7 @@ def _composed(name: str, options: tuple[str, ...], folder: Path) -> DictConfig:
 
 @cache
 def _plain_node(group: str, choice: str, folder: Path) -> DictConfig | None:
-    """The node that a choice consists of; None if it has a defaults list or a package, or is no choice."""
+    """The node that a choice consists of; None if it has a defaults list or a package, or is not a choice."""
     path = config_file(group, choice, folder)
     if path is None or re.search("^(# *@package|defaults:)", text := path.read_text(encoding="utf-8"), re.MULTILINE):
         return None

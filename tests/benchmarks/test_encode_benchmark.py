@@ -1,6 +1,6 @@
 """The benchmark against AllenNLP: what it counts and divides, and that it runs with a stand-in for the peer.
 
-Times are never looked at. The peer itself is held against recorded figures where its environment was made.
+Times are never looked at. The peer itself is compared with recorded figures where its environment was made.
 """
 
 import json

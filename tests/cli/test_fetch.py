@@ -175,7 +175,7 @@ def test_the_open_suite_of_every_task_is_pinned_or_explained(task):
     """The files are exactly those that the suite reads."""
     node = task_yaml(task)["data"]["open"]
     if "fetch" not in node:
-        return  # a task of one's own
+        return  # a user's task
     if isinstance(node["fetch"], str):
         assert node["fetch"].startswith("not downloaded. ")
         return

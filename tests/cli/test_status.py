@@ -1,4 +1,4 @@
-"""`status`: what of a sweep is done, running, failed, stale or missing."""
+"""`status`: the runs of a sweep that are done, running, failed, stale or missing."""
 
 import subprocess
 import sys

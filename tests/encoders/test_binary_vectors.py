@@ -1,4 +1,4 @@
-"""Binary files of word2vec and fastText: the vectors are those of the tools that wrote them."""
+"""Binary files of word2vec and fastText: the vectors equal what their tools read."""
 
 import gzip
 import shutil

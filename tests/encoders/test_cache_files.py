@@ -1,4 +1,4 @@
-"""Files of the layer store: damage is never returned, the cap holds, a full disk is no dead end."""
+"""Files of the layer store: damage is never returned, the cap holds, a full disk ends nothing."""
 
 import errno
 import itertools

@@ -1,4 +1,4 @@
-"""Kinds of mixes: which layers reach the head, and what of them is trained."""
+"""Kinds of mixes: which layers reach the head, and which of their weights are trained."""
 
 import pytest
 import torch

@@ -111,7 +111,7 @@ def test_a_line_of_a_megabyte_is_skipped_and_counted(tmp_path, ending, letter, c
 
 
 def test_a_long_line_of_anything_is_skipped(tmp_path):
-    """What is not read is not held against UTF-8."""
+    """What is not read is not compared with UTF-8."""
     path = write(tmp_path, "text", b"\xff" * 2**20 + b"\na\n")
     assert list(sentences(path)) == [["a"]]
 

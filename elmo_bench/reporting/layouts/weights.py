@@ -83,7 +83,7 @@ def tables(experiment: Experiment, suite: str, mixes: Sequence[Mix]) -> list[Tab
         )
     title = f"Learned weights of the layers at the best epoch, suite {suite}"
     if measured:
-        title += "; a layer's share is that of weight times mean norm"
+        title += "; share: of weight times mean norm"
     tasks = [mix.group.task for mix in mixes]
     return [make_table(f"{suite}-{experiment.name}", title, lines, tasks=tasks)]
 
