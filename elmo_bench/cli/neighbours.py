@@ -78,7 +78,7 @@ def _encoder(given: list[str], layer: int | None) -> "tuple[Encode, str, bool]":
         if config.encoder.words != "static":
             raise UserError(f"encoder={name}: has no frozen vectors. Choose another encoder.")
         if layer is not None:
-            raise UserError(f"--layer {layer}: encoder={name} has no layers. Leave it out.")
+            raise UserError(f"--layer {layer}: encoder={name} has no layers. Remove the option.")
         return static_encode(load_static(config.encoder.vectors)), f"{name}, {config.encoder.vectors}", True
     options = OmegaConf.to_container(config.encoder.contextual, resolve=True)
     assert isinstance(options, dict)

@@ -38,7 +38,7 @@ def test_it_finds_what_comparing_everything_finds(monkeypatch):
     assert [near.cosine for near in found] == pytest.approx([cosine for cosine, _, _ in wanted], abs=1e-5)
 
 
-def test_memory_is_that_of_a_batch(monkeypatch):
+def test_memory_does_not_grow_with_the_text(monkeypatch):
     """The text is read as it is encoded, in batches of bounded size."""
     monkeypatch.setattr(module, "TOKENS", 100)
     asked, read = [], []
