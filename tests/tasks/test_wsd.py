@@ -115,6 +115,9 @@ def test_evaluation_data(tmp_path):
     assert second.targets[0].lemma == "art"
     assert second.targets[0].senses == ("art%1:09:00::", "art%1:06:00::")
     assert Data().read_file(path) == [first, second]
+    (tmp_path / "index.sense").write_text("art%1:06:00:: 02743547 1 22\n")
+    assert [each.targets[0].first for each in Data().read_file(path)] == ["", "art%1:06:00::"]
+    (tmp_path / "index.sense").unlink()
     keys_beside(path).unlink()
     assert [target.senses for each in Data().read_file(path) for target in each.targets] == [(), ()]
 
