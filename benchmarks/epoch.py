@@ -51,7 +51,7 @@ class Training:
         before = time.perf_counter()
         fill(trained, prepared, "train", "dev")
         self.filling = time.perf_counter() - before
-        self.module, self.data, self.store = trained.module, trained.loaders, trained.store
+        self.module, self.data, self.stores = trained.module, trained.loaders, trained.stores
         self.tokens = sum(map(len, prepared.texts("train")))
         head: Any = trained.module.head
         self.size = f"head input {head.embedder.dim}, {sum(p.numel() for p in head.parameters()):,} parameters"
@@ -90,7 +90,7 @@ def main(overrides: list[str]) -> None:
             f"{encoder:<6} {whole[0]:6.2f} s an epoch ({whole[1]:.2f} s of the processor), "
             f"{run.tokens / training[0]:,.0f} ({run.tokens / training[1]:,.0f}) tokens/s in training; {run.size}"
         )
-    store = runs["elmo"].store
+    store = runs["elmo"].stores[""]
     assert store is not None
     print(f"store of elmo: mode {store.mode}, filled or found in {runs['elmo'].filling:.2f} s")
     ratios = seconds["elmo"] / seconds["glove"]

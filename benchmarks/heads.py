@@ -47,9 +47,9 @@ class Steps:
             self.optimiser = self.optimiser["optimizer"]
         loader: Any = trained.loaders.loader("train", seed=0)
         self.dataset, self.batches = loader.dataset, list(islice(loader.sampler, count))
-        if trained.store is not None:
-            used = [self.dataset.examples[number] for batch in self.batches for number in batch]
-            trained.store.fill(text for example in used for text in example.texts)
+        used = [self.dataset.examples[number] for batch in self.batches for number in batch]
+        for store in trained.stores.values():
+            store.fill(text for example in used for text in example.texts)
         self.next = 0
 
     def step(self) -> None:

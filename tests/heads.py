@@ -44,9 +44,8 @@ class Built:
 
     @property
     def index(self) -> Indexer:
-        return build_indexer(
-            self.head.embedder, LayerStore(self.frozen.encoder, mode="ram") if self.frozen.encoder else None
-        )
+        stores = {part: LayerStore(encoder, mode="ram") for part, encoder in self.frozen.encoders.items()}
+        return build_indexer(self.head.embedder, stores)
 
     def again(self, *, seed: int) -> Any:
         """The same head with other initial weights."""

@@ -10,6 +10,7 @@ from safetensors.torch import load, save
 from elmo_bench.reporting.formulas import formula
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.names import task_class
+from elmo_bench.training.module import HeadTraining
 from tests.heads import built, has_layers
 from tests.runs import small
 
@@ -49,11 +50,29 @@ def test_gradient_reaches_every_parameter_and_nothing_frozen(bench):
         set(), {f"embedder.{name}" for name, _ in bench.head.embedder.named_parameters()}
     )  # fmt: skip
     assert [name for name, p in trained.items() if p.grad is None or not p.grad.abs().sum() > 0] == []
-    if bench.built.frozen.encoder is not None:
-        bilm = bench.built.frozen.encoder.bilm
+    for encoder in bench.built.frozen.encoders.values():
+        bilm = encoder.bilm
         assert not bilm.training
         assert not any(p.requires_grad or p.grad is not None for p in bilm.parameters())
         assert not {id(p) for p in bilm.parameters()} & {id(p) for p in bench.head.parameters()}
+
+
+def test_the_penalty_of_the_mixes_is_relative_to_one_item_whatever_the_size_of_the_batch(bench):
+    """Twice the examples make a sum twice as large and a mean no larger, loss and penalty alike."""
+    module = HeadTraining(bench.head.eval(), None, {}, {})
+    [one, two] = [bench.collate(examples) for examples in (bench.built.train, bench.built.train * 2)]
+    with torch.no_grad():
+        loss = [bench.head.loss(batch).item() for batch in (one, two)]
+        for mix in bench.head.embedder.mixes.values():
+            mix.scalars += 1
+            mix.penalty += 1
+        penalty = [module.objective(batch).item() - bench.head.loss(batch).item() for batch in (one, two)]
+        for mix in bench.head.embedder.mixes.values():
+            mix.scalars -= 1
+            mix.penalty -= 1
+    assert penalty[1] * loss[0] == pytest.approx(penalty[0] * loss[1], rel=1e-3)
+    assert (penalty[0] > 0.5) == bool(bench.head.embedder.mixes)
+    assert (penalty[0] > 10) == (bench.built.spec.task in ("ner", "coref") and bool(bench.head.embedder.mixes))
 
 
 def test_it_learns_four_examples(bench):

@@ -125,7 +125,7 @@ def test_imports_no_torch(code):
 def test_public_names():
     import elmo_bench
 
-    assert elmo_bench.__all__ == ["Elmo", "ElmoEncoder", "ScalarMix", "batch_to_ids", "load_static"]
+    assert elmo_bench.__all__ == ["Elmo", "ElmoEmbedder", "ElmoEncoder", "ScalarMix", "batch_to_ids", "load_static"]
     assert all(callable(getattr(elmo_bench, name)) for name in elmo_bench.__all__)
     assert set(elmo_bench.__all__) <= set(dir(elmo_bench))
     with pytest.raises(AttributeError, match="no attribute 'elmos'"):

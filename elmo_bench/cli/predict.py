@@ -14,7 +14,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("file", type=Path, help="text in the format of the task's card; gold may be missing")
     parser.add_argument("out", type=Path, help="where to write the predictions, in the official format")
     parser.add_argument(
-        "--weights", help="where the encoder's weights are; needed if the record does not name published ones"
+        "--weights",
+        help="where the encoder's weights are, of a stack PART=WEIGHTS,…; needed if they are not published ones",
     )
     parser.add_argument(
         "--vectors", help="where the static vectors are; needed if the record does not name published ones"

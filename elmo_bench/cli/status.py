@@ -49,7 +49,10 @@ def _line(each: RunState) -> str:
 
 def _summary(found: list[RunState], ledger: LedgerState) -> str:
     counts = Counter(each.state for each in found)
-    parts = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    shown = {state: f"{counts[state]} {state}" for state in STATES if counts[state]}
+    if "done" in shown:
+        shown["done"] += f" ({sum(each.converged for each in found)} converged)"
+    parts = ", ".join(shown.values())
     runs = f"{len(found)} run{'s' if len(found) != 1 else ''}: {parts}"
     if counts["done"] == len(found):
         return runs
@@ -65,9 +68,11 @@ def _table(found: list[RunState]) -> str:
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for each in found:
         spec = each.run.spec
-        counts.setdefault((spec.suite, spec.task, spec.encoder), Counter())[each.state] += 1
-    rows = [["suite", "task", "encoder", *STATES]]
-    rows += [[*group, *(str(count[state] or "") for state in STATES)] for group, count in counts.items()]
+        count = counts.setdefault((spec.suite, spec.task, spec.encoder), Counter())
+        count.update([each.state, *(["converged"] if each.converged else [])])
+    columns = [STATES[0], "converged", *STATES[1:]]
+    rows = [["suite", "task", "encoder", *columns]]
+    rows += [[*group, *(str(count[column] or "") for column in columns)] for group, count in counts.items()]
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     lines = ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in rows]
     return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])

@@ -29,7 +29,7 @@ class Shareable(
 ):
     """`from_pretrained`, `save_pretrained` and `push_to_hub` of an encoder that was read from two `files`."""
 
-    files: tuple[Path, Path] | None = None  # options, weights; None: not read from files
+    files: tuple[Path, Path]  # options, weights; missing if it was made of a biLM in memory
     source: str  # their checksum
     frozen: FrozenBiLM  # their weights
 
@@ -68,7 +68,7 @@ class Shareable(
 
         Raises UserError if the folder has other weights.
         """
-        if self.files is None:
+        if not hasattr(self, "files"):
             raise UserError(f"{save_directory}: these weights were not read from files. Save their training's output.")
         options, weights = self.files
         copied = {"options.json": options, **softmax_files(weights)}

@@ -121,8 +121,8 @@ def _read(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
         arrays = {name: tensor.numpy() for name, tensor in read_tensors(path).items()}
         return {name: arrays[name] for name, view in places(bilm) if _fits(path, name, arrays, view)}
     with reading(path, "a readable HDF5 file"), h5py.File(path, "r") as file:  # nothing in the file is executed
-        sets = {name: file.get(name, getlink=False) for name, _ in places(bilm) if _is_inside(file, name)}
-        return {name: _array(path, sets[name]) for name, view in places(bilm) if _fits(path, name, sets, view)}
+        sets = {name: file.get(name, getlink=False) for name, _ in places(bilm) if is_inside(file, name)}
+        return {name: array_of(path, sets[name]) for name, view in places(bilm) if _fits(path, name, sets, view)}
 
 
 def _fits(path: Path, name: str, arrays: Mapping[str, Any], view: Tensor) -> bool:
@@ -137,14 +137,14 @@ def _fits(path: Path, name: str, arrays: Mapping[str, Any], view: Tensor) -> boo
     return True
 
 
-def _is_inside(file: h5py.File, name: str) -> bool:
+def is_inside(file: h5py.File, name: str) -> bool:
     """Whether the file has this name and no link on the way leads to another file."""
     parts = name.split("/")
     whole = ("/".join(parts[: number + 1]) for number in range(len(parts)))
     return all(isinstance(file.get(part, getlink=True), h5py.HardLink) for part in whole)
 
 
-def _array(path: Path, data: Any) -> np.ndarray:
+def array_of(path: Path, data: Any) -> np.ndarray:
     """The numbers of a data set, which the file itself must hold: a few bytes can declare terabytes."""
     if not isinstance(data, h5py.Dataset) or data.dtype.kind != "f":
         raise UserError(f"{path}: '{data.name}' does not hold floating-point numbers. {AGAIN}")

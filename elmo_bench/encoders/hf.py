@@ -1,10 +1,10 @@
-"""The encoder kind `hf`: any frozen transformer that `transformers` can load from safetensors, without remote code."""
+"""The encoder kind `hf`: any frozen transformer that `transformers` can load, without remote code."""
 
 import hashlib
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,35 +22,51 @@ from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.text.pools import by_length, pools
 
 FILES = ("*.json", "*.safetensors", "*.txt", "*.model")  # configuration, weights, tokeniser
+PICKLED = "pytorch_model*.bin"  # weights of old models, read with weights_only where there are no safetensors
+POOLINGS = ("first", "last", "mean")
+BYTES = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 SIZE, PIECES = 64, 4096  # at most, of a pool of texts that go through the network together
 SHIPPED = {"bert-mini": Path(__file__).parents[1] / "weights" / "bert-mini"}
 SPARE = 10**6  # numbers that a network may have that its files lack
 ROOM = 2  # positions that some models (RoBERTa) number but never use
 
 
-def load(*, weights: str, device: str = "cpu") -> Encoder:
+def load(*, weights: str, pooling: str | None = None, device: str = "cpu") -> Encoder:
     """The transformer in `weights`, a folder or a repository (see `HfEncoder`). Raises UserError."""
-    return HfEncoder(weights=weights, device=device)
+    return HfEncoder(weights=weights, pooling=pooling, device=device)
+
+
+class Part(NamedTuple):
+    """A sequence, or a part of one, that goes through the network at once."""
+
+    ids: list[int]
+    words: int  # how many it has
+    chosen: list[tuple[int, int]]  # (position in `ids`, word): the pieces whose mean is the word's vector
 
 
 class HfEncoder:
     """A transformer as an `Encoder` (see protocol.py).
 
     Its layers are the embeddings and the output of each block (of the encoder, in an encoder-decoder). A word's vector
-    is its first piece's; a word without pieces, such as a control character, has zeros. A sequence longer than the
-    model's limit is read in parts, split between words.
+    is the one of its first or last piece or their mean; a word without pieces, such as a control character, has zeros.
+    A sequence longer than the model's limit is read in parts, split between words.
     """
 
-    def __init__(self, *, weights: str, device: str = "cpu"):
+    def __init__(self, *, weights: str, pooling: str | None = None, device: str = "cpu"):
         """`weights`: `bert-mini`, a folder as `save_pretrained` or `pretrain-masked` writes it, or `user/repo`,
-        `user/repo@revision` or a bare name on the Hugging Face Hub. Raises UserError if the model cannot be loaded
-        or `transformers` is not installed."""
+        `user/repo@revision` or a bare name on the Hugging Face Hub. `pooling`: first, last or mean; None: last for a
+        causal model, whose earlier pieces have not seen the rest of the word, else first. Raises UserError if the model
+        cannot be loaded or `transformers` is not installed."""
+        if pooling not in (None, *POOLINGS):
+            raise UserError(f"encoder.contextual.pooling={pooling}: unknown. Choose one of: {', '.join(POOLINGS)}.")
         self.folder = _folder(weights)
-        self.checksum = _checksum(self.folder)
         self.model, self.tokeniser = load_model(self.folder)
         self.model.eval().requires_grad_(False).to(device)
         self.device = torch.device(device)
-        positions = getattr(self.model.config, "max_position_embeddings", None) or 10**9
+        self.pooling = pooling or ("last" if self._is_causal() else "first")
+        self.checksum = _checksum(self.folder) + ("" if self.pooling == "first" else f" {self.pooling}")
+        positions = getattr(self.model.config, "max_position_embeddings", None) or -1
+        positions = positions if positions > 0 else 10**9  # XLNet has -1, for no limit
         self.longest = min(self.tokeniser.model_max_length, positions - ROOM)
         self.parts = 0  # sequences that were read in parts so far
 
@@ -77,8 +93,16 @@ class HfEncoder:
             assert results[-1].shape == (self.layers, len(sentence), self.dim)
         return results
 
-    def _cut(self, words: list[str]) -> Iterator[tuple[list[int], list[int | None]]]:
-        """(ids, index of each word's first piece) of every part of a sequence; almost always one part."""
+    @frozen
+    def _is_causal(self) -> bool:
+        """Whether the vector of a piece does not depend on the next one."""
+        ids = torch.tensor([[1, 2, 3], [1, 2, 4]], device=self.device) % self.model.config.vocab_size
+        output = self.model(input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True)
+        one, other = output.hidden_states[-1][:, 1]
+        return bool(torch.allclose(one, other, rtol=1e-5, atol=1e-6))
+
+    def _cut(self, words: list[str]) -> Iterator[Part]:
+        """Every part of a sequence; almost always one."""
         if not words:
             return
         coded = self.tokeniser(words, is_split_into_words=True)
@@ -101,11 +125,11 @@ class HfEncoder:
                     last, used = (word if pieces[word] else last), used + pieces[word]
                 end = max(start + 1, last)
             coded = self.tokeniser(words[start:end], is_split_into_words=True, truncation=True, max_length=self.longest)
-            first: dict[int, int] = {}
-            for piece, word in enumerate(coded.word_ids()):
-                if word is not None:
-                    first.setdefault(word, piece)
-            yield coded["input_ids"], [first.get(word) for word in range(end - start)]
+            pairs = [(piece, word) for piece, word in enumerate(coded.word_ids()) if word is not None]
+            if self.pooling != "mean":
+                by_word = {word: piece for piece, word in (pairs[::-1] if self.pooling == "first" else pairs)}
+                pairs = [(piece, word) for word, piece in by_word.items()]
+            yield Part(coded["input_ids"], end - start, pairs)
             left -= sum(pieces[start:end])
             start = end
 
@@ -114,9 +138,9 @@ class HfEncoder:
         if self.parts == 1:
             console.print(f"sequences of more than {self.longest} pieces are read in parts", highlight=False)
 
-    def _read(self, texts: Sequence[tuple[list[int], list[int | None]]]) -> list[Tensor]:
+    def _read(self, texts: Sequence[Part]) -> list[Tensor]:
         """[L, T, D] of each part."""
-        lengths = [len(ids) for ids, _ in texts]
+        lengths = [len(text.ids) for text in texts]
         results: list[Tensor] = [torch.empty(0)] * len(texts)
         work = list(pools(by_length(lengths), lengths, size=SIZE, tokens=PIECES))
         each = parallel_map if self.device.type == "cpu" else map
@@ -126,44 +150,52 @@ class HfEncoder:
         return results
 
     @frozen
-    def _pool(self, texts: Sequence[tuple[list[int], list[int | None]]]) -> list[Tensor]:
+    def _pool(self, texts: Sequence[Part]) -> list[Tensor]:
         """[L, T, D] of each part, which go through the model together."""
-        ids = torch.zeros(len(texts), max(len(pieces) for pieces, _ in texts), dtype=torch.long)  # BP
+        ids = torch.zeros(len(texts), max(len(text.ids) for text in texts), dtype=torch.long)  # BP
         mask = torch.zeros_like(ids)  # BP
-        for row, (pieces, _) in enumerate(texts):
-            ids[row, : len(pieces)] = torch.tensor(pieces)
-            mask[row, : len(pieces)] = 1
+        for row, text in enumerate(texts):
+            ids[row, : len(text.ids)] = torch.tensor(text.ids)
+            mask[row, : len(text.ids)] = 1
         output = self.model(
             input_ids=ids.to(self.device), attention_mask=mask.to(self.device), output_hidden_states=True
         )
         layers = torch.stack(output.hidden_states, dim=1).float()  # BLPD
         results = []
-        for row, (_, first) in enumerate(texts):
-            where = torch.tensor([0 if piece is None else piece for piece in first], dtype=torch.long)
-            there = torch.tensor([piece is not None for piece in first])
-            results.append(layers[row, :, where.to(self.device)] * there.to(self.device)[:, None])  # LTD
+        for row, text in enumerate(texts):
+            pieces, words = torch.tensor(text.chosen, dtype=torch.long, device=self.device).view(-1, 2).T  # of N pieces
+            sums = layers.new_zeros(layers.shape[1], text.words, layers.shape[3])  # LTD
+            sums.index_add_(1, words, layers[row, :, pieces])
+            results.append(sums / torch.bincount(words, minlength=text.words).clamp(min=1)[:, None])  # LTD
         return results
 
 
 def _folder(weights: str) -> Path:
     path = SHIPPED.get(weights) or Path(weights).expanduser()
-    if not path.is_dir() and "/" not in weights.strip("/"):
-        path = repository(weights, also=FILES)  # an old name of the Hub, such as bert-base-cased
-    elif not path.is_dir() and is_repository(weights):
+    # A name without / is an old one of the Hub, such as bert-base-cased.
+    if not path.is_dir() and ("/" not in weights.strip("/") or is_repository(weights)):
         path = repository(weights, also=FILES)
+        if not _weights(path):
+            path = repository(weights, also=(*FILES, PICKLED))
     if not (path / "config.json").is_file():
         raise UserError(
             f"encoder.name={weights}: no config.json there. Give a model's folder, or user/repo on the Hub."
         )
-    if not sorted(path.glob("*.safetensors")):
-        raise UserError(f"encoder.name={weights}: no *.safetensors there. Save the model again with save_pretrained.")
+    if not _weights(path):
+        raise UserError(f"encoder.name={weights}: no weights there. Save the model again with save_pretrained.")
     return path
+
+
+def _weights(folder: Path) -> list[Path]:
+    """The files with the weights: safetensors, or else pickled ones."""
+    return sorted(folder.glob("*.safetensors")) or sorted(folder.glob(PICKLED))
 
 
 def _checksum(folder: Path) -> str:
     """SHA-256 of the names and contents of all files that loading may read."""
     digest = hashlib.sha256()
-    for path in sorted(path for pattern in FILES for path in folder.glob(pattern) if path.is_file()):
+    found = {path for pattern in FILES for path in folder.glob(pattern) if path.is_file()} | {*_weights(folder)}
+    for path in sorted(found):
         digest.update(f"{path.name} {sha256_of(path)}\n".encode())
     return digest.hexdigest()
 
@@ -175,7 +207,7 @@ def _check_config(folder: Path) -> None:
     """
     from transformers import AutoConfig, AutoModel
 
-    path, size = folder / "config.json", sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    path, size = folder / "config.json", sum(file.stat().st_size for file in _weights(folder))
     found = read_json(path)
     if not isinstance(found, dict) or any(
         "layers" in key and not _is_depth(value, size) for key, value in found.items()
@@ -185,7 +217,7 @@ def _check_config(folder: Path) -> None:
     with torch.device("meta"):
         numbers = AutoModel.from_config(config, trust_remote_code=False).num_parameters()
     if numbers > SPARE + 2 * size:  # a pooler may be missing
-        raise UserError(f"{path}: {numbers:,} numbers, but the safetensors have {size:,} bytes. Save the model again.")
+        raise UserError(f"{path}: {numbers:,} numbers, but the weights have {size:,} bytes. Save the model again.")
 
 
 def _is_depth(value: Any, size: int) -> bool:
@@ -204,12 +236,18 @@ def load_model(folder: Path) -> tuple[Any, Any]:
     with reading(folder, "a model that transformers can load"):
         _check_config(folder)
         tokeniser = AutoTokenizer.from_pretrained(folder, add_prefix_space=True, **given)
+        if type(tokeniser).__name__ in BYTES:
+            raise UserError(
+                f"encoder.name={folder}: reads bytes or characters, and does not say which of them are a word. Give a "
+                "model of word pieces with a fast tokeniser."
+            )
         if packed := sorted(folder.glob(f"*{ENDING}")):
             model, about = _from_int8(folder, packed[0])
         else:
             model, about = AutoModel.from_pretrained(
                 folder,
-                use_safetensors=True,
+                use_safetensors=_weights(folder)[0].suffix == ".safetensors",
+                weights_only=True,
                 dtype=torch.float32,
                 ignore_mismatched_sizes=True,
                 output_loading_info=True,
@@ -224,7 +262,7 @@ def load_model(folder: Path) -> tuple[Any, Any]:
     unread = {"pooler", "decoder"} if model.config.is_encoder_decoder else {"pooler"}
     if lacking := sorted(key for key in drawn if not unread & set(key.split("."))):
         raise UserError(
-            f"encoder.name={folder}: {len(lacking)} of the weights in config.json are missing in its safetensors, or "
+            f"encoder.name={folder}: {len(lacking)} of the weights in config.json are missing in its files, or "
             f"have another size, such as {lacking[0]}. Save the model again with save_pretrained."
         )
     if wrong := sorted(name for name, values in model.named_parameters() if not values.isfinite().all()):

@@ -20,7 +20,7 @@ class ScalarMix(nn.Module):
     kind: `scalar` learns w, which start at 0 (the mean); `mean`, `last`, `first`; `layer` takes one by number, from 0;
     `fixed` takes `scalars`, before the softmax.
     gamma: False keeps γ at 1.
-    penalty: λ of λ · Σ w_j², added to the task's loss (Peters et al. 2018, section 3.3; appendix A).
+    penalty: λ of λ · Σ w_j², added to the task's loss of one item (Peters et al. 2018, section 3.3; appendix A).
     layer_norm: `none`; `token` (each vector separately); `batch` (one mean and variance for each layer over all tokens
     and dimensions of the batch, as in bilm-tf and AllenNLP, so that a vector depends on its neighbours).
     """
@@ -53,6 +53,8 @@ class ScalarMix(nn.Module):
         self.scalars = nn.Parameter(values) if kind == "scalar" else nn.Buffer(values)
         self.trained = kind == "scalar"
         self.penalty, self.layer_norm, self.dropout = penalty, layer_norm, Dropout(dropout)
+        self._norms: Tensor | float = 0.0  # L: sums over the tokens that were read in evaluation since the last report
+        self._tokens: Tensor | float = 0.0
 
     def forward(self, layers: Tensor, mask: Tensor) -> Tensor:
         """layers [B, L, T, D], mask [B, T] -> [B, T, D]."""
@@ -64,15 +66,30 @@ class ScalarMix(nn.Module):
             mean = (layers * inside).sum(dim=(0, 2, 3), keepdim=True) / count  # 1L11
             variance = (((layers - mean) * inside) ** 2).sum(dim=(0, 2, 3), keepdim=True) / count
             layers = (layers - mean) / torch.sqrt(variance + 1e-12)
+        if not self.training:
+            self._measure(layers.detach(), mask)
         weights = (self.gamma * torch.softmax(self.scalars, dim=0)).to(layers.dtype)  # L
         # One product for each sentence: two to three times faster than einsum, whose backward pass copies the layers.
         mixed = weights.expand(len(layers), 1, -1) @ layers.flatten(2)  # B1(TD)
         return self.dropout(mixed.view(mask.shape + layers.shape[3:]))  # BTD
 
     def regularisation(self) -> Tensor:
-        """λ · Σ w_j², a scalar to add to the loss; 0 if w is not learned."""
+        """λ · Σ w_j², a scalar to add to the loss of one item; 0 if w is not learned."""
         return self.penalty * self.scalars.square().sum() if self.trained else self.gamma.new_zeros(())
 
     def report(self) -> dict[str, list[float] | float]:
-        """{"weights": softmax(w), lowest layer first, "gamma": γ}."""
-        return {"weights": torch.softmax(self.scalars.detach(), dim=0).tolist(), "gamma": self.gamma.item()}
+        """{"weights": softmax(w), lowest layer first, "gamma": γ, "norms": the mean norm of each layer's vectors}.
+
+        The norms are of the tokens that were read in evaluation since the last report, after `layer_norm`; without any
+        they are left out.
+        """
+        found = {"weights": torch.softmax(self.scalars.detach(), dim=0).tolist(), "gamma": self.gamma.item()}
+        if isinstance(self._norms, Tensor):
+            found["norms"] = (self._norms / self._tokens).tolist()
+        self._norms = self._tokens = 0.0
+        return found
+
+    def _measure(self, layers: Tensor, mask: Tensor) -> None:
+        norms = torch.linalg.vector_norm(layers, dim=3, dtype=torch.float32)  # BLT
+        self._norms = self._norms + (norms * mask[:, None]).sum(dim=(0, 2), dtype=torch.float64)
+        self._tokens = self._tokens + mask.sum()

@@ -26,10 +26,13 @@ class NGrams:
         """float32 [N, D]; zeros for a word that is too short to have n-grams."""
         vectors = np.zeros((len(words), self.rows.dim), np.float32)
         for row, word in enumerate(words):
-            buckets = [hash_of(ngram) % len(self.rows) for ngram in ngrams_of(word, self.shortest, self.longest)]
-            if buckets:
+            if buckets := self.buckets(word):
                 vectors[row] = self.rows.take(np.array(buckets)).mean(0)
         return vectors
+
+    def buckets(self, word: str) -> list[int]:
+        """The row of each n-gram of a word."""
+        return [hash_of(ngram) % len(self.rows) for ngram in ngrams_of(word, self.shortest, self.longest)]
 
 
 def ngrams_of(word: str, shortest: int, longest: int) -> list[bytes]:

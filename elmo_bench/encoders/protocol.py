@@ -31,5 +31,7 @@ class Encoder(Protocol):
     @property
     def device(self) -> torch.device: ...
 
+    # May also have `expect(words)`: the words that `encode` will read, in one call before the first.
+
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""

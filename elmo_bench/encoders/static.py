@@ -20,13 +20,17 @@ import numpy as np
 from elmo_bench.base.downloads import cache_folder, record, verify
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, sha256_of, unpack
+from elmo_bench.base.reading import AGAIN
 from elmo_bench.elmo.published import VECTORS, vector_archive
+from elmo_bench.encoders.fasttext import is_fasttext, read_fasttext
 from elmo_bench.encoders.glove_text import read_text
 from elmo_bench.encoders.vector_files import read_compact, write_compact
+from elmo_bench.encoders.word2vec import read_word2vec
 
 SHIPPED = Path(__file__).parents[1] / "weights"
 MINIS = ("glove-mini", "fasttext-mini")  # vectors that ship with the package, by the names of their files
 ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".txt.zst", ".zip", ".safetensors")
+BINARY = (".bin", ".bin.gz", ".bin.xz", ".bin.zst")  # of word2vec
 KNOWN = (*MINIS, *VECTORS)
 HASH_AGAIN_BELOW = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fraction of a second
 
@@ -54,29 +58,49 @@ class StaticVectors:
 
 
 def load_static(name_or_path: str, keep: Collection[str] | None = None) -> StaticVectors:
-    """Static vectors by known name or path, in GloVe text (.txt, .gz, .xz, .zst, .zip) or our own .safetensors.
+    """Static vectors by known name or path.
 
-    With `keep`, the table has only the rows that looking those words up can reach; a trimmed copy of a text file in the
-    cache makes the next load fast. If the file has n-gram vectors, each word of `keep` that has no row, as written or
-    in lower case, gets one from its n-grams. A published name is downloaded at first use. Raises UserError for an
-    unknown name, for a malformed file, and for a file that has changed since its first use.
+    Formats: GloVe text (.txt, .gz, .xz, .zst, .zip) and fastText's .vec; word2vec's .bin or .bin.gz; fastText's .bin;
+    our own .safetensors. With `keep`, the table has only the rows that looking those words up can reach; a trimmed copy
+    in the cache makes the next load fast. If the file has n-gram vectors, each word of `keep` that has no row, as
+    written or in lower case, gets one from its n-grams. A published name is downloaded at first use. Raises UserError
+    for an unknown name, for a malformed file, and for a file that has changed since its first use.
     """
     path = _resolve(name_or_path)
-    checksum = _checksum(path)
+    checksum = file_checksum(path)
     verify(path, checksum)
-    wanted = None if keep is None else {form for word in keep for form in (word, word.lower())}
-    if path.suffix == ".safetensors":
-        words, vectors, _, ngrams = read_compact(path, wanted)
-        if keep is not None and ngrams is not None:
-            known = set(words)
-            unseen = sorted(word for word in set(keep) if word not in known and word.lower() not in known)
-            words, vectors = [*words, *unseen], np.concatenate([vectors, ngrams.vectors(unseen)])
-    elif wanted is None:
-        words, vectors = read_text(path)
+    if keep is None or path.suffix == ".safetensors":
+        words, vectors = _read(path, keep)
     else:
-        words, vectors = _trimmed(path, checksum, wanted)
+        words, vectors = _trimmed(path, checksum, keep)
     record(path, checksum)
     return StaticVectors(words, vectors, checksum)
+
+
+def _read(path: Path, keep: Collection[str] | None) -> tuple[list[str], np.ndarray]:
+    """The rows that looking up the words of `keep` can reach, in the format that the file has."""
+    wanted = None if keep is None else {form for word in keep for form in (word, word.lower())}
+    ngrams = None
+    if path.suffix == ".safetensors":
+        words, vectors, _, ngrams = read_compact(path, wanted)
+    elif is_fasttext(path):
+        words, vectors, ngrams = read_fasttext(path, wanted)
+    elif path.name.endswith(BINARY):
+        words, vectors = read_word2vec(path, wanted)
+    else:
+        words, vectors = read_text(path, wanted)
+    if keep is not None and ngrams is not None:
+        known = set(words)
+        unseen = sorted(word for word in set(keep) if word not in known and word.lower() not in known)
+        words, vectors = [*words, *unseen], np.concatenate([vectors, ngrams.vectors(unseen)])
+    if not np.isfinite(vectors).all():  # of a mapped matrix, only these rows were read
+        raise UserError(f"{path}: a number is not finite. {AGAIN}")
+    return words, vectors
+
+
+def checksum_of(name_or_path: str) -> str:
+    """The checksum that `load_static` gives the table. Raises UserError."""
+    return file_checksum(_resolve(name_or_path))
 
 
 def _resolve(name_or_path: str) -> Path:
@@ -104,7 +128,7 @@ def _unpacked(archive: Path, name: str) -> Path:
     return archive.parent / name
 
 
-def _checksum(path: Path) -> str:
+def file_checksum(path: Path) -> str:
     """SHA-256 of a file. A large file is read again only if its size or time of change differs."""
     status = path.stat()
     if status.st_size < HASH_AGAIN_BELOW:
@@ -120,14 +144,14 @@ def _checksum(path: Path) -> str:
     return checksum
 
 
-def _trimmed(path: Path, checksum: str, wanted: set[str]) -> tuple[list[str], np.ndarray]:
-    """The wanted rows, from the cache if they are there undamaged."""
-    cached = cache_folder() / "trimmed" / f"{checksum[:16]}-{_hash(chr(10).join(sorted(wanted)))[:16]}.safetensors"
+def _trimmed(path: Path, checksum: str, keep: Collection[str]) -> tuple[list[str], np.ndarray]:
+    """`_read`, from the cache if it is there undamaged."""
+    cached = cache_folder() / "trimmed" / f"{checksum[:16]}-{_hash(chr(10).join(sorted(set(keep))))[:16]}.safetensors"
     with contextlib.suppress(UserError):
         words, vectors, metadata, _ = read_compact(cached)
         if metadata.get("digest") == _digest(words, vectors):
             return words, vectors
-    words, vectors = read_text(path, wanted)
+    words, vectors = _read(path, keep)
     with contextlib.suppress(OSError, UserError):  # a cache is never needed
         write_compact(cached, words, vectors, {"digest": _digest(words, vectors), "source": path.name})
     return words, vectors

@@ -47,6 +47,7 @@ class MixWeights(TypedDict):
 
     weights: list[float]  # after the softmax, lowest layer first
     gamma: float  # the factor before the weighted sum
+    norms: NotRequired[list[float]]  # mean norm of each layer's vectors over the tokens of dev
 
 
 class Epochs(TypedDict):
@@ -61,8 +62,9 @@ class Curves(TypedDict):
 
     dev: list[float]  # the main score on dev
     train_loss: NotRequired[list[float]]  # mean over the epoch
-    lr: NotRequired[list[float]]  # learning rate at the end of the epoch
+    lr: NotRequired[list[float]]  # learning rate of the epoch's first step
     seconds: NotRequired[list[float]]  # wall time of the epoch
+    steps: NotRequired[list[int]]  # training steps of the epoch
 
 
 class Parameters(TypedDict):
@@ -129,9 +131,9 @@ class Record(TypedDict):
     formula: str  # name of the function from the outcomes of a split to the main score
     selected_on: Literal["dev"]  # the split that chose the epoch
     scores: Scores
-    layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output); empty without a mix
+    layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output; `input elmo` in a stack), or empty
     epochs: Epochs
-    curves: NotRequired[Curves]
+    curves: NotRequired[Curves]  # left out by records of protocol 1
     parameters: Parameters
     data: Data
     cost: Cost
@@ -152,6 +154,7 @@ class Brief(TypedDict):
     scores: Scores
     layer_weights: list[dict[str, MixWeights]]  # empty before the best epoch, which is the last
     epochs: Epochs
+    curves: NotRequired[Curves]  # `dev` and `steps` alone
     parameters: Parameters
     data: Data
     cost: Cost
@@ -199,9 +202,25 @@ def settings_key(spec: Spec) -> str:
     return digest({**spec, "contents": None})[:12]
 
 
+def converged(record: Record | Brief) -> bool:
+    """Whether patience ended the run, and its best epoch is not in the last fifth of the epochs that it may have.
+
+    A run that scores 0 on dev has not learned anything: it is not converged. A limit of one epoch is for heads that one
+    pass over the data makes, such as mean vectors of word senses: there is nothing to wait for.
+    """
+    settings, epochs = record["spec"]["settings"], record["epochs"]
+    limit, patience = (settings.get(f"task.training.{name}") for name in ("epochs", "patience"))
+    found = record["scores"]["dev"]["overall"][record["metric"]]
+    if not isinstance(limit, int) or not isinstance(patience, int) or found <= 0:
+        return False
+    return limit == 1 or (epochs["run"] - epochs["best"] >= max(patience, 1) and 5 * epochs["best"] <= 4 * limit)
+
+
 def brief(record: Record) -> Brief:
     """A record with the main scores alone, and with the layer weights of the best epoch (those before it are empty)."""
-    kept: Any = {key: record[key] for key in Brief.__annotations__}  # type: ignore[literal-required]
+    kept: Any = {key: record[key] for key in Brief.__required_keys__}  # type: ignore[literal-required]
+    if "steps" in (curves := record.get("curves", {})):
+        kept["curves"] = {name: curves[name] for name in ("dev", "steps")}
     main, best = record["metric"], record["epochs"]["best"]
     kept["scores"] = {
         split: {"overall": {main: scores["overall"][main]}}  # type: ignore[index]
@@ -222,6 +241,9 @@ def check_record(record: Any) -> None:
             raise UserError(f"record.scores.{split}.overall: {record['metric']} missing")
     if record["hash"] != run_hash(record["spec"]):
         raise UserError(f"record.hash: {record['hash']:.60} is not the hash of record.spec")
+    for name, curve in record.get("curves", {}).items():
+        if len(curve) != record["epochs"]["run"]:  # type: ignore[arg-type]
+            raise UserError(f"record.curves.{name}: {len(curve)} numbers of {record['epochs']['run']} epochs")  # type: ignore[arg-type]
     if record["layer_weights"] and not 1 <= record["epochs"]["best"] <= len(record["layer_weights"]):
         raise UserError(f"record.epochs.best: {record['epochs']['best']} is not an epoch of record.layer_weights")
 

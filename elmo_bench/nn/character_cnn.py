@@ -16,17 +16,25 @@ AT_ONCE = 2**20  # characters of a batch, padding included; above, blocks of wor
 class CharacterCnn(nn.Module):
     """Character embeddings, a convolution for each width, ReLU, max over the word: W words [W, C] -> [W, dim].
 
-    Ma and Hovy 2016; dim is the sum of the filters. A window's value is the sum over its characters of (embedding ·
-    filter at that position), so these products are computed once for each letter of the alphabet, and then looked up.
+    Ma and Hovy 2016; dim is the sum of the filters. Windows lie within the word (valid convolutions, as in
+    AllenNLP); a word shorter than a filter is padded to its width with zeros. Embeddings and filters start with Xavier
+    uniform values (Lee et al. 2017), biases with zeros.
+
+    A window's value is the sum over its characters of (embedding · filter at that position), so these products are
+    computed once for each letter of the alphabet, and then looked up.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, dim: int, filters: Sequence[Sequence[int]]):
         super().__init__()
         self.vocabulary = vocabulary
         self.embedding = nn.Embedding(len(vocabulary), dim, padding_idx=PADDING)
-        # Padding by width - 1 gives a word shorter than the filter an output.
-        convolutions = (nn.Conv1d(dim, number, width, padding=width - 1) for width, number in filters)
+        nn.init.xavier_uniform_(self.embedding.weight)
+        self.embedding.weight.data[PADDING] = 0
+        convolutions = (nn.Conv1d(dim, number, width) for width, number in filters)
         self.convolutions = cast("list[nn.Conv1d]", nn.ModuleList(convolutions))
+        for convolution in self.convolutions:
+            nn.init.xavier_uniform_(convolution.weight)
+            nn.init.zeros_(convolution.bias)  # type: ignore[arg-type]
         self.dim = sum(number for _, number in filters)
 
     def forward(self, characters: Tensor) -> Tensor:
@@ -42,10 +50,10 @@ class CharacterCnn(nn.Module):
         pooled = []
         for convolution in self.convolutions:
             width = convolution.kernel_size[0]
-            padded = functional.pad(characters, (width - 1, width - 1), value=PADDING)
+            padded = functional.pad(characters, (0, max(0, width - characters.shape[1])), value=PADDING)
             products = torch.einsum("vd,fdk->kvf", alphabet, convolution.weight)
-            # the last window that touches the word starts at length + width - 2
-            pooled.append(_MaxOverWindows.apply(products, padded, lengths + width - 1) + convolution.bias)
+            windows = (lengths - width + 1).clamp(min=1)
+            pooled.append(_MaxOverWindows.apply(products, padded, windows) + convolution.bias)
         return torch.cat(pooled, dim=1).relu()
 
 

@@ -47,7 +47,7 @@ def compare(ours: Sequence[Scored], theirs: Sequence[Scored]) -> OverItems:
 
 def _check_same_data(one: Scored, other: Scored) -> None:
     """Items of two runs can be paired only if all of this is equal."""
-    names = ("suite", "task", "task version", "metric", "formula", "data")
+    names = ("suite", "task", "task version", "protocol", "metric", "formula", "data")
     for name, left, right in zip(names, _scored_on(one), _scored_on(other), strict=True):
         if left != right:
             raise UserError(
@@ -80,8 +80,8 @@ def _check_items(sides: Sequence[Scored]) -> None:
 def _scored_on(side: Scored) -> tuple[object, ...]:
     record, spec = side.record, side.record["spec"]
     data = str((spec["contents"] or {}).get("data", ""))[:12]
-    version = spec["settings"].get("task.version")
-    return spec["suite"], spec["task"], version, record["metric"], record["formula"], data
+    version, protocol = (spec["settings"].get(key) for key in ("task.version", "protocol"))
+    return spec["suite"], spec["task"], version, protocol, record["metric"], record["formula"], data
 
 
 def _score(side: Scored) -> float:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from elmo_bench.ledger import Brief
 from elmo_bench.reporting.formats import markdown
 from elmo_bench.reporting.groups import groups
-from elmo_bench.reporting.rows import Row, select
+from elmo_bench.reporting.rows import Row, of_newest_protocol, select
 from elmo_bench.reporting.statistics import ahead
+from elmo_bench.reporting.table import NOT_CONVERGED
 
 AHEAD = "`*` ahead of every other row by more than the larger of the two standard deviations, over common seeds."
 
@@ -20,7 +21,7 @@ MOST = 30  # rows of a table
 def task_table(records: Iterable[Brief], *, suite: str, task: str, highlight: str | None = None) -> str:
     """Scores and cost of the best runs of a task, best test score first, and of the run with the hash `highlight`."""
     wanted = (r for r in records if (r["spec"]["suite"], r["spec"]["task"]) == (suite, task))
-    found = groups(select(wanted, prefer=highlight).rows)
+    found = groups(of_newest_protocol(select(wanted, prefer=highlight).rows))
     if not found:
         return f"No runs of {task} on suite {suite} yet."
     rows = [replace(row, note=group.note) for group in found for row in group.rows]
@@ -33,7 +34,7 @@ def task_table(records: Iterable[Brief], *, suite: str, task: str, highlight: st
         [
             row.label + (" ←" if row.newest["hash"] == highlight else ""),
             str(row.summary("dev")),
-            str(row.summary("test")) + (" `*`" if leading else ""),
+            " ".join(filter(None, [str(row.summary("test")), "`*`" if leading else "", row.mark])),
             f"{len(row.seeds)} ({', '.join(map(str, row.seeds))})",
             f"{row.newest['parameters']['trainable']:,}",
             f"{row.cost('tokens_per_second'):,.0f}",
@@ -42,6 +43,7 @@ def task_table(records: Iterable[Brief], *, suite: str, task: str, highlight: st
         for row, leading in zip(shown, leads, strict=True)
     ]
     notes = [AHEAD] if any(leads) else []
+    notes += [NOT_CONVERGED] if any(row.mark for row in shown) else []
     if len(shown) < len(rows):
         notes.append(f"{len(rows) - len(shown)} more rows: `elmo-bench report` shows all.")
     return "\n\n".join([markdown(header, body), *notes])
@@ -72,7 +74,7 @@ def _overview(rows: Sequence[Row], common: set[tuple[str, str]]) -> str:
 
     tasks = dict.fromkeys((row.spec.task, row.newest["metric"]) for row in rows)
     labels = list(dict.fromkeys(label(row) for row in rows))
-    cells = {(row.spec.task, label(row)): str(row.summary("test")) for row in rows}
+    cells = {(row.spec.task, label(row)): f"{row.summary('test')} {row.mark}".strip() for row in rows}
     body = [[f"{task} ({metric})", *(cells.get((task, label), "-") for label in labels)] for task, metric in tasks]
     return markdown(["task", *labels], body)
 

@@ -47,19 +47,29 @@ class Gain:
         return relative_reduction(*(row.summary(self.split).mean for row in (self.ours, self.theirs)))
 
     @property
+    def converged(self) -> bool:
+        """Whether every run of both rows is; else there is no verdict, since training longer could change it."""
+        return not (self.ours.mark or self.theirs.mark)
+
+    @property
     def p(self) -> float | None:
-        """Not adjusted; None if it was not tested."""
-        return self.difference.p if self.difference else None
+        """Not adjusted; None if it was not tested, or if a run is not converged."""
+        return self.difference.p if self.difference and self.converged else None
 
     @property
     def verdict(self) -> str:
-        """ahead, behind or tie at α = 0.05, by the adjusted p if there is one; empty if it was not tested."""
+        """ahead, behind or tie at α = 0.05, by the adjusted p if there is one; empty if there is no p."""
         p = self.p if self.p_holm is None else self.p_holm
         if p is None:
             return ""
         if p > ALPHA:
             return "tie"
         return "ahead" if self.mean > 0 else "behind"
+
+    @property
+    def said(self) -> str:
+        """The verdict, or why there is none."""
+        return self.verdict or ("not tested" if self.converged else "not converged")
 
     @property
     def mark(self) -> str:

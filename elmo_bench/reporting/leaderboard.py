@@ -1,14 +1,14 @@
 """Everything that a leaderboard shows, before it becomes a page: a section an experiment and suite, then all runs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.reporting.canvas import Drawing
 from elmo_bench.reporting.gains import Gains, gains_from
 from elmo_bench.reporting.groups import Group, groups
-from elmo_bench.reporting.layouts import encoders, fractions, layers, runs, variants, weights
+from elmo_bench.reporting.layouts import encoders, fractions, layers, runs, speed, tuning, variants, weights
 from elmo_bench.reporting.rows import Selection
 from elmo_bench.reporting.table import Table
 from elmo_bench.reporting.tasks import in_paper_order, task_info
@@ -25,6 +25,13 @@ class Section:
     tables: list[Table] = field(default_factory=list)
     figures: list[Drawing] = field(default_factory=list)
     legend: bool = False  # whether its first table needs the legend of the verdicts
+    protocols: Sequence[int] = ()  # training protocols of its runs
+
+    @property
+    def heading(self) -> str:
+        """Its title, with the training protocols of its runs."""
+        found = " and ".join(map(str, self.protocols))
+        return f"{self.title} (protocol{'s' if len(self.protocols) > 1 else ''} {found})"
 
 
 @dataclass(frozen=True)
@@ -80,16 +87,33 @@ def leaderboard(
 
 
 def sections(suite: str, groups: Sequence[Group], gain: Gains) -> list[Section]:
-    """A section for each experiment that has enough runs, then all runs."""
+    """A section for each experiment that has enough runs, then all runs.
+
+    An experiment shows the runs of the newest training protocol that it has records of; `All runs` has the others too.
+    """
     shown = [experiment for experiment in map(Experiment.load, experiments()) if experiment.caption]
     found = []
     for experiment in shown:
-        own = [group for group in groups if _shows(experiment, group)]
-        tables, figures = _LAYOUTS[experiment.layout](experiment, suite, own, gain)
+        newest = _of_newest_protocol(experiment, [group for group in groups if _shows(experiment, group)])
+        tables, figures = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
         if tables:
             legend = experiment.layout == "encoders"
-            found.append(Section(experiment.name, experiment.caption, experiment.about, tables, figures, legend))
-    return [*found, Section("runs", "All runs", runs.ABOUT, runs.tables(groups, gain))]
+            about = (experiment.name, experiment.caption, experiment.about)
+            found.append(Section(*about, tables, figures, legend, _protocols(newest)))
+    return [*found, Section("runs", "All runs", runs.ABOUT, runs.tables(groups, gain), protocols=_protocols(groups))]
+
+
+def _of_newest_protocol(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:
+    """The groups without the rows of any other protocol than the newest that the experiment has rows of."""
+    rows = [row for group in groups for row in group.rows]
+    own = [row for row in rows if experiment.variant_of(row.spec)] or rows
+    newest = max((row.spec.protocol for row in own), default=0)
+    kept = [replace(group, rows=tuple(row for row in group.rows if row.spec.protocol == newest)) for group in groups]
+    return [group for group in kept if group.rows]
+
+
+def _protocols(groups: Sequence[Group]) -> list[int]:
+    return sorted({row.spec.protocol for group in groups for row in group.rows})
 
 
 def _shows(experiment: Experiment, group: Group) -> bool:
@@ -102,5 +126,7 @@ _LAYOUTS = {
     "line": variants.made,
     "fractions": fractions.made,
     "weights": weights.made,
+    "tuning": tuning.made,
+    "speed": speed.made,
     "layers": layers.made,
 }

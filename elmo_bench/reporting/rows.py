@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.json import canonical
-from elmo_bench.ledger import Brief
+from elmo_bench.ledger import Brief, converged
 from elmo_bench.reporting.statistics import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import VERSIONS
 
 LABELS = "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones
 BASELINE = "glove"  # static vectors: what an encoder is compared with
+DAGGER = "†"
 # Options that the baseline does not have: they belong to the encoder above it.
 CONTEXTUAL = ("mix", "place", "store", "encoder.weights", "encoder.precision", "encoder.contextual")
 
@@ -105,6 +104,16 @@ class Row:
     def seeds(self) -> list[int]:
         return [record["seed"] for record in self.records]
 
+    @cached_property
+    def converged(self) -> int:
+        """How many of its seeds converged."""
+        return sum(map(converged, self.records))
+
+    @property
+    def mark(self) -> str:
+        """A dagger if a seed did not converge."""
+        return "" if self.converged == len(self.records) else DAGGER
+
     def scores(self, split: str) -> dict[int, float]:
         """The main score by seed; `split` is dev or test."""
         return {r["seed"]: r["scores"][split]["overall"][r["metric"]] for r in self.records}  # type: ignore[literal-required]
@@ -142,7 +151,7 @@ def select(records: Iterable[Brief], *, prefer: str | None = None) -> Selection:
     for seeds in by_hash.values():
         spec = RunSpec(**seeds[0]["spec"])
         row = Row(spec, tuple(sorted(seeds, key=lambda record: record["seed"])))
-        by_settings[_without_versions(spec)].append(row)
+        by_settings[spec.identity].append(row)
     rows, superseded = [], []
     for same in by_settings.values():
         same.sort(key=lambda row: (row.newest["hash"] == prefer, row.newest["created"], row.newest["hash"]))
@@ -155,6 +164,12 @@ def select(records: Iterable[Brief], *, prefer: str | None = None) -> Selection:
     return Selection(rows, superseded)
 
 
+def of_newest_protocol(rows: Sequence[Row]) -> list[Row]:
+    """The rows of the newest training protocol among them: rows of two protocols are not comparable."""
+    newest = max((row.spec.protocol for row in rows), default=0)
+    return [row for row in rows if row.spec.protocol == newest]
+
+
 def baseline_of(row: Row, rows: Sequence[Row]) -> Row | None:
     """The baseline of a row: on the same basis, with the same changes as far as they concern the baseline.
 
@@ -165,8 +180,3 @@ def baseline_of(row: Row, rows: Sequence[Row]) -> Row | None:
     wanted = {key: value for key, value in row.changes.items() if not key.startswith(CONTEXTUAL)}
     found = (other for other in rows if other.spec.encoder == BASELINE and other.basis == row.basis)
     return next((other for other in found if other.changes == wanted), None)
-
-
-def _without_versions(spec: RunSpec) -> str:
-    settings = {key: value for key, value in spec.settings.items() if key not in VERSIONS}
-    return canonical([spec.suite, spec.task, spec.encoder, spec.size, settings])

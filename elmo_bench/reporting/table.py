@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from math import sqrt
 
 from elmo_bench.reporting.gains import Gain
-from elmo_bench.reporting.rows import BASELINE, Row
+from elmo_bench.reporting.rows import BASELINE, DAGGER, Row
 from elmo_bench.reporting.statistics import Summary
 from elmo_bench.reporting.tasks import paper_heading
 from elmo_bench.spec.experiments import PaperFigures
@@ -57,10 +57,14 @@ class Table:
 
 Line = dict[Column, Cell]  # a row of a table, before its empty columns are left out
 
+NOT_CONVERGED = (
+    f"{DAGGER} not converged: patience did not end every seed, or a best epoch is in the last fifth of the epochs. "
+    "Its gains have no verdict."
+)
 EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
 
 SPREAD = ("mean", "sd", "n")
-SCORE = (*SPREAD, "low", "high")
+SCORE = (*SPREAD, "low", "high", "converged")
 JUDGED = (*SPREAD, "verdict")
 
 
@@ -80,17 +84,18 @@ def spread(summary: Summary, *, run: str = "", mark: str = "", hint: str = "", s
     return Cell(shown.replace("-", "−"), (summary.mean, summary.sd, summary.n, *judged), run, hint=hint)
 
 
-def score(summary: Summary, *, run: str) -> Cell:
+def score(row: Row, split: str) -> Cell:
     """Mean ± sd, for a column with parts SCORE; the 95 % interval over seeds is in the values and the hint."""
-    shown, bounds = spread(summary, run=run), summary.interval
+    summary = row.summary(split)
+    shown, bounds = spread(summary, run=row.anchor, mark=row.mark), summary.interval
     hint = f"95 % over seeds: {bounds[0]:.2f} … {bounds[1]:.2f}" if bounds else ""
-    return replace(shown, values=(*shown.values, *(bounds or (None, None))), hint=hint)
+    return replace(shown, values=(*shown.values, *(bounds or (None, None)), row.converged), hint=hint)
 
 
 def scores(row: Row, metric: str) -> Line:
     """Dev and test score, and the seeds."""
     run = row.anchor
-    found = {Column(f"{split} {metric}", SCORE): score(row.summary(split), run=run) for split in ("dev", "test")}
+    found = {Column(f"{split} {metric}", SCORE): score(row, split) for split in ("dev", "test")}
     return {**found, Column("seeds"): seeds(row.seeds, run)}
 
 
@@ -120,7 +125,7 @@ def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test", 
     line = dict.fromkeys([mean, between, fewer, Column("detectable"), Column("p (Holm)"), verdict, *details], Cell(""))
     if gain is None:
         return line
-    found, run, said = gain.difference, gain.ours.anchor, gain.verdict or "not tested"
+    found, run, said = gain.difference, gain.ours.anchor, gain.said
     signed = f"{gain.mean:+.2f}".replace("-", "−")
     line[mean] = Cell(signed, (gain.mean, found.error if found else None), run)
     line[fewer] = number(gain.reduction, ".1f", run=run, suffix=" %")
@@ -148,11 +153,13 @@ def make_table(
     gains: Iterable[Gain | None] = (),
     notes: Sequence[str] = (),
 ) -> Table:
-    """A table without its empty columns, with a note on each reason why one of the gains is not tested."""
+    """A table without its empty columns, with notes on daggers and on each reason why a gain is not tested."""
     columns = [column for column in lines[0] if any(line[column].text for line in lines)]
     rows = [[line[column] for column in columns] for line in lines]
     reasons = dict.fromkeys(gain.untested for gain in gains if gain and gain.untested)
-    return Table(stem, title, columns, rows, list(tasks), [*notes, *(f"Not tested: {reason}." for reason in reasons)])
+    dagger = [NOT_CONVERGED] if any(DAGGER in cell.text for row in rows for cell in row) else []
+    why = [f"Not tested: {reason}." for reason in reasons]
+    return Table(stem, title, columns, rows, list(tasks), [*notes, *dagger, *why])
 
 
 def _between(bounds: tuple[float, float], *, run: str) -> Cell:

@@ -19,6 +19,7 @@ from elmo_bench.base.json import digest
 from elmo_bench.base.notes import note
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.text.batch import Text
 from elmo_bench.text.limits import LONGEST_TEXT, LONGEST_WORD
 from elmo_bench.training.contracts import Data
 
@@ -110,6 +111,11 @@ def readings(spec: RunSpec, train: Sequence[Any]) -> int:
 def words_of(examples: Sequence[Any]) -> list[str]:
     """Every token of every text, repeated as it occurs."""
     return [word for example in examples for text in example.texts for word in text]
+
+
+def distinct_texts(examples: Sequence[Any]) -> list[Text]:
+    """What the vocabulary counts: every text once, and for a part of a text (`Example.whole`) the whole."""
+    return list(dict.fromkeys(text for example in examples for text in getattr(example, "whole", example.texts)))
 
 
 def without_long_texts(train: Sequence[Any]) -> list[Any]:

@@ -9,35 +9,43 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.cache import LayerStore
-from elmo_bench.encoders.embedder import PLACES, Embedder
+from elmo_bench.encoders.embedder import PLACES, Embedder, mix_name
 from elmo_bench.encoders.mix import ScalarMix
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import StaticVectors, load_static
 from elmo_bench.encoders.words import LearnedWords, StaticWords
 from elmo_bench.nn.character_cnn import CharacterCnn
-from elmo_bench.runner.data import words_of
+from elmo_bench.runner.data import distinct_texts
 from elmo_bench.spec.names import load_encoder, task_class
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import parts_of
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """What an embedder has to know about the text that its head is trained on."""
+    """What an embedder has to know about the text that its head is trained on.
+
+    A text counts once however many examples have it, and a text that is part of another one of its group (a phrase of a
+    sentence) does not count.
+    """
 
     words: Sequence[str]  # distinct, most frequent first
     repeated: int  # how many of them occur twice or more
-    characters: Sequence[str]  # distinct, most frequent first
+    characters: Sequence[str]  # distinct, those that occur twice or more, most frequent first
 
     @classmethod
     def of(cls, examples: Sequence[Any]) -> "Lexicon":
-        words = words_of(examples)
-        counts = Counter(words)
+        counts = Counter(word for text in distinct_texts(examples) for word in text)
+        characters: Counter[str] = Counter()
+        for word, count in counts.items():
+            for character in word:
+                characters[character] += count
         return cls(
-            words=tuple(Vocabulary.of(words).items),
+            words=tuple(sorted(counts, key=lambda word: (-counts[word], word))),
             repeated=sum(count > 1 for count in counts.values()),
-            characters=tuple(Vocabulary.of(character for word in words for character in word).items),
+            characters=tuple(sorted((c for c in characters if characters[c] > 1), key=lambda c: (-characters[c], c))),
         )
 
 
@@ -45,7 +53,7 @@ class Lexicon:
 class Frozen:
     """What no training changes."""
 
-    encoder: Encoder | None
+    encoders: dict[str, Encoder]  # by their part of a stack; "" for one that is alone
     vectors: StaticVectors | None
     width: int  # of the word vectors, static or learned
 
@@ -53,8 +61,9 @@ class Frozen:
     def contents(self) -> dict[str, Any]:
         """Their part of `RunSpec.contents`: checksums, and the width of learned words, which comes from a table."""
         found: dict[str, Any] = {}
-        if self.encoder is not None:
-            found["weights"] = self.encoder.checksum
+        if self.encoders:
+            weights = {part: encoder.checksum for part, encoder in self.encoders.items()}
+            found["weights"] = weights.get("", weights)
         if self.vectors is not None:
             found["vectors"] = self.vectors.checksum
         elif self.width:
@@ -63,16 +72,29 @@ class Frozen:
 
 
 def load_frozen(config: DictConfig, words: Iterable[str]) -> Frozen:
-    """The encoder, and the vectors that these words can look up. Raises UserError."""
-    kind, contextual = config.encoder.words, config.encoder.contextual
-    encoder = None
-    if contextual is not None:
-        options: Any = OmegaConf.to_container(contextual, resolve=True)
-        encoder = load_encoder(options.pop("kind"), **{k: v for k, v in options.items() if k != "version"})
+    """The encoders, and the vectors that these words can look up. Raises UserError."""
+    kind, words = config.encoder.words, set(words)
+    encoders = {
+        part: load_encoder(options.pop("kind"), **{k: v for k, v in options.items() if k != "version"})
+        for part, options in _parts(config).items()
+    }
+    tell(encoders.values(), words)
     if not kind:
-        return Frozen(encoder, None, 0)
-    table = load_static(config.encoder.vectors, set(words))
-    return Frozen(encoder, table if kind == "static" else None, table.dim)
+        return Frozen(encoders, None, 0)
+    table = load_static(config.encoder.vectors, words)
+    return Frozen(encoders, table if kind == "static" else None, table.dim)
+
+
+def tell(encoders: Iterable[Encoder], words: set[str]) -> None:
+    """Tell the encoders that want to know it which words they will read. Raises UserError."""
+    for encoder in encoders:
+        if expect := getattr(encoder, "expect", None):
+            expect(words)
+
+
+def _parts(config: DictConfig) -> dict[str, dict[str, Any]]:
+    encoder: Any = OmegaConf.to_container(config.encoder, resolve=True)
+    return parts_of(encoder["contextual"])
 
 
 def build_embedder(spec: RunSpec, frozen: Frozen, lexicon: Lexicon) -> Embedder:
@@ -80,22 +102,21 @@ def build_embedder(spec: RunSpec, frozen: Frozen, lexicon: Lexicon) -> Embedder:
     settings = spec.settings
     words: LearnedWords | StaticWords | None = None
     if frozen.vectors is not None:
-        words = StaticWords(frozen.vectors, lexicon.words, trainable=settings["vectors.trainable"])
+        trainable = settings["vectors.trainable"]
+        words = StaticWords(frozen.vectors, lexicon.words, repeated=lexicon.repeated, trainable=trainable)
     elif frozen.width:
-        words = LearnedWords(Vocabulary(lexicon.words[: lexicon.repeated]), frozen.width)
+        words = LearnedWords(lexicon.words, frozen.width, repeated=lexicon.repeated)
     characters = None
     if numbers := spec.part("task.characters"):
         characters = CharacterCnn(Vocabulary(lexicon.characters), dim=numbers["dim"], filters=numbers["filters"])
-    mixes = {}
-    if frozen.encoder is not None:
-        place = settings["place"]
-        mixes = {
-            each: ScalarMix(frozen.encoder.layers, kind=settings["mix"], **spec.part("mix"))
-            for each in (PLACES if place == "both" else (place,))
-        }
-    embedder = Embedder(
-        words=words, characters=characters, mixes=mixes, layer_dim=frozen.encoder.dim if frozen.encoder else 0
-    )
+    place = str(settings.get("place"))
+    mixes = {
+        mix_name(each, part): ScalarMix(encoder.layers, kind=settings["mix"], **spec.part("mix"))
+        for each in (PLACES if place == "both" else (place,))
+        for part, encoder in frozen.encoders.items()
+    }
+    dims = {part: encoder.dim for part, encoder in frozen.encoders.items()}
+    embedder = Embedder(words=words, characters=characters, mixes=mixes, layer_dims=dims)
     if not embedder.dim:
         raise UserError("the head would see nothing: choose an encoder with words, or place=input")
     return embedder
@@ -107,27 +128,29 @@ def build_head(spec: RunSpec, embedder: Embedder, vocabulary: Mapping[str, Any])
     return task_class(spec.task, "head")(embedder, **vocabulary, **numbers)
 
 
-def build_indexer(embedder: Embedder, store: LayerStore | None) -> Indexer:
+def build_indexer(embedder: Embedder, stores: Mapping[str, LayerStore]) -> Indexer:
     """Turns texts into the tensors that this embedder reads."""
     return Indexer(
         words=embedder.words.index if embedder.words is not None else None,
         characters=embedder.characters.vocabulary if embedder.characters is not None else None,
-        layers=store.batch if store is not None else None,
+        layers={part: store.batch for part, store in stores.items()},
     )
 
 
-_store: tuple[tuple[str, ...], LayerStore] | None = None  # of the last run in this process
+_stores: dict[str, tuple[tuple[str, ...], LayerStore]] = {}  # of the last run in this process, by part
 
 
-def shared_store(config: DictConfig, encoder: Encoder | None, data: str) -> LayerStore | None:
-    """The layers of this encoder on the data with this digest; the runs of one process share them."""
-    global _store  # noqa: PLW0603
-    if encoder is None:
-        return None
-    # Other options of the encoder may change its vectors; its path and device do not.
-    contextual: Any = OmegaConf.to_container(config.encoder.contextual, resolve=True)
-    variant = str(sorted(item for item in contextual.items() if item[0] not in ("weights", "device")))
-    key = (encoder.checksum, data, variant, str(config.store))
-    if _store is None or _store[0] != key or config.store.mode == "off":
-        _store = (key, LayerStore(encoder, variant=variant, **config.store))
-    return _store[1]
+def shared_stores(config: DictConfig, encoders: Mapping[str, Encoder], data: str) -> dict[str, LayerStore]:
+    """The layers of each encoder on the data with this digest; the runs of one process share them."""
+    global _stores  # noqa: PLW0603
+    found = {}
+    for part, options in _parts(config).items():
+        # Other options of the encoder may change its vectors; its path and device do not.
+        variant = str(sorted(item for item in options.items() if item[0] not in ("weights", "device")))
+        key = (encoders[part].checksum, data, variant, str(config.store))
+        kept = _stores.get(part)
+        if kept is None or kept[0] != key or config.store.mode == "off":
+            kept = (key, LayerStore(encoders[part], variant=variant, **config.store))
+        found[part] = kept
+    _stores = found
+    return {part: store for part, (_, store) in found.items()}

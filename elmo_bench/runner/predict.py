@@ -5,6 +5,7 @@ this installation, and only weights and vectors that it knows by name are loaded
 """
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,21 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
 from elmo_bench.elmo.pretrained import PUBLISHED
 from elmo_bench.encoders.cache import LayerStore
+from elmo_bench.encoders.hf import SHIPPED
+from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import KNOWN, load_static
 from elmo_bench.runner.data import build_data, note_long_words, words_of
 from elmo_bench.runner.kept_head import KeptHead, read_head
-from elmo_bench.runner.model import Frozen, build_embedder, build_head, build_indexer
+from elmo_bench.runner.model import Frozen, build_embedder, build_head, build_indexer, tell
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import load_encoder, tasks
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import parts_of
 from elmo_bench.text.pools import by_length, pools
 
 _WORD = re.compile(r"\w[\w.-]*")
+_BILMS = ("mini", *PUBLISHED)
+WEIGHTS = {"elmo": _BILMS, "random": _BILMS, "hf": tuple(SHIPPED)}  # that each kind of encoder knows by name
 
 
 def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = None, vectors: str | None = None) -> int:
@@ -51,7 +57,8 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
                 f"Give the right ones with --{name}."
             )
     head, embedder = _build(spec, frozen, kept, head_file)
-    index = build_indexer(embedder, LayerStore(frozen.encoder, mode="off") if frozen.encoder else None)
+    stores = {part: LayerStore(encoder, mode="off") for part, encoder in frozen.encoders.items()}
+    index = build_indexer(embedder, stores)
     lengths = [max(map(len, example.texts), default=1) for example in examples]
     predicted: list[Any] = [None] * len(examples)
     training = _config(spec).task.training
@@ -73,27 +80,44 @@ def _config(spec: RunSpec) -> DictConfig:
 
 
 def _load_frozen(spec: RunSpec, words: set[str], weights: str | None, vectors: str | None) -> Frozen:
-    settings, encoder = spec.settings, None
-    if (kind := settings.get("encoder.contextual.kind")) is not None:
-        options = {
-            key: value
-            for key, value in spec.encoder_options().items()
-            if key not in ("kind", "version", "weights") and value is not None
-        }
-        for key, value in options.items():
-            if not isinstance(value, (bool, int, float)) and not (isinstance(value, str) and _WORD.fullmatch(value)):
-                raise UserError(f"the record's encoder has {key}={value!r:.60}, which is not a number or a word")
-        named = _known(spec.encoder_options().get("weights"), ("mini", *PUBLISHED), weights, "weights")
-        try:
-            encoder = load_encoder(str(kind), weights=named, **options)
-        except TypeError as error:
-            raise UserError(f"the record's encoder has an option that {kind} does not take ({error})") from None
+    settings, parts = spec.settings, parts_of(spec.encoder_options() or None)
+    given = _by_part(parts, weights)
+    encoders = {part: _load_encoder(options, given.get(part), vectors) for part, options in parts.items()}
+    tell(encoders.values(), words)
     if settings["encoder.words"] == "static":
         named = _known(settings["encoder.vectors"], KNOWN, vectors, "vectors")
         table = load_static(named, words)
-        return Frozen(encoder, table, table.dim)
+        return Frozen(encoders, table, table.dim)
     width = (spec.contents or {}).get("width", 0)
-    return Frozen(encoder, None, width if isinstance(width, int) else 0)
+    return Frozen(encoders, None, width if isinstance(width, int) else 0)
+
+
+def _by_part(parts: Collection[str], weights: str | None) -> dict[str, str]:
+    """The weights that the user gave, by part: one name, or `PART=NAME,PART=NAME` for a stack. Raises UserError."""
+    if weights is None or "" in parts:
+        return {} if weights is None else {"": weights}
+    given = dict(each.partition("=")[::2] for each in weights.split(","))
+    if wrong := given.keys() - parts:
+        raise UserError(f"--weights {weights}: no part {min(wrong)}. Give PART=NAME of: {', '.join(parts)}.")
+    return given
+
+
+def _load_encoder(options: dict[str, Any], given: str | None, vectors: str | None) -> Encoder:
+    """The encoder that a record's options describe, with the files that the user gave or with published ones."""
+    kind = str(options["kind"])
+    numbers = {
+        key: value for key, value in options.items() if key not in ("kind", "version", "weights") and value is not None
+    }
+    for key, value in numbers.items():
+        if not isinstance(value, (bool, int, float)) and not (isinstance(value, str) and _WORD.fullmatch(value)):
+            raise UserError(f"the record's encoder has {key}={value!r:.60}, which is not a number or a word")
+    named = _known(options.get("weights"), WEIGHTS.get(kind, ()), given, "weights")
+    if "inputs" in numbers:
+        numbers["inputs"] = _known(numbers["inputs"], KNOWN, vectors, "vectors")
+    try:
+        return load_encoder(kind, weights=named, **numbers)
+    except TypeError as error:
+        raise UserError(f"the record's encoder has an option that {kind} does not take ({error})") from None
 
 
 def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) -> str:

@@ -23,7 +23,7 @@ def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: Ru
     config, spec, history = prepared.config, prepared.spec, trained.history
     head: Any = trained.module.head
     kept = write_head(paths.work / "head.safetensors", head, spec, trained.vocabulary, trained.lexicon)
-    encoder = prepared.frozen.encoder
+    encoders = prepared.frozen.encoders.values()
     found = Record(
         schema=ledger.SCHEMA,
         attempt=attempt,
@@ -39,7 +39,7 @@ def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: Ru
         curves=history.curves,  # type: ignore[typeddict-item]
         parameters={
             "trainable": sum(p.numel() for p in head.parameters() if p.requires_grad),
-            "frozen": (encoder.parameters if encoder else 0) + getattr(head.embedder.words, "frozen", 0),
+            "frozen": sum(each.parameters for each in encoders) + getattr(head.embedder.words, "frozen", 0),
         },
         data={
             "counts": {split: len(examples) for split, examples in prepared.splits.items()},  # type: ignore[typeddict-item]
@@ -71,5 +71,5 @@ def _cost(prepared: Prepared, trained: Trained) -> dict[str, Any]:
         "seconds": round(history.elapsed, 1),
         "tokens_per_second": round(history.tokens / max(history.seconds, 1e-9), 1),
         "peak_memory_mib": round(peak, 1),
-        **({"encode_seconds": round(history.encoding, 2)} if prepared.frozen.encoder else {}),
+        **({"encode_seconds": round(history.encoding, 2)} if prepared.frozen.encoders else {}),
     }

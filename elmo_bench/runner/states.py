@@ -1,17 +1,15 @@
 """The state of every run of a plan: done, running, failed, stale or missing. Reads the ledger; imports no torch."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
-from elmo_bench.base.json import digest
-from elmo_bench.ledger import Brief, Spec, is_held, read_all, settings_key
+from elmo_bench.ledger import Brief, Spec, converged, is_held, read_all, settings_key
 from elmo_bench.runner.plan import PlannedRun
-from elmo_bench.spec.settings import VERSIONS
+from elmo_bench.spec.run_spec import RunSpec
 
 STATES = ("done", "running", "failed", "stale", "missing")
 
@@ -27,6 +25,7 @@ class RunState:
     run: PlannedRun
     state: str
     note: str = ""  # of a failed run the error, of a running one where it runs
+    converged: bool = False  # of a run that is done
 
 
 @dataclass
@@ -67,7 +66,7 @@ class LedgerState:
     def _outdated(self) -> set[tuple[str, int]]:
         """The runs that have a record of any version; takes a while, and is needed only if a run is not done."""
         return {
-            (key, seed) for spec, seeds in self._specs.values() for key in [_without_versions(spec)] for seed in seeds
+            (key, seed) for spec, seeds in self._specs.values() for key in [RunSpec(**spec).identity] for seed in seeds
         }
 
     def of_runs(self, runs: Sequence[PlannedRun]) -> list[RunState]:
@@ -98,17 +97,12 @@ class LedgerState:
         if record is not None:
             newest = max(seeds.values(), key=lambda record: record["created"])
             if record["spec"]["contents"] == newest["spec"]["contents"]:
-                return RunState(run, "done")
+                return RunState(run, "done", converged=converged(record))
         if error := self._failed.get(place):
             return RunState(run, "failed", error)
-        outdated = record is not None or (_without_versions(run.spec.to_json()), run.seed) in self._outdated
+        outdated = record is not None or (run.spec.identity, run.seed) in self._outdated
         return RunState(run, "stale" if outdated else "missing")
 
 
 def _groups(key: str, suite: str, task: str, encoder: str) -> tuple[tuple[str, ...], ...]:
     return (key,), (suite, task, encoder), (suite, task)
-
-
-def _without_versions(spec: Mapping[str, Any]) -> str:
-    settings = {key: value for key, value in spec["settings"].items() if key not in VERSIONS}
-    return digest({**spec, "settings": settings, "contents": None})

@@ -16,7 +16,7 @@ from elmo_bench.base.progress import console
 from elmo_bench.base.threads import check_threads
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings
-from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, shared_store
+from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, shared_stores
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.spec.names import task_class
 from elmo_bench.training.callbacks import AtomicCheckpoints, History, RandomState, ShowProgress
@@ -31,7 +31,7 @@ class Trained:
 
     module: HeadTraining
     loaders: DataModule
-    store: LayerStore | None
+    stores: dict[str, LayerStore]  # by encoder
     vocabulary: dict[str, Any]
     lexicon: Lexicon
     history: History
@@ -84,10 +84,10 @@ def train(prepared: Prepared, work: Path, *, logger: Logger | None = None) -> Tr
 
 def fill(trained: Trained, prepared: Prepared, *splits: str) -> None:
     """Compute the frozen layers of these splits, or find them in the store."""
-    if trained.store is not None:
-        before = time.monotonic()
-        trained.store.fill(prepared.texts(*splits), threads=prepared.config.trainer.threads)
-        trained.history.encoding += time.monotonic() - before
+    before = time.monotonic()
+    for store in trained.stores.values():
+        store.fill(prepared.texts(*splits), threads=prepared.config.trainer.threads)
+    trained.history.encoding += time.monotonic() - before
 
 
 def build(prepared: Prepared) -> Trained:
@@ -110,8 +110,8 @@ def build(prepared: Prepared) -> Trained:
         )
     except (TypeError, ValueError) as error:  # a part refuses its numbers
         raise UserError(f"an option has a value that does not fit: {error}. See task.head.") from error
-    store = shared_store(config, prepared.frozen.encoder, (spec.contents or {})["data"])
-    index = build_indexer(embedder, store)
+    stores = shared_stores(config, prepared.frozen.encoders, (spec.contents or {})["data"])
+    index = build_indexer(embedder, stores)
     loaders = DataModule(
         splits,
         lambda examples: head.collate(examples, index),
@@ -120,7 +120,7 @@ def build(prepared: Prepared) -> Trained:
         seed=config.seed,
         readings=readings(spec, splits["train"]),
     )
-    return Trained(module, loaders, store, vocabulary, lexicon, History(started))
+    return Trained(module, loaders, stores, vocabulary, lexicon, History(started))
 
 
 def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.spec.settings import parts_of
 
 
 def _text(value: Any) -> bool:
@@ -38,6 +39,7 @@ _SETTINGS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("task.training.patience", _whole(0), "give a whole number from 0"),
 )
 _OTHERS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    ("lr_scale", lambda value: _number(value) and 0 < value < inf, "give a number above 0"),
     ("seed", _whole(0), "give a whole number from 0"),
     ("ledger", _text, "give a folder, such as ./3"),
     ("encoder.name", _text, "give a name, or a folder, such as ./3"),
@@ -63,7 +65,7 @@ def check_options(config: DictConfig) -> None:
         raise UserError(
             f"encoder.vectors=null: encoder.words={encoder.words} needs a static table, which gives their width"
         )
-    if (encoder.contextual or {}).get("stateful") and config.store.mode != "off":
+    if any(options.get("stateful") for options in parts_of(encoder.contextual).values()) and config.store.mode != "off":
         raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")
 
 

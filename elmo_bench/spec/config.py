@@ -67,6 +67,7 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
                 f"{each.input_line}: encoder.name is for encoder=hf. Other encoders are named by their yaml."
             )
         try:
+            _copy_interpolated(config, each.key_or_group)
             OmegaConf.update(config, each.key_or_group, each.value())
         except (ConfigAttributeError, ConfigKeyError):
             raise UserError(unknown_option(each.key_or_group, plain)) from None
@@ -113,7 +114,7 @@ def experiment_yaml(name: Any, folder: Path = CONF) -> dict[str, Any]:
         )
     path = config_file("experiment", name, folder)
     assert path is not None
-    return _mapping(path, "about", "sweep")
+    return yaml_mapping(path, "about", "sweep")
 
 
 def sweep_of(experiment: dict[str, Any]) -> dict[str, list[Any]]:
@@ -143,10 +144,10 @@ def config_file(group: str, name: str, folder: Path = CONF) -> Path | None:
 def task_yaml(task: str) -> dict[str, Any]:
     """`conf/task/<task>.yaml` as plain data, interpolations unresolved; {} if there is none."""
     path = config_file("task", task)
-    return _mapping(path) if path else {}
+    return yaml_mapping(path) if path else {}
 
 
-def _mapping(path: Path, *keys: str) -> dict[str, Any]:
+def yaml_mapping(path: Path, *keys: str) -> dict[str, Any]:
     """A yaml file that holds a mapping with at least these keys. Raises UserError."""
     with reading(path, "such a config", "See the others in its folder."):
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -265,6 +266,15 @@ def _check_choice(option: Override, folder: Path) -> None:
         raise UserError(
             f"{group}={shown}: unknown {group}; choose one of: {', '.join(known)}{guess(str(value), known)}"
         )
+
+
+def _copy_interpolated(config: DictConfig, key: str) -> None:
+    """Replace each interpolation on the way to `key` by a copy of its mapping, since its parts cannot be set."""
+    node: Any = config
+    for part in key.split(".")[:-1]:
+        if isinstance(node, DictConfig) and OmegaConf.is_interpolation(node, part) and part in node:
+            node[part] = copy.deepcopy(node[part])
+        node = node.get(part) if isinstance(node, DictConfig) else None
 
 
 def _check_kind(option: Override, plain: DictConfig, config: DictConfig) -> None:

@@ -8,7 +8,7 @@ The yaml holds everything about an experiment, key by key:
 | `sweep` | option: values; the runs are all combinations |
 | `caption` | heading of its tables and section; without one, reports do not show the experiment |
 | `order` | position of its section on the page; without one it follows the others, by name |
-| `layout` | `variants` (default): a table a task; `line`: and a line; `encoders`, `fractions`, `weights`, `layers` |
+| `layout` | `variants` (default): a table a task; `line`: and a line; or another module of reporting/layouts |
 | `variants` | rows of the table, in order: the options of each, its encoder if that is fixed, and its `name` |
 | `axis` | instead of `variants`: an option, each value of which is a row, called `name` with `{}` for the value |
 | `heading` | of the first column |
@@ -32,11 +32,12 @@ from typing import Any
 from elmo_bench.base.reading import reading
 from elmo_bench.spec.config import CONF, choices, compose, config_file, experiment_yaml, sweep_of
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import RATE
 from elmo_bench.spec.spelling import spelled
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
 FRACTION = ("data.train_fraction", "data.max_train", "data.least_steps")  # options that take a fraction of the data
-LAYOUTS = ("variants", "line", "encoders", "fractions", "weights", "layers")
+LAYOUTS = ("variants", "line", "encoders", "fractions", "weights", "layers", "tuning", "speed")
 SWEPT = ("task", "encoder", "seed", "suite", "size")  # options that are not part of a variant
 
 
@@ -121,7 +122,7 @@ class Experiment:
         changed = {option for option in spec.changes if option not in given}
         variation = {option for option in changed if not option.startswith("encoder.")}
         if self.axis:
-            return self._on_axis(spec.settings, variation)
+            return self._on_axis(spec, variation)
         fixed = {variant.encoder for variant in self.variants}
         for variant in self.variants:
             if variant.encoder is not None:
@@ -135,12 +136,14 @@ class Experiment:
                 return variant
         return None
 
-    def _on_axis(self, settings: Mapping[str, Any], variation: set[str]) -> Variant | None:
-        fixed = self.fixed
+    def _on_axis(self, spec: RunSpec, variation: set[str]) -> Variant | None:
+        settings, fixed = spec.settings, self.fixed
+        option = RATE if self.axis == "lr_scale" else self.axis
         fits = all(settings.get(option, value) == value for option, value in fixed.items())
-        if self.axis not in settings or not fits or not variation <= {self.axis, *fixed}:
+        if option not in settings or not fits or not variation <= {option, *fixed}:
             return None
-        return self._at(settings[self.axis])
+        value = spec.lr_scale if option == RATE else settings[option]
+        return None if value is None else self._at(value)
 
     def _at(self, value: Any) -> Variant:
         return Variant(spelled(value), self.row.format(spelled(value)), {**self.fixed, self.axis: value})

@@ -13,7 +13,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.checks import check_settings
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.settings import VERSIONS, name_of, settings_of
+from elmo_bench.spec.settings import RATE, VERSIONS, name_of, protocol_yaml, settings_of
 from elmo_bench.spec.spelling import spelled
 
 _NAME = re.compile(r"\w[\w.+=-]*")
@@ -120,22 +120,49 @@ class RunSpec:
         """The default run of this suite, task, encoder and size. Raises UserError if there is none (any more)."""
         return self._base()[1]
 
-    def current(self) -> "RunSpec":
-        """The same run with today's versions of task, encoder and protocol; itself unless it is outdated."""
+    @property
+    def protocol(self) -> int:
+        """The version of the training protocol; 0 if a stored spec does not have one."""
+        found = self.settings.get("protocol")
+        return found if isinstance(found, int) else 0
+
+    @property
+    def lr_scale(self) -> float | None:
+        """The learning rate over that of the default run; None if one of them has none."""
         try:
-            today = self.default().settings
+            usual = (self.default().settings | self._earlier).get(RATE)
         except UserError:
-            return self
-        versions = {key: today[key] for key in VERSIONS if key in self.settings and key in today}
-        return replace(self, settings=self.settings | versions)
+            return None
+        ours = self.settings.get(RATE)
+        if not (isinstance(ours, int | float) and isinstance(usual, int | float) and usual > 0):
+            return None
+        return float(f"{ours / usual:.6g}")
+
+    @property
+    def _earlier(self) -> dict[str, Any]:
+        """The defaults of the run's training protocol that differ from today's, as far as they are known."""
+        return protocol_yaml(self.protocol).get(self.task, {}) if self.size == "cpu" else {}
+
+    @cached_property
+    def identity(self) -> str:
+        """Equal for the same run with other contents, or in other versions of task, encoder and protocol.
+
+        Each version has its own defaults, so it is the changes to them that are compared.
+        """
+        own = {key: self.settings[key] for key in self.changes}
+        return canonical([self.suite, self.task, self.encoder, self.size, own])
 
     @cached_property
     def changes(self) -> dict[str, str]:
-        """{option: value} where this run differs from the default run, as on the command line, sorted by option."""
+        """{option: value} where this run differs from the default run, as on the command line, sorted by option.
+
+        The default run is of the same training protocol, as far as this version knows its defaults.
+        """
         try:
             usual = self.default().settings
         except UserError:  # of a task or encoder that is not installed here
             usual = {}
+        usual = usual | self._earlier
         ours = {key: value for key, value in self.settings.items() if key not in VERSIONS}
         return {key: spelled(ours[key]) for key in sorted(ours) if _differs(key, ours[key], usual)}
 
@@ -147,8 +174,8 @@ class RunSpec:
     def command(self, seed: int) -> str:
         """The command that makes this run. A path of weights or vectors appears as its last component."""
         options, _ = self._base()
-        config = _config(tuple(options))
-        changes = [f"{'' if _exists(config, key) else '+'}{key}={value}" for key, value in self.changes.items()]
+        known = _names(tuple(options))
+        changes = [f"{'' if key in known else '+'}{key}={value}" for key, value in self.changes.items()]
         return shlex.join(["elmo-bench", "run", *options, *changes, f"seed={seed}"])
 
     def validate(self) -> None:
@@ -193,10 +220,15 @@ def _differs(option: str, value: Any, usual: Mapping[str, Any]) -> bool:
     return value is not None or option != "data.least_steps"  # of a fraction; the default run uses all of the data
 
 
-def _exists(config: DictConfig, option: str) -> bool:
-    """Whether the config has the option, or a group of this name. If not, `+` adds it."""
-    if option in ("mix.layer", "mix.scalars"):  # come with their choice of `mix`
-        return True
-    *parents, last = option.split(".")
-    node = OmegaConf.select(config, ".".join(parents)) if parents else config
-    return isinstance(node, DictConfig) and last in node
+@cache
+def _names(options: tuple[str, ...]) -> frozenset[str]:
+    """The options of a config, and its groups by name. A run adds others with `+`."""
+    found = {"mix.layer", "mix.scalars"}  # come with their choice of `mix`
+
+    def walk(node: Any, path: str) -> None:
+        for key, value in node.items() if isinstance(node, dict) else ():
+            found.add(f"{path}{key}")
+            walk(value, f"{path}{key}.")
+
+    walk(OmegaConf.to_container(_config(options)), "")
+    return frozenset(found)

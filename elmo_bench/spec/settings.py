@@ -4,14 +4,19 @@ The names are written here and in the yaml files, and nowhere in a Python class,
 An option without effect on a run is left out: λ where no weights are learned, the mix if nothing is mixed.
 """
 
+import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.base.errors import redacted
-from elmo_bench.spec.config import dotted, task_yaml
+from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.spec.config import CONF, dotted, task_yaml, yaml_mapping
 
+RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
+_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+FILES = ("weights", "inputs")  # of an encoder: only the last component of a path is part of a run
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,6 +30,8 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     found |= dotted(task["head"], "task.head.")
     found |= _optional("task.characters", task.get("characters"))
     found |= dotted({k: v for k, v in trained.items() if k not in ("schedule", "ema")}, "task.training.")
+    if config["lr_scale"] != 1:
+        found[RATE] = _scaled(found.get(RATE), config["lr_scale"])
     found |= _optional("task.training.schedule", trained.get("schedule"))
     found |= _optional("task.training.ema", trained.get("ema"))
     return found | _data(config) | _encoder(config)
@@ -33,6 +40,22 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
 def name_of(path: Any) -> str | None:
     """The last component of a path, address or repository: what a setting says of weights and vectors."""
     return None if path is None else Path(redacted(str(path))).name.replace("@", "+")
+
+
+def _scaled(rate: Any, factor: float) -> float:
+    if not isinstance(rate, int | float):
+        raise UserError(f"lr_scale={factor}: the task has no learning rate to multiply. Give {RATE}.")
+    return float(f"{rate * factor:.12g}")
+
+
+@cache
+def protocol_yaml(number: Any) -> dict[str, dict[str, Any]]:
+    """`conf/protocols/<number>.yaml`: {task: {option: default of size=cpu}} of an earlier training protocol.
+
+    {} if there is none, as for today's.
+    """
+    path = CONF / "protocols" / f"{number}.yaml"
+    return yaml_mapping(path) if isinstance(number, int) and path.is_file() else {}
 
 
 def _optional(option: str, part: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -48,11 +71,39 @@ def _data(config: Mapping[str, Any]) -> dict[str, Any]:
     known = task_yaml(config["task"]["name"]).get("data", {})
     source, usual = config["task"]["data"].get(suite) or {}, dotted(known.get(suite) or {})
     for option, value in config["task"]["data"].items():  # of every suite
-        if not isinstance(value, Mapping) and value != known.get(option):
+        if not isinstance(value, Mapping) and value != _followed(known.get(option), config):
             found[f"task.data.{option}"] = value
     unused = ("fetch",) if source.get("source") == "hub" else ("fetch", "hub")
     ours = dotted({key: value for key, value in source.items() if key not in unused})
     return found | {f"task.data.{suite}.{k}": v for k, v in ours.items() if k not in usual or v != usual[k]}
+
+
+def _followed(value: Any, config: Mapping[str, Any]) -> Any:
+    """A value of a yaml; for `${a.b}`, what the config has there."""
+    if not isinstance(value, str) or not (reference := _REFERENCE.fullmatch(value)):
+        return value
+    node: Any = config
+    for key in reference[1].split("."):
+        node = node[key]
+    return node
+
+
+def parts_of(contextual: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """{name: options} of the contextual encoders: none, one with the name "", or the parts of a stack.
+
+    Raises UserError for a stack of anything but named encoders.
+    """
+    if contextual is None:
+        return {}
+    if contextual.get("kind") != "stack":
+        return {"": dict(contextual)}
+    parts = contextual.get("parts")
+    if not isinstance(parts, Mapping) or not parts or not all(map(str.isidentifier, map(str, parts))):
+        raise UserError("encoder.contextual.parts: give each encoder of the stack a name of letters, digits and _")
+    for name, options in parts.items():
+        if not isinstance(options, Mapping) or options.get("kind") in (None, "stack"):
+            raise UserError(f"encoder.contextual.parts.{name}: not the options of one encoder, with its kind")
+    return {name: {"version": contextual.get("version"), **options} for name, options in parts.items()}
 
 
 def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,10 +113,11 @@ def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
         found |= {"encoder.vectors": name_of(encoder["vectors"]), "vectors.trainable": config["vectors"]["trainable"]}
     if contextual is None:
         return found | {"encoder.contextual": None}
-    for key, value in contextual.items():
-        if key != "device":
+    for key, value in dotted(contextual).items():
+        if (last := key.rpartition(".")[2]) != "device" and value is not None:
             option = f"encoder.{key}" if key in encoder else f"encoder.contextual.{key}"
-            found[option] = name_of(value) if key == "weights" else redacted(value) if isinstance(value, str) else value
+            shown = redacted(value) if isinstance(value, str) else value
+            found[option] = name_of(value) if last in FILES else shown
     return found | {"place": config["place"], "store.dtype": config["store"]["dtype"]} | _mix(config["mix"])
 
 

@@ -1,6 +1,6 @@
 """A batch of tokenised sequences as tensors, ready for an embedder."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -20,7 +20,7 @@ class TextBatch:
     words: Tensor | None  # int64 [B, T], rows of the word table
     characters: Tensor | None  # int64 [W, C], of each distinct word; the first row is padding
     spellings: Tensor | None  # int64 [B, T], rows of `characters`
-    layers: Tensor | None  # float32 [B, L, T, D], of the frozen encoder
+    layers: dict[str, Tensor]  # float32 [B, L, T, D] of each frozen encoder by name; "" if it is alone
 
     @property
     def lengths(self) -> Tensor:
@@ -29,14 +29,14 @@ class TextBatch:
 
 
 class Indexer:
-    """Turns sequences into a TextBatch: rows from `words`, ids from `characters`, frozen layers from `layers`."""
+    """Turns sequences into a TextBatch: rows from `words`, ids from `characters`, the layers of each frozen encoder."""
 
     def __init__(
         self,
         *,
         words: Callable[[str], int] | None,
         characters: Vocabulary | None,
-        layers: Callable[[Sequence[Text]], Tensor] | None,
+        layers: Mapping[str, Callable[[Sequence[Text]], Tensor]],
     ):
         self.words, self.characters, self.layers = words, characters, layers
 
@@ -58,4 +58,5 @@ class Indexer:
             characters[inside] = torch.tensor([self.characters[c] for word in rows for c in word], dtype=torch.int64)
             spellings = torch.zeros(mask.shape, dtype=torch.int64)
             spellings[mask] = torch.tensor([rows[word] for word in spelt])
-        return TextBatch(mask, words, characters, spellings, self.layers(texts) if self.layers else None)
+        layers = {part: layers_of(texts) for part, layers_of in self.layers.items()}
+        return TextBatch(mask, words, characters, spellings, layers)

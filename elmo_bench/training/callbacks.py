@@ -57,14 +57,14 @@ class History(Callback):
     """Curves and mix weights by epoch, and the cost of the run; kept across kills and resumptions.
 
     curves: for each epoch `dev`, the main score; `train_loss`, the mean over its steps; `lr`, the learning rate of its
-    first step; `seconds`, of its training steps and the scoring of dev.
+    first step; `seconds`, of its training steps and the scoring of dev; `steps`, how many it has.
     """
 
     def __init__(self, started: float) -> None:
         self.started = started  # time.monotonic() at the start of this process's part of the run
         self.before = 0.0  # seconds of earlier parts
         self.encoding = 0.0  # seconds spent on frozen layers in this part
-        self.curves: dict[str, list[float]] = {"dev": [], "train_loss": [], "lr": [], "seconds": []}
+        self.curves: dict[str, list[Any]] = {name: [] for name in ("dev", "train_loss", "lr", "seconds", "steps")}
         self.mixes: list[dict[str, Any]] = []
         self.tokens, self.seconds = 0, 0.0  # read in training steps, and the time of these steps
 
@@ -85,6 +85,7 @@ class History(Callback):
 
     def on_train_epoch_start(self, trainer: pl.Trainer, module: Any) -> None:
         self.epoch_started = time.monotonic()
+        self.steps_before = trainer.global_step
         self.rate = float(trainer.optimizers[0].param_groups[0]["lr"])
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
@@ -102,6 +103,7 @@ class History(Callback):
             ("seconds", time.monotonic() - self.epoch_started),
         ):
             self.curves[name].append(float(value))
+        self.curves["steps"].append(trainer.global_step - self.steps_before)
         mixes = module.head.embedder.mixes
         if mixes:
             self.mixes.append({place: mix.report() for place, mix in mixes.items()})

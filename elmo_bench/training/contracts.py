@@ -17,7 +17,8 @@ class Example(Protocol):
     """One item of a data set.
 
     It may have a `group`, of examples that were drawn together (the pairs of one premise, say): data.train_fraction
-    keeps them together, and reports count them as one when they ask what other items would do.
+    keeps them together, and reports count them as one when they ask what other items would do. Where its texts are
+    parts of longer ones (phrases of a sentence), it has these as `whole`, and the vocabulary counts each of them once.
     """
 
     @property
@@ -58,7 +59,11 @@ class Data(Protocol):
 
 
 class Head(Protocol):
-    """A torch module, built with `embedder`, the vocabulary and the numbers under `head` in the yaml."""
+    """A torch module, built with `embedder`, the vocabulary and the numbers under `head` in the yaml.
+
+    A head whose loss is a sum has `items`: how many items (sentences, say) the last loss is the sum of. The penalty of
+    the mixes is multiplied by it, so that λ means the same in every task and for every size of a batch.
+    """
 
     embedder: Any
 

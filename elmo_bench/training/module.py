@@ -37,7 +37,7 @@ class HeadTraining(pl.LightningModule):
         self._by_number: dict[int, Any] = {}  # predictions of the pass so far
 
     def training_step(self, batch: dict[str, Any], _index: int) -> Tensor:
-        loss = self.head.loss(batch) + self.head.embedder.regularisation()
+        loss = self.objective(batch)
         if not torch.isfinite(loss):
             raise UserError(
                 f"epoch {self.current_epoch}, step {self.global_step}: the loss is {loss.item()}. "
@@ -45,6 +45,11 @@ class HeadTraining(pl.LightningModule):
             )
         self.log("loss", loss, batch_size=len(batch["numbers"]), on_step=False, on_epoch=True)
         return loss
+
+    def objective(self, batch: dict[str, Any]) -> Tensor:
+        """The head's loss and the penalty of its mixes, which is relative to the loss of one item: a scalar."""
+        loss = self.head.loss(batch)
+        return loss + getattr(self.head, "items", 1) * self.head.embedder.regularisation()
 
     def validation_step(self, batch: dict[str, Any], _index: int) -> None:
         self._by_number.update(zip(batch["numbers"], self.head.predict(batch), strict=True))
@@ -56,8 +61,9 @@ class HeadTraining(pl.LightningModule):
         score = float(self.scores["overall"][self.metric.main])
         self.log(f"dev_{self.metric.main}", score)
         # Lightning itself would step after the epoch's checkpoint, which a resumed run then continues without the step.
+        # A score of 0 is no plateau: the head has found nothing yet, as in the first epochs of tagging with few steps.
         fitting = self.trainer.state.fn == TrainerFn.FITTING
-        if fitting and self.schedule is not None and self.schedule["every"] == "epoch":
+        if fitting and score > 0 and self.schedule is not None and self.schedule["every"] == "epoch":
             self.lr_schedulers().step(score)  # type: ignore[union-attr, call-arg, arg-type]
 
     def on_test_epoch_end(self) -> None:

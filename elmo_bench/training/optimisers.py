@@ -78,7 +78,7 @@ OPTIMISERS: dict[str, Callable[..., Optimizer]] = {
 SCHEDULES = {
     "cosine": CosineAnnealingLR,
     "exponential": ExponentialLR,
-    "plateau": partial(ReduceLROnPlateau, mode="max"),
+    "plateau": partial(ReduceLROnPlateau, mode="max", threshold=0.0),  # a gain is any gain, as for patience
     "step": StepLR,
 }
 
@@ -91,7 +91,8 @@ def build_optimiser(options: Mapping[str, Any], parameters: Iterable[torch.nn.Pa
 def build_schedule(options: Mapping[str, Any], optimiser: Optimizer) -> LRScheduler:
     """The schedule `options["name"]`; other options but `every` are its arguments. Raises UserError.
 
-    every: training steps between two steps of the schedule, or `epoch` for `plateau`.
+    every: training steps between two steps of the schedule, or `epoch` for `plateau`. patience of `plateau`: how many
+    epochs in a row may bring no gain; the next one that brings none reduces the rate (so 1: two epochs without gain).
     """
     name, every = options.get("name"), options.get("every")
     if name == "plateau":

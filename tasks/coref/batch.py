@@ -94,5 +94,5 @@ def document_batch(document: Document, index: Indexer, *, genre: int) -> Documen
 def _rows(pool: TextBatch, rows: Tensor) -> TextBatch:
     longest = int(pool.mask[rows].sum(dim=1).max())
     words, spellings = (None if each is None else each[rows, :longest] for each in (pool.words, pool.spellings))
-    layers = None if pool.layers is None else pool.layers[rows, :, :longest]
+    layers = {part: each[rows, :, :longest] for part, each in pool.layers.items()}
     return TextBatch(pool.mask[rows, :longest], words, pool.characters, spellings, layers)

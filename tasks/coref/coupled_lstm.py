@@ -35,7 +35,8 @@ class CoupledBiLstm(nn.Module):
         self.inputs = nn.ModuleList(nn.Linear(dim, 3 * hidden) for _ in range(2))  # gates j, i, o
         gates = [nn.init.orthogonal_(torch.empty(hidden, hidden)) for _ in range(6)]
         self.recurrent = nn.Parameter(torch.stack([torch.cat(gates[:3]), torch.cat(gates[3:])]))  # 2(3H)H
-        self.first = nn.Parameter(torch.zeros(2, 2, hidden))  # h and c of each direction
+        bound = (6 / (1 + hidden)) ** 0.5  # Glorot's of a row, as in e2e-coref
+        self.first = nn.Parameter(torch.empty(2, 2, hidden).uniform_(-bound, bound))  # h and c of each direction
         for layer in self.inputs:
             nn.init.xavier_uniform_(layer.weight)  # type: ignore[arg-type]
             nn.init.zeros_(layer.bias)  # type: ignore[arg-type]

@@ -44,7 +44,7 @@ class Head(nn.Module):
         dropout: dict[str, float],
     ):
         super().__init__()
-        self.embedder, self.width, self.kept, self.window = embedder, width, kept, window
+        self.embedder, self.width, self.kept, self.window, self.items = embedder, width, kept, window, 1
         self.genres = {genre: number for number, genre in enumerate(genres, start=1)}
         # Words and characters come first in the embedder's vector; soft heads of spans average these alone.
         plain = [part.dim for part in (embedder.words, embedder.characters) if part is not None]
@@ -54,7 +54,13 @@ class Head(nn.Module):
         self.lstms = nn.ModuleList(
             CoupledBiLstm(size, units, dropout=dropout["lstm"]) for size, units in zip(sizes, hidden, strict=False)
         )
-        self.spans = SpanVectors(context=sizes[len(hidden)], lexical=self.lexical, longest=width, feature=feature)
+        self.spans = SpanVectors(
+            context=sizes[len(hidden)],
+            lexical=self.lexical,
+            longest=width,
+            feature=feature,
+            dropout=dropout["hidden"],
+        )
         self.mention = nn.Linear(self.spans.dim, scored[0])
         self.mention_rest = scorer(scored, dropout["hidden"])
         self.antecedents = Antecedents(
@@ -65,6 +71,7 @@ class Head(nn.Module):
             hidden=scored,
             dropout=dropout["hidden"],
         )
+        self.apply(_initialise)
 
     def collate(self, examples: Sequence[Document], index: Indexer) -> dict[str, Any]:
         """{"documents": Documents}: each is computed separately, so none depends on another."""
@@ -75,20 +82,23 @@ class Head(nn.Module):
         """First and last tokens [M] of the spans kept, in order, and the scores [M, 1 + K] of their antecedents."""
         lexical, context = self._read(document)  # T(lexical), T(context)
         starts, ends = enumerate_spans(document.sentences, width=self.width)  # S
-        mentions = self.mention_rest(self.spans.project(self.mention, context, lexical, starts, ends)).squeeze(1)  # S
+        widths = self.spans.width_vectors(starts, ends)  # S(feature)
+        x = self.spans.project(self.mention, context, lexical, starts, ends, widths=widths)  # S(hidden)
+        mentions = self.mention_rest(x).squeeze(1)  # S
         mentions = mentions.to(torch.promote_types(mentions.dtype, torch.float32))
         number = max(1, int(self.kept * len(document.sentences)))
         kept = keep_best_spans(mentions, starts, ends, number=number)  # M
         starts, ends = starts[kept], ends[kept]
-        vectors = self.spans(context, lexical, starts, ends)  # MD
+        vectors = self.spans(context, lexical, starts, ends, widths=widths[kept])  # MD
         return starts, ends, self.antecedents(vectors, mentions[kept], document.speakers[starts], document.genre)
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """Negative marginal log-likelihood, summed over the kept spans; training reads a window of a long document."""
-        total = torch.zeros(())
+        total, self.items = torch.zeros(()), 0
         for whole in batch["documents"].items:
             document = self._window(whole) if self.training else whole
             starts, ends, scores = self(document)
+            self.items += len(starts)
             total = total.to(scores) + marginal_loss(scores, gold_clusters(document, starts, ends))
         return total
 
@@ -131,3 +141,11 @@ def gold_clusters(document: DocumentBatch, starts: Tensor, ends: Tensor) -> Tens
     spans = starts * tokens + ends  # M
     place = torch.searchsorted(gold, spans).clamp(max=len(gold) - 1)
     return torch.where(gold[place] == spans, document.clusters[order][place], 0)
+
+
+def _initialise(module: nn.Module) -> None:
+    """As in e2e-coref, whose variables start with Glorot's values; biases with zeros."""
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_uniform_(module.weight)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_bench.nn.dropout import Dropout
+
 
 def enumerate_spans(sentences: Tensor, *, width: int) -> tuple[Tensor, Tensor]:
     """First and last tokens, int64 [S] each, of every span of at most `width` tokens within one sentence.
@@ -49,19 +51,24 @@ class SpanVectors(nn.Module):
 
     context: size of the contextual vectors: a span has the vectors of its first and last token, and they score its
     tokens as heads. lexical: size of the vectors that the soft head averages. longest: maximum tokens of a span.
-    feature: size of the learned vector of a width.
+    feature: size of the learned vector of a width; dropout: its rate, a mask for each span (e2e-coref).
 
     No large tensor is ever built for all spans of a document: `project` applies a linear layer to all span vectors
     through its products with the tokens. Only the spans that pruning keeps get their vectors, from `forward`.
     """
 
-    def __init__(self, *, context: int, lexical: int, longest: int, feature: int):
+    def __init__(self, *, context: int, lexical: int, longest: int, feature: int, dropout: float):
         super().__init__()
         self.sizes = (context, context, feature, lexical)
         self.dim = sum(self.sizes)
         self.widths = nn.Embedding(longest, feature)
         nn.init.xavier_uniform_(self.widths.weight)
+        self.dropout = Dropout(dropout)
         self.score = nn.Linear(context, 1, bias=False)  # the softmax would cancel a bias
+
+    def width_vectors(self, starts: Tensor, ends: Tensor) -> Tensor:
+        """The learned vector of each span's width, [S, feature]; in training with dropout."""
+        return self.dropout(self.widths(ends - starts))
 
     def heads(self, context: Tensor, starts: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
         """The tokens of each span, int64 [S, W], and the weight of each as the head, [S, W], which sum to 1."""
@@ -72,16 +79,18 @@ class SpanVectors(nn.Module):
         scores = self.score(context).squeeze(1)[tokens].masked_fill(~inside, -torch.inf)  # SW
         return tokens, torch.softmax(scores, dim=1)
 
-    def forward(self, context: Tensor, lexical: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
-        """context [T, context], lexical [T, lexical], first and last tokens [S] -> [S, dim]."""
+    def forward(self, context: Tensor, lexical: Tensor, starts: Tensor, ends: Tensor, *, widths: Tensor) -> Tensor:
+        """context [T, context], lexical [T, lexical], first and last tokens [S], `width_vectors` -> [S, dim]."""
         head = _means(lexical, *self.heads(context, starts, ends))  # S(lexical)
-        return torch.cat([context[starts], context[ends], self.widths(ends - starts), head], dim=1)
+        return torch.cat([context[starts], context[ends], widths, head], dim=1)
 
-    def project(self, layer: nn.Linear, context: Tensor, lexical: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
-        """`layer(self(context, lexical, starts, ends))`, [S, H], without any larger tensor."""
+    def project(
+        self, layer: nn.Linear, context: Tensor, lexical: Tensor, starts: Tensor, ends: Tensor, *, widths: Tensor
+    ) -> Tensor:
+        """`layer(self(context, lexical, starts, ends, widths))`, [S, H], without any larger tensor."""
         first, last, width, head = layer.weight.split(self.sizes, dim=1)
         y = functional.linear(context, first, layer.bias)[starts] + functional.linear(context, last)[ends]
-        y = y + functional.linear(self.widths.weight, width)[ends - starts]
+        y = y + functional.linear(widths, width)
         return y + _means(functional.linear(lexical, head), *self.heads(context, starts, ends))
 
 

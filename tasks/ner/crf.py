@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import functional_call
 from torchcrf import CRF
 
@@ -16,6 +16,7 @@ class ConstrainedCrf(CRF):
 
     def __init__(self, starts: np.ndarray, transitions: np.ndarray, ends: np.ndarray):
         super().__init__(len(starts), batch_first=True)
+        nn.init.xavier_normal_(self.transitions)  # as in AllenNLP, which has no scores of starts and ends
         forbidden = {"start_transitions": ~starts, "transitions": ~transitions, "end_transitions": ~ends}
         for name, entries in forbidden.items():
             self.register_buffer(f"{name}_penalty", torch.from_numpy(entries) * FORBIDDEN, persistent=False)

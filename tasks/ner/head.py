@@ -24,7 +24,7 @@ class Head(nn.Module):
 
     def __init__(self, embedder: Embedder, *, labels: Sequence[str], hidden: Sequence[int], dropout: float):
         super().__init__()
-        self.embedder, self.labels = embedder, list(labels)
+        self.embedder, self.labels, self.items = embedder, list(labels), 1
         self.dropout = VariationalDropout(dropout)
         sizes = [embedder.dim, 2 * hidden[0] + embedder.output_dim, *(2 * units for units in hidden[1:])]
         self.lstms = nn.ModuleList(BiLstm(size, units) for size, units in zip(sizes, hidden, strict=False))
@@ -50,7 +50,8 @@ class Head(nn.Module):
         return self.scores(x)
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Negative log-likelihood, summed over the batch (as in AllenNLP)."""
+        """Negative log-likelihood, summed over the sentences of the batch (as in AllenNLP)."""
+        self.items = len(batch["tags"])
         return self.crf.negative_log_likelihood(self(batch), batch["tags"], batch["text"].mask)
 
     def predict(self, batch: dict[str, Any]) -> list[list[str]]:

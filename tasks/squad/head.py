@@ -12,11 +12,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiGru
 from elmo_bench.tasks.squad.attention import BiAttention, SelfAttention
 from elmo_bench.tasks.squad.question import Question
 from elmo_bench.text.batch import Indexer, TextBatch
+from elmo_bench.text.vocabulary import PADDING
 
 
 class Head(nn.Module):
@@ -116,13 +118,16 @@ def best_spans(first: Tensor, last: Tensor, *, longest: int) -> list[tuple[int, 
 
 
 def _initialise(module: nn.Module) -> None:
-    """As in Clark and Gardner's code: recurrent weights near zero, Glorot for the others, zero biases."""
+    """As in Clark and Gardner's code: recurrent weights and characters near zero, Glorot for others, zero biases."""
     if isinstance(module, nn.GRU):
         for name, parameter in module.named_parameters():
             if "weight" in name:
                 nn.init.trunc_normal_(parameter, std=0.05, a=-0.1, b=0.1)  # TensorFlow cuts at two deviations
             else:
                 nn.init.zeros_(parameter)
+    elif isinstance(module, CharacterCnn):
+        nn.init.uniform_(module.embedding.weight, -0.05, 0.05)
+        module.embedding.weight.data[PADDING] = 0
     elif isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight)
         if module.bias is not None:

@@ -33,6 +33,7 @@ class Head(nn.Module):
         super().__init__()
         self.embedder, self.labels = embedder, list(labels)
         self.indicator = nn.Embedding(2, indicator)
+        nn.init.xavier_uniform_(self.indicator.weight)  # as every embedding in AllenNLP
         self.encode = AlternatingLstm(embedder.dim + indicator, hidden, dropout=dropout)
         self.scores = nn.Linear(self.encode.dim + embedder.output_dim, len(self.labels))
         nn.init.orthogonal_(self.scores.weight)

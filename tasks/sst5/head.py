@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.nn.dropout import Dropout
+from elmo_bench.nn.dropout import Dropout, VariationalDropout
 from elmo_bench.nn.feed_forward import FeedForward
 from elmo_bench.nn.pooling import AttentivePool, max_pool, mean_pool, min_pool
 from elmo_bench.nn.recurrent import BiLstm
@@ -26,7 +26,9 @@ class Head(nn.Module):
     """BCN. hidden: units per direction of the first and of the integrating biLSTM.
 
     reduced: size of the feed-forward layer below them; classifier: sizes of the ReLU layers above. dropout: rates after
-    the embedder, in the feed-forward layer, on the pooled vector, and in the classifier.
+    the embedder (`input`), in the feed-forward layer (`reduced`), on the second ELMo (`output`), on the pooled vector
+    (`pooled`) and in the classifier (`classifier`). `output` has one mask for each sequence: with one for each token,
+    maxima and minima would be larger in training than in evaluation.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Head(nn.Module):
         super().__init__()
         self.embedder = embedder
         self.input_dropout, self.pooled_dropout = Dropout(dropout["input"]), Dropout(dropout["pooled"])
+        self.output_dropout = VariationalDropout(dropout["output"])
         self.reduce = FeedForward(embedder.dim, hidden=[reduced], dropout=dropout["reduced"])
         self.encode = BiLstm(self.reduce.dim, hidden[0])
         self.integrate = BiLstm(3 * self.encode.dim, hidden[1])
@@ -63,7 +66,7 @@ class Head(nn.Module):
         x = self.encode(x, mask)  # BT(2H)
         context = attend(x, mask)  # BT(2H)
         x = self.integrate(torch.cat([x, x - context, x * context], dim=2), mask)  # BT(2H)
-        x = torch.cat([x, self.embedder.output(text)], dim=2)  # BT(dim): place=output, place=both
+        x = torch.cat([x, self.output_dropout(self.embedder.output(text))], dim=2)  # BT(dim): place=output, place=both
         pooled = [max_pool(x, mask), min_pool(x, mask), mean_pool(x, mask), self.attentive_pool(x, mask)]
         return self.scores(self.classify(self.pooled_dropout(torch.cat(pooled, dim=1))))  # BK
 

@@ -19,6 +19,11 @@ class Phrase:
         return self.sentence or self.tokens
 
     @property
+    def whole(self) -> tuple[tuple[str, ...], ...]:
+        """The vocabulary counts a sentence once, not each of its phrases."""
+        return (self.group,)
+
+    @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
         """The sequences that the encoder reads."""
         return (self.tokens,)

@@ -34,13 +34,15 @@ def status(ledger, capsys):
     return status
 
 
-def put(ledger, *options, version=2, weights="w1", created="2026-01-02T03:04:05+00:00", seconds=60.0):
+def put(ledger, *options, version=3, weights="w1", created="2026-01-02T03:04:05+00:00", seconds=60.0, run=3):
     """The record of a run of today's config, without the run."""
     config = compose("config", list(options))
     spec = RunSpec.of(config).with_contents({"weights": weights}).to_json()
     spec["settings"] |= {"task.version": version}
     record = make_record(spec=spec, hash=run_hash(spec), seed=config.seed, created=created)
     record["cost"]["seconds"] = seconds
+    record["epochs"]["run"] = run
+    del record["curves"]
     paths = RunPaths.of(ledger, record)
     write_record(paths, record, OUTCOMES)
     return paths
@@ -68,12 +70,15 @@ def test_every_state_is_counted_and_the_time_left_told(status, ledger):
     spec = RunSpec.of(compose("config", ["encoder=glove"])).with_contents({"weights": "w"})
     with run_lock(RunPaths(ledger, "mini", "ner", "glove", spec.hash, 1), spec=spec.to_json()):
         _, said = status()
-    assert "4 runs: 1 done, 1 running, 1 failed, 1 stale; about 3 min left, one after the other" in said
+    assert "4 runs: 1 done (0 converged), 1 running, 1 failed, 1 stale; about 3 min left, one after the other" in said
     assert "failed: task=ner encoder=glove seed=0" in said
     assert "ValueError: no room" in said
     assert "running: task=ner encoder=glove seed=1" in said
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in said.splitlines() if line.startswith("|")]
-    assert rows[2:] == [["mini", "ner", "none", "1", "", "", "1", ""], ["mini", "ner", "glove", "", "1", "1", "", ""]]
+    assert rows[2:] == [
+        ["mini", "ner", "none", "1", "", "", "", "1", ""],
+        ["mini", "ner", "glove", "", "", "1", "1", "", ""],
+    ]
 
 
 def test_missing_and_failed_alone_as_run_takes_them(status, ledger):
@@ -87,11 +92,21 @@ def test_missing_and_failed_alone_as_run_takes_them(status, ledger):
     ]  # fmt: skip
 
 
+def test_a_run_of_an_earlier_protocol_is_stale_and_converged_runs_are_counted(status, ledger):
+    limits = ("task.training.epochs=30", "task.training.patience=8", "task.training.schedule=null")  # protocol 1's
+    put(ledger, "encoder=none", "protocol=1", *limits)
+    put(ledger, "encoder=none", "seed=1", run=17)  # patience is 15 and its best epoch 2
+    put(ledger, "encoder=none", "seed=2", run=16)
+    _, said = status(sweep=("encoder=none", "seed=0,1,2"))
+    assert "3 runs: 2 done (1 converged), 1 stale" in said
+    assert "| mini  | ner  | none    | 2    | 1         |         |        | 1     |         |" in said
+
+
 def test_a_seed_on_older_weights_is_stale(status, ledger):
     put(ledger, "encoder=none", weights="old")
     put(ledger, "encoder=none", "seed=1", weights="new", created="2026-02-02T03:04:05+00:00")
     _, said = status(sweep=("encoder=none", "seed=0,1"))
-    assert "2 runs: 1 done, 1 stale" in said
+    assert "2 runs: 1 done (0 converged), 1 stale" in said
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "3"])
@@ -123,7 +138,7 @@ def test_a_damaged_record_is_named_and_the_others_are_counted(status, ledger, ca
     code = main(["status", *SWEEP, f"ledger={ledger}"])
     printed = capsys.readouterr()
     assert code == 2
-    assert "4 runs: 1 done, 3 missing" in printed.out
+    assert "4 runs: 1 done (0 converged), 3 missing" in printed.out
     [line] = printed.err.splitlines()
     assert line.startswith(f"elmo-bench status: {paths.record}: not valid JSON")
 

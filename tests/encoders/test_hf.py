@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.encoders import hf
 from elmo_bench.encoders.hf import HfEncoder
 from elmo_bench.ledger import check_record
 from elmo_bench.runner.run import run
@@ -76,9 +77,9 @@ def test_the_words_of_a_long_text_are_read_a_few_times_each(folder, monkeypatch)
 
     monkeypatch.setattr(encoder, "tokeniser", counting)
     words = ["a", "unbelievable", "\x07", "b"] * 100
-    parts = [first for _, first in encoder._cut(words)]
+    parts = list(encoder._cut(words))
     assert len(parts) > 10
-    assert sum(map(len, parts)) == len(words)
+    assert sum(part.words for part in parts) == len(words)
     assert len(read) == 2 * len(words)  # in order to count pieces, and for the parts
 
 
@@ -95,13 +96,66 @@ def test_other_weights_have_another_checksum(encoder, tmp_path):
     assert HfEncoder(weights=str(make_tiny_bert(tmp_path / "b", seed=1))).checksum != encoder.checksum
 
 
-def test_pickled_weights_and_other_folders_are_refused(folder, tmp_path):
+def pickled(folder, other, content):
+    """A copy of the folder with pickled weights, which `content` makes of its tensors."""
     import shutil
 
-    pickled = tmp_path / "pickled"
-    shutil.copytree(folder, pickled)
-    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
-    for weights, said in ((pickled, r"no \*\.safetensors"), (tmp_path, "no config.json there")):
+    from safetensors.torch import load_file
+
+    shutil.copytree(folder, other)
+    torch.save(content(load_file(other / "model.safetensors")), other / "pytorch_model.bin")
+    (other / "model.safetensors").unlink()
+    return other
+
+
+def test_pickled_weights_are_read_as_tensors(folder, encoder, tmp_path):
+    old = HfEncoder(weights=str(pickled(folder, tmp_path / "old", dict)))
+    for found, expected in zip(old.encode(TEXTS), encoder.encode(TEXTS), strict=True):
+        torch.testing.assert_close(found, expected, atol=0, rtol=0)
+    assert old.checksum != encoder.checksum
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "pickled"])
+def test_pickled_weights_are_downloaded_only_where_there_are_no_others(folder, tmp_path, monkeypatch, kind):
+    import shutil
+
+    source = folder if kind == "safetensors" else pickled(folder, tmp_path / "source", dict)
+    (cached := tmp_path / "cached").mkdir()
+    asked = []
+
+    def repository(name, *, also):
+        asked.append(also)
+        for path in {path for pattern in also for path in source.glob(pattern)}:
+            shutil.copy(path, cached)
+        return cached
+
+    monkeypatch.setattr(hf, "repository", repository)
+    HfEncoder(weights="user/tiny")
+    assert [hf.PICKLED in also for also in asked] == ([False] if kind == "safetensors" else [False, True])
+
+
+class Harmful:
+    """Its pickle writes a file when it is loaded."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def test_code_in_pickled_weights_never_runs(folder, tmp_path):
+    own = pickled(folder, tmp_path / "own", lambda tensors: tensors | {"x": Harmful(tmp_path / "ran")})
+    with pytest.raises(UserError, match="that transformers can load") as error:
+        HfEncoder(weights=str(own))
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_other_folders_are_refused(folder, tmp_path):
+    bare = with_tensors(folder, tmp_path / "bare", dict)
+    (bare / "model.safetensors").unlink()
+    for weights, said in ((bare, "no weights there"), (tmp_path, "no config.json there")):
         with pytest.raises(UserError, match=said) as error:
             HfEncoder(weights=str(weights))
         assert "\n" not in str(error.value)

@@ -7,18 +7,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from elmo_bench.base import sources
 from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import load, save_safetensors
+from elmo_bench.encoders.cove import read_lstms
+from elmo_bench.encoders.flair import read_language_model
 from elmo_bench.encoders.hf import load_model
 from elmo_bench.encoders.int8 import read_tensors, write_int8
 from elmo_bench.encoders.ngrams import NGrams
+from elmo_bench.encoders.precomputed import open_layers
 from elmo_bench.encoders.rows import Rows
+from elmo_bench.encoders.torch_pickle import read_saved
 from elmo_bench.encoders.vector_files import read_compact, write_compact
 from elmo_bench.runner.kept_head import read_head, write_head
 from elmo_bench.runner.model import Lexicon
@@ -71,6 +77,40 @@ def model_cases() -> list[Case]:
             read=lambda folder: list(read_tensors(folder / "x.safetensors").values()),
             wrong=not_finite,
         ),
+        *(
+            Case(
+                reader="elmo_bench.encoders.precomputed:open_layers",
+                variant=name,
+                make=partial(_layers, name=name),
+                read=partial(_read_layers, name=name),
+                wrong=not_finite,
+            )
+            for name in ("x.hdf5", "x.safetensors")
+        ),
+        Case(
+            reader="elmo_bench.encoders.cove:read_lstms",
+            make=_lstms,
+            read=lambda folder: read_lstms(folder / "x.pth"),
+            format="x.ckpt",
+            wrong=lambda lstms: not_finite(parameter.numpy() for parameter in lstms.parameters()),
+        ),
+        Case(
+            reader="elmo_bench.encoders.flair:read_language_model",
+            make=lambda folder: shutil.copy(GOLDEN.parent / "flair" / "backward.pt", folder / "x.pt"),
+            read=lambda folder: read_language_model(folder / "x.pt"),
+            format="x.ckpt",
+            wrong=lambda model: not_finite(parameter.numpy() for parameter in model.network.parameters()),
+        ),
+        *(
+            Case(
+                reader="elmo_bench.encoders.torch_pickle:read_saved",
+                variant=format_,
+                make=partial(_saved, zipped=format_ == "x.ckpt"),
+                read=lambda folder: read_saved(folder / "x.pt", "a file"),
+                format=format_,
+            )
+            for format_ in ("x.ckpt", "x.legacy")
+        ),
         Case(
             reader="elmo_bench.base.checkpoints:read_checkpoint",
             make=_checkpoint,
@@ -82,6 +122,15 @@ def model_cases() -> list[Case]:
             read=lambda folder: read_head(folder / "head.safetensors"),
         ),
         Case(reader="elmo_bench.encoders.hf:load_model", make=_bert, read=load_model, damaged="*.[js]*", examples=8),
+        Case(
+            reader="elmo_bench.encoders.hf:load_model",
+            variant=".bin",
+            make=_pickled_bert,
+            read=load_model,
+            damaged="*.bin",
+            format="x.ckpt",
+            examples=8,
+        ),
         Case(reader="elmo_bench.base.sources:hub_table", make=_table, read=_read_table, examples=5),
     ]
 
@@ -93,8 +142,6 @@ def _bilm(folder: Path, *, dtype: str) -> None:
         return
     (folder / "options.json").write_text(json.dumps(RELU.to_json()))
     if dtype == "bfloat16":  # which other programs write
-        from safetensors.torch import load_file, save_file
-
         save_safetensors(random_bilm(RELU), folder / "weights.safetensors", about={}, dtype=torch.float16)
         tensors = {name: tensor.bfloat16() for name, tensor in load_file(folder / "weights.safetensors").items()}
         save_file(tensors, folder / "weights.safetensors")
@@ -117,6 +164,33 @@ def _read_compact(folder: Path) -> Any:
     return [found.vectors] + ([found.ngrams.vectors(["unseen", "x"])] if found.ngrams else [])
 
 
+def _layers(folder: Path, *, name: str) -> None:
+    index = json.dumps({"a b": "0", "c": "1"})
+    tensors = {"0": torch.ones(3, 2, 4), "1": torch.zeros(3, 1, 4)}
+    if name == "x.hdf5":
+        with h5py.File(folder / name, "w") as file:
+            for key, tensor in tensors.items():
+                file[key] = tensor.numpy()
+            file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())
+    else:
+        save_file(tensors, folder / name, {"sentence_to_index": index})
+
+
+def _read_layers(folder: Path, *, name: str) -> Any:
+    found = open_layers(folder / name)
+    return [found.read(each).numpy() for each in found.index.values()]
+
+
+def _lstms(folder: Path) -> None:
+    torch.manual_seed(0)
+    torch.save(nn.LSTM(3, 2, num_layers=2, bidirectional=True).state_dict(), folder / "x.pth")
+
+
+def _saved(folder: Path, *, zipped: bool) -> None:
+    value = {"a": torch.ones(3, 4), "b": [1, 2.5, None, True, b"x", "y"], "c": {"d": (torch.zeros(2).half(), 2**40)}}
+    torch.save(value, folder / "x.pt", _use_new_zipfile_serialization=zipped, pickle_protocol=4)
+
+
 def _checkpoint(folder: Path) -> None:
     torch.manual_seed(0)
     state = {"state_dict": {"a": torch.randn(3, 4), "b": torch.zeros(2)}, "callbacks": {"x": {"wait": 1}}, "epoch": 3}
@@ -135,6 +209,12 @@ def _bert(folder: Path) -> None:
     for path in made.iterdir():
         path.rename(folder / path.name)
     made.rmdir()
+
+
+def _pickled_bert(folder: Path) -> None:
+    _bert(folder)
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
 
 
 def _table(folder: Path) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import lzma
+import shutil
 import zipfile
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +16,9 @@ from elmo_bench.base.files import read_lines, unpack
 from elmo_bench.base.json import read_json
 from elmo_bench.elmo.embed import lines
 from elmo_bench.elmo.export import _licence
+from elmo_bench.encoders.fasttext import read_fasttext
 from elmo_bench.encoders.glove_text import read_text
+from elmo_bench.encoders.word2vec import read_word2vec
 from elmo_bench.pretraining.cooccurrence import cooccurrence
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
@@ -26,6 +29,8 @@ from tests.ledger.records import make_record
 
 TEXT = "the old cats sleep .\nvery old dogs bark .\n\nbirds sing .\n" * 5
 VECTORS = "".join(f"word{n} {n}.5 -0.25 1e-3\n" for n in range(20))
+WORD2VEC = "2 3\n" + "".join(f"{word} {'1234' * 3}\n" for word in ("the", "naïve"))  # 1234: a small number
+FASTTEXT = Path(__file__).parents[1] / "golden" / "fasttext"
 CONLLU = "# id = 1\n1\tShe\tshe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n2\tran\trun\tVERB\tVBD\t_\t0\troot\t_\t_\n\n"
 CARD = "---\nlicense: mit\ntags: [a, b]\n---\n# A card\n"
 WORDS = "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"
@@ -48,6 +53,16 @@ def text_cases() -> list[Case]:
             make=lambda folder: _zipped(folder, "v.txt", VECTORS),
             read=lambda folder: _vectors(folder / "x.zip"),
             wrong=not_finite,
+        ),
+        *_packed("encoders.word2vec:read_word2vec", "v.bin", WORD2VEC, _word2vec, wrong=not_finite),
+        *(
+            Case(
+                reader="elmo_bench.encoders.fasttext:read_fasttext",
+                variant=name,
+                make=lambda folder, name=name: shutil.copy(FASTTEXT / f"{name}.bin", folder / "v.bin"),  # type: ignore[misc]
+                read=lambda folder: _fasttext(folder / "v.bin"),
+            )
+            for name in ("skipgram", "classifier")
         ),
         Case(
             reader="elmo_bench.base.files:unpack",
@@ -85,6 +100,15 @@ def _packed(reader: str, name: str, text: str, read: Callable[[Path], Any], **mo
         )
         for ending in PACK
     ]
+
+
+def _word2vec(path: Path) -> list[Any]:
+    return [read_word2vec(path)[1]]
+
+
+def _fasttext(path: Path) -> list[Any]:
+    _, vectors, ngrams = read_fasttext(path)
+    return [vectors, *([] if ngrams is None else [ngrams.vectors(["unseen", "x"])])]
 
 
 def _vectors(path: Path) -> list[Any]:

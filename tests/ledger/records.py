@@ -27,13 +27,22 @@ def make_record(
     attempt: str = ATTEMPT,
     **changes,
 ) -> Record:
-    """A complete record; `changes` replace top-level keys; different `settings` or `weights` give a different hash."""
+    """A complete record of a converged run.
+
+    `changes` replace top-level keys; different `settings` or `weights` give a different hash.
+    """
     spec = Spec(
         suite=suite,
         task=task,
         encoder=encoder,
         size="cpu",
-        settings={"task.version": 1, "optimizer.lr": 1e-3, "hidden": [8, 4], **settings},
+        settings={
+            "task.version": 1,
+            "task.training.epochs": 10,
+            "task.training.patience": 1,
+            "hidden": [8, 4],
+            **settings,
+        },
         contents={"weights": weights, "data": "d1"},
     )
     record = Record(
@@ -52,9 +61,16 @@ def make_record(
         layer_weights=[
             {"input": {"weights": [0.5, 0.25, 0.25], "gamma": 1.0}},
             {"input": {"weights": [0.25, 0.5, 0.25], "gamma": 2.0}},
+            {"input": {"weights": [0.5, 0.5, 0.0], "gamma": 2.5}},
         ],
-        epochs={"run": 2, "best": 2},
-        curves={"dev": [55.0, 60.0], "train_loss": [2.5, 1.25], "lr": [1e-3, 1e-3], "seconds": [40.0, 41.5]},
+        epochs={"run": 3, "best": 2},
+        curves={
+            "dev": [55.0, 60.0, 59.0],
+            "train_loss": [2.5, 1.25, 1.0],
+            "lr": [1e-3, 1e-3, 1e-3],
+            "seconds": [40.0, 41.5, 41.0],
+            "steps": [107, 107, 107],
+        },
         parameters={"trainable": 123456, "frozen": 654321},
         data={"counts": {"train": 3394, "dev": 1009, "test": 1287}},
         cost={"seconds": 90.0, "tokens_per_second": 12345.6, "peak_memory_mib": 512.5, "encode_seconds": 3.5},

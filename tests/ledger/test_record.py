@@ -14,6 +14,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import (
     RunPaths,
     check_record,
+    converged,
+    read_all,
     read_failures,
     read_ledger,
     read_outcomes,
@@ -90,7 +92,12 @@ def test_a_missing_key_is_named(make_record, key):
         ({"scores": {"dev": {"overall": {"f1": math.nan}}, "test": {"overall": {"f1": 1}}}}, r"dev.overall.f1: nan"),
         ({"scores": {"dev": {"overall": {"f1": 10**400}}, "test": {"overall": {"f1": 1}}}}, r"f1: a whole number of"),
         ({"hash": "0" * 12}, r"record.hash: 000000000000 is not the hash"),
-        ({"epochs": {"run": 2, "best": 3}}, r"record.epochs.best: 3"),
+        ({"epochs": {"run": 3, "best": 4}}, r"record.epochs.best: 4"),
+        ({"curves": {"dev": [1.0]}}, r"record.curves.dev: 1 numbers of 3 epochs"),
+        (
+            {"curves": {"dev": [1.0, 2.0, 1.0], "steps": [7, 7.5, 8]}},
+            r"record.curves.steps\[1\]: 7.5 is not a whole number",
+        ),
         ({"created": "yesterday"}, r"record.created: 'yesterday'"),
         (
             {"layer_weights": [{"input": {"weights": "x", "gamma": 1}}]},
@@ -247,6 +254,42 @@ def test_a_failure_holds_spec_and_traceback_until_a_success(make_record, tmp_pat
     assert read_ledger(tmp_path) == ([], [])
     write_record(paths, written, OUTCOMES)
     assert read_failures(tmp_path) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("limits", "run", "best", "expected"),
+    [
+        ((75, 15), 40, 25, True),
+        ((75, 15), 75, 60, True),  # patience and limit at once; its best epoch is the last before the last fifth
+        ((75, 15), 40, 26, False),  # ended by something else
+        ((75, 15), 75, 61, False),  # the limit ended it
+        ((75, 5), 66, 61, False),  # patience ended it, in the last fifth
+        ((12, 3), 12, 9, True),
+        ((36, 6), 35, 29, False),  # 28.8 epochs are four fifths
+        ((4, 4), 4, 4, False),
+        ((10, 0), 2, 1, True),
+        ((10, 0), 1, 1, False),
+        ((None, 3), 4, 1, False),  # nothing is known of its limits
+    ],
+)
+def test_converged(make_record, limits, run, best, expected):
+    settings = dict(zip(("task.training.epochs", "task.training.patience"), limits, strict=True))
+    record = make_record(settings=settings, epochs={"run": run, "best": best}, layer_weights=[])
+    del record["curves"]
+    assert converged(record) is expected
+    assert converged(record | {"scores": {"dev": {"overall": {"f1": 0.0}}, "test": {"overall": {"f1": 0.0}}}}) is False
+
+
+def test_a_record_of_protocol_1_has_no_curves(make_record, tmp_path):
+    old = make_record()
+    del old["curves"]
+    write_record(RunPaths.of(tmp_path, old), old, OUTCOMES)
+    assert read_record(RunPaths.of(tmp_path, old).record) == old
+    new = make_record(seed=1)
+    write_record(RunPaths.of(tmp_path, new), new, OUTCOMES)
+    first, second = read_all(tmp_path).records
+    assert "curves" not in first
+    assert second["curves"] == {"dev": [55.0, 60.0, 59.0], "steps": [107] * 3}
 
 
 def test_records_are_readable_text(store_record):

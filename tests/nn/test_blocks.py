@@ -12,7 +12,7 @@ from elmo_bench.text.vocabulary import Vocabulary
 def test_characters_do_not_depend_on_how_far_a_word_is_padded():
     torch.manual_seed(0)
     cnn = CharacterCnn(Vocabulary("abcdefgh"), dim=5, filters=[[1, 3], [3, 7], [5, 4]])
-    index = Indexer(words=None, characters=cnn.vocabulary, layers=None)
+    index = Indexer(words=None, characters=cnn.vocabulary, layers={})
     texts = [("a", "ba", "headache"), ("xyz",), ("deaf", "c")]
     together = cnn(index(texts).characters)
     assert together.shape == (7, cnn.dim) == (7, 14)
@@ -21,16 +21,35 @@ def test_characters_do_not_depend_on_how_far_a_word_is_padded():
         torch.testing.assert_close(together[row], alone, atol=1e-6, rtol=0)
 
 
-def test_characters_equal_a_plain_loop_over_windows():
+def test_characters_equal_plain_modules_word_by_word():
+    """Values and gradients: an embedding, valid convolutions over each word, ReLU, maximum."""
     torch.manual_seed(0)
-    cnn = CharacterCnn(Vocabulary("abc"), dim=2, filters=[[3, 4]])
-    [convolution] = cnn.convolutions
-    rows = cnn.embedding.weight[[2, 3]]  # the word "ab"
-    padded = torch.cat([torch.zeros(2, 2), rows, torch.zeros(2, 2)])
-    windows = [(convolution.weight * padded[s : s + 3].T).sum(dim=(1, 2)) + convolution.bias for s in range(4)]
-    expected = torch.stack(windows).relu().amax(dim=0)
-    found = cnn(torch.tensor([[2, 3, 0, 0, 0, 0]]))[0]
-    torch.testing.assert_close(found, expected)
+    cnn = CharacterCnn(Vocabulary("abcdefgh"), dim=5, filters=[[1, 3], [3, 7], [5, 4]]).double()
+    words = [[2], [3, 2], [4, 1, 5], [9, 2, 8, 3], [2, 3, 4, 5, 6, 7], [5] * 9]
+    weights = torch.randn(len(words), cnn.dim, dtype=torch.float64)
+    pooled = []
+    for word in words:
+        x = cnn.embedding(torch.tensor(word)).T  # DC
+        parts = []
+        for convolution in cnn.convolutions:
+            short = max(0, convolution.kernel_size[0] - len(word))
+            parts.append(convolution(torch.nn.functional.pad(x, (0, short))).relu().amax(dim=1))
+        pooled.append(torch.cat(parts))
+    plain = torch.stack(pooled)
+    rows = torch.nn.utils.rnn.pad_sequence([torch.tensor(word) for word in words], batch_first=True)
+    found = cnn(rows)
+    torch.testing.assert_close(found, plain, atol=1e-10, rtol=0)
+    ours, theirs = (torch.autograd.grad((y * weights).sum(), list(cnn.parameters())) for y in (found, plain))
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-10, rtol=0)
+
+
+def test_characters_start_small_and_padding_with_zeros():
+    cnn = CharacterCnn(Vocabulary("abcdefgh"), dim=6, filters=[[3, 20]])
+    assert 0 < cnn.embedding.weight.abs().max() <= (6 / (10 + 6)) ** 0.5
+    assert not cnn.embedding.weight[0].any()
+    assert cnn.convolutions[0].weight.abs().max() <= (6 / (3 * (6 + 20))) ** 0.5
+    assert not cnn.convolutions[0].bias.any()
 
 
 def test_variational_dropout_has_one_mask_a_sequence():

@@ -72,7 +72,7 @@ def spec_of(task: str, encoder: str, *, suite: str = "open", size: str = "cpu", 
 def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, **options: Any) -> Record:
     """Write one run; `lift` is how much more it has right. The same arguments write the same bytes. See `spec_of`.
 
-    Other options: created, note, outcomes.
+    Other options: created, note, outcomes; best, the best epoch; and curves, which are left out if it is None.
     """
     made, spec = TASKS[task], spec_of(task, encoder, **options)
     fraction = options.get("train_fraction", 1.0)
@@ -81,15 +81,16 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     right = made.right + LIFT[encoder] + lift + 0.06 * np.log10(fraction) * (1 - 0.4 * (encoder == "elmo"))
     accuracy = task in ("sst5", "snli")
     data: dict[str, Any] = {"counts": {"train": train, "dev": made.items, "test": made.items}}
-    mixed = "mix" in spec.settings
+    mixed, best = "mix" in spec.settings, options.get("best", 3)
+    limit, patience = (spec.settings[f"task.training.{name}"] for name in ("epochs", "patience"))
     record = make_record(seed=seed, **({"created": options["created"]} if "created" in options else {}))
     record |= {  # type: ignore[operator]
         "spec": spec.to_json(),
         "hash": spec.hash,
         "metric": "accuracy" if accuracy else "f1",
         "formula": "accuracy" if accuracy else "f1-counts",
-        "layer_weights": [_weights(task, spec, seed)] if mixed else [],
-        "epochs": {"run": 1, "best": 1},
+        "layer_weights": [_weights(task, spec, seed)] * best if mixed else [],
+        "epochs": {"run": min(limit, best + patience), "best": best},
         "data": data | ({"note": options["note"]} if "note" in options else {}),
     }
     outcomes = {}
@@ -97,6 +98,10 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
         outcomes[split], score = _outcomes(made, right + more, record)
         counts = {name: int(values.sum()) for name, values in outcomes[split].items()}
         record["scores"][split] = {"overall": {record["metric"]: score, **counts}}
+    if "curves" in options and options["curves"] is None:
+        del record["curves"]
+    else:
+        record["curves"] = _curves(record, faster=2 if mixed else 1)
     write_record(RunPaths.of(ledger, record), record, joined(outcomes))
     return record
 
@@ -134,7 +139,19 @@ def _weights(task: str, spec: RunSpec, seed: int) -> dict:
         steep = (3 if task in ("coref", "squad") else 1) / (1 + spec.settings.get("mix.penalty", 0))
         scores = np.exp((np.array(peak) + rng.normal(0, 0.05, 3)) * steep)
         found[place] = {"weights": (scores / scores.sum()).tolist(), "gamma": round(1 + rng.normal(0, 0.1), 3)}
+        if task != "snli":  # as a record of an earlier version
+            found[place]["norms"] = [10.9, 9.6, 17.2]
     return found
+
+
+def _curves(record: Record, *, faster: float) -> dict[str, list]:
+    """The dev score rises to its best epoch; then there is no gain."""
+    run, best = record["epochs"]["run"], record["epochs"]["best"]
+    top = record["scores"]["dev"]["overall"][record["metric"]]
+    dev = [top * (1 - (1 - epoch / best) / 2**faster) if epoch <= best else top - 1 for epoch in range(1, run + 1)]
+    rates = [0.5 ** (max(0, epoch - 1 - best) // 2) for epoch in range(1, run + 1)]
+    loss = [1 / epoch for epoch in range(1, run + 1)]
+    return {"dev": dev, "train_loss": loss, "lr": rates, "seconds": [30.0] * run, "steps": [100] * run}
 
 
 def _outcomes(made: Made, right: float, record: Record) -> tuple[dict[str, np.ndarray], float]:

@@ -19,7 +19,7 @@ from tests.reporting.ledgers import add
 def figures(tmp_path_factory):
     """By stem; of two tasks with less data, one of them on two data sets, in two versions and sizes."""
     ledger = tmp_path_factory.mktemp("runs")
-    for task, options in (("squad", {}), ("ner", {}), ("ner", {"version": 3, "size": "paper", "data": "other"})):
+    for task, options in (("squad", {}), ("ner", {}), ("ner", {"version": 4, "size": "paper", "data": "other"})):
         for encoder in ("glove", "elmo"):
             for fraction in (1.0, 0.1):
                 for seed in (0, 1):
@@ -30,21 +30,22 @@ def figures(tmp_path_factory):
 
 def test_long_names_are_whole(figures):
     """Nothing touches the edge, where what is cut off would end."""
-    assert len(figures) == 6
+    assert len(figures) == 10
     for stem, figure in figures.items():
         image = matplotlib.image.imread(io.BytesIO(figure.png))[..., :3]
         edges = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
         assert (edges == 1).all(), stem
     for stem in ("open-gains", "open-figure2-elmo", "open-efficiency"):
-        for apart in ("version=2, protocol 1, size=cpu, ", "version=3, protocol 1, size=paper, "):
+        for apart in ("version=3, protocol 2, size=cpu, ", "version=4, protocol 2, size=paper, "):
             assert apart in figures[stem].svg
             assert apart in figures[stem].alt
 
 
 def test_a_figure_of_one_task_says_which(figures):
     tasks = {stem: figure.task for stem, figure in figures.items()}
-    assert {stem for stem, task in tasks.items() if not task} == {"open-gains", "open-efficiency", "open-figure2-elmo"}
-    assert Counter(filter(None, tasks.values())) == {"squad": 1, "ner": 2}
+    several = {"open-gains", "open-efficiency", "open-figure2-elmo", "open-speed"}
+    assert {stem for stem, task in tasks.items() if not task} == several
+    assert Counter(filter(None, tasks.values())) == {"squad": 2, "ner": 4}
 
 
 def test_bounds_of_several_tasks_at_one_place_are_told_apart(figures):

@@ -25,7 +25,8 @@ def right_on(ledger, encoder, items, *, seed=0, task="sst5"):
     correct, spec = np.isin(np.arange(10), items), spec_of(task, encoder)
     overall = {"overall": {"accuracy": 10.0 * int(correct.sum())}}
     record = make_record(seed=seed, metric="accuracy", formula="accuracy", scores={"dev": overall, "test": overall})
-    record |= {"spec": spec.to_json(), "hash": spec.hash}
+    record |= {"spec": spec.to_json(), "hash": spec.hash, "epochs": {"run": 10, "best": 3}}
+    del record["curves"]
     write_record(RunPaths.of(ledger, record), record, {"correct": correct})
 
 

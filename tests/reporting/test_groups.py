@@ -24,7 +24,7 @@ def test_one_group_if_all_is_comparable(tmp_path, grouped):
 
 @pytest.mark.parametrize(
     ("options", "differs"),
-    [({"size": "paper"}, "size=paper"), ({"version": 3}, "version=3, protocol 1"), ({"data": "x"}, "3,384 examples")],
+    [({"size": "paper"}, "size=paper"), ({"version": 4}, "version=4, protocol 2"), ({"data": "x"}, "3,384 examples")],
 )
 def test_rows_on_another_basis_are_apart_unless_combined(tmp_path, grouped, options, differs):
     add(tmp_path, "ner", "glove", 0)

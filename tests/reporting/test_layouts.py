@@ -249,6 +249,41 @@ def test_weights_are_of_the_best_epoch_over_seeds(make_record):
     [table] = weights.tables(FIGURE2, "open", [mix])
     assert [cell.text for cell in table.rows[0]][2:4] == ["input", "1.50 ± 0.71"]
     assert weights.tables(FIGURE2, "open", []) == []
+    assert not any("share" in column.name for column in table.columns)
+
+
+def test_the_share_of_a_layer_is_that_of_weight_times_norm_where_a_record_has_norms(make_record):
+    def after(*mixes):
+        return [{"input": {"weights": [0.75, 0.25], "gamma": 1.0, **more}} for more in mixes]
+
+    records = [
+        make_record(seed=0, layer_weights=after({}, {"norms": [4.0, 12.0]})),
+        make_record(seed=1, layer_weights=after({}, {"norms": [1.0, 9.0]})),
+        make_record(seed=2, layer_weights=after({}, {})),  # of an earlier version
+        make_record(encoder="other", layer_weights=after({}, {})),
+    ]
+    mixes = [m for group in groups(select(records).rows) for row in group.rows for m in weights.mixes_of(group, row)]
+    shares = {mix.row.encoder: [round(share.mean, 12) for share in mix.shares] for mix in mixes}
+    assert shares == {"elmo": [0.375, 0.625], "other": []}  # 3 : 3 and 0.75 : 2.25
+    [table] = weights.tables(FIGURE2, "open", mixes)
+    place = [column.name for column in table.columns].index("share of layer 0")
+    assert {row[1].text: [cell.text for cell in row[place : place + 2]] for row in table.rows} == {
+        "elmo": ["0.38 ± 0.18", "0.62 ± 0.18"], "other": ["", ""],
+    }  # fmt: skip
+
+
+def test_the_mixes_of_a_stack_are_named_by_encoder(make_record):
+    depths = {"input elmo": 3, "input bert_mini": 7}
+    mixes = {name: {"weights": [1 / depth] * depth, "gamma": 1.5} for name, depth in depths.items()}
+    record = make_record(encoder="elmo_bert_mini", layer_weights=[mixes], epochs={"run": 1, "best": 1})
+    [group] = groups(select([record]).rows)
+    found = [mix for row in group.rows for mix in weights.mixes_of(group, row)]
+    assert {mix.place: len(mix.weights) for mix in found} == depths
+    assert [mix.heading for mix in found] == ["bert_mini at the input", "elmo at the input"]
+    [table] = weights.tables(FIGURE2, "open", found)
+    assert [[cell.text for cell in row][2] for row in table.rows] == ["input bert_mini", "input elmo"]
+    drawing = weights._heat("figure2", "open", "elmo_bert_mini", found)
+    assert "bert_mini at the input: 0.14, 0.14" in drawing.alt
 
 
 def test_a_place_that_the_default_run_lacks_comes_from_a_run_that_differs_in_it_alone(tmp_path, found):

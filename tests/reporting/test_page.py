@@ -143,7 +143,8 @@ def test_drawings_are_complete_and_have_no_date(site):
     drawn = sorted(site.glob("figures/*.svg"))
     assert {path.stem for path in drawn} == {
         "open-gains", "open-efficiency", "open-figure2-elmo", "open-figure2-elmo_only", "open-figure2-mybert",
-        "open-ner-size-cpu-figure1", "open-ner-size-cpu-regularisation",
+        "open-ner-size-cpu-figure1", "open-ner-size-cpu-regularisation", "open-ner-size-cpu-speed", "open-sst5-speed",
+        "open-speed",
     }  # fmt: skip
     for path in drawn:
         text = path.read_text(encoding="utf-8")

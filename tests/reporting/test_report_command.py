@@ -69,7 +69,7 @@ def test_the_page(run, tmp_path, capsys):
         "A processor, 2 threads, float32, torch 2.13.0, commit cccccccccc: 6 runs, 0.1 hours",
         "open is not the paper's data",
         "Data of ner: 3,394 train, 1,287 dev, 1,287 test (digest ",
-        "; size cpu; version 2, protocol 1.",
+        "; size cpu; version 2, protocol 2.",
         "| Named entities (ner) | elmo    | input |",
         "(seed 0) by",
         "changed: weights",
@@ -99,7 +99,8 @@ def test_html_links_and_images_from_records_are_text(run, tmp_path):
     text = run()
     assert evil.partition(" ")[0] not in text.replace(f"`ValueError: {evil}`", "")
     rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
-    ours = {"index.html", "figures/open-gains.svg", "figures/open-figure2-elmo.svg"}
+    names = ("gains", "figure2-elmo", "speed", "snli-speed")
+    ours = {"index.html", *(f"figures/open-{name}.svg" for name in names)}
     assert set(re.findall(r'(?:href|src)="([^"]*)"', rendered)) == ours
     assert "<script" not in rendered
     assert rendered.count("<h1>") == 1
@@ -199,7 +200,7 @@ def test_runs_on_other_data_are_apart_unless_combined_and_then_labelled(run, tmp
     text = run("--combine")
     assert "`elmo-bench report --combine`" in text
     assert "which differs between rows: 3,384 train, 1,287 dev, 1,287 test (digest " in text
-    assert "; cut); size cpu; version 2, protocol 1: glove, 3,384 examples" in text
+    assert "; cut); size cpu; version 2, protocol 2: glove, 3,384 examples" in text
     assert "gain over" not in text.partition("## How")[0]  # nothing is compared with a run on other data
 
 

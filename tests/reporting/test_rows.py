@@ -46,7 +46,7 @@ def test_a_newer_version_supersedes(tmp_path):
     [
         ({}, "elmo", ({}, ())),
         ({"mix": "last"}, "elmo, mix=last", ({"mix": "last"}, ())),
-        ({"penalty": 0.1}, "elmo", ({}, ())),  # the task's λ
+        ({"penalty": 0.0015625}, "elmo", ({}, ())),  # the task's λ
         ({"penalty": 1.0}, "elmo, mix.penalty=1", ({"mix.penalty": "1"}, ())),
         ({"train_fraction": 0.1}, "elmo", ({}, ("data.train_fraction", "data.least_steps"))),
         ({"max_train": 50}, "elmo", ({}, ("data.max_train",))),

@@ -13,13 +13,16 @@ from elmo_bench.base.notes import noted
 from elmo_bench.runner.data import (
     build_data,
     data_digest,
+    distinct_texts,
     read_splits,
     readings,
     training_fraction,
     without_long_texts,
 )
+from elmo_bench.runner.model import Lexicon
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.tasks.sst5.phrase import Phrase
 from elmo_bench.text.limits import LONGEST_TEXT
 
 FRACTIONS = (0.01, 0.03, 0.1, 0.3, 1.0)
@@ -160,3 +163,14 @@ def test_a_text_too_long_to_train_on_is_left_out_with_a_note():
     assert notes == ["train: 1 of 2 examples left out: texts of over 5,000 tokens"]
     with pytest.raises(UserError, match=r"^train: every example has over 5,000 tokens. Split the texts.$"):
         without_long_texts([long])
+
+
+def test_the_vocabulary_counts_a_text_once_and_of_phrases_the_sentence():
+    passage, sentence = ("the", "old", "cat"), ("a", "very", "old", "hat")
+    asked = [SimpleNamespace(texts=(("who", "?"), passage)), SimpleNamespace(texts=(("what", "?"), passage))]
+    phrases = [Phrase(sentence[i:], 2, sentence) for i in range(3)]
+    assert distinct_texts([*asked, *phrases]) == [("who", "?"), passage, ("what", "?"), sentence]
+    lexicon = Lexicon.of([*asked, *phrases])
+    assert lexicon.words[: lexicon.repeated] == ("?", "old")
+    assert set(lexicon.words[lexicon.repeated :]) == {"the", "cat", "who", "what", "a", "very", "hat"}
+    assert set(lexicon.characters) == set("?oldhatew")  # c, y, r and v occur once

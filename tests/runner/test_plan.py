@@ -16,7 +16,7 @@ from tests.runs import ROOT
 TABLES = {
     "table1": (6, 3), "table2": (3, 4), "table3": (3, 3), "ablation_inputs": (3, 4), "gamma": (2, 4),
     "regularisation": (3, 7), "figure1": (2, 2 * 5), "figure2": (6, 1), "table5": (1, 3), "table6": (1, 3),
-    "layers": (3, 3 * 3), "ladder": (6, 6),
+    "layers": (3, 3 * 3), "ladder": (6, 6), "tune": (6, 2 * 3), "speed": (6, 3),
 }  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def test_an_experiment_has_a_run_for_every_cell(experiment):
     assert len(found) == tasks * columns
     assert {run.spec.suite for run in found.values()} == {"mini"}
     seeds = [values for values in sweep([f"experiment={experiment}"]) if values[0].startswith("seed=")]
-    assert seeds == [["seed=0", "seed=1", "seed=2"]]
+    assert seeds == ([["seed=0"]] if experiment == "tune" else [["seed=0", "seed=1", "seed=2"]])
 
 
 def test_experiments_share_runs():
@@ -45,7 +45,8 @@ def test_experiments_share_runs():
     2, the end of figure 1's curves, the middle of λ's, table 3's own place, and (a), (c), (d) of the ablation."""
     first = set(runs("table1"))
     assert len(first & set(runs("table2"))) == 3 + 2
-    assert set(runs("figure2")) < first
+    assert set(runs("figure2")) < first == set(runs("speed"))
+    assert len(first & set(runs("tune"))) == 2 * 6  # of both encoders, where the factor is 1
     assert len(first & set(runs("figure1"))) == 2 * 2
     steps = {run.spec.settings.get("data.least_steps") for run in runs("figure1").values()}
     assert steps == {None, 100}

@@ -50,10 +50,11 @@ def test_a_run_leaves_a_whole_record(finished, ledger):
     assert finished["environment"]["threads"] == 1
     assert finished["cost"]["tokens_per_second"] > 0
     curves = finished["curves"]
-    assert curves.keys() == {"dev", "train_loss", "lr", "seconds"}
+    assert curves.keys() == {"dev", "train_loss", "lr", "seconds", "steps"}
     assert all(len(curve) == 2 for curve in curves.values())
     assert max(curves["dev"]) == pytest.approx(finished["scores"]["dev"]["overall"]["f1"])
     assert curves["lr"] == [0.001, 0.001]
+    assert curves["steps"] == [2, 2]  # 60 sentences by 32
     assert curves["train_loss"][0] > curves["train_loss"][1] > 0
 
 
@@ -233,7 +234,7 @@ def test_what_changes_no_score_changes_no_hash(finished, overrides):
     [
         ["task.training.optimizer.lr=0.002"], ["mix=last"], ["mix.penalty=0.0"], ["mix.layer_norm=token"],
         ["task.training.epochs=3"], ["task.training.batch=16"], ["data.max_train=50"], ["vectors.trainable=false"],
-        ["task.data.mini.seed=1"], ["task.version=3"], ["size=paper"],
+        ["task.data.mini.seed=1"], ["task.version=4"], ["size=paper"],
         ["encoder.contextual.stateful=true", "store=off"],
         ["trainer.precision=bf16-mixed"], ["encoder.words=learned"], ["task.head.dropout=0.4"],
         ["store.dtype=float16"],

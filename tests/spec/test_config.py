@@ -20,7 +20,8 @@ from tests.runs import ROOT
 GROUPS = ("task", "encoder", "suite", "mix", "size", "trainer", "logger", "store", "launcher")
 ENCODERS = sorted(path.stem for path in (ROOT / "conf" / "encoder").glob("*.yaml"))
 # What a choice needs besides.
-FIXED = {"fixed": ["mix.scalars=[0,1,0]"], "layer": ["mix.layer=1"], "hf": ["encoder.name=hf"]}
+FIXED = {"fixed": ["mix.scalars=[0,1,0]"], "layer": ["mix.layer=1"], "hf": ["encoder.name=hf"],
+         "precomputed": ["encoder.name=precomputed"]}  # fmt: skip
 
 
 def options(chosen):
@@ -89,7 +90,7 @@ def test_every_pair_of_choices_composes(chosen):
 
 
 def test_every_yaml_of_every_group_is_reached():
-    assert {path.name for path in CONF.iterdir() if path.is_dir()} - {"experiment"} == set(GROUPS)
+    assert {path.name for path in CONF.iterdir() if path.is_dir()} - {"experiment", "protocols"} == set(GROUPS)
     assert choices("task")
     assert choices("suite") == ["mini", "open", "paper"]
     assert set(choices("encoder")) >= {"none", "glove", "elmo", "elmo_only"}
@@ -300,7 +301,7 @@ def test_help_names_the_groups_of_the_main_job_alone(capsys, main_job):
     ("given", "wanted"),
     [
         ("task.sizes.cpu.hidden=50", "a list, such as task.sizes.cpu.hidden=[100,50]"),
-        ("task.training.epochs=many", "a number, such as task.training.epochs=30"),
+        ("task.training.epochs=many", "a number, such as task.training.epochs=75"),
         ("task.training.clip=[5]", "a number, such as task.training.clip=5.0"),
         ("mix.gamma=1", "true or false, such as mix.gamma=true"),
         ("task.training.optimizer=adam", 'values for its parts, such as task.training.optimizer.name="adam"'),
@@ -323,6 +324,16 @@ def test_a_value_that_stood_for_one_without_a_default_has_no_kind():
 def test_a_schedule_goes_by_steps_or_epochs():
     compose("config", ["task=coref", "task.training.schedule.every=epoch"])
     compose("config", ["task=snli", "task.training.schedule.every=10"])
+
+
+def test_a_part_of_what_a_size_chooses_can_be_set():
+    config = compose("config", ["task=squad", "task.training.ema.decay=0.5", "task.training.schedule.patience=3"])
+    assert config.task.training.ema == {"decay": 0.5, "warming": True}
+    assert config.task.training.schedule == {"name": "plateau", "every": "epoch", "factor": 0.5, "patience": 3}
+    assert config.task.sizes.cpu.ema.decay == 0.999
+    assert config.schedule.patience == 1
+    with pytest.raises(UserError, match=r"'task\.training\.ema' has: decay, warming"):
+        compose("config", ["task=squad", "task.training.ema.rate=0.5"])
 
 
 def test_tasks_are_found_from_any_folder(tmp_path):

@@ -15,10 +15,12 @@ from elmo_bench.ledger import run_hash, settings_key
 from elmo_bench.spec.checks import check_options
 from elmo_bench.spec.config import choices, compose
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import protocol_yaml
 
 CONTENTS = {"data": "0" * 64, "weights": "1" * 64, "vectors": "2" * 64}
 # What a choice needs besides.
 FIXED = {"fixed": ["mix.scalars=[0,1,0]"], "layer": ["mix.layer=1"], "hf": ["encoder.name=models/bert@2"]}
+FIXED["precomputed"] = ["encoder.name=models/layers.h5"]
 
 
 def spec(*options):
@@ -70,7 +72,7 @@ def test_a_hash_holds_no_python_name_no_repr_and_no_path():
 def test_a_pinned_hash():
     """Fails if any key, default or the way of hashing changes: then every record in the world is another run."""
     found = spec("task=ner", "encoder=elmo").with_contents(CONTENTS)
-    assert (found.key, found.hash) == ("2cd7c05a7b13", "29d6c3270ea5")
+    assert (found.key, found.hash) == ("98bb334d5ced", "2406080735e8")
 
 
 def test_moving_code_and_renaming_classes_and_fields_changes_no_hash(monkeypatch):
@@ -115,7 +117,7 @@ def test_the_ledger_computes_the_same_hash_and_key():
         (["encoder=none"], ["vectors.trainable=true", "mix.gamma=false"]),
         (["encoder=elmo"], ["data.least_steps=100"]),  # all of the data is read once an epoch
         (["encoder=elmo"], ["task.data.open.train=mine.conll"]),  # another suite's
-        (["encoder=elmo"], ["task.data.mini.seed=0", "mix.penalty=0.10", "task.training.optimizer.lr=1e-3"]),
+        (["encoder=elmo"], ["task.data.mini.seed=0", "mix.penalty=1.5625e-3", "task.training.optimizer.lr=1e-3"]),
         (["encoder=elmo"], ["seed=4", "logger=none", "trainer.threads=1", "ledger=elsewhere", "predictions=true"]),
         (["encoder=elmo"], ["store=off", "data.root=elsewhere", "overwrite=true", "launcher=ray"]),
         (["encoder=elmo"], ["encoder.weights=/a/mine", "encoder.weights=/b/mine"]),
@@ -155,18 +157,49 @@ def test_the_label_is_what_differs_from_the_default_run(options, label):
 
 def test_the_label_of_a_run_that_is_not_installed_here_lists_its_settings():
     stored = spec("task=ner", "encoder=glove").to_json() | {"task": "quiz"}
-    assert "task.training.epochs=30" in RunSpec.from_json(stored).label
+    assert "task.training.epochs=75" in RunSpec.from_json(stored).label
     with pytest.raises(UserError, match="unknown task"):
         RunSpec.from_json(stored).command(0)
 
 
-def test_an_outdated_spec_knows_todays():
-    stored = copy.deepcopy(spec("task=ner", "mix=last").to_json())
+def test_an_outdated_spec_is_the_same_run_as_todays():
+    today = spec("task=ner", "mix=last")
+    stored = copy.deepcopy(today.to_json())
     stored["settings"]["task.version"] = 0
     old = RunSpec.from_json(stored)
-    assert not old.same_settings(spec("task=ner", "mix=last"))
-    assert old.current() == spec("task=ner", "mix=last")
+    assert not old.same_settings(today)
+    assert old.identity == today.identity != spec("task=ner").identity
     assert old.label == "mix=last"
+
+
+@pytest.mark.parametrize("task", sorted(protocol_yaml(1)))
+def test_a_run_of_an_earlier_protocol_is_compared_with_the_defaults_of_that_protocol(task):
+    today = spec(f"task={task}", "encoder=elmo", "size=cpu")
+    stored = copy.deepcopy(today.to_json())
+    schedule = [key for key in stored["settings"] if key.startswith("task.training.schedule")]
+    for key in schedule:
+        del stored["settings"][key]
+    stored["settings"] |= {"protocol": 1, **protocol_yaml(1)[task]}
+    old = RunSpec.from_json(stored)
+    assert (old.protocol, today.protocol) == (1, 2)
+    assert old.label == ""
+    assert old.identity == today.identity
+    assert old.key != today.key
+    for longer in ({"task.training.epochs": 50}, {"task.training.epochs": today.settings["task.training.epochs"]}):
+        assert RunSpec.from_json(stored | {"settings": stored["settings"] | longer}).label.startswith("task.training.")
+    assert protocol_yaml(2) == protocol_yaml("../task/ner") == {}
+
+
+def test_a_factor_on_the_learning_rate_is_in_the_spec_as_that_rate():
+    assert spec("task=snli", "lr_scale=1") == spec("task=snli")
+    twice = spec("task=snli", "lr_scale=2")
+    assert twice == spec("task=snli", "task.training.optimizer.lr=0.004")
+    assert twice.label == "task.training.optimizer.lr=0.004"
+    assert (
+        spec("task=snli", "lr_scale=3", "task.training.optimizer.lr=0.1").settings["task.training.optimizer.lr"] == 0.3
+    )
+    with pytest.raises(UserError, match=r"^lr_scale=2: the task has no learning rate to multiply"):
+        spec("task=snli", "lr_scale=2", "task.training.optimizer.lr=null")
 
 
 def test_contents_are_part_of_the_hash_and_not_of_the_key():
@@ -195,7 +228,8 @@ def test_a_stored_spec_of_another_form_is_refused(key, value):
 
 @pytest.mark.parametrize(
     "wrong",
-    ["seed=-1", "seed=1.5", "ledger=''", "place=middle", "mix.penalty=-1", "mix.penalty=.inf", "data.train_fraction=0",
+    ["lr_scale=0", "lr_scale=fast",
+     "seed=-1", "seed=1.5", "ledger=''", "place=middle", "mix.penalty=-1", "mix.penalty=.inf", "data.train_fraction=0",
      "data.train_fraction=1.5", "data.max_train=0", "data.least_steps=0", "data.least_steps=2.5", "encoder.words=some",
      "task.training.epochs=0", "task.training.patience=-1", "encoder.vectors=null", "encoder.vectors=5",
      "encoder.contextual.stateful=true"],
@@ -225,3 +259,11 @@ def test_a_spec_needs_no_torch():
         "RunSpec.of(compose('config', ['task=ner'])).command(0); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_option_of_the_data_is_part_of_a_run_only_where_it_differs():
+    usual = spec("task=coref").settings
+    assert not [key for key in usual if key.startswith("task.data.")]
+    assert not [key for key in spec("task=coref", "task.head.width=5").settings if key.startswith("task.data.")]
+    assert spec("task=coref", "task.data.width=5").settings == usual | {"task.data.width": 5}
+    assert spec("task=pos", "task.data.labels=control").settings["task.data.labels"] == "control"

@@ -46,16 +46,17 @@ def main() -> None:
     what, longest = sys.argv[1], int(sys.argv[2])
     example = document(longest)
     config = compose("config", ["task=coref", "size=paper", "encoder=elmo"])
-    words = LearnedWords(Vocabulary.of(example.tokens), 300)  # as wide as GloVe
+    distinct = sorted(set(example.tokens))
+    words = LearnedWords(distinct, 300, repeated=len(distinct))  # as wide as GloVe
     alphabet = Vocabulary.of(character for word in example.tokens for character in word)
     embedder = Embedder(
         words=words,
         characters=CharacterCnn(alphabet, dim=config.task.characters.dim, filters=config.task.characters.filters),
         mixes={"input": ScalarMix(LAYERS, penalty=config.task.mix.penalty)},
-        layer_dim=DIM,
+        layer_dims={"": DIM},
     )
     head = build_head(RunSpec.of(config), embedder, {"genres": ["nw"]})
-    batch = head.collate([example], Indexer(words=words.index, characters=alphabet, layers=layers))
+    batch = head.collate([example], Indexer(words=words.index, characters=alphabet, layers={"": layers}))
     started = time.monotonic()
     if what == "train":
         optimizer = torch.optim.Adam(head.parameters())

@@ -97,3 +97,10 @@ def test_recurrent_weights_start_orthonormal_gate_by_gate():
     lstm = CoupledBiLstm(5, 6, dropout=0.0)
     for gate in lstm.recurrent.detach().unflatten(1, (3, 6)).flatten(0, 1):
         torch.testing.assert_close(gate.T @ gate, torch.eye(6), atol=1e-5, rtol=0)
+
+
+def test_first_states_start_as_glorots_rows():
+    first = CoupledBiLstm(5, 60, dropout=0.0).first.detach()
+    bound = (6 / 61) ** 0.5
+    assert 0.9 * bound < first.abs().max() <= bound
+    assert first.std().item() == pytest.approx(bound / 3**0.5, rel=0.15)

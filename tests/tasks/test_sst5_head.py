@@ -54,6 +54,31 @@ def test_scores_equal_a_plain_computation_of_each_sentence(place):
             torch.testing.assert_close(scores, plainly(head, example.tokens, index), atol=1e-5, rtol=1e-4)
 
 
+def test_pooled_values_in_training_and_in_evaluation_agree():
+    """Maxima and minima too: a mask for each token on what is pooled would make them larger in training."""
+    torch.manual_seed(0)
+    _, train, head, index = build("encoder=elmo", f"encoder.weights={GOLDEN}", "data.max_train=64")
+    batch, seen = head.collate(train, index), []
+    head.pooled_dropout.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    with torch.no_grad():
+        head.eval()(batch)
+        for _ in range(60):
+            head.train()(batch)
+    elmo = head.embedder.output_dim
+    evaluated, trained = (x.unflatten(1, (4, -1))[:, :3, -elmo:] for x in (seen[0], torch.stack(seen[1:]).mean(dim=0)))
+    ratios = trained.abs().mean(dim=(0, 2)) / evaluated.abs().mean(dim=(0, 2))  # of maximum, minimum and mean
+    assert ratios.sub(1).abs().max() < 0.05, ratios
+    assert head.output_dropout.rate > 0
+
+
+def test_vectors_are_trained_at_size_cpu_and_fixed_at_the_papers():
+    """At size=cpu for every encoder; one option gives the paper's setting."""
+    for encoder in ("glove", "elmo"):
+        for options, trained in (((), True), (("vectors.trainable=false",), False), (("size=paper",), False)):
+            _, _, head, _ = build(f"encoder={encoder}", *options, "data.max_train=4")
+            assert (head.embedder.words.correction is not None) == trained
+
+
 def test_the_papers_size_has_the_papers_shapes():
     """GloVe and ELMo of the paper are 1,324 wide together; here 96 and the golden biLM's."""
     _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")

@@ -9,7 +9,7 @@ TEXTS = [("ab", "a", "zebra"), ("b",)]  # the alphabet is a and b: 2 and 3; ever
 
 
 def test_words_characters_and_padding():
-    index = Indexer(words=len, characters=Vocabulary("ab"), layers=lambda texts: torch.zeros(len(texts), 3, 3, 5))
+    index = Indexer(words=len, characters=Vocabulary("ab"), layers={"": lambda texts: torch.zeros(len(texts), 3, 3, 5)})
     batch = index(TEXTS)
     assert batch.mask.tolist() == [[True, True, True], [True, False, False]]
     assert batch.lengths.tolist() == [3, 1]
@@ -17,20 +17,20 @@ def test_words_characters_and_padding():
     spelt = [[2, 3, 0, 0, 0], [2, 0, 0, 0, 0], [1, 1, 3, 1, 2], [3, 0, 0, 0, 0]]
     assert batch.characters.tolist() == [[0, 0, 0, 0, 0], *spelt]
     assert batch.spellings.tolist() == [[1, 2, 3], [4, 0, 0]]
-    assert batch.layers.shape == (2, 3, 3, 5)
+    assert batch.layers[""].shape == (2, 3, 3, 5)
 
 
 def test_what_no_part_reads_is_not_made():
-    batch = Indexer(words=None, characters=None, layers=None)(TEXTS)
-    assert (batch.words, batch.characters, batch.spellings, batch.layers) == (None, None, None, None)
+    batch = Indexer(words=None, characters=None, layers={})(TEXTS)
+    assert (batch.words, batch.characters, batch.spellings, batch.layers) == (None, None, None, {})
 
 
 def test_an_empty_word_has_no_characters():
-    batch = Indexer(words=None, characters=Vocabulary("ab"), layers=None)([("", "ab")])
+    batch = Indexer(words=None, characters=Vocabulary("ab"), layers={})([("", "ab")])
     assert batch.characters.tolist() == [[0, 0], [0, 0], [2, 3]]
 
 
 def test_a_word_that_occurs_again_has_its_characters_once():
-    batch = Indexer(words=None, characters=Vocabulary("ab"), layers=None)([("a", "b", "a"), ("b",)])
+    batch = Indexer(words=None, characters=Vocabulary("ab"), layers={})([("a", "b", "a"), ("b",)])
     assert batch.characters.tolist() == [[0], [2], [3]]
     assert batch.spellings.tolist() == [[1, 2, 1], [2, 0, 0]]

@@ -15,7 +15,7 @@ from elmo_bench.text.vocabulary import Vocabulary
 def test_a_token_of_a_million_characters_adds_no_memory():
     texts = [("a", "b") * 10, ("a" * 1_000_000,)]
     tracemalloc.start()
-    batch = Indexer(words=None, characters=Vocabulary("ab"), layers=None)(texts)
+    batch = Indexer(words=None, characters=Vocabulary("ab"), layers={})(texts)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert batch.characters.shape == (4, LONGEST_WORD)  # padding and three distinct words

@@ -77,6 +77,7 @@ def test_curves_costs_and_mixes_by_epoch(tmp_path):
     assert history.scores == history.curves["dev"] == list(SCORES)
     assert history.curves["train_loss"] == [2, 5, 8, 11]
     assert history.curves["lr"] == [1, 0.5, 0.25, 0.125]
+    assert history.curves["steps"] == [STEPS] * 4
     assert history.best_epoch == 2
     assert history.tokens == 4 * STEPS * 2
     assert history.mixes == [{"input": Mix().report()}] * 4
@@ -90,6 +91,7 @@ def test_a_resumed_run_goes_on_with_its_curves(tmp_path):
     after = run(tmp_path, epochs=4, done=2)
     assert after.curves["train_loss"] == [2, 5, 8, 11]
     assert (after.scores, after.curves["lr"]) == (list(SCORES), [1, 0.5, 0.25, 0.125])
+    assert after.curves["steps"] == [STEPS] * 4
     assert after.curves["seconds"][:2] == before.curves["seconds"]
     assert after.tokens == 2 * before.tokens
     assert after.elapsed > kept["before"] > 0

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choices, compose
 from elmo_bench.training.module import HeadTraining
-from elmo_bench.training.optimisers import OPTIMISERS, SCHEDULES, build_optimiser, build_schedule
+from elmo_bench.training.optimisers import OPTIMISERS, SCHEDULES, TABLE, build_optimiser, build_schedule
 from elmo_bench.training.quiet import quiet
 
 STEPS = 7  # of an epoch; the schedule's steps fall between
@@ -48,11 +48,11 @@ class Metric:
         return {"overall": {"accuracy": next(self.scores)}}
 
 
-def module(schedule, scores=()):
-    return HeadTraining(Head(), Metric(scores), {"name": "sgd", "lr": 1.0}, gold={"dev": [0]}, schedule=schedule)
+def module(schedule, scores=(), optimiser="sgd"):
+    return HeadTraining(Head(), Metric(scores), {"name": optimiser, "lr": 1.0}, gold={"dev": [0]}, schedule=schedule)
 
 
-def rates(schedule, folder, *, epochs, resume=None, scores=None):
+def rates(schedule, folder, *, epochs, resume=None, scores=None, optimiser="sgd"):
     """The learning rate of each step; leaves the checkpoint last.ckpt."""
     seen = Rates()
     trainer = pl.Trainer(
@@ -63,7 +63,7 @@ def rates(schedule, folder, *, epochs, resume=None, scores=None):
     last = pl.callbacks.ModelCheckpoint(folder, "last", save_on_train_epoch_end=True, enable_version_counter=False)
     trainer.callbacks.append(last)  # as a run keeps it: before Lightning's own step of an epoch's scheduler
     loader = DataLoader([{"numbers": [0]}] * STEPS, batch_size=None)
-    trained = module(schedule, scores or ())
+    trained = module(schedule, scores or (), optimiser)
     with quiet():
         trainer.fit(trained, loader, loader, ckpt_path=resume, weights_only=True)
         if scores:
@@ -84,13 +84,59 @@ def test_it_steps_every_so_many_steps_whatever_the_epoch(tmp_path):
 
 
 def test_it_steps_by_devs_score_where_the_paper_halves_the_rate(tmp_path):
-    schedule = compose("config", ["task=snli"]).task.training.schedule
+    schedule = compose("config", ["task=snli", "size=paper"]).task.training.schedule
     scores = [50.0, 60.0, 60.0, 59.0, 70.0, 70.0]
     wanted = [rate for rate in (1.0, 1.0, 1.0, 0.5, 0.25, 0.25) for _ in range(STEPS)]
     assert rates(schedule, tmp_path, epochs=6, scores=scores) == pytest.approx(wanted)
     before = rates(schedule, tmp_path, epochs=3, scores=scores[:3])
     after = rates(schedule, tmp_path, epochs=6, scores=scores[3:], resume=tmp_path / "last.ckpt")
     assert before + after == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "adadelta"])
+def test_two_epochs_without_gain_halve_the_rate_also_across_a_kill(tmp_path, optimiser):
+    schedule = compose("config", ["task=ner"]).task.training.schedule
+    # gain, gain, none, a gain (however small), none (equal), none: half; none, none: a quarter; none, gain, none.
+    scores = [50.0, 60.0, 59.0, 60.001, 60.001, 58.0, 60.0, 60.0, 60.0, 61.0, 60.5]
+    wanted = [rate for rate in (1.0,) * 6 + (0.5, 0.5) + (0.25,) * 3 for _ in range(STEPS)]
+    assert rates(schedule, tmp_path, epochs=11, scores=scores, optimiser=optimiser) == pytest.approx(wanted)
+    for killed in (5, 6, 7):  # after one epoch without gain, after two, and in the first at half the rate
+        before = rates(schedule, tmp_path, epochs=killed, scores=scores[:killed], optimiser=optimiser)
+        last, rest = tmp_path / "last.ckpt", scores[killed:]
+        after = rates(schedule, tmp_path, epochs=11, scores=rest, resume=last, optimiser=optimiser)
+        assert before + after == pytest.approx(wanted)
+
+
+def test_a_score_of_0_is_no_plateau(tmp_path):
+    schedule = compose("config", ["task=ner"]).task.training.schedule
+    wanted = [rate for rate in (1.0,) * 8 + (0.5,) for _ in range(STEPS)]
+    assert rates(schedule, tmp_path, epochs=9, scores=[0.0] * 5 + [1.0, 0.5, 1.0, 0.0]) == pytest.approx(wanted)
+
+
+def test_half_the_rate_is_half_the_step_of_adadelta_in_tables_too():
+    steps = []
+    for factor in (1.0, 0.5):
+        table, weight = nn.Parameter(torch.zeros(TABLE, 2)), nn.Parameter(torch.zeros(2))
+        optimiser = build_optimiser({"name": "adadelta", "lr": 1.0}, [table, weight])
+        optimiser.param_groups[0]["lr"] *= factor
+        (table[3].sum() + weight.sum()).backward()
+        optimiser.step()
+        steps.append((table[3].detach(), weight.detach()))
+    for whole, half in zip(*steps, strict=True):
+        assert torch.equal(whole, 2 * half)
+        assert whole.abs().min() > 0
+
+
+@pytest.mark.parametrize("task", choices("task"))
+def test_every_task_has_the_schedule_of_its_size(task):
+    protocol = {"name": "plateau", "every": "epoch", "factor": 0.5, "patience": 1}
+    for encoder in ("none", "glove", "elmo"):
+        assert compose("config", [f"task={task}", f"encoder={encoder}"]).task.training.schedule == protocol
+    paper = compose("config", [f"task={task}", "size=paper"]).task.training.schedule
+    assert paper == {
+        "coref": {"name": "exponential", "every": 100, "gamma": 0.999},
+        "snli": protocol | {"patience": 0},
+    }.get(task)
 
 
 @pytest.mark.parametrize("task", choices("task"))

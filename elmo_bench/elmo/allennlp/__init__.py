@@ -1,5 +1,6 @@
-"""AllenNLP's `Elmo` and `batch_to_ids`: code written for AllenNLP 2.10.1 runs after its import is changed."""
+"""`Elmo` and `batch_to_ids` of AllenNLP 2.10.1, `ElmoEmbedder` of 0.9: old code runs after its import is changed."""
 
+from elmo_bench.elmo.allennlp.embedder import ElmoEmbedder
 from elmo_bench.elmo.allennlp.module import Elmo, batch_to_ids
 
-__all__ = ["Elmo", "batch_to_ids"]
+__all__ = ["Elmo", "ElmoEmbedder", "batch_to_ids"]

@@ -67,7 +67,9 @@ def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
     printed = [experiment.paper.get(group.task) for group, _ in lines]
     labels = [label(group) for group, _ in lines]
     shows_paper = any(paper and paper.gain is not None for paper in printed)
-    tied = any(gain.verdict == "tie" for _, own in lines for gain in own.values())
+    gains = [gain for _, own in lines for gain in own.values()]
+    hollow = ["tie"] * any(gain.verdict == "tie" for gain in gains)
+    hollow += ["not converged"] * any(not gain.converged for gain in gains)
 
     def paint(axes: Axes) -> None:
         axes.axvline(0, color=FAINT, linewidth=1)
@@ -87,9 +89,9 @@ def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel(f"points over {BASELINE} on test\nbars: 95 % interval over seeds and items")
         keys = [Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n) for n in encoders]
-        if tied:
-            hollow: dict[str, Any] = {"color": FAINT, "marker": "o", "markerfacecolor": SURFACE, "linestyle": ""}
-            keys.append(Line2D([], [], label="hollow: tie", **hollow))
+        if hollow:
+            ring: dict[str, Any] = {"color": FAINT, "marker": "o", "markerfacecolor": SURFACE, "linestyle": ""}
+            keys.append(Line2D([], [], label=f"hollow: {' or '.join(hollow)}", **ring))
         if shows_paper:
             other = "" if suite == "paper" else ", on its data"
             bar: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 12, "linestyle": "", "mew": 1.4}
@@ -97,8 +99,7 @@ def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
         axes.figure.legend(handles=keys, loc="outside upper left", ncols=2 if len(keys) > 2 else len(keys))
 
     alt = "; ".join(
-        f"{label(group, ', ')}: "
-        + ", ".join(f"{name} {gain.mean:+.2f} ({gain.verdict or 'not tested'})" for name, gain in own.items())
+        f"{label(group, ', ')}: " + ", ".join(f"{name} {gain.mean:+.2f} ({gain.said})" for name, gain in own.items())
         for group, own in lines
     )
     width, height = 3.35 + max(1.35, inches(*labels)), 1.35 + len(lines) * max(0.34, 0.15 * count)
@@ -138,8 +139,8 @@ def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tab
 def _judged(row: Row | None, gain: Gain | None) -> Cell:
     if row is None:
         return Cell("")
-    hint = gain.verdict or "not tested" if gain else ""
-    return spread(row.summary("test"), run=row.anchor, mark=gain.mark if gain else "", hint=hint)
+    hint = gain.said if gain else "not converged" if row.mark else ""
+    return spread(row.summary("test"), run=row.anchor, mark=(gain.mark if gain else "") or row.mark, hint=hint)
 
 
 def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:

@@ -125,7 +125,7 @@ def tables(experiment: Experiment, families: Sequence[Family], gain: Gains) -> l
                     Column("share"): Cell(percent(point.share), (point.share,), run),
                     Column("examples"): number(row.train, ",", run=run),
                     Column("encoder", words=True): words(row.encoder, run=run),
-                    Column(f"test {group.metric}", SCORE): score(row.summary("test"), run=run),
+                    Column(f"test {group.metric}", SCORE): score(row, "test"),
                     Column("seeds"): seeds(row.seeds, run),
                     **gain_cells(own),
                     Column(f"{BASELINE} needs", ("share", "bound")): (

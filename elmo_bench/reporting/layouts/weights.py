@@ -23,7 +23,6 @@ from elmo_bench.spec.experiments import Experiment
 
 SMALL, LARGE = "////", ".."  # below 1/3 hatched, above 2/3 speckled (with three layers, as the paper)
 DARK, LIGHT, BLUE, PALE = "#10151c", "#fdfdfd", "#7d93ad", "#dfe9f5"  # on the cells, whether the page is light or dark
-PLACES = {"input": "at the input", "output": "at the output"}
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,16 @@ class Mix:
 
     group: Group
     row: Row
-    place: str  # input or output
+    place: str  # input or output; of a stack with the encoder, such as `input elmo`
     gamma: Summary
     weights: tuple[Summary, ...]  # lowest layer first
+    shares: tuple[Summary, ...]  # of weight times mean norm in their sum; empty where the records have no norms
+
+    @property
+    def heading(self) -> str:
+        """`at the input`, or `elmo at the input`."""
+        place, _, part = self.place.partition(" ")
+        return f"{part} at the {place}".lstrip()
 
 
 def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
@@ -59,24 +65,33 @@ def tables(experiment: Experiment, suite: str, mixes: Sequence[Mix]) -> list[Tab
     """One table: every mix of every task."""
     if not mixes:
         return []
-    deepest = max(len(mix.weights) for mix in mixes)
+    deepest, measured = max(len(mix.weights) for mix in mixes), max(len(mix.shares) for mix in mixes)
     lines: list[Line] = []
     for mix in mixes:
         run, layers = mix.row.anchor, [spread(weight, run=mix.row.anchor) for weight in mix.weights]
         layers += [Cell("")] * (deepest - len(layers))
         lines.append(
             {
-                Column("task", words=True): words(mix.group.heading, run=run),
+                Column("task", words=True): words(f"{mix.group.heading} {mix.row.mark}".strip(), run=run),
                 Column("encoder", words=True): words(mix.row.encoder),
                 Column("place", words=True): words(mix.place),
                 Column("γ", SPREAD): spread(mix.gamma, run=run),
                 **{Column(f"layer {k}", SPREAD): layer for k, layer in enumerate(layers)},
+                **_share_columns(mix, measured),
                 Column("λ"): number(mix.row.spec.settings.get("mix.penalty"), "g"),
             }
         )
     title = f"Learned weights of the layers at the best epoch, suite {suite}"
+    if measured:
+        title += "; a layer's share is that of weight times mean norm"
     tasks = [mix.group.task for mix in mixes]
     return [make_table(f"{suite}-{experiment.name}", title, lines, tasks=tasks)]
+
+
+def _share_columns(mix: Mix, layers: int) -> Line:
+    cells = [spread(share, run=mix.row.anchor) for share in mix.shares]
+    cells += [Cell("")] * (layers - len(cells))
+    return {Column(f"share of layer {k}", SPREAD): cell for k, cell in enumerate(cells)}
 
 
 def _of_group(group: Group) -> list[Mix]:
@@ -95,8 +110,15 @@ def mixes_of(group: Group, row: Row) -> list[Mix]:
     for place in sorted({place for epoch in epochs for place in epoch}):
         mixes = [epoch[place] for epoch in epochs if place in epoch]
         layers = tuple(summarise(layer) for layer in zip(*(mix["weights"] for mix in mixes), strict=True))
-        found.append(Mix(group, row, place, summarise(mix["gamma"] for mix in mixes), layers))
+        found.append(Mix(group, row, place, summarise(mix["gamma"] for mix in mixes), layers, _shares(mixes)))
     return found
+
+
+def _shares(mixes: Sequence[Any]) -> tuple[Summary, ...]:
+    """What each layer adds to the mixed vector, as a share: weight times mean norm. Empty without norms."""
+    products = [[w * n for w, n in zip(m["weights"], m["norms"], strict=True)] for m in mixes if "norms" in m]
+    shares = [[value / sum(each) for value in each] for each in products if sum(each)]
+    return tuple(summarise(layer) for layer in zip(*shares, strict=True))
 
 
 def hatch_of(weight: float, layers: int) -> str | None:
@@ -105,15 +127,14 @@ def hatch_of(weight: float, layers: int) -> str | None:
 
 
 def _heat(name: str, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
-    blocks = {place: [mix for mix in mixes if mix.place == place] for place in PLACES}
-    blocks = {place: own for place, own in blocks.items() if own}
+    blocks = {name: [mix for mix in mixes if mix.heading == name] for name in sorted({mix.heading for mix in mixes})}
     depth = max(len(mix.weights) for mix in mixes)
     colours = mpl.colormaps["Blues"]
 
     def paint(axes: Axes) -> None:
         at, ticks = 0.0, []
-        for place, own in blocks.items():
-            axes.text(at, depth + 0.12, PLACES[place], fontweight="bold", va="bottom")
+        for heading, own in blocks.items():
+            axes.text(at, depth + 0.12, heading, fontweight="bold", va="bottom")
             for mix in own:
                 for layer, weight in enumerate(mix.weights):
                     fill = colours(0.08 + 0.8 * weight.mean)
@@ -125,7 +146,11 @@ def _heat(name: str, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
                         axes.add_patch(Rectangle(**cell, facecolor="none", edgecolor=edge, hatch=hatch))
                     style: dict[str, Any] = {"ha": "center", "va": "center", "color": ink, "fontsize": 8.5}
                     plain = {"facecolor": fill, "edgecolor": "none", "pad": 1.2}  # no hatch behind the number
-                    axes.text(at + 0.48, layer + 0.47, f"{weight.mean:.2f}", bbox=plain, **style)
+                    height = 0.6 if mix.shares else 0.47
+                    axes.text(at + 0.48, layer + height, f"{weight.mean:.2f}", bbox=plain, **style)
+                    if mix.shares:
+                        told = f"{mix.shares[layer].mean:.0%}"
+                        axes.text(at + 0.48, layer + 0.2, told, bbox=plain, **style | {"fontsize": 6.5})
                 ticks.append((at + 0.48, label(mix.group)))
                 at += 1
             at += 0.4
@@ -141,13 +166,15 @@ def _heat(name: str, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
             axes.spines[side].set_visible(False)
 
     said = "; ".join(
-        f"{label(mix.group, ', ')} {PLACES[mix.place]}: " + ", ".join(f"{w.mean:.2f}" for w in mix.weights)
-        for mix in mixes
+        f"{label(mix.group, ', ')} {mix.heading}: " + ", ".join(f"{w.mean:.2f}" for w in mix.weights) for mix in mixes
     )
     alt = f"Softmax weights of the layers of {encoder}, lowest first. {said}. "
     alt += "Hatched: below an even share; speckled: above two."
+    caption = f"Layer weights of {encoder}, suite {suite}"
+    if any(mix.shares for mix in mixes):
+        caption += "; below, each layer's share of weight times mean norm"
     count = sum(map(len, blocks.values())) + 0.4 * (len(blocks) - 1)
     long = max(1.35, inches(*(label(mix.group) for mix in mixes)))  # slanted: 0.82 to the side and 0.57 down
     size = (0.2 + 0.82 * long + 0.56 * count, 0.8 + 0.57 * long + 0.36 * depth)
     stem = "-".join([suite, name, *re.findall(r"[\w.]+", encoder)])
-    return draw(stem, f"Layer weights of {encoder}, suite {suite}", alt, paint, size=size)
+    return draw(stem, caption, alt, paint, size=size)

@@ -16,7 +16,7 @@ SUITES = {
 ENCODERS = f"{BASELINE}: static vectors, the paper's baseline. none: learned words. elmo: {BASELINE} and ELMo."
 LEGEND = (
     f"▲ ahead, ▼ behind: the difference holds over seeds and test items, p ≤ {ALPHA} after Holm's adjustment for its "
-    "family of tests. = tie: it was not shown. No mark: not tested."
+    "family of tests. = tie: it was not shown. † not converged. No mark: not tested."
 )
 HOW = [
     "Scores are mean ± sample standard deviation over n seeds, never the best seed; a single seed has no ±. The epoch "
@@ -33,6 +33,9 @@ HOW = [
     "one table. So the same pair can have a different p in another table. Above 0.05 the two are a tie: no difference "
     "was shown, which does not show that there is none. detectable: the smallest true difference that one such test "
     "would find in 80 % of repetitions.",
+    "† A run is converged if patience ended it and its best epoch is not in the last fifth of the epochs that it may "
+    "have. Without that for every seed of both rows a gain gets no verdict: training longer could change it. "
+    "The protocol is the version of the training schedule; runs of two protocols are never compared.",
     "fewer errors: the share of the baseline's errors that disappear, 100 · gain / (100 − baseline), as the paper "
     "counts relative increases.",
     f"A gain over {BASELINE} is over its run with the same changes. Other gains are over the run that the column "

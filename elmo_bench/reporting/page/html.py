@@ -104,6 +104,7 @@ def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
             ("data", "; ".join(filter(None, [row.basis.data, newest["data"].get("note")]))),
             ("parameters", f"{sizes['trainable']:,} trainable, {sizes['frozen']:,} frozen"),
             ("best epoch", _each([f"{r['epochs']['best']} of {r['epochs']['run']}" for r in row.records])),
+            ("converged", f"{row.converged} of {len(row.records)} seeds, protocol {row.spec.protocol}"),
             ("cost", f"{row.cost('seconds') / 60:.1f} minutes, {row.cost('peak_memory_mib'):,.0f} MiB, a run"),
             (
                 "made",

@@ -66,7 +66,7 @@ def _section(section: Section) -> list[str]:
         if table.folded:
             lines.append(f"{len(table.folded):,} more runs: [CSV](tables/{table.stem}.csv).")
         tables.append("\n\n".join(lines))
-    start = [f"### {section.title}", section.about]
+    start = [f"### {section.heading}", section.about]
     if section.legend:
         return [*start, *tables[:1], LEGEND, *drawings, *tables[1:]]
     return [*start, *drawings, *tables]

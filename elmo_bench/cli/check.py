@@ -1,0 +1,100 @@
+"""`elmo-bench check RECORD [--gold FILE]`: whether a record from elsewhere is whole, and what its predictions score."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from elmo_bench import ledger
+from elmo_bench.base.errors import UserError
+from elmo_bench.ledger import Record, RunPaths
+from elmo_bench.reporting.compare import AGREES
+from elmo_bench.reporting.formulas import formula
+from elmo_bench.spec.names import task_class
+from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import VERSIONS
+
+
+class Finding(NamedTuple):
+    """One line about a record; `wrong` if it speaks against it."""
+
+    text: str
+    wrong: bool = False
+
+
+def main(arguments: list[str]) -> int:
+    """Print a line for each thing that was checked. The exit code is 1 if one is wrong.
+
+    Raises UserError for a file that is not a record of this version, and for one in the wrong place.
+    """
+    parser = argparse.ArgumentParser(
+        prog="elmo-bench check",
+        description="Check a record from elsewhere: its schema, its hash, whether the outcomes of its items add up to "
+        "its scores, and what its predictions score, if they were kept (predictions=true).",
+    )
+    parser.add_argument("record", type=Path, help="LEDGER/suite/task/encoder/hash/seed<k>.json")
+    parser.add_argument("--gold", type=Path, help="the gold of test, where a file of predictions does not hold it")
+    options = parser.parse_args(arguments)
+    path = options.record.absolute()
+    record = ledger.read_record(path)
+    paths = RunPaths.of(path.parents[4] if len(path.parents) > 4 else path.parent, record)
+    if paths.record != path:
+        raise UserError(f"{options.record}: belongs at {'/'.join(paths.record.parts[-5:])} of a ledger. Put it there.")
+    findings = [*_about(record), *_outcomes(record, paths), *_predictions(record, paths, options.gold)]
+    for finding in findings:
+        print(f"{'WRONG ' if finding.wrong else 'ok    '}{finding.text}")
+    return int(any(finding.wrong for finding in findings))
+
+
+def _about(record: Record) -> Iterator[Finding]:
+    spec = RunSpec.from_json(record["spec"])
+    label = f", {spec.label}" if spec.label else ""
+    version, protocol = (spec.settings.get(key, "?") for key in ("task.version", "protocol"))
+    yield Finding(
+        f"record: {spec.task} {spec.encoder}{label}, seed {record['seed']}, suite {spec.suite}, size {spec.size}, "
+        f"task version {version}, protocol {protocol}; schema and hash agree with its content"
+    )
+    try:
+        today = spec.default().settings
+        outdated = any(spec.settings.get(key) != today.get(key) for key in VERSIONS)
+        yield Finding(f"made again by: {spec.command(record['seed'])}")
+    except UserError as error:
+        yield Finding(f"this installation cannot make it again: {error}", wrong=True)
+    else:
+        if outdated:
+            yield Finding("the task, the encoder or the protocol has a newer version here: tables keep the two apart")
+    code = record["environment"]
+    if code["commit"] is None or code["dirty"] is not False:
+        yield Finding("the code that made it is not known: no commit, or uncommitted changes", wrong=True)
+
+
+def _outcomes(record: Record, paths: RunPaths) -> Iterator[Finding]:
+    stored, how, main = ledger.read_outcomes(paths), formula(record["formula"]), record["metric"]
+    for split, scores in (("dev", record["scores"]["dev"]), ("test", record["scores"]["test"])):
+        try:
+            outcomes = ledger.of_split(stored, split)
+            found, said = how.score_of(outcomes), scores["overall"][main]
+        except UserError as error:
+            yield Finding(f"outcomes on {split}: {error}", wrong=True)
+            continue
+        items = len(next(iter(outcomes.values())))
+        text = f"outcomes on {split}: {items:,} items add up to {main} {found:.2f}; the record says {said:.2f}"
+        yield Finding(text, wrong=abs(found - said) > AGREES)
+
+
+def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> Iterator[Finding]:
+    files = sorted(paths.work.glob("test.predictions.*")) if not paths.work.is_symlink() else []
+    if not files:
+        yield Finding("no predictions on test were kept")
+        return
+    metric: Any = task_class(record["spec"]["task"], "metric")()
+    needed = [*([gold] if gold else []), files[0]]
+    if len(needed) != len(metric.files):
+        yield Finding(f"predictions on test: not scored; give {' '.join(metric.files[:-1])} with --gold" if not gold
+                      else "predictions on test hold their gold: --gold has no use")  # fmt: skip
+        return
+    main, said = record["metric"], record["scores"]["test"]["overall"][record["metric"]]
+    scores = metric.score_files(*needed)
+    found = scores.get("overall", scores.get("scores", scores))[main]  # where the official scorer of the task puts it
+    text = f"predictions on test: score {main} {found:.2f}; the record says {said:.2f}"
+    yield Finding(text, wrong=abs(found - said) > AGREES)

@@ -1,0 +1,29 @@
+"""`elmo-bench texts OUT task=ner suite=open …`: the texts that an encoder reads in a run, for other programs."""
+
+import argparse
+from pathlib import Path
+
+from elmo_bench.base.files import atomic_write
+
+
+def main(arguments: list[str]) -> int:
+    """Write every distinct text of all splits, a line each, its tokens separated by spaces. Raises UserError."""
+    parser = argparse.ArgumentParser(
+        prog="elmo-bench texts",
+        description="Write the texts of a task, one a line, as `elmo-bench embed` reads them. encoder=precomputed "
+        "needs the layers of all of them.",
+    )
+    parser.add_argument("out", type=Path, help="a text file")
+    parser.add_argument("options", nargs="*", help="key=value, as of `elmo-bench run`: task=ner suite=open")
+    given = parser.parse_args(arguments)
+    from elmo_bench.runner.data import build_data, read_splits
+    from elmo_bench.spec.config import compose
+
+    config = compose("config", given.options)
+    splits = read_splits(config, build_data(config))
+    examples = [example for split in splits.values() for example in split]
+    texts = dict.fromkeys(" ".join(text) for example in examples for text in example.texts)
+    with atomic_write(given.out, "w") as handle:
+        handle.writelines(f"{text}\n" for text in texts if text)
+    print(f"{given.out}: {len(texts):,} texts")
+    return 0

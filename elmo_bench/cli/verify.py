@@ -1,0 +1,75 @@
+"""`elmo-bench verify TASK`: your own runs on the paper's data against the paper's figures, pass or fail."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.ledger import Brief, read_all
+from elmo_bench.reporting.rows import BASELINE, Row, select
+from elmo_bench.reporting.significance import Difference, OverItems, Variance
+from elmo_bench.spec.experiments import MAIN, Experiment, Printed
+
+PRINTED_SEEDS = 5  # of the paper's standard deviations
+
+
+def main(arguments: list[str]) -> int:
+    """Print a line for the baseline and for ELMo. The exit code is 1 if one of them is below the paper's figure.
+
+    Below means: the 95 % interval of the difference of the two means lies under zero (Welch 1947). A figure that the
+    paper gives without a standard deviation is taken for one run that varies as ours do. Raises UserError for a task
+    without a figure, and if there are no two seeds to compare.
+    """
+    experiment = Experiment.load(MAIN)
+    parser = argparse.ArgumentParser(
+        prog="elmo-bench verify",
+        description="Compare your runs with suite=paper and size=paper to the figures of the paper's table 1. First: "
+        "elmo-bench sweep task=TASK encoder=glove,elmo suite=paper seed=0,1,2,3,4",
+    )
+    parser.add_argument("task", help=f"one of: {', '.join(experiment.paper)}")
+    parser.add_argument(
+        "--ledger", type=Path, default=Path("results/runs"), help="folder of records (default: %(default)s)"
+    )
+    options = parser.parse_args(arguments)
+    if (printed := experiment.paper.get(options.task)) is None:
+        raise UserError(f"{options.task}: the paper has no figure of it. Give one of: {', '.join(experiment.paper)}.")
+    found = read_all(options.ledger, suite="paper", task=options.task)
+    for problem in found.problems:
+        print(f"elmo-bench verify: {problem}", file=sys.stderr)
+    below = []
+    for encoder in (BASELINE, experiment.encoder):
+        row = _row(found.records, options.task, encoder)
+        difference = difference_from(row, printed.figures[encoder])
+        low, high = difference.interval
+        below.append(high < 0)
+        verdict = "FAIL" if high < 0 else "pass, and above the paper" if low > 0 else "pass"
+        print(
+            f"{options.task} {encoder}: {row.summary('test')} over {len(row.seeds)} seeds, the paper has "
+            f"{printed.figures[encoder]} ({printed.scored}); difference {difference.mean:+.2f}, "
+            f"95 % interval {low:+.2f} to {high:+.2f}: {verdict}"
+        )
+    return int(any(below))
+
+
+def _row(records: list[Brief], task: str, encoder: str) -> Row:
+    """The seeds of the run that the paper describes."""
+    rows = [row for row in select(records).rows if row.spec.size == "paper" and row.spec.encoder == encoder]
+    for row in rows:
+        if not row.changes and len(row.seeds) > 1:
+            return row
+    raise UserError(
+        f"{task} {encoder}: fewer than two seeds of the paper's run. Run: elmo-bench sweep task={task} "
+        f"encoder={encoder} suite=paper size=paper seed=0,1,2,3,4"
+    )
+
+
+def difference_from(row: Row, printed: Printed) -> Difference:
+    """Our mean test score less the paper's, with the variance of either over seeds; items are the same."""
+    ours = row.summary("test")
+    assert ours.sd is not None
+    if printed.sd is None:
+        theirs = Variance(ours.sd**2, ours.n - 1, pooled=True)
+    else:
+        theirs = Variance(printed.sd**2 / PRINTED_SEEDS, PRINTED_SEEDS - 1)
+    own = Variance(ours.sd**2 / ours.n, ours.n - 1, pooled=printed.sd is None)
+    return Difference.of(OverItems(ours.mean - printed.mean, Variance(0.0, 1), (0.0, 0.0)), (own, theirs))

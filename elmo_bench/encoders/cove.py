@@ -1,0 +1,123 @@
+"""The encoder kind `cove`: the biLSTMs of a translation model over GloVe vectors (CoVe, McCann et al. 2017).
+
+Source: `MTLSTM` of salesforce/cove, whose `wmtlstm-8f474287.pth` is the `state_dict()` of
+`nn.LSTM(300, 300, num_layers=2, bidirectional=True)`.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import sha256_of
+from elmo_bench.base.reading import AGAIN, reader, reading
+from elmo_bench.elmo.frozen import frozen
+from elmo_bench.encoders.protocol import Encoder
+from elmo_bench.encoders.static import checksum_of, load_static
+from elmo_bench.encoders.torch_pickle import read_saved
+from elmo_bench.text.pools import by_length, pools
+
+SIZE, TOKENS = 64, 4096  # at most, of a pool of sentences that go through the network together
+GATES = 4
+STATE = "the state of a bidirectional LSTM"
+NAME = re.compile(r"(weight_ih|weight_hh|bias_ih|bias_hh)_l(\d)(_reverse)?")
+
+
+def load(*, weights: str, inputs: str = "glove.840B.300d", device: str = "cpu") -> Encoder:
+    """The biLSTMs in the file `weights` over the static vectors `inputs` (see `Cove`). Raises UserError."""
+    return Cove(weights=weights, inputs=inputs, device=device)
+
+
+class Cove:
+    """CoVe as an `Encoder` (see protocol.py): its layers are the outputs [forward; backward] of each biLSTM.
+
+    The input of a word that the static vectors lack is zeros; upper and lower case differ.
+    """
+
+    def __init__(self, *, weights: str, inputs: str, device: str = "cpu"):
+        path = Path(weights).expanduser()
+        self.lstms = read_lstms(path).to(device)
+        self.inputs, self.device = inputs, torch.device(device)
+        self.checksum = f"{sha256_of(path)} inputs {checksum_of(inputs)[:12]}"
+        self.layers, self.dim = len(self.lstms), 2 * int(self.lstms[0].hidden_size)  # type: ignore[arg-type]
+        self.parameters = sum(parameter.numel() for parameter in self.lstms.parameters())
+        self._vectors: dict[str, Tensor] = {}  # of the words that were expected
+
+    def expect(self, words: Iterable[str]) -> None:
+        """Read the static vectors of these words; `encode` reads the vectors of other words when it meets them."""
+        new = {*words} - self._vectors.keys()
+        table = load_static(self.inputs, new)
+        width = int(self.lstms[0].input_size)  # type: ignore[arg-type]
+        if table.dim != width:
+            raise UserError(f"{self.inputs}: vectors of {table.dim} dimensions, but these biLSTMs read {width}.")
+        rows = {word: row for row, word in reversed([*enumerate(table.words)])}  # the first of two rows wins
+        vectors, zeros = torch.from_numpy(table.vectors), torch.zeros(width)
+        self._vectors |= {word: vectors[rows[word]] if word in rows else zeros for word in new}
+
+    def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
+        """float32 [L, T, D] of each sentence, on the encoder's device."""
+        if new := {word for sentence in sentences for word in sentence} - self._vectors.keys():
+            self.expect(new)
+        lengths = [len(sentence) for sentence in sentences]
+        results = [torch.zeros(self.layers, 0, self.dim, device=self.device) for _ in sentences]
+        rows = [row for row in by_length(lengths) if lengths[row]]
+        for pool in pools(rows, lengths, size=SIZE, tokens=TOKENS):
+            for row, layers in zip(pool, self._pool([sentences[row] for row in pool]), strict=True):
+                results[row] = layers
+        return results
+
+    @frozen
+    def _pool(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
+        """[L, T, D] of sentences that are not empty."""
+        lengths = torch.tensor([len(sentence) for sentence in sentences])
+        vectors = [torch.stack([self._vectors[word] for word in sentence]) for sentence in sentences]
+        padded = nn.utils.rnn.pad_sequence(vectors, batch_first=True).to(self.device)  # BTE
+        packed = pack_padded_sequence(padded, lengths, batch_first=True, enforce_sorted=False)
+        outputs = []
+        for lstm in self.lstms:
+            packed, _ = lstm(packed)
+            outputs.append(pad_packed_sequence(packed, batch_first=True)[0])  # BTD
+        layers = torch.stack(outputs, dim=1)  # BLTD
+        return [row[:, :length].clone() for row, length in zip(layers, lengths.tolist(), strict=True)]
+
+
+@reader
+def read_lstms(path: Path) -> nn.ModuleList:
+    """The layers of a bidirectional `nn.LSTM` from its `state_dict()`, as `torch.save` writes it (torch_pickle.py).
+
+    Raises UserError if the file is damaged or holds something else.
+    """
+    with reading(path, STATE, "Give CoVe's wmtlstm-8f474287.pth."):
+        state = read_saved(path, STATE)
+        found = {name: tensor for name, tensor in state.items() if NAME.fullmatch(name)}
+        if not found or len(found) != len(state):
+            raise ValueError("its tensors have other names")
+        depth = 1 + max(int(name.removesuffix("_reverse")[-1]) for name in found)
+        for name, tensor in found.items():
+            if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
+                raise ValueError(f"{name} is not an array of floating-point numbers")
+        width, hidden = found["weight_ih_l0"].shape[1], found["weight_ih_l0"].shape[0] // GATES
+        with torch.device("meta"):
+            lstms = nn.ModuleList(
+                nn.LSTM(2 * hidden if layer else width, hidden, bidirectional=True) for layer in range(depth)
+            )
+        wanted = {f"{name}_l{layer}{end}" for layer in range(depth) for name, end in _parts()}
+        if found.keys() != wanted:
+            raise ValueError(f"no {min(wanted - found.keys())}")
+        for layer, lstm in enumerate(lstms):
+            own = {f"{name}_l0{end}": found[f"{name}_l{layer}{end}"].float() for name, end in _parts()}
+            lstm.load_state_dict(own, assign=True)
+    if not all(parameter.isfinite().all() for parameter in lstms.parameters()):
+        raise UserError(f"{path}: a number is not finite. {AGAIN}")
+    for lstm in lstms:
+        assert isinstance(lstm, nn.LSTM)
+        lstm.flatten_parameters()
+    return lstms.eval().requires_grad_(False)
+
+
+def _parts() -> list[tuple[str, str]]:
+    return [(name, end) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh") for end in ("", "_reverse")]

@@ -1,0 +1,106 @@
+"""Reading fastText's own models (`.bin`): words, their vectors, and the n-gram vectors of unseen words.
+
+Source: `FastText::loadModel`, `Args::load`, `Dictionary::load`, `DenseMatrix::load` and `FastText::getWordVector` of
+facebookresearch/fastText. The vector of a word is the mean of its own row and of its n-grams' rows (`ngrams.py`).
+"""
+
+import struct
+from collections.abc import Collection
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.reading import reader, reading
+from elmo_bench.encoders.ngrams import NGrams
+from elmo_bench.encoders.rows import Rows
+
+MAGIC = struct.pack("<i", 793712314)
+VERSIONS = (11, 12)
+SUPERVISED = 3  # of Args.model
+END = "</s>"  # has no n-grams
+LONGEST_WORD = 2**14  # bytes
+BUFFER = 2**20
+
+
+def is_fasttext(path: Path) -> bool:
+    """Whether a file begins as fastText's models do."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+@reader
+def read_fasttext(path: Path, keep: Collection[str] | None = None) -> tuple[list[str], np.ndarray, NGrams | None]:
+    """Words and their vectors float32 [V, D], in the order of the file, and the n-gram vectors, None without any.
+
+    With `keep`, only those words. The matrix is mapped, not read: memory holds the rows that are used. Raises UserError
+    for a file that is damaged, quantised, or of another version.
+    """
+    with reading(path, "a fastText model"), path.open("rb") as file:
+        dim, bucket, shortest, longest = _arguments(path, file)
+        rows, count = _words(file, None if keep is None else set(keep))
+        if file.read(1) != b"\0":
+            raise UserError(f"{path}: quantised, which is not supported. Give the .bin file that it was made from.")
+        height, width = struct.unpack("<qq", _exactly(file, 16))
+        if width != dim or height != count + bucket:
+            raise ValueError(f"{height} rows of {width}, expected {count + bucket} of {dim}")
+        if path.stat().st_size < file.tell() + 4 * height * width:
+            raise EOFError("the vectors are cut off")
+        matrix = np.memmap(path, "<f4", "r", file.tell(), (height, width)) if height else np.zeros((0, dim), "<f4")
+        ngrams = NGrams(Rows(matrix[count:]), shortest, longest) if bucket and longest else None
+        vectors = np.zeros((len(rows), dim), np.float32)
+        for number, (word, row) in enumerate(rows.items()):
+            parts = [] if ngrams is None or word == END else ngrams.buckets(word)
+            vectors[number] = np.concatenate([matrix[row][None], matrix[[count + part for part in parts]]]).mean(0)
+    return list(rows), vectors, ngrams
+
+
+def _arguments(path: Path, file: IO[bytes]) -> tuple[int, int, int, int]:
+    """(dim, bucket, minn, maxn)."""
+    if _exactly(file, 4) != MAGIC:
+        raise ValueError("it does not begin with fastText's number")
+    version, *numbers = struct.unpack("<13id", _exactly(file, 60))
+    if version not in VERSIONS:
+        raise UserError(
+            f"{path}: version {version} of fastText's format. Give one of: {', '.join(map(str, VERSIONS))}."
+        )
+    dim, model, bucket, shortest, longest = (numbers[place] for place in (0, 7, 8, 9, 10))
+    if version == 11 and model == SUPERVISED:
+        longest = 0  # these models had no n-grams
+    if not 0 < dim <= 2**16 or min(bucket, longest) < 0:
+        raise ValueError(f"{dim} dimensions, {bucket} buckets, n-grams of up to {longest} characters")
+    return dim, bucket, max(1, shortest), longest
+
+
+def _words(file: IO[bytes], wanted: set[str] | None) -> tuple[dict[str, int], int]:
+    """({word: row}, number of words); labels of a classifier come after the words and are left out."""
+    size, words, labels, _, pruned = struct.unpack("<3i2q", _exactly(file, 28))
+    if min(words, labels) < 0 or size != words + labels:
+        raise ValueError(f"{size} entries for {words} words and {labels} labels")
+    if pruned >= 0:
+        raise ValueError("its n-grams are pruned, as in quantised models")
+    rows: dict[str, int] = {}
+    buffer, start = b"", 0
+    for number in range(size):
+        while (end := buffer.find(b"\0", start)) < 0 or len(buffer) < end + 10:
+            if not (more := file.read(BUFFER)):
+                raise EOFError(f"cut off at word {number + 1:,} of {size:,}")
+            if end < 0 and len(buffer) - start > LONGEST_WORD:
+                break
+            buffer, start = buffer[start:] + more, 0
+        if not 0 <= end - start <= LONGEST_WORD:
+            raise ValueError(f"word {number + 1:,} has more than {LONGEST_WORD:,} bytes")
+        word = buffer[start:end].decode(errors="replace")
+        if number < words and (wanted is None or word in wanted):
+            rows.setdefault(word, number)
+        start = end + 10  # the count and the type of the entry
+    file.seek(start - len(buffer), 1)
+    return rows, words
+
+
+def _exactly(file: IO[bytes], size: int) -> bytes:
+    found = file.read(size)
+    if len(found) < size:
+        raise EOFError("cut off")
+    return found

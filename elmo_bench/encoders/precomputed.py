@@ -1,0 +1,198 @@
+"""The encoder kind `precomputed`: layers that any program wrote to HDF5 or safetensors, by sentence.
+
+A file has a tensor for each sentence, of shape [L, T, D], or [T, D] for one layer, under any name, and
+`sentence_to_index`: JSON that maps each sentence, its tokens separated by spaces, to the name of its tensor. In HDF5 it
+is a data set with one text, in safetensors an entry of the metadata. `elmo-bench embed` and the command `elmo` of
+AllenNLP 0.9 write such HDF5 files. Several files may be in one folder.
+"""
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import h5py
+import numpy as np
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.json import parse_json
+from elmo_bench.base.reading import AGAIN, reader, reading
+from elmo_bench.elmo.weights import array_of, is_inside
+from elmo_bench.encoders.int8 import FLOATS
+from elmo_bench.encoders.protocol import Encoder
+from elmo_bench.encoders.static import file_checksum
+
+INDEX = "sentence_to_index"
+HDF5 = (".h5", ".hdf5")
+ENDINGS = (*HDF5, ".safetensors")
+
+
+def load(*, weights: str, device: str = "cpu") -> Encoder:
+    """The layers in `weights`, a file or a folder of files (see `Precomputed`). Raises UserError."""
+    return Precomputed(weights=weights, device=device)
+
+
+class LayerFile(Protocol):
+    """An open file: `index` maps sentences to names of tensors."""
+
+    path: Path
+    index: dict[str, str]
+
+    def read(self, name: str) -> Tensor:
+        """float32 [L, T, D] under this name. Raises UserError."""
+
+
+class Precomputed:
+    """Layers in files as an `Encoder` (see protocol.py). A sentence that no file has is a UserError that names it."""
+
+    parameters = 0
+
+    def __init__(self, *, weights: str, device: str = "cpu"):
+        """`weights`: an HDF5 or safetensors file, or a folder of them. The first sentence's layers set L and D."""
+        self.files = [open_layers(path) for path in _paths(Path(weights).expanduser())]
+        self.where, self.device = weights, torch.device(device)
+        self.checksum = hashlib.sha256(" ".join(file_checksum(file.path) for file in self.files).encode()).hexdigest()
+        self._found: dict[str, tuple[LayerFile, str]] = {}
+        for file in self.files:
+            for sentence, name in file.index.items():
+                self._found.setdefault(_spaced(sentence), (file, name))
+        self._found.pop("", None)
+        if not self._found:
+            raise UserError(f"{weights}: no sentences. {AGAIN}")
+        file, name = next(iter(self._found.values()))
+        self.layers, _, self.dim = file.read(name).shape
+
+    def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
+        """float32 [L, T, D] of each sentence, on the encoder's device. Raises UserError if a sentence is missing."""
+        keys = [_spaced(" ".join(sentence)) for sentence in sentences]
+        if missing := [key for key in keys if key and key not in self._found]:
+            raise UserError(
+                f"{self.where}: no layers for the sentence '{missing[0]:.300}' ({len(missing)} of {len(keys)} in this "
+                "batch are missing). Add the layers of all texts that `elmo-bench texts` writes for this task."
+            )
+        return [self._read(sentence, key) for sentence, key in zip(sentences, keys, strict=True)]
+
+    def _read(self, sentence: Sequence[str], key: str) -> Tensor:
+        if not sentence:
+            return torch.zeros(self.layers, 0, self.dim, device=self.device)
+        file, name = self._found[key]
+        found, wanted = file.read(name), (self.layers, len(sentence), self.dim)
+        if found.shape != wanted:
+            raise UserError(
+                f"{file.path}: '{name:.100}' has the shape {list(found.shape)}, but the sentence '{key:.300}' needs "
+                f"{list(wanted)} (layers, tokens, dimensions). Give one vector for each token."
+            )
+        return found.to(self.device)
+
+
+@reader
+def open_layers(path: Path) -> LayerFile:
+    """A file of layers. Raises UserError if it is damaged or has no index."""
+    with reading(path, "a file of layers"):
+        return Hdf5Layers(path) if path.suffix in HDF5 else SafetensorsLayers(path)
+
+
+class Hdf5Layers:
+    """Layers in HDF5, as `embed` and AllenNLP 0.9 write them. The file stays open."""
+
+    def __init__(self, path: Path):
+        self.path, self._file = path, h5py.File(path, "r")
+        found: Any = self._file[INDEX] if INDEX in self._file and is_inside(self._file, INDEX) else None
+        if not isinstance(found, h5py.Dataset) or h5py.check_string_dtype(found.dtype) is None or found.size != 1:
+            raise UserError(f"{path}: no {INDEX}. Write at most 100,000 sentences to a file, and several to a folder.")
+        self.index = _index(path, _text(path, found))
+
+    def read(self, name: str) -> Tensor:
+        with reading(self.path, "a file of layers"):
+            if not is_inside(self._file, name):
+                raise UserError(f"{self.path}: '{name:.100}' is in {INDEX}, but not in the file. {AGAIN}")
+            with np.errstate(over="ignore"):  # float64 beyond float32 becomes infinity
+                array = array_of(self.path, self._file[name]).astype(np.float32)
+            return _checked(self.path, name, torch.from_numpy(array))
+
+
+class SafetensorsLayers:
+    """Layers in safetensors. The file stays open."""
+
+    def __init__(self, path: Path):
+        self.path, self._file = path, safe_open(path, framework="pt")
+        text = (self._file.metadata() or {}).get(INDEX)
+        if text is None:
+            raise UserError(f"{path}: no {INDEX} in its metadata. Write the index of the sentences there.")
+        self.index = _index(path, text)
+
+    def read(self, name: str) -> Tensor:
+        with reading(self.path, "a file of layers"):
+            tensor = self._file.get_tensor(name)
+            if tensor.dtype not in FLOATS:
+                raise UserError(f"{self.path}: '{name:.100}' holds {tensor.dtype}, expected floating-point numbers.")
+            return _checked(self.path, name, tensor.float())
+
+
+def _text(path: Path, found: h5py.Dataset) -> bytes:
+    """The text of a data set with one text.
+
+    The library may never return from a damaged text of variable length, so its place, in a "global heap" (HDF5 file
+    format specification, III.E), is looked up here.
+    """
+    if h5py.check_string_dtype(found.dtype).length is not None:
+        if found.nbytes > path.stat().st_size:
+            raise ValueError("the file does not hold its text")
+        return bytes(found[()] if found.shape == () else found[0])
+    if (start := found.id.get_offset()) is None:
+        raise ValueError(f"{INDEX} is chunked")
+    with path.open("rb") as file:
+        file.seek(start)
+        length, address, number = struct.unpack("<IQI", file.read(16))
+        file.seek(address)
+        signature, size = struct.unpack("<4s4xQ", file.read(16))
+        if signature != b"GCOL" or size > path.stat().st_size:
+            raise ValueError("its text is not there")
+        heap = file.read(size - 16)
+    place = 0
+    while place + 16 <= len(heap):
+        index, size = struct.unpack_from("<H6xQ", heap, place)
+        place += 16
+        if index == number and length <= size and place + length <= len(heap):
+            return heap[place : place + length]
+        place += -(-size // 8) * 8
+    raise ValueError("its text is not there")
+
+
+def _paths(path: Path) -> list[Path]:
+    if path.is_dir():
+        found = sorted(each for each in path.iterdir() if each.suffix in ENDINGS)
+    else:
+        found = [path] if path.is_file() and path.suffix in ENDINGS else []
+    if not found:
+        raise UserError(
+            f"encoder.name={path}: no layers there. Give a file ({', '.join(ENDINGS)}) or a folder of them."
+        )
+    return found
+
+
+def _index(path: Path, text: bytes | str) -> dict[str, str]:
+    found = parse_json(text, f"{path}: {INDEX}")
+    if not isinstance(found, dict) or not all(type(name) in (str, int) and name != "" for name in found.values()):
+        raise UserError(f"{path}: {INDEX} is not a mapping from sentences to names. {AGAIN}")
+    return {sentence: str(name) for sentence, name in found.items()}
+
+
+def _checked(path: Path, name: str, layers: Tensor) -> Tensor:
+    """[L, T, D]. Raises UserError for other axes, and for numbers that are not finite."""
+    if layers.ndim not in (2, 3) or 0 in (layers.shape[0], layers.shape[-1]):
+        raise UserError(
+            f"{path}: '{name:.100}' has {list(layers.shape)} numbers, expected layers x tokens x dimensions."
+        )
+    if not layers.isfinite().all():
+        raise UserError(f"{path}: '{name:.100}' has numbers that are not finite. {AGAIN}")
+    return layers if layers.ndim == 3 else layers[None]
+
+
+def _spaced(sentence: str) -> str:
+    """A sentence with one space between its tokens."""
+    return " ".join(sentence.split())

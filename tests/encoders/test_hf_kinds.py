@@ -1,0 +1,104 @@
+"""`encoder=hf` on other architectures, and how the pieces of a word become its vector."""
+
+import pytest
+import torch
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.encoders.hf import HfEncoder
+from tests.tiny_bert import make_tiny_bert
+
+transformers = pytest.importorskip("transformers")
+TEXTS = [("un", "believable", "a"), ("Anna",), ("a", "\x07", "unbelievable", "b", "a")]
+SIZES = {
+    "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32},
+    "llama": {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
+              "max_position_embeddings": 32},
+    "xlnet": {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32},
+    "roberta": {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
+                "max_position_embeddings": 34},
+}  # fmt: skip
+CAUSAL = {"gpt2", "llama"}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A tiny model of each architecture, with the pieces of tiny-bert."""
+    root = tmp_path_factory.mktemp("models")
+    bert = make_tiny_bert(root / "bert")
+    tokeniser = transformers.AutoTokenizer.from_pretrained(bert)
+    made = {"bert": bert}
+    for kind, sizes in SIZES.items():
+        torch.manual_seed(0)
+        config = transformers.AutoConfig.for_model(kind, vocab_size=len(tokeniser), **sizes)
+        transformers.AutoModel.from_config(config).save_pretrained(root / kind)
+        transformers.PreTrainedTokenizerFast(
+            tokenizer_object=tokeniser.backend_tokenizer, unk_token="[UNK]", pad_token="[PAD]"
+        ).save_pretrained(root / kind)
+        made[kind] = root / kind
+    return made
+
+
+def by_hand(folder, words, pooling):
+    """transformers alone, a sentence at a time, word by word: [L, T, D]."""
+    tokeniser, model = (
+        transformers.AutoTokenizer.from_pretrained(folder),
+        transformers.AutoModel.from_pretrained(folder),
+    )
+    coded = tokeniser(list(words), is_split_into_words=True)
+    with torch.no_grad():
+        output = model.eval()(torch.tensor([coded["input_ids"]]), output_hidden_states=True)
+    states = torch.stack(output.hidden_states)[:, 0]  # LPD
+    rows = []
+    for number in range(len(words)):
+        pieces = [piece for piece, word in enumerate(coded.word_ids()) if word == number]
+        chosen = {"first": pieces[:1], "last": pieces[-1:], "mean": pieces}[pooling]
+        rows.append(states[:, chosen].mean(1) if chosen else torch.zeros(len(states), states.shape[2]))
+    return torch.stack(rows, dim=1)
+
+
+@pytest.mark.parametrize("pooling", ["first", "last", "mean", None])
+@pytest.mark.parametrize("kind", ["bert", *SIZES])
+def test_layers_are_those_of_transformers(folders, kind, pooling):
+    encoder = HfEncoder(weights=str(folders[kind]), pooling=pooling)
+    wanted = pooling or ("last" if kind in CAUSAL else "first")
+    assert (encoder.pooling, encoder.layers, encoder.dim) == (wanted, 3, 16)
+    for words, layers in zip(TEXTS, encoder.encode(TEXTS), strict=True):
+        torch.testing.assert_close(layers, by_hand(folders[kind], words, wanted), atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_long_texts_are_read(folders, kind):
+    encoder = HfEncoder(weights=str(folders[kind]))
+    words = ["a", "unbelievable", "b"] * 40
+    assert encoder.encode([words])[0].shape == (3, 120, 16)
+    assert (encoder.parts > 0) == (kind != "xlnet")  # which has no limit
+
+
+def test_another_pooling_has_another_checksum(folders):
+    checksums = [HfEncoder(weights=str(folders["bert"]), pooling=each).checksum for each in (None, "last", "mean")]
+    assert len({*checksums}) == 3
+    assert HfEncoder(weights=str(folders["bert"]), pooling="first").checksum == checksums[0]
+    with pytest.raises(UserError, match=r"pooling=max: unknown\. Choose one of: first, last, mean"):
+        HfEncoder(weights=str(folders["bert"]), pooling="max")
+
+
+def byt5(folder):
+    config = transformers.T5Config(vocab_size=384, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2)
+    transformers.T5Model(config).save_pretrained(folder)
+    transformers.ByT5Tokenizer().save_pretrained(folder)
+
+
+def canine(folder):
+    config = transformers.CanineConfig(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, max_position_embeddings=64
+    )
+    transformers.CanineModel(config).save_pretrained(folder)
+    transformers.CanineTokenizer().save_pretrained(folder)
+
+
+@pytest.mark.parametrize("make", [byt5, canine])
+def test_models_of_bytes_are_refused_with_a_reason(tmp_path, make):
+    make(tmp_path)
+    with pytest.raises(UserError, match="reads bytes or characters, and does not say") as error:
+        HfEncoder(weights=str(tmp_path))
+    assert "\n" not in str(error.value)

@@ -1,0 +1,142 @@
+"""`encoder=precomputed`: layers that other programs wrote, by sentence, in the layouts that they write."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from elmo_bench.__main__ import main
+from elmo_bench.base.errors import UserError
+from elmo_bench.encoders import precomputed
+from elmo_bench.ledger import check_record
+from elmo_bench.runner.run import run
+from elmo_bench.spec.config import compose
+from tests.runs import GOLDEN, SMALL, run_small
+
+SENTENCES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))["sentences"]
+RECORDED = np.load(GOLDEN / "expected_stateless.npz")
+LAYERS = [RECORDED[f"s{number:02d}"] for number in range(len(SENTENCES))]
+INDEX = {" ".join(sentence): str(number) for number, sentence in enumerate(SENTENCES)}
+
+
+def allennlp(path, layers=LAYERS, index=INDEX):
+    """As `allennlp elmo` of version 0.9 wrote it: a data set for each sentence, and the index as one text."""
+    with h5py.File(path, "w") as file:
+        for number, each in enumerate(layers):
+            file.create_dataset(str(number), each.shape, dtype="float32", data=each)
+        file.create_dataset("sentence_to_index", (1,), dtype=h5py.special_dtype(vlen=str))[0] = json.dumps(index)
+
+
+def safetensors(path, layers=LAYERS, index=INDEX):
+    tensors = {str(number): torch.from_numpy(each.copy()) for number, each in enumerate(layers)}
+    save_file(tensors, path, {"sentence_to_index": json.dumps(index)})
+
+
+WRITERS = {"v.hdf5": allennlp, "v.h5": allennlp, "v.safetensors": safetensors}
+
+
+@pytest.fixture(params=WRITERS)
+def path(request, tmp_path):
+    WRITERS[request.param](tmp_path / request.param)
+    return tmp_path / request.param
+
+
+def test_layers_are_those_in_the_file(path):
+    encoder = precomputed.load(weights=str(path))
+    assert (encoder.layers, encoder.dim, encoder.parameters) == (3, 32, 0)
+    for found, expected in zip(encoder.encode(SENTENCES[::-1]), LAYERS[::-1], strict=True):
+        assert found.dtype == torch.float32
+        np.testing.assert_array_equal(found, expected)
+    assert encoder.encode([()])[0].shape == (3, 0, 32)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_one_layer_in_any_precision(tmp_path, dtype):
+    tensors = {"first": torch.from_numpy(LAYERS[0][2]).to(dtype)}
+    index = {" ".join(SENTENCES[0]): "first"}
+    save_file(tensors, tmp_path / "v.safetensors", {"sentence_to_index": json.dumps(index)})
+    encoder = precomputed.load(weights=str(tmp_path / "v.safetensors"))
+    assert (encoder.layers, encoder.dim) == (1, 32)
+    [layers] = encoder.encode(SENTENCES[:1])
+    torch.testing.assert_close(layers[0], tensors["first"].float(), atol=0, rtol=0)
+
+
+def test_a_folder_is_all_its_files(tmp_path):
+    allennlp(tmp_path / "a.h5", LAYERS[:5], {" ".join(SENTENCES[n]): str(n) for n in range(5)})
+    safetensors(tmp_path / "b.safetensors", LAYERS[5:], {" ".join(s): str(n) for n, s in enumerate(SENTENCES[5:])})
+    encoder = precomputed.load(weights=str(tmp_path))
+    for found, expected in zip(encoder.encode(SENTENCES), LAYERS, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert encoder.checksum != precomputed.load(weights=str(tmp_path / "a.h5")).checksum
+
+
+def test_a_missing_sentence_is_named(path):
+    encoder = precomputed.load(weights=str(path))
+    with pytest.raises(UserError, match=r"no layers for the sentence 'Not there \.' \(1 of 2 in this batch") as error:
+        encoder.encode([SENTENCES[0], ("Not", "there", ".")])
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("writer", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize(
+    ("layers", "index", "said"),
+    [
+        ([LAYERS[0][:, :-1]], {"a b": "0"}, "the sentence 'a b' needs"),
+        ([LAYERS[0]], {"a": "7"}, "7"),
+        ([LAYERS[0]], {}, "no sentences"),
+        ([LAYERS[0]], ["a"], "not a mapping"),
+        ([LAYERS[0] * np.float32(np.nan)], {"a": "0"}, "not finite"),
+        ([LAYERS[0].ravel()], {"a": "0"}, "expected layers"),
+    ],
+)
+def test_a_malformed_file_is_one_line(tmp_path, writer, layers, index, said):
+    file = tmp_path / next(name for name, each in WRITERS.items() if each is writer)
+    writer(file, layers, index)
+    with pytest.raises(UserError, match=said) as error:
+        precomputed.load(weights=str(file)).encode([("a", "b")])
+    assert "\n" not in str(error.value)
+
+
+def test_files_without_an_index_and_other_files_are_named(tmp_path):
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["0"] = LAYERS[0]
+    save_file({"0": torch.ones(3, 2, 4)}, tmp_path / "v.safetensors")
+    (tmp_path / "v.txt").write_text("a 1 2\n")
+    (tmp_path / "empty").mkdir()
+    unindexed = {"v.h5": "no sentence_to_index", "v.safetensors": "no sentence_to_index in its metadata"}
+    for name, said in (unindexed | dict.fromkeys(["v.txt", "empty", "none.h5"], "no layers there")).items():
+        with pytest.raises(UserError, match=said):
+            precomputed.load(weights=str(tmp_path / name))
+
+
+def test_an_index_of_fixed_length_is_read_and_a_damaged_one_is_one_line(tmp_path):
+    with h5py.File(tmp_path / "fixed.h5", "w") as file:
+        file["0"] = LAYERS[0]
+        file["sentence_to_index"] = np.bytes_(json.dumps({" ".join(SENTENCES[0]): "0"}, ensure_ascii=False).encode())
+    [found] = precomputed.load(weights=str(tmp_path / "fixed.h5")).encode(SENTENCES[:1])
+    np.testing.assert_array_equal(found, LAYERS[0])
+    allennlp(tmp_path / "v.h5")
+    content = (tmp_path / "v.h5").read_bytes()
+    heap = content.index(b"GCOL")
+    for damaged in (content.replace(b"GCOL", b"GCOX"), content[: heap + 24] + bytes(8) + content[heap + 32 :]):
+        (tmp_path / "v.h5").write_bytes(damaged)
+        with pytest.raises(UserError, match="its text is not there") as error:
+            precomputed.load(weights=str(tmp_path / "v.h5"))
+        assert "\n" not in str(error.value)
+
+
+def test_a_run_on_written_layers_has_the_scores_of_the_encoder_that_wrote_them(tmp_path, capsys):
+    assert main(["texts", str(tmp_path / "texts.txt"), "task=ner"]) == 0
+    assert main(["embed", str(tmp_path / "texts.txt"), str(tmp_path / "v.h5"), "--weights", str(GOLDEN)]) == 0
+    weights = f"encoder.name={tmp_path / 'v.h5'}"
+    record, _ = run(compose("config", ["encoder=precomputed", weights, *SMALL, f"ledger={tmp_path}", "store=ram"]))
+    check_record(record)
+    elmo = run_small(tmp_path, "store=ram")
+    for now, then in zip(record["curves"]["train_loss"], elmo["curves"]["train_loss"], strict=True):
+        assert now == pytest.approx(then, rel=1e-4)
+    assert record["spec"]["encoder"] == record["spec"]["settings"]["encoder.contextual.weights"] == "v.h5"
+    assert record["parameters"]["trainable"] == elmo["parameters"]["trainable"]
+    assert record["spec"]["contents"]["weights"] != elmo["spec"]["contents"]["weights"]

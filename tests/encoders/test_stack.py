@@ -1,0 +1,150 @@
+"""Several frozen encoders together: each has its own layers, mix and checksum; one encoder is the stack of one."""
+
+import json
+
+import pytest
+import torch
+
+from elmo_bench.__main__ import main
+from elmo_bench.base.errors import UserError
+from elmo_bench.encoders import elmo, hf
+from elmo_bench.encoders.cache import LayerStore
+from elmo_bench.ledger import RunPaths, check_record
+from elmo_bench.runner import model
+from elmo_bench.runner.run import run
+from elmo_bench.spec.checks import check_options
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import parts_of
+from tests import heads
+from tests.runs import GOLDEN, SMALL, run_small
+from tests.tiny_bert import BLOCKS, WIDTH, make_tiny_bert
+
+pytest.importorskip("transformers")
+PARTS = ["elmo", "bert_mini"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make_tiny_bert(tmp_path_factory.mktemp("models") / "tiny-bert")
+
+
+@pytest.fixture(scope="module")
+def weights(folder):
+    parts = "encoder.contextual.parts"
+    return (f"{parts}.elmo.weights={GOLDEN}", f"{parts}.bert_mini.weights={folder}", "store=ram")
+
+
+def run_stack(ledger, *options):
+    record, skipped = run(compose("config", ["encoder=elmo_bert_mini", *SMALL, f"ledger={ledger}", *options]))
+    assert not skipped
+    return record
+
+
+@pytest.mark.parametrize("place", ["input", "output", "both"])
+def test_the_head_sees_the_mix_of_each_encoder(weights, folder, place):
+    built = heads.built("ner", "encoder=elmo_bert_mini", *weights, f"place={place}", "data.max_train=20")
+    embedder = built.head.embedder.eval()
+    with torch.no_grad():
+        for number, mix in enumerate(embedder.mixes.values()):
+            mix.gamma.fill_(number + 2.0)
+            mix.scalars.copy_(torch.arange(float(len(mix.scalars))) * (number + 1) / 4)
+    texts = [example.tokens for example in built.train[:5]]
+    text = built.index(texts)
+    alone = {"elmo": elmo.load(weights=str(GOLDEN)), "bert_mini": hf.load(weights=str(folder))}
+    names = [name for name in embedder.mixes if name.startswith(("input", "output"))]
+    places = ["input", "output"] if place == "both" else [place]
+    assert names == [f"{each} {part}" for each in places for part in PARTS]
+    seen = {"input": embedder(text), "output": embedder.output(text)}
+    assert seen["output"].shape[2] == embedder.output_dim == (32 + WIDTH if "output" in places else 0)
+    for each in places:
+        ends = {"elmo": -32 - WIDTH, "bert_mini": -WIDTH}
+        for part, encoder in alone.items():
+            mix = embedder.mixes[f"{each} {part}"]
+            shares = torch.softmax(mix.scalars.detach(), dim=0) * mix.gamma.detach()
+            for row, layers in enumerate(encoder.encode(texts)):
+                expected = (shares[:, None, None] * layers).sum(0)
+                found = seen[each][row, : len(texts[row]), ends[part] :][:, : encoder.dim]
+                torch.testing.assert_close(found, expected, atol=2e-5, rtol=0)
+
+
+def test_a_record_names_weights_and_mixes_by_encoder_and_its_head_predicts(weights, folder, tmp_path):
+    record = run_stack(tmp_path / "runs", *weights)
+    check_record(record)
+    alone = {"elmo": elmo.load(weights=str(GOLDEN)), "bert_mini": hf.load(weights=str(folder))}
+    checksums = {part: encoder.checksum for part, encoder in alone.items()}
+    assert record["spec"]["contents"]["weights"] == checksums
+    mixes = record["layer_weights"][-1]
+    depths = {name: len(mix["weights"]) for name, mix in mixes.items()}
+    assert depths == {"input elmo": 3, "input bert_mini": BLOCKS + 1}
+    assert mixes["input elmo"] != record["layer_weights"][0]["input elmo"]
+    settings = record["spec"]["settings"]
+    assert settings["encoder.contextual.parts.bert_mini.weights"] == "tiny-bert"
+    assert str(folder.parent) not in json.dumps(record)
+    assert (
+        record["parameters"]["frozen"]
+        > elmo.load(weights=str(GOLDEN)).parameters + hf.load(weights=str(folder)).parameters
+    )
+    file = RunPaths.of(tmp_path / "runs", record).record
+    (tmp_path / "text.conll").write_text("Anna O\nran O\n\n")
+    given = ["predict", str(file), str(tmp_path / "text.conll"), str(tmp_path / "out.conll"), "--weights"]
+    assert main([*given, f"elmo={GOLDEN},bert_mini={folder}"]) == 0
+    assert len((tmp_path / "out.conll").read_text().split()) == 6
+
+
+@pytest.mark.parametrize("given", [f"elmo={GOLDEN}", f"x={GOLDEN}", str(GOLDEN)])
+def test_predict_opens_no_weights_that_a_record_names(weights, tmp_path, capsys, given):
+    record = run_stack(tmp_path / "runs", *weights, "task.training.epochs=1")
+    (tmp_path / "text.conll").write_text("Anna O\n\n")
+    file = RunPaths.of(tmp_path / "runs", record).record
+    capsys.readouterr()
+    assert main(["predict", str(file), str(tmp_path / "text.conll"), str(tmp_path / "out"), "--weights", given]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "tiny-bert') are not published ones" in said or "Give PART=NAME of: elmo, bert_mini" in said
+
+
+def test_layers_are_shared_with_runs_of_one_encoder(weights, tmp_path, monkeypatch):
+    store = ("store=disk", f"store.folder={tmp_path / 'layers'}", "task.training.epochs=1")
+    monkeypatch.setattr(model, "_stores", {})
+    run_small(tmp_path / "runs", *store, encoder="elmo")
+    asked, encode = [], LayerStore._encode
+    monkeypatch.setattr(LayerStore, "_encode", lambda self, texts: asked.append(self.encoder) or encode(self, texts))
+    run_stack(tmp_path / "runs", *weights[:2], *store)
+    assert {type(encoder).__name__ for encoder in asked} == {"HfEncoder"}
+
+
+def test_one_encoder_has_the_hash_and_the_names_that_it_always_had():
+    spec = RunSpec.of(compose("config", ["task=ner", "encoder=elmo"]))
+    own = {key: value for key, value in spec.settings.items() if key.startswith("encoder.")}
+    assert own == {
+        "encoder.words": "static", "encoder.vectors": "glove-mini", "encoder.weights": "mini",
+        "encoder.precision": "float32", "encoder.contextual.kind": "elmo", "encoder.contextual.version": 1,
+        "encoder.contextual.stateful": False,
+    }  # fmt: skip
+    assert [*heads.built("ner", "encoder=elmo", "data.max_train=5").head.embedder.mixes] == ["input"]
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("+encoder.contextual.parts.x={weights: mini}", "parts.x: not the options of one encoder"),
+        ("+encoder.contextual.parts.x={kind: stack}", "parts.x: not the options of one encoder"),
+        ("encoder.contextual.parts.elmo.stateful=true", "add store=off"),
+    ],
+)
+def test_a_stack_of_something_else_is_one_line(option, said):
+    with pytest.raises(UserError, match=said) as error:
+        check_options(compose("config", ["encoder=elmo_bert_mini", option]))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("parts", [None, {}, [], "x", {"a b": {"kind": "elmo"}}, {"a": "elmo"}, {"a": {"kind": None}}])
+def test_parts_without_names_or_kinds_are_refused(parts):
+    with pytest.raises(UserError, match=r"^encoder\.contextual\.parts"):
+        parts_of({"kind": "stack", "version": 1, "parts": parts})
+
+
+def test_a_mix_that_one_encoder_has_no_layer_for_is_one_line(weights):
+    with pytest.raises(UserError, match="Give a number from 0 to 2"):
+        heads.built("ner", "encoder=elmo_bert_mini", *weights, "mix=layer", "mix.layer=3", "data.max_train=5")

@@ -1,0 +1,160 @@
+"""Learning rates by factor, dev scores by step, runs that are not converged, and records of two protocols."""
+
+import json
+
+import numpy as np
+import pytest
+
+from elmo_bench.ledger import read_ledger, write_record
+from elmo_bench.ledger.paths import RunPaths
+from elmo_bench.reporting.gains import gains_from
+from elmo_bench.reporting.json_rows import json_rows
+from elmo_bench.reporting.layouts import encoders, runs, speed, tuning
+from elmo_bench.reporting.leaderboard import leaderboard
+from elmo_bench.reporting.rows import select
+from elmo_bench.spec.experiments import Experiment
+from elmo_bench.spec.settings import RATE, protocol_yaml
+from tests.reporting.ledgers import add, default, full
+
+TABLE1, TUNE, SPEED = (Experiment.load(name) for name in ("table1", "tune", "speed"))
+
+
+def texts(table, row):
+    return dict(zip([column.name for column in table.columns], [cell.text for cell in table.rows[row]], strict=True))
+
+
+def board(ledger):
+    return leaderboard(select(read_ledger(ledger)[0]), [], ledger=ledger, command="")
+
+
+def test_a_rate_is_chosen_for_the_baseline_and_a_gain_shown_with_each(tmp_path, found):
+    lifts = {"glove": {0.5: 0.05, 1: 0.0, 2: -0.05}, "elmo": {0.5: -0.05, 1: 0.0, 2: 0.1}}
+    dev = {}
+    for encoder, by_factor in lifts.items():
+        rate = default("ner", encoder, "open", "cpu").settings[RATE]
+        for factor, lift in by_factor.items():
+            for seed in (0, 1) if factor == 1 else (0,):  # table 1's runs have more seeds
+                record = add(tmp_path, "ner", encoder, seed, lift=lift, settings={RATE: factor * rate})
+                dev[encoder, factor, seed] = record["scores"]["dev"]["overall"]["f1"]
+    add(tmp_path, "ner", "elmo", 0, place="both")
+    add(tmp_path, "snli", "glove", 0)  # one rate: no table
+    own, gain = found()
+    [table], drawn = tuning.made(TUNE, "open", own, gain)
+    assert drawn == []
+    glove, elmo = texts(table, 0), texts(table, 1)
+    assert len(table.rows) == 2
+    assert [glove[f"× {factor}"] for factor in ("0.5", "1", "2")] == [f"{dev['glove', f, 0]:.2f}" for f in (0.5, 1, 2)]
+    assert (glove["best"], glove["its rate"], elmo["best"], elmo["its rate"]) == ("0.5", "0.0005", "2", "0.002")
+    at, each = dev["elmo", 0.5, 0] - dev["glove", 0.5, 0], dev["elmo", 2, 0] - dev["glove", 0.5, 0]
+    assert elmo["gain at glove's best"] == f"{at:+.2f}".replace("-", "−")
+    assert elmo["gain, each at its best"] == f"{each:+.2f}"
+    assert glove["gain, each at its best"] == ""
+    [picked] = [one for one in encoders.picked(TABLE1, own, gain) if one.group.task == "ner"]
+    assert len(picked.rows["glove"].records) == 2  # table 1 has no other rate
+
+
+def with_curve(ledger, encoder, seed, steps, dev):
+    record = add(ledger, "ner", encoder, seed, best=1)
+    record["epochs"] = {"run": len(dev), "best": dev.index(max(dev)) + 1}
+    record["layer_weights"] = record["layer_weights"] * len(dev)
+    record["curves"] = {"dev": dev, "steps": [steps] * len(dev)}
+    write_record(RunPaths.of(ledger, record), record, {"x": np.zeros(1, dtype=bool)})
+
+
+def test_gains_at_equal_steps(tmp_path, found):
+    with_curve(tmp_path, "glove", 0, 10, [10.0, 20.0, 15.0, 30.0])
+    with_curve(tmp_path, "glove", 1, 10, [20.0, 20.0])  # ends first: it keeps its 20
+    with_curve(tmp_path, "elmo", 0, 10, [20.0, 30.0, 29.0])
+    add(tmp_path, "ner", "none", 0, curves=None)  # a record without steps
+    own, gain = found()
+    [group] = own
+    curves = speed.curves(SPEED, group)
+    assert list(curves) == ["glove", "elmo"]
+    assert curves["glove"].steps == [10, 20, 30, 40]
+    assert [curves["glove"].at(step) for step in (10, 19, 20, 30, 40, 99)] == [15, 15, 20, 20, 25, 25]
+    assert curves["elmo"].reaches(25) == 20
+    assert curves["glove"].reaches(26) is None
+    [table], figures = speed.made(SPEED, "open", own, gain)
+    row = texts(table, 0)
+    assert [row[f"epoch {epoch}"] for epoch in (1, 2, 4)] == ["+5.00", "+10.00", "+5.00"]
+    assert row["end"].startswith("+5.00")
+    assert (row["steps an epoch"], row["steps of glove to its best"], row["steps to the same score"]) == (
+        "10",
+        "40",
+        "20",
+    )
+    assert [figure.stem for figure in figures] == ["open-ner-speed", "open-speed"]
+    assert "elmo: 20.00 after 10 steps, 30.00 after 30" in figures[0].alt
+    assert "Named entities: +5.00 after 10 steps, +5.00 after 40" in figures[1].alt
+
+
+@pytest.mark.parametrize("late", ["glove", "elmo"])
+def test_a_row_that_is_not_converged_is_marked_and_gets_no_verdict(tmp_path, found, late):
+    for seed in range(3):
+        for encoder in ("glove", "elmo", "none"):
+            best = 61 if encoder == late and seed == 2 else 60  # of 75 epochs
+            add(tmp_path, "ner", encoder, seed, best=best, lift=0.1 * (encoder == "elmo"))
+    own, gain = found()
+    [picked] = encoders.picked(TABLE1, own, gain)
+    elmo = picked.gains["elmo"]
+    assert (elmo.verdict, elmo.said, elmo.p, elmo.p_holm) == ("", "not converged", None, None)
+    assert elmo.difference.interval[0] > 0  # which is shown
+    assert (picked.gains["none"].verdict == "") is (late == "glove")
+    glance, gains = encoders.tables(TABLE1, "open", [picked])
+    shown = texts(glance, 0)
+    assert [name for name in ("none", "glove", "elmo") if shown[name].endswith("†")] == [late]
+    assert texts(gains, 1)["verdict"] == "not converged"
+    assert any(note.startswith("† not converged") for note in glance.notes)
+    [every] = runs.tables(own, gain)
+    assert {texts(every, k)["run"]: texts(every, k)["test f1"].endswith("†") for k in range(3)} == {
+        name: name == late for name in ("none", "glove", "elmo")
+    }
+    assert {row["encoder"]: row["converged"] for row in json_rows(select(read_ledger(tmp_path)[0]), gain)} == {
+        name: 2 if name == late else 3 for name in ("none", "glove", "elmo")
+    }
+
+
+def of_protocol_1(task):
+    limits = {key: value for key, value in protocol_yaml(1)[task].items() if key.startswith("task.training.")}
+    return {"protocol": 1, "task.training.schedule": None, **limits}
+
+
+def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path):
+    for task in ("ner", "sst5"):
+        for encoder in ("glove", "elmo"):
+            for seed in (0, 1):
+                add(tmp_path, task, encoder, seed, settings=of_protocol_1(task), best=2, curves=None)
+    old = board(tmp_path).suites[0]
+    assert [old.sections[0].heading, old.sections[-1].heading] == ["At a glance (protocol 1)", "All runs (protocol 1)"]
+    assert len(old.sections[0].tables[0].rows) == 2
+    for encoder in ("glove", "elmo"):
+        add(tmp_path, "ner", encoder, 0, created="2026-12-02T03:04:05+00:00")
+    mixed = board(tmp_path)
+    glance = mixed.suites[0].sections[0]
+    assert glance.heading == "At a glance (protocol 2)"
+    superseded = [record for old, _ in mixed.selection.superseded for record in old.records]
+    assert {(r["spec"]["task"], r["spec"]["settings"]["protocol"]) for r in superseded} == {("ner", 1)}
+    assert len(superseded) == 4
+    protocols = {row.anchor: row.spec.protocol for row in mixed.selection.rows}
+    for section in mixed.suites[0].sections[:-1]:
+        assert {protocols[cell.run] for table in section.tables for row in table.rows for cell in row if cell.run} == {
+            2
+        }
+    assert mixed.suites[0].sections[-1].heading == "All runs (protocols 1 and 2)"
+
+
+def test_runs_of_two_protocols_are_never_compared(tmp_path, found):
+    for seed in (0, 1):
+        add(tmp_path, "ner", "glove", seed, settings=of_protocol_1("ner"), best=2)
+        add(tmp_path, "ner", "elmo", seed)
+    own, gain = found()
+    assert len(own) == 2
+    assert all(not one.gains for one in encoders.picked(TABLE1, own, gain))
+    new, old = (group.rows[0] for group in sorted(own, key=lambda group: -group.rows[0].spec.protocol))
+    assert "protocol is 2 and 1" in gain(new, old).untested
+
+
+def test_every_table_with_everything_in_it_is_plain_json(tmp_path):
+    full(tmp_path, tasks=("ner",), light=("ner",), seeds=2)
+    selection = select(read_ledger(tmp_path)[0])
+    assert json.dumps(json_rows(selection, gains_from(tmp_path, selection.rows)), allow_nan=False)

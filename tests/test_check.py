@@ -1,0 +1,100 @@
+"""`elmo-bench check`: a true record passes, and every way of touching it up shows."""
+
+import json
+
+import numpy as np
+import pytest
+
+from elmo_bench.__main__ import main
+from elmo_bench.ledger import RunPaths, read_outcomes, read_record, write_record
+from elmo_bench.ledger.record import run_hash
+from tests.runs import run_small
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The paths of a real run that kept its predictions."""
+    ledger = tmp_path_factory.mktemp("ledger")
+    record = run_small(ledger, "predictions=true", "task.training.epochs=6", encoder="none")
+    return RunPaths.of(ledger, record)
+
+
+@pytest.fixture
+def paths(made, tmp_path):
+    """A copy of it."""
+    record = read_record(made.record)
+    record["environment"] |= {"commit": "0" * 40, "dirty": False}
+    copy = RunPaths.of(tmp_path, record)
+    write_record(copy, record, read_outcomes(made))
+    copy.work.mkdir()
+    for file in made.work.glob("test.predictions.*"):
+        (copy.work / file.name).write_bytes(file.read_bytes())
+    return copy
+
+
+def check(path, capsys, *more):
+    code = main(["check", str(path), *more])
+    captured = capsys.readouterr()
+    return code, captured.out + captured.err
+
+
+def test_a_true_record_passes_and_its_predictions_score_what_it_says(paths, capsys):
+    code, said = check(paths.record, capsys)
+    score = read_record(paths.record)["scores"]["test"]["overall"]["f1"]
+    assert code == 0 and "WRONG" not in said
+    assert f"predictions on test: score f1 {score:.2f}; the record says {score:.2f}" in said
+    assert "elmo-bench run task=ner encoder=none" in said
+
+
+def test_a_score_that_was_raised_is_found_in_outcomes_and_predictions(paths, capsys):
+    record = read_record(paths.record)
+    record["scores"]["test"]["overall"]["f1"] += 1
+    write_record(paths, record, read_outcomes(paths))
+    code, said = check(paths.record, capsys)
+    assert code == 1
+    assert [line.split(":")[0] for line in said.splitlines() if line.startswith("WRONG")] == [
+        "WRONG outcomes on test",
+        "WRONG predictions on test",
+    ]
+
+
+def test_outcomes_that_were_touched_up_are_found(paths, capsys):
+    outcomes = read_outcomes(paths)
+    outcomes["guessed"] = np.maximum(outcomes["guessed"], 1) + outcomes["guessed"]
+    write_record(paths, read_record(paths.record), outcomes)
+    code, said = check(paths.record, capsys)
+    assert code == 1 and "WRONG outcomes on test" in said and "ok    predictions" in said
+
+
+def test_a_spec_that_was_changed_no_longer_has_its_hash(paths, capsys):
+    record = json.loads(paths.record.read_text(encoding="utf-8"))
+    record["spec"]["settings"]["task.training.clip"] = 1.0
+    paths.record.write_text(json.dumps(record), encoding="utf-8")
+    code, said = check(paths.record, capsys)
+    assert code == 2 and "is not the hash of record.spec" in said and said.count("\n") == 1
+    record["hash"] = run_hash(record["spec"])
+    paths.record.write_text(json.dumps(record), encoding="utf-8")
+    code, said = check(paths.record, capsys)
+    assert code == 2 and "belongs at" in said and said.count("\n") == 1
+
+
+def test_unknown_code_and_an_unknown_task_speak_against_a_record(paths, make_record, tmp_path, capsys):
+    record = read_record(paths.record)
+    record["environment"]["dirty"] = True
+    write_record(paths, record, read_outcomes(paths))
+    assert "WRONG the code that made it is not known" in check(paths.record, capsys)[1]
+    other = make_record(task="tagging")
+    place = RunPaths.of(tmp_path, other)
+    write_record(place, other, {"correct": np.array([1]), "guessed": np.array([1]), "gold": np.array([3])})
+    code, said = check(place.record, capsys)
+    assert code == 1 and "WRONG this installation cannot make it again" in said
+
+
+def test_gold_that_a_file_of_predictions_holds_is_not_asked_for(paths, capsys):
+    assert "--gold has no use" in check(paths.record, capsys, "--gold", str(paths.record))[1]
+
+
+def test_a_file_that_is_no_record_is_one_line(tmp_path, capsys):
+    (tmp_path / "seed0.json").write_text("{}", encoding="utf-8")
+    code, said = check(tmp_path / "seed0.json", capsys)
+    assert code == 2 and said.count("\n") == 1

@@ -1,0 +1,50 @@
+"""`elmo-bench compare`: the table of two encoders on a made-up ledger."""
+
+import pytest
+
+from elmo_bench.__main__ import main
+from tests.reporting.ledgers import add
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ledger")
+    for task in ("ner", "sst5"):
+        for encoder in ("glove", "elmo"):
+            for seed in range(3 if task == "ner" else 1):
+                add(folder, task, encoder, seed)
+    add(folder, "snli", "elmo", 0)
+    return folder
+
+
+def compare(ledger, capsys, *arguments):
+    code = main(["compare", *arguments, "--ledger", str(ledger)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def cells(table, task):
+    [row] = [line for line in table.splitlines() if line.startswith(f"| {task} ")]
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def test_every_task_with_runs_of_both_has_a_row(ledger, capsys):
+    code, table, _ = compare(ledger, capsys, "elmo", "glove")
+    ner = cells(table, "ner")
+    assert code == 0 and ner[1] == "3 and 3" and ner[5] == "ahead"
+    low, high = map(float, ner[3].split(" to "))
+    assert low < float(ner[2]) < high and float(ner[4]) < 0.05
+    assert cells(table, "sst5")[5] == "not tested" and "sst5: a single seed" in table
+    assert "snli" not in table
+
+
+def test_the_other_way_round_is_the_same_with_other_signs(ledger, capsys):
+    one, other = (cells(compare(ledger, capsys, *names)[1], "ner") for names in (("elmo", "glove"), ("glove", "elmo")))
+    assert float(one[2]) == -float(other[2]) and other[5] == "behind"
+    assert [-float(end) for end in one[3].split(" to ")][::-1] == [float(end) for end in other[3].split(" to ")]
+
+
+def test_without_a_pair_one_line_names_the_encoders_that_there_are(ledger, capsys):
+    code, _, error = compare(ledger, capsys, "elmo", "glov")
+    assert code == 2 and error.count("\n") == 1
+    assert error.strip().endswith("Encoders with runs: elmo, glove.")
