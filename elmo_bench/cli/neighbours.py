@@ -4,7 +4,7 @@ import argparse
 import re
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
@@ -16,7 +16,8 @@ AROUND = 8  # words shown on each side
 _OPTION = re.compile(r"(encoder|suite|trainer)(\.[\w.]+)?=")
 EPILOG = """\
 Any encoder of conf/encoder, with its options as `run` takes them: encoder=glove, encoder=hf encoder.name=FOLDER. An
-encoder with static vectors and layers shows its layers. The text is read once; memory does not grow with it."""
+encoder with static vectors and layers shows its layers. The text is a stream: memory does not grow with it
+(static vectors read it twice, and keep its distinct words)."""
 
 
 def main(arguments: list[str]) -> int:
@@ -36,8 +37,14 @@ def main(arguments: list[str]) -> int:
     from elmo_bench.encoders.nearest import nearest
     from elmo_bench.pretraining.corpus import Corpus, Skipped, shard_files
 
-    encode, said, static = _encoder([each for each in options.texts if _OPTION.match(each)], options.layer)
     corpus, skipped = Corpus(tuple(shard_files(files))), Skipped()
+
+    def words() -> set[str]:
+        """Every word of the text and the sentence."""
+        every = (word for file in corpus.files for words in corpus.sentences(file) for word in words)
+        return {*sentence, *every}
+
+    encode, said, static = _encoder([each for each in options.texts if _OPTION.match(each)], options.layer, words)
     with progress("neighbours") as meter, use_threads(choose_threads(None, "neighbours")):
         texts: Iterator[list[str]] = chain.from_iterable(corpus.sentences(file, skipped) for file in corpus.files)
         found = nearest(
@@ -63,14 +70,18 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _encoder(given: list[str], layer: int | None) -> "tuple[Encode, str, bool]":
-    """(vectors of sentences, what they are, whether a word has one vector in any sentence). Raises UserError."""
+def _encoder(given: list[str], layer: int | None, words: Callable[[], set[str]]) -> "tuple[Encode, str, bool]":
+    """(vectors of sentences, what they are, whether a word has one vector in any sentence). Raises UserError.
+
+    words: gives every word that will be read; only static vectors need to know them.
+    """
     from omegaconf import OmegaConf
 
     from elmo_bench.encoders.nearest import static_encode
     from elmo_bench.encoders.static import load_static
     from elmo_bench.spec.config import compose
     from elmo_bench.spec.names import load_encoder
+    from elmo_bench.spec.settings import parts_of
 
     config = compose("config", given or ["encoder=elmo_only"])
     name = config.encoder.name
@@ -78,12 +89,15 @@ def _encoder(given: list[str], layer: int | None) -> "tuple[Encode, str, bool]":
         if config.encoder.words != "static":
             raise UserError(f"encoder={name}: has no frozen vectors. Choose another encoder.")
         if layer is not None:
-            raise UserError(f"--layer {layer}: encoder={name} has no layers. Leave it out.")
-        return static_encode(load_static(config.encoder.vectors)), f"{name}, {config.encoder.vectors}", True
-    options = OmegaConf.to_container(config.encoder.contextual, resolve=True)
-    assert isinstance(options, dict)
+            raise UserError(f"--layer {layer}: encoder={name} has no layers. Remove the option.")
+        return static_encode(load_static(config.encoder.vectors, words())), f"{name}, {config.encoder.vectors}", True
+    contextual: Any = OmegaConf.to_container(config.encoder.contextual, resolve=True)
+    parts = parts_of(contextual)
+    if len(parts) > 1:
+        raise UserError(f"encoder={name}: a stack of {', '.join(parts)}, each with layers. Choose one of them.")
+    [options] = parts.values()
     kind = options.pop("kind")
-    encoder = load_encoder(kind, **{str(key): value for key, value in options.items() if key != "version"})
+    encoder = load_encoder(kind, **{key: value for key, value in options.items() if key != "version"})
     chosen = encoder.layers - 1 if layer is None else layer
     if chosen not in range(encoder.layers):
         raise UserError(f"--layer {layer}: encoder={name} has none. Give a number from 0 to {encoder.layers - 1}.")

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import textwrap
 from pathlib import Path
 
 from omegaconf import OmegaConf
@@ -10,6 +11,7 @@ from elmo_bench.base.errors import redacted
 from elmo_bench.ledger import Brief, HeldElsewhere, RunPaths, read_all
 from elmo_bench.spec.config import CONF, choices, compose
 
+WIDTH = 120  # characters of a line of the help
 HELP = """\
 elmo-bench: what is a frozen encoder worth? One run makes one record in the ledger.
 
@@ -97,4 +99,5 @@ def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> li
 
 def _groups() -> str:
     names = sorted(path.name for path in CONF.iterdir() if path.is_dir())
-    return "\n".join(f"{name}: {', '.join(choices(name))}" for name in names)
+    lines = (f"{name}: {', '.join(choices(name))}" for name in names)
+    return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in lines)

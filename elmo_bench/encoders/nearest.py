@@ -39,7 +39,7 @@ def nearest(
     A sentence gives at most its nearest token, and equal sentences count once; `sentence` itself is left out. `only`:
     tokens that are this word in any case, so that no other sentences are encoded. `each_word_once`: for vectors that
     are the same in any sentence; the query's own word is left out, too. `seen` is called with the number of sentences
-    after each batch. Memory is that of a batch, whatever the length of the text.
+    after each batch. Memory does not grow with the text.
     """
     query, own = tuple(sentence), sentence[position]
     [vectors] = encode([query])

@@ -217,15 +217,12 @@ def converged(record: Record | Brief) -> bool:
 
 
 def brief(record: Record) -> Brief:
-    """A record with the main scores alone, and with the layer weights of the best epoch (those before it are empty)."""
+    """A record without scores by type, and with the layer weights of the best epoch (those before it are empty)."""
     kept: Any = {key: record[key] for key in Brief.__required_keys__}  # type: ignore[literal-required]
     if "steps" in (curves := record.get("curves", {})):
         kept["curves"] = {name: curves[name] for name in ("dev", "steps")}
-    main, best = record["metric"], record["epochs"]["best"]
-    kept["scores"] = {
-        split: {"overall": {main: scores["overall"][main]}}  # type: ignore[index]
-        for split, scores in record["scores"].items()
-    }
+    best = record["epochs"]["best"]
+    kept["scores"] = {split: {"overall": scores["overall"]} for split, scores in record["scores"].items()}  # type: ignore[index]
     if record["layer_weights"]:
         kept["layer_weights"] = [*({} for _ in range(best - 1)), record["layer_weights"][best - 1]]
     return kept

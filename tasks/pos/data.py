@@ -71,11 +71,8 @@ class Data:
 def read_file(path: Path) -> list[Sentence]:
     """The sentences of a file; a missing tag is `_`. Raises UserError with file and line."""
     check_ended(path)
-    if path.suffix == ".conllu":
-        read = (([cells[FORM] for _, cells in rows], [cells[XPOS] for _, cells in rows]) for rows in read_conllu(path))
-    else:
-        read = _columns(path)
-    sentences = [Sentence(tuple(words), tuple(tags)) for words, tags in read]
+    rows = _conllu(path) if path.suffix == ".conllu" else _columns(path)
+    sentences = [Sentence(tuple(words), tuple(tags)) for words, tags in rows]
     if not sentences:
         raise UserError(f"{path}: no sentences. Download the file again.")
     return sentences
@@ -86,3 +83,8 @@ def _columns(path: Path) -> Iterator[tuple[list[str], list[str]]]:
     for rows in read_columns(path, columns=min(max(len(first), 1), 2)):
         cells = [[*found, UNKNOWN][:2] for _, found in rows]
         yield [word for word, _ in cells], [tag for _, tag in cells]
+
+
+def _conllu(path: Path) -> Iterator[tuple[list[str], list[str]]]:
+    for rows in read_conllu(path):
+        yield [cells[FORM] for _, cells in rows], [cells[XPOS] for _, cells in rows]

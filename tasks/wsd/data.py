@@ -11,13 +11,14 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.sources import data_file, suite_options
 from elmo_bench.tasks.wsd import mini
 from elmo_bench.tasks.wsd.evaluation import keys_beside, read_evaluation, read_keys
-from elmo_bench.tasks.wsd.first_senses import read_first_senses
+from elmo_bench.tasks.wsd.first_senses import INDEX, read_first_senses
 from elmo_bench.tasks.wsd.metric import Answers
 from elmo_bench.tasks.wsd.semcor import read_semcor
 from elmo_bench.tasks.wsd.sentence import Sentence, entry
 
 SOURCES = ("generated", "files")
 FILES = ("train", "evaluation", "first")
+FIRST_SENSES = (INDEX, "first_sense.tsv.xz")  # names of lists of first senses
 
 
 class Data:
@@ -66,9 +67,12 @@ class Data:
         return {"senses": sorted(counts, key=lambda key: (entry(key), -counts[key], key))}
 
     def read_file(self, path: Path) -> list[Sentence]:
-        """The sentences of an XML file of the evaluation framework, with the keys next to it if they are there."""
+        """The sentences of an XML file of the framework, with its keys and first senses if they are next to it."""
         keys = keys_beside(path)
-        return read_evaluation(path, read_keys(keys) if keys.is_file() and keys != path else None)
+        found = read_evaluation(path, read_keys(keys) if keys.is_file() and keys != path else None)
+        lists = (path.with_name(name) for name in FIRST_SENSES)
+        first = next((each for each in lists if each.is_file()), None)
+        return _with_first(found, read_first_senses(first)) if first else found
 
     def write(self, path: Path, examples: Sequence[Sentence], predicted: Sequence[Sequence[Answers]]) -> None:
         """Write target and sense key on a line each, as the scorer reads them; no line without an answer."""

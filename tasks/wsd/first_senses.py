@@ -31,5 +31,5 @@ def read_first_senses(path: Path) -> dict[tuple[str, str], str]:
     if not found:
         raise UserError(f"{path}: no senses. Download it again.")
     order = "WordNet's own order" if path.name == INDEX else "not WordNet's own order, whose first senses score higher"
-    note(f"first senses of lemmas without training data are those of {path.name}: {order}")
+    note(f"first senses of lemmas without training data: {path.name}, {order}")
     return found

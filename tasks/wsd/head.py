@@ -67,7 +67,10 @@ class Head(nn.Module):
     def predict(self, batch: dict[str, Any]) -> list[list[Answers]]:
         """The answers of each sentence: one for each target, or none where its lemma is not known."""
         vectors = iter(functional.normalize(self(batch).float(), dim=1))
-        return [[self._answer(*asked, next(vectors)) for asked in sentence] for sentence in batch["asked"]]
+        return [
+            [self._answer(lemma, pos, first, next(vectors)) for lemma, pos, first in sentence]
+            for sentence in batch["asked"]
+        ]
 
     def _answer(self, lemma: str, pos: str, first: str, vector: Tensor) -> Answers:
         known = self.candidates.get((lemma, pos))

@@ -3,7 +3,6 @@
 Source: Raganato, Camacho-Collados and Navigli (2017), and its Scorer.java.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,13 +32,14 @@ class Metric:
         """
         if [*map(len, gold)] != [*map(len, predicted)] or not sum(map(len, gold)):
             raise ValueError("gold and predicted senses must be as many, and some")
-        counts: dict[str, Counter[str]] = {}
+        counts: dict[str, dict[str, float]] = {}
         for targets, answers in zip(gold, predicted, strict=True):
             for target, answer in zip(targets, answers, strict=True):
                 for kind in ("overall", _part_of_speech(target)):
-                    counts.setdefault(kind, Counter()).update(
-                        correct=_right(target, answer), guessed=bool(answer), gold=1
-                    )
+                    found = counts.setdefault(kind, {"correct": 0, "guessed": 0, "gold": 0})
+                    found["correct"] += _right(target, answer)
+                    found["guessed"] += bool(answer)
+                    found["gold"] += 1
         overall = _figures(counts.pop("overall"))
         return {"overall": overall, "by_type": {kind: _figures(counts[kind]) for kind in sorted(counts)}}
 

@@ -38,7 +38,7 @@ def test_it_finds_what_comparing_everything_finds(monkeypatch):
     assert [near.cosine for near in found] == pytest.approx([cosine for cosine, _, _ in wanted], abs=1e-5)
 
 
-def test_memory_is_that_of_a_batch(monkeypatch):
+def test_memory_does_not_grow_with_the_text(monkeypatch):
     """The text is read as it is encoded, in batches of bounded size."""
     monkeypatch.setattr(module, "TOKENS", 100)
     asked, read = [], []
@@ -104,6 +104,12 @@ def test_the_command_with_any_encoder_and_layer(neighbours, options, said):
     assert float(lines[1].split()[0]) >= float(lines[2].split()[0])
 
 
+def test_static_vectors_with_sub_words_know_words_that_the_table_lacks(neighbours):
+    code, lines, _ = neighbours("doggishlyest", "--in", "doggishlyest .", "text.txt", "encoder=fasttext", "--show", "1")
+    assert (code, len(lines)) == (0, 2)
+    assert "[" in lines[1]
+
+
 def test_the_lowest_layer_of_elmo_knows_a_word_by_its_letters(neighbours):
     _, lines, _ = neighbours("dog", "--in", "my dog barks .", "text.txt", "--layer", "0", "--show", "2")
     assert [line.strip() for line in lines[1:]] == ["1.000  a king and a [dog] met .", "1.000  the [dog] ran ."] or [
@@ -122,6 +128,7 @@ def test_the_lowest_layer_of_elmo_knows_a_word_by_its_letters(neighbours):
         (["king", "--in", "the king .", "text.txt", "--layer", "3"], "--layer 3: encoder=elmo_only has none"),
         (["king", "--in", "the king .", "text.txt", "encoder=glove", "--layer", "0"], "encoder=glove has no layers"),
         (["king", "--in", "the king .", "text.txt", "encoder=none"], "encoder=none: has no frozen vectors"),
+        (["king", "--in", "the king .", "text.txt", "encoder=elmo_bert_mini"], "a stack of "),
         (["king", "--in", "the king .", "text.txt", "--show", "0"], "--show 0: too few"),
     ],
 )

@@ -15,8 +15,8 @@ from tests.runs import ROOT
 # (tasks, columns): a run for each task, column and three seeds
 TABLES = {
     "table1": (6, 3), "table2": (3, 4), "table3": (3, 3), "ablation_inputs": (3, 4), "gamma": (2, 4),
-    "regularisation": (3, 7), "figure1": (2, 2 * 5), "figure2": (6, 1), "table6": (1, 3), "tune": (6, 2 * 3),
-    "speed": (6, 3),
+    "regularisation": (3, 7), "figure1": (2, 2 * 5), "figure2": (6, 1), "table5": (1, 3), "table6": (1, 3),
+    "layers": (3, 3 * 3), "ladder": (6, 6), "tune": (6, 2 * 3), "speed": (6, 3),
 }  # fmt: skip
 
 
@@ -54,6 +54,8 @@ def test_experiments_share_runs():
     assert len(first & set(runs("table3"))) == 3
     assert len(first & set(runs("ablation_inputs"))) == 3 * 2
     assert len(set(runs("table2")) & set(runs("gamma"))) == 2 * 2  # the last layer; λ=0.001
+    assert {*runs("table5"), *runs("table6")} < set(runs("layers"))
+    assert first < set(runs("ladder"))
 
 
 def test_given_options_replace_those_of_the_experiment():

@@ -6,6 +6,7 @@ import tarfile
 
 import pytest
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import task_yaml
@@ -115,6 +116,9 @@ def test_evaluation_data(tmp_path):
     assert second.targets[0].lemma == "art"
     assert second.targets[0].senses == ("art%1:09:00::", "art%1:06:00::")
     assert Data().read_file(path) == [first, second]
+    (tmp_path / "index.sense").write_text("art%1:06:00:: 02743547 1 22\n")
+    assert [each.targets[0].first for each in Data().read_file(path)] == ["", "art%1:06:00::"]
+    (tmp_path / "index.sense").unlink()
     keys_beside(path).unlink()
     assert [target.senses for each in Data().read_file(path) for target in each.targets] == [(), ()]
 
@@ -189,14 +193,14 @@ class Given(torch.nn.Module):
         self.unused = torch.nn.Parameter(torch.ones(2))
 
     def forward(self, text):
-        return text.layers
+        return text.layers[""]
 
     def output(self, text):
         return torch.zeros(*text.mask.shape, 0)
 
     def index(self, texts):
         rows = [torch.tensor([VECTORS[word] for word in text]) for text in texts]
-        return Indexer(words=None, characters=None, layers=lambda _: torch.nn.utils.rnn.pad_sequence(rows, True))(texts)
+        return Indexer(words=None, characters=None, layers={"": lambda _: pad_sequence(rows, True)})(texts)
 
 
 def one(word, sense, *, lemma="x", first="", width=1):

@@ -52,7 +52,7 @@ def probes(experiment: Experiment, groups: Sequence[Group]) -> list[Probe]:
 
 
 def places(experiment: Experiment, found: Sequence[Probe]) -> list[Place]:
-    """Every encoder and layer: encoders without layers first, then those of the experiment, then others."""
+    """Every encoder and layer: encoders without layers, then the experiment's encoders, then others."""
     order = [str(encoder) for encoder in experiment.sweep["encoder"]]
 
     def rank(place: Place) -> tuple[bool, int, str, int]:
