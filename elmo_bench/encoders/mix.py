@@ -90,6 +90,7 @@ class ScalarMix(nn.Module):
         return found
 
     def _measure(self, layers: Tensor, mask: Tensor) -> None:
-        norms = torch.linalg.vector_norm(layers, dim=3, dtype=torch.float32)  # BLT
+        precise = torch.promote_types(layers.dtype, torch.float32)
+        norms = torch.linalg.vector_norm(layers, dim=3, dtype=precise)  # BLT
         self._norms = self._norms + (norms * mask[:, None]).sum(dim=(0, 2), dtype=torch.float64)
         self._tokens = self._tokens + mask.sum()

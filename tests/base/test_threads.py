@@ -60,7 +60,7 @@ def test_training_takes_one_thread_whatever_the_load(idle, tmp_path, capsys, mon
     found = []
     for free in (1, 3):
         idle(free, 4)
-        monkeypatch.setattr(model, "_store", None)  # layers that the first run left in this process
+        monkeypatch.setattr(model, "_stores", {})  # layers that the first run left in this process
         found.append(run_small(tmp_path / str(free), "trainer.threads=null", "store=ram"))
         assert f"encode: {free} thread" in capsys.readouterr().err
     one, other = found

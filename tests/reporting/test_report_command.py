@@ -69,7 +69,7 @@ def test_the_page(run, tmp_path, capsys):
         "A processor, 2 threads, float32, torch 2.13.0, commit cccccccccc: 6 runs, 0.1 hours",
         "open is not the paper's data",
         "Data of ner: 3,394 train, 1,287 dev, 1,287 test (digest ",
-        "; size cpu; version 2, protocol 2.",
+        "; size cpu; version 3, protocol 2.",
         "| Named entities (ner) | elmo    | input |",
         "(seed 0) by",
         "changed: weights",
@@ -200,7 +200,7 @@ def test_runs_on_other_data_are_apart_unless_combined_and_then_labelled(run, tmp
     text = run("--combine")
     assert "`elmo-bench report --combine`" in text
     assert "which differs between rows: 3,384 train, 1,287 dev, 1,287 test (digest " in text
-    assert "; cut); size cpu; version 2, protocol 2: glove, 3,384 examples" in text
+    assert "; cut); size cpu; version 3, protocol 2: glove, 3,384 examples" in text
     assert "gain over" not in text.partition("## How")[0]  # nothing is compared with a run on other data
 
 

@@ -127,7 +127,7 @@ def test_half_the_rate_is_half_the_step_of_adadelta_in_tables_too():
         assert whole.abs().min() > 0
 
 
-@pytest.mark.parametrize("task", choices("task"))
+@pytest.mark.parametrize("task", sorted({*choices("task")} - {"wsd"}))  # one pass makes its head
 def test_every_task_has_the_schedule_of_its_size(task):
     protocol = {"name": "plateau", "every": "epoch", "factor": 0.5, "patience": 1}
     for encoder in ("none", "glove", "elmo"):
