@@ -199,6 +199,8 @@ def _json(content: Any) -> bytes:
 
 
 def _read(path: Path, check_content: Callable[[Any], None]) -> Any:
+    if not os.path.lexists(path):
+        raise UserError(f"{path}: no such file. Give one of a ledger: suite/task/encoder/hash/seed<k>.json.")
     try:
         content = read_json(path, max_bytes=MAX_RECORD_BYTES, follow_links=False)
     except UserError as error:
