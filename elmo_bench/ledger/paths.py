@@ -89,6 +89,7 @@ class RunPaths:
         """Raise UserError if one of the run's files or folders is a link, or if `work` holds a link out of the ledger.
 
         Called before a run is written or removed. Links in `work` that stay in the ledger are fine: loggers make them.
+        So are links in the logs of a wandb run, which nothing writes again: wandb links its own log there.
         """
         folders = (self.folder, *self.folder.parents)[:4]
         files = (self.record, self.outcomes, self.failure, self.lock, self.lease, self.work)
@@ -97,6 +98,8 @@ class RunPaths:
                 raise UserError(f"{path}: a symbolic link, which the ledger does not follow. Remove it.")
         root = Path(os.path.realpath(self.ledger))  # `resolve` raises for links in a circle
         for folder, names, others in os.walk(self.work):
+            if Path(folder).match(f"{self.work.name}/wandb/*run-*/logs"):
+                continue
             for path in (Path(folder, name) for name in (*names, *others)):
                 if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
                     raise UserError(f"{path}: a symbolic link out of the ledger. Remove it.")

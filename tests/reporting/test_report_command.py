@@ -174,9 +174,9 @@ def test_tables_and_figures_go_to_wandb_offline(run, tmp_path, monkeypatch, caps
     run("--wandb", "a-project")
     [folder] = (tmp_path / "w").glob("wandb/offline-run-*")
     kept = {path.name.partition("_")[0] for path in folder.rglob("media/*/*")}
-    assert kept == {"open-glance", "open-gains", "open-ner-runs", "open-figure2", "figure open-gains"} | {
-        "figure open-figure2-elmo"
-    }
+    tables = {"open-glance", "open-gains", "open-ner-runs", "open-figure2", "open-speed"}
+    figures = {"open-gains", "open-figure2-elmo", "open-speed", "open-ner-speed"}
+    assert kept == tables | {f"figure {name}" for name in figures}
     assert f"wandb: {folder}" in capsys.readouterr().out
 
 

@@ -328,7 +328,7 @@ def test_no_run_pays_for_the_encoder_twice(tmp_path, encoded, monkeypatch):
     first = run_small(tmp_path / "runs", folder)
     assert sum(encoded) == 60 + 250 + 250
     run_small(tmp_path / "runs", folder, "seed=1", "mix=last", "task.head.hidden=[4,4]")
-    monkeypatch.setattr("elmo_bench.runner.model._store", None)  # as another process begins
+    monkeypatch.setattr("elmo_bench.runner.model._stores", {})  # as another process begins
     again = run_small(tmp_path / "again", folder)
     assert result(again) == result(first)
     assert str(tmp_path) not in json.dumps(again)
