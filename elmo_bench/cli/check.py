@@ -1,6 +1,7 @@
 """`elmo-bench check RECORD [--gold FILE]`: whether a record from elsewhere is whole, and what its predictions score."""
 
 import argparse
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +36,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("record", type=Path, help="LEDGER/suite/task/encoder/hash/seed<k>.json")
     parser.add_argument("--gold", type=Path, help="the gold of test, where a file of predictions does not hold it")
     options = parser.parse_args(arguments)
-    path = options.record.absolute()
+    path = Path(os.path.abspath(options.record))  # without `..`  # noqa: PTH100
     record = ledger.read_record(path)
     paths = RunPaths.of(path.parents[4] if len(path.parents) > 4 else path.parent, record)
     if paths.record != path:
@@ -83,18 +84,23 @@ def _outcomes(record: Record, paths: RunPaths) -> Iterator[Finding]:
 
 
 def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> Iterator[Finding]:
-    files = sorted(paths.work.glob("test.predictions.*")) if not paths.work.is_symlink() else []
+    files = [] if paths.work.is_symlink() else sorted(paths.work.glob("test.predictions.*"))
+    files = [file for file in files if not file.is_symlink()]
     if not files:
         yield Finding("no predictions on test were kept")
         return
     metric: Any = task_class(record["spec"]["task"], "metric")()
-    needed = [*([gold] if gold else []), files[0]]
-    if len(needed) != len(metric.files):
-        yield Finding(f"predictions on test: not scored; give {' '.join(metric.files[:-1])} with --gold" if not gold
-                      else "predictions on test hold their gold: --gold has no use")  # fmt: skip
+    if (main := record["metric"]) != metric.main:
+        yield Finding(f"the main score is {main}; here the task has {metric.main}", wrong=True)
         return
-    main, said = record["metric"], record["scores"]["test"]["overall"][record["metric"]]
-    scores = metric.score_files(*needed)
+    needed = [*([gold] if gold else []), files[0]]
+    if len(needed) < len(metric.files):
+        yield Finding(f"predictions on test: not scored; give {metric.files[0]} with --gold")
+        return
+    if len(needed) > len(metric.files):
+        yield Finding("predictions on test hold their gold: --gold has no use")
+        return
+    scores, said = metric.score_files(*needed), record["scores"]["test"]["overall"][main]
     found = scores.get("overall", scores.get("scores", scores))[main]  # where the official scorer of the task puts it
     text = f"predictions on test: score {main} {found:.2f}; the record says {said:.2f}"
     yield Finding(text, wrong=abs(found - said) > AGREES)

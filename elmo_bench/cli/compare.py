@@ -1,11 +1,11 @@
 """`elmo-bench compare ENCODER OTHER`: two encoders on every task that has runs of both, in one table."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import console
 from elmo_bench.ledger import read_all
 from elmo_bench.reporting.formats import markdown
 from elmo_bench.reporting.gains import Gain, family_of, gains_from
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     found = read_all(options.ledger, suite=options.suite)
     for problem in found.problems:
-        console.print(f"elmo-bench compare: {problem}", highlight=False)
+        print(f"elmo-bench compare: {problem}", file=sys.stderr)
     rows = [row for row in select(found.records).rows if row.spec.size == options.size and not row.variation]
     pairs = _pairs(rows, options.encoder, options.other)
     if not pairs:
