@@ -98,3 +98,14 @@ def test_the_ledger_itself_may_be_a_link(store_record, tmp_path):
     store_record()
     (tmp_path / "link").symlink_to(tmp_path / "runs")
     assert len(read_all(tmp_path / "link").records) == 1
+
+
+def test_wandbs_link_to_its_own_log_is_no_obstacle_and_any_other_is(tmp_path):
+    paths = RunPaths(tmp_path / "runs", "mini", "ner", "elmo", "0" * 12, 0)
+    logs = paths.work / "wandb" / "offline-run-1" / "logs"
+    logs.mkdir(parents=True)
+    (logs / "debug-core.log").symlink_to(tmp_path / "outside.log")
+    paths.refuse_links()
+    (paths.work / "wandb" / "logs").symlink_to(tmp_path)
+    with pytest.raises(UserError, match="wandb/logs: a symbolic link out of the ledger"):
+        paths.refuse_links()
