@@ -24,8 +24,8 @@ _OPTION = re.compile(r"(encoder|suite|task|trainer|device)(\.[\w.]+)?=")
 FEWEST_ROUNDS = 3
 EPILOG = """\
 Several encoders are separated by commas: encoder=glove,elmo,bert_mini. Other options are those of `run` for an encoder:
-encoder=hf encoder.name=FOLDER, suite=paper. device=cuda measures on a GPU. Each round is a process of its own. On a CPU it
-has one thread and seconds are processor time, so that other work on the machine matters little."""
+encoder=hf encoder.name=FOLDER, suite=paper. device=cuda measures on a GPU. Each round is a process of its own. On a CPU
+it has one thread and seconds are processor time, so that other work on the machine matters little."""
 
 
 def main(arguments: list[str]) -> int:
@@ -107,8 +107,8 @@ def _round(options: Sequence[str], text: Path | None) -> Any:
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="elmo-bench cost",
-        description="Measure frozen encoders on this machine: tokens a second with batches of one sentence and with the "
-        "best of some sizes, load time, memory, bytes stored, parameters.",
+        description="Measure frozen encoders on this machine: tokens a second with batches of one sentence and with "
+        "the best of some sizes, load time, memory, bytes stored, parameters.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -3,10 +3,12 @@
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Ledger, read_all
+from elmo_bench.ledger.costs import EncoderCost, costs_of, read_costs
 
 
 def main(arguments: list[str]) -> int:
@@ -22,6 +24,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--ledger", type=Path, default=Path("results/runs"), help="folder of records (default: %(default)s)"
     )
+    parser.add_argument(
+        "--costs", type=Path, help="folder of `elmo-bench cost` (default: costs next to the ledger, if there is one)"
+    )
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder to write to (default: %(default)s)")
     parser.add_argument("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all but mini)")
     parser.add_argument(
@@ -33,6 +38,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the rows as JSON and write no files")
     options = parser.parse_args(arguments)
     found = _read(options.ledger, options.suite)
+    costs, problems = read_costs(options.costs or costs_of(options.ledger))
+    for problem in problems:
+        print(f"elmo-bench report: {problem}", file=sys.stderr)
     if options.json:
         from elmo_bench.reporting.gains import gains_from
         from elmo_bench.reporting.json_rows import json_rows
@@ -42,8 +50,8 @@ def main(arguments: list[str]) -> int:
         rows = json_rows(selection, gains_from(options.ledger, selection.rows))
         print(json.dumps(rows, indent=1, ensure_ascii=False))
     else:
-        _write(found, options)
-    return 2 if found.problems else 0
+        _write(found, costs, options)
+    return 2 if found.problems or problems else 0
 
 
 def _read(ledger: Path, suites: list[str] | None) -> Ledger:
@@ -65,7 +73,7 @@ def _read(ledger: Path, suites: list[str] | None) -> Ledger:
     )
 
 
-def _write(found: Ledger, options: argparse.Namespace) -> None:
+def _write(found: Ledger, costs: Sequence[EncoderCost], options: argparse.Namespace) -> None:
     from elmo_bench.reporting.leaderboard import leaderboard
     from elmo_bench.reporting.page import upload, write
     from elmo_bench.reporting.rows import select
@@ -83,6 +91,7 @@ def _write(found: Ledger, options: argparse.Namespace) -> None:
         ledger=options.ledger,
         command=" ".join(["elmo-bench report", *flags]),
         combine=options.combine,
+        costs=costs,
     )
     apart = [group.name for suite in board.suites for group in suite.listed if group.note]
     if apart:

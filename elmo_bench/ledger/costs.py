@@ -1,4 +1,4 @@
-"""What a frozen encoder costs on a machine, as `elmo-bench cost` measures it: one JSON file, `<machine>/<encoder>.json`.
+"""What a frozen encoder costs on a machine, as `elmo-bench cost` measures it: a JSON file for each of both.
 
 The file says which encoder it is of by settings and contents, as a run's spec does, so that figures of other weights
 are noticed.
@@ -122,6 +122,11 @@ def read_cost(path: Path) -> EncoderCost:
         text = str(error) if str(error).startswith(str(path)) else f"{path}: damaged ({error})"
         raise UserError(f"{text.rstrip('.')}. {_ADVICE}") from None
     return found
+
+
+def costs_of(ledger: Path) -> Path:
+    """Where measurements are kept unless the user says otherwise: next to the ledger's folder."""
+    return ledger.absolute().parent / "costs"
 
 
 def read_costs(folder: Path) -> tuple[list[EncoderCost], list[str]]:

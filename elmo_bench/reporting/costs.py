@@ -37,6 +37,26 @@ def by_machine(costs: Iterable[EncoderCost]) -> list[Costs]:
     return sorted(several, key=lambda costs: (-len(costs.found), costs.machine, costs.text))
 
 
+def most_of(costs: Iterable[EncoderCost], rows: Sequence[Row]) -> Costs | None:
+    """The machine and text with the costs of most of these rows; None if no row has any."""
+    found = by_machine(costs)
+    best = max(found, key=lambda costs: sum(costs.of(row) is not None for row in rows), default=None)
+    return best if best and any(map(best.of, rows)) else None
+
+
+def stale(costs: Iterable[EncoderCost], rows: Iterable[Row]) -> list[str]:
+    """The encoders whose costs are known, and none of them with the weights of these rows."""
+    known: dict[str, set[str]] = {}
+    for cost in costs:
+        known.setdefault(cost["encoder"], set()).add(identity(cost["settings"], cost["contents"]))
+    wrong = {
+        row.spec.encoder
+        for row in rows
+        if identity(row.spec.settings, row.spec.contents) not in known.get(row.spec.encoder, set())
+    }
+    return sorted(wrong & known.keys())
+
+
 def machine_of(cost: EncoderCost) -> str:
     """The processor and its threads, or the GPU."""
     machine = cost["machine"]
