@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 _OPTION = re.compile(r"(encoder|suite|task|trainer|device)(\.[\w.]+)?=")
 FEWEST_ROUNDS = 3
 EPILOG = """\
-Several encoders are separated by commas: encoder=glove,elmo,bert_mini. Other options are those of `run` for an encoder:
-encoder=hf encoder.name=FOLDER, suite=paper. device=cuda measures on a GPU. Each round is a process of its own. On a CPU
-it has one thread and seconds are processor time, so that other work on the machine matters little."""
+Several encoders are separated by commas: encoder=glove,elmo,bert_mini. `run` has the other options:
+encoder=hf encoder.name=FOLDER, suite=paper. device=cuda measures on a GPU. Each round is a process of its own, and the
+encoders take turns. On a CPU a process has one thread and seconds are processor time. Other work on the machine still
+slows it, through caches and shared cores: compare encoders that were measured by one command."""
 
 
 def main(arguments: list[str]) -> int:
@@ -51,16 +52,17 @@ def main(arguments: list[str]) -> int:
     from elmo_bench.reporting.costs import console
     from elmo_bench.runner.cost import cost_of
 
-    text, found = options.text.name if options.text else "sample", []
+    measured: list[list[Any]] = [[] for _ in runs]
     with progress("cost", len(runs) * options.rounds) as meter:
-        for config, own in zip(configs, runs, strict=True):
-            rounds = []
-            for _ in range(options.rounds):
+        for _ in range(options.rounds):  # of all encoders in turns: other work on the machine slows none of them alone
+            for own, rounds in zip(runs, measured, strict=True):
                 rounds.append(_round(own, options.text))
                 meter.advance()
-            found.append(cost_of(config, sentences, text, rounds))
-            meter.say(str(write_cost(options.out, found[-1])))
-    print(console(found))
+    text = options.text.name if options.text else "sample"
+    found = [cost_of(config, sentences, text, rounds) for config, rounds in zip(configs, measured, strict=True)]
+    for cost in found:
+        write_cost(options.out, cost)
+    print(f"{console(found)}\n{options.out}: {len(found)} file{'s' * (len(found) > 1)}")
     return 0
 
 

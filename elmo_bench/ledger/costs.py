@@ -57,7 +57,7 @@ class EncoderCost(TypedDict):
 
     schema: int  # SCHEMA
     encoder: str  # as in the spec of a run
-    settings: dict[str, Any]  # those of the encoder among the settings of a run
+    settings: dict[str, Any]  # of the encoder, from the settings of a run
     contents: dict[str, Any]  # checksums of its weights and vectors, as in the spec of a run
     machine: Machine
     text: Text
@@ -130,7 +130,7 @@ def costs_of(ledger: Path) -> Path:
 
 
 def read_costs(folder: Path) -> tuple[list[EncoderCost], list[str]]:
-    """(every measurement, one line about each file that was skipped), in the order of paths; no folder has none."""
+    """(every measurement, one line about each file that was skipped), in the order of paths; ([], []) without a folder."""
     found, problems = [], []
     for path in sorted(folder.glob("*/*.json")):
         try:

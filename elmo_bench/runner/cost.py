@@ -21,7 +21,7 @@ from elmo_bench.runner.model import Frozen, load_frozen
 from elmo_bench.spec.run_spec import RunSpec
 
 BATCHES = (1, 8, 32, 128)  # sentences a batch
-PASSAGE = 128  # sentences that are read with batches of one size; other ones with each size
+PASSAGE = 128  # sentences for each size of batches
 SENTENCES = PASSAGE * (1 + len(BATCHES))  # the first passage warms up
 LEAST = 0.25  # seconds: an encoder that is faster reads its passage again
 PACKAGES = ("elmo-bench", "torch", "transformers", "numpy")
@@ -48,7 +48,7 @@ def measure(config: DictConfig, sentences: Sentences) -> Measured:
     check_frozen(config)
     device = config.trainer.device
     if device == "cuda" and not torch.cuda.is_available():
-        raise UserError("device=cuda: no CUDA device here. Leave it out.")
+        raise UserError("device=cuda: no CUDA device here. Use device=cpu.")
     torch.set_num_threads(1)
     words = {word for sentence in sentences for word in sentence}
     before = resident_memory(os.getpid())
@@ -145,7 +145,7 @@ def _seconds(device: str) -> float:
 
 
 def _files(config: DictConfig, frozen: Frozen) -> list[str] | None:
-    """Every file once. An encoder that does not tell its files has none if it has no parameters."""
+    """Every file once. Without `files` (see encoders/protocol.py) an encoder has no file if it has no parameters."""
     found: set[Path] = set()
     for encoder in frozen.encoders.values():
         own = getattr(encoder, "files", None)

@@ -1,9 +1,9 @@
-"""Sentences that ship with the package, the same everywhere: words drawn as often as Wikipedia has them.
+"""Sentences that ship with the package, the same everywhere: words as frequent as in Wikipedia.
 
 What an encoder costs depends on the lengths of sentences and words and on how soon words come again, and not on what is
-said. Word counts are those of the text that the shipped weights read. A word that is not among the 50,000 most frequent
-ones becomes two of them with a hyphen. Lengths follow a gamma distribution with the mean and the standard deviation of
-the sentences of held-out Wikipedia articles, 23.7 and 12.5 tokens.
+said. The word counts come from the text that the shipped weights read. A word that is not among the 50,000 most
+frequent ones becomes two of them with a hyphen. Lengths follow a gamma distribution with the mean and the standard
+deviation of the sentences of held-out Wikipedia articles, 23.7 and 12.5 tokens.
 """
 
 import itertools

@@ -140,9 +140,10 @@ def _figure(
                 axes.plot((x, x), point.interval, color=colour, linewidth=1.6, solid_capstyle="butt")
             axes.plot(x, point.gain, marker, color=colour, mfc=SURFACE if point.said else colour, mew=1.4)
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        wide = max(at.values()) / min(at.values())
+        axes.xaxis.set_major_locator(LogLocator(subs=(1,) if wide > 50 else (1, 3) if wide > 10 else (1, 1.5, 2, 3, 5)))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
         axes.margins(x=0.12, y=0.1)
         side = "best batch, one core: right is faster" if not machine or "thread" in machine else "best batch"
         axes.set_xlabel(f"tokens/s ({side})" if axis == SPEED else "MiB stored: left is smaller")
@@ -182,9 +183,10 @@ def _table(stem: str, suite: str, tasks: Sequence[str], costs: Costs, points: di
                 Column("frozen numbers"): number(cost["parameters"], ","),
             }
         )
-    rounds = min(len(point.cost["rounds"]) for point in points.values())
+    rounds = sorted({len(point.cost["rounds"]) for point in points.values()})
     notes = [
-        f"Costs: {costs.machine}; median (and range) of {rounds} processes or more that read "
+        f"Costs: {costs.machine}; median (and range) of {' to '.join(map(str, rounds[:: len(rounds) - 1 or 1]))} "
+        "processes that read "
         f"{next(iter(points.values())).cost['text']['tokens']:,} tokens. "
         "load: processor seconds, with the libraries that the encoder imports. peak: above a process without encoder."
     ]
