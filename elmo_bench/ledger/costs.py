@@ -19,6 +19,7 @@ from elmo_bench.ledger.schema import check
 
 SCHEMA = 1
 MAX_BYTES = 2**18
+LARGEST = 1e15
 SINGLE = "1"  # sentences a batch: the one that every file has
 _NAME = re.compile(r"\w[\w.+=-]*")
 _TIME = re.compile(r"[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}\+00:00")
@@ -130,7 +131,7 @@ def costs_of(ledger: Path) -> Path:
 
 
 def read_costs(folder: Path) -> tuple[list[EncoderCost], list[str]]:
-    """(every measurement, one line about each file that was skipped), in the order of paths; ([], []) without a folder."""
+    """(every measurement, one line about each file that was skipped), by path; nothing if there is no folder."""
     found, problems = [], []
     for path in sorted(folder.glob("*/*.json")):
         try:
@@ -154,8 +155,9 @@ def _check(cost: Any) -> None:
         or any(each["tokens_per_second"].keys() != batches for each in cost["rounds"])
     ):
         raise UserError("cost.rounds: not measured with batches of one sentence, and with the same ones in each round")
-    if min(positive) <= 0 or min([*counted, cost["parameters"], cost["stored_bytes"] or 0]) < 0:
-        raise UserError("cost: a number that is too small")
+    counted += [cost["parameters"], cost["stored_bytes"] or 0]
+    if min(positive) <= 0 or min(counted) < 0 or max(*positive, *counted) > LARGEST:
+        raise UserError("cost: a number that is too small or too large")
     machine = cost["machine"]
     shown = [machine["cpu"], machine["device"], cost["text"]["name"], *machine["packages"].values()]
     if not all(text.isprintable() and len(text) < 200 for text in shown):

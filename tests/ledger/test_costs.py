@@ -65,6 +65,7 @@ def test_medians_and_the_best_batch():
         (lambda cost: cost["rounds"][0]["tokens_per_second"].pop("1"), "not measured"),
         (lambda cost: cost["rounds"][0]["tokens_per_second"].update({"x": 1.0}), "not measured"),
         (lambda cost: cost["rounds"][1]["tokens_per_second"].update({"1": 0.0}), "too small"),
+        (lambda cost: cost["rounds"][1]["tokens_per_second"].update({"1": 1e300}), "too large"),
         (lambda cost: cost.update(parameters=-1), "too small"),
         (lambda cost: cost.update(encoder="../up"), "name of an encoder"),
         (lambda cost: cost["machine"].update(cpu="two\nlines"), "printed"),
