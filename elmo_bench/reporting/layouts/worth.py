@@ -65,11 +65,11 @@ def made(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, cos
     for one in picked(main, groups, gain):
         by_task.setdefault(one.group.task, one.gains)
     tables, drawings = list[Table](), list[Drawing]()
-    for number_, own in enumerate(costs):
+    for own in costs:
         tasks, points = found(by_task, own)
         if len(points) < 2:
             continue
-        stem, more = f"{suite}-worth", f"-{number_ + 1}" if tables else ""
+        stem, more = f"{suite}-worth", f"-{len(tables) + 1}" if tables else ""
         tables.append(_table(f"{stem}{more}", suite, tasks, own, points))
         drawings.append(_figure(f"{stem}-speed{more}", suite, tasks, points, SPEED, machine=own.machine))
         if not more:
@@ -145,8 +145,7 @@ def _figure(
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
         axes.margins(x=0.12, y=0.1)
-        side = "best batch, one core: right is faster" if not machine or "thread" in machine else "best batch"
-        axes.set_xlabel(f"tokens/s ({side})" if axis == SPEED else "MiB stored: left is smaller")
+        axes.set_xlabel("tokens/s, best batch: right is faster" if axis == SPEED else "MiB stored: left is smaller")
         axes.set_ylabel(f"points over {BASELINE} on test")
         keys = [Line2D([], [], color=looks[n][0], marker=looks[n][1], linestyle="", label=n) for n in at]
         keys.append(Line2D([], [], color=FAINT, ms=9, label="Pareto front", **_FRONT))
