@@ -64,7 +64,7 @@ def made(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, cos
     by_task: dict[str, dict[str, Gain]] = {}
     for one in picked(main, groups, gain):
         by_task.setdefault(one.group.task, one.gains)
-    tables, drawings = list[Table](), list[Drawing]()
+    tables, drawings = list[Table](), list[Drawing | None]()
     for own in costs:
         tasks, points = found(by_task, own)
         if len(points) < 2:
