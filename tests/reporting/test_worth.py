@@ -1,7 +1,10 @@
 """Worth against cost: which encoders are drawn, the Pareto front, and a page without costs."""
 
 import copy
+import io
 
+import matplotlib.image
+import numpy as np
 import pytest
 
 from elmo_bench.cli import report
@@ -81,6 +84,14 @@ def test_each_encoder_with_a_cost_and_a_gain_is_in_the_table_and_figures(board):
     assert [figure.stem for figure in shown.figures] == ["open-worth-speed", "open-worth-size"]
     assert "Pareto front: glove, mybert." in shown.figures[0].alt
     assert "elmo: 2,000 tokens/s, +" in shown.figures[0].alt
+
+
+def test_nothing_of_a_figure_is_cut_off(board):
+    for figure in section(board([*map(cost_of, SPEEDS)])).figures:
+        image = matplotlib.image.imread(io.BytesIO(figure.png))[..., :3]
+        edges = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
+        assert (edges == 1).all(), figure.stem
+    assert ">100k</text>" in section(board([*map(cost_of, SPEEDS)])).figures[0].svg
 
 
 def test_without_mybert_the_gain_is_the_mean_over_both_tasks(board, ledger):

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
 from elmo_bench.ledger.costs import SINGLE, EncoderCost, best_batch, middle, rates
 from elmo_bench.reporting.canvas import FAINT, SURFACE, Drawing, draw, look
@@ -143,7 +143,7 @@ def _figure(
         wide = max(at.values()) / min(at.values())
         axes.xaxis.set_major_locator(LogLocator(subs=(1,) if wide > 50 else (1, 3) if wide > 10 else (1, 1.5, 2, 3, 5)))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.margins(x=0.12, y=0.1)
         axes.set_xlabel("tokens/s, best batch: right is faster" if axis == SPEED else "MiB stored: left is smaller")
         axes.set_ylabel(f"points over {BASELINE} on test")
