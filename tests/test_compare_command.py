@@ -1,9 +1,11 @@
-"""`elmo-bench compare`: the table of two encoders on a made-up ledger."""
+"""`elmo-bench compare`: the tables of two and of several encoders on a made-up ledger."""
 
 import pytest
 
 from elmo_bench.__main__ import main
-from tests.reporting.ledgers import add
+from elmo_bench.ledger.costs import encoder_part, write_cost
+from tests.ledger.records import make_cost
+from tests.reporting.ledgers import add, spec_of
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +50,44 @@ def test_without_a_pair_one_line_names_the_encoders_that_there_are(ledger, capsy
     code, _, error = compare(ledger, capsys, "elmo", "glov")
     assert code == 2 and error.count("\n") == 1
     assert error.strip().endswith("Encoders with runs: elmo, glove.")
+
+
+def test_several_have_letters_and_ranks(tmp_path, capsys):
+    for task in ("ner", "snli"):
+        for encoder in ("none", "glove", "elmo"):
+            for seed in range(3):
+                add(tmp_path, task, encoder, seed, lift=0.1 if encoder == "elmo" else 0.0)
+    add(tmp_path, "sst5", "elmo", 0)
+    code, table, _ = compare(tmp_path, capsys, "elmo", "glove", "none")
+    assert code == 0 and "sst5" not in table
+    assert cells(table, "encoder")[1:] == ["snli", "ner", "mean rank", "95 % interval"]
+    elmo, none = cells(table, "elmo"), cells(table, "none")
+    assert elmo[1].endswith(" a") and none[1].endswith((" b", " c"))
+    assert elmo[3:] == ["1.00", "1.00 to 1.00"] and none[3] == "3.00"
+    assert [line.split()[1] for line in table.splitlines() if line.startswith("|")][2:] == ["elmo", "glove", "none"]
+
+
+def test_pairs_without_a_test_are_counted_and_not_separated(tmp_path, capsys):
+    for encoder in ("none", "glove", "elmo"):
+        add(tmp_path, "sst5", encoder, 0)
+    _, table, _ = compare(tmp_path, capsys, "elmo", "glove", "elmo")
+    assert "difference" in table  # named twice, it is one encoder
+    _, table, _ = compare(tmp_path, capsys, "elmo", "glove", "none")
+    assert "sst5: 3 pairs not tested (a single seed, and no comparable run has more)" in table
+    assert {cells(table, name)[3] for name in ("elmo", "glove", "none")} == {"1.00 to 3.00"}
+
+
+def test_costs_are_columns_where_there_are_some(tmp_path, capsys):
+    runs = tmp_path / "runs"
+    for encoder in ("glove", "elmo"):
+        add(runs, "ner", encoder, 0)
+    settings = encoder_part(spec_of("ner", "elmo").settings)
+    write_cost(tmp_path / "costs", make_cost("elmo", settings=settings, contents={"weights": "w"}))
+    _, table, _ = compare(runs, capsys, "elmo", "glove")
+    assert cells(table, "task")[-2:] == ["best tokens/s", "stored MiB"]
+    assert cells(table, "ner")[-2:] == ["4,000 and ?", "16.0 and ?"]
+    assert "costs of the frozen encoders: Some CPU (X 2), 1 thread" in table
+    write_cost(tmp_path / "costs", make_cost("elmo", settings=settings, contents={"weights": "older"}))
+    _, table, _ = compare(runs, capsys, "elmo", "glove")
+    assert cells(table, "task")[-1] == "minutes a run"
+    assert "costs of other weights or settings, not shown: elmo" in table

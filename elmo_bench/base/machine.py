@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -41,6 +42,15 @@ def resident_memory(pid: int) -> int:
     """Bytes of memory that a process holds; 0 if it has ended or the system does not tell."""
     pages = _read(_PROC / str(pid) / "statm").split()
     return int(pages[1]) * os.sysconf("SC_PAGE_SIZE") if len(pages) > 1 else 0
+
+
+def peak_memory() -> int:
+    """The most bytes of memory that this process has held so far."""
+    if peak := _value(_PROC / "self" / "status", "VmHWM:"):
+        return peak * 1024
+    import resource  # where there is no /proc; a child process may count its parent's peak, too
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def gpus() -> int:

@@ -1,65 +1,117 @@
-"""`elmo-bench compare ENCODER OTHER`: two encoders on every task that has runs of both, in one table."""
+"""`elmo-bench compare ENCODER OTHER …`: two encoders on every task with runs of both, or several with their ranks."""
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import read_all
+from elmo_bench.ledger.costs import EncoderCost, costs_of, read_costs
+from elmo_bench.reporting.costs import Costs, best_rate, most_of, stale, stored_mib
 from elmo_bench.reporting.formats import markdown
-from elmo_bench.reporting.gains import Gain, family_of, gains_from
+from elmo_bench.reporting.gains import Gain, Gains, family_of, gains_from
+from elmo_bench.reporting.ranks import standings
 from elmo_bench.reporting.rows import Row, select
 from elmo_bench.reporting.table import NOT_CONVERGED
 from elmo_bench.reporting.tasks import in_paper_order
 
 HEADER = ["task", "seeds", "difference", "95 % interval", "p (Holm)", "verdict", "trained numbers", "minutes a run"]
+COSTS = ["best tokens/s", "stored MiB"]  # columns, if costs are known
+
+
+class Priced(NamedTuple):
+    """Costs to show, and what a reader has to know of them."""
+
+    costs: Costs | None
+    notes: list[str]
+
+    def cells(self, rows: Sequence[Row]) -> list[str]:
+        """One for each of COSTS; none without costs."""
+        if self.costs is None:
+            return []
+        found = [self.costs.of(row) for row in rows]
+        return [_both([cost and form(cost) for cost in found]) for form in (_speed, _size)]
 
 
 def main(arguments: list[str]) -> int:
-    """Print the table; 0. Raises UserError if no task has runs of both that can be compared."""
+    """Print the table; 0. Raises UserError if no task has runs of all of them that can be compared."""
     parser = argparse.ArgumentParser(
         prog="elmo-bench compare",
-        description="Compare two encoders on every task with runs of both: the difference of the mean test scores, its "
-        "interval over seeds and items, a verdict with the p-values of all tasks adjusted (Holm), and the cost.",
+        description="Compare encoders on every task with runs of all of them. Two: the difference of the mean test "
+        "scores, its interval over seeds and items, a verdict with the p-values of all tasks adjusted (Holm), and the "
+        "cost. Three or more: scores, with a letter for each group that no test separates (Holm over all pairs and "
+        "tasks), the mean rank with its interval, and the cost.",
     )
     parser.add_argument("encoder", help="the name of an encoder's column, such as elmo")
     parser.add_argument("other", help="what it is compared with, such as glove")
+    parser.add_argument("more", nargs="*", metavar="other", help="further encoders")
     parser.add_argument("--suite", default="open", help="whose runs (default: %(default)s)")
     parser.add_argument("--size", default="cpu", help="of the heads: cpu or paper (default: %(default)s)")
     parser.add_argument(
         "--ledger", type=Path, default=Path("results/runs"), help="folder of records (default: %(default)s)"
     )
-    options = parser.parse_args(arguments)
+    parser.add_argument(
+        "--costs", type=Path, help="folder of `elmo-bench cost` (default: costs next to the ledger, if there is one)"
+    )
+    options = parser.parse_intermixed_args(arguments)
+    encoders = list(dict.fromkeys([options.encoder, options.other, *options.more]))
     found = read_all(options.ledger, suite=options.suite)
-    for problem in found.problems:
+    costs, problems = read_costs(options.costs or costs_of(options.ledger))
+    for problem in (*found.problems, *problems):
         print(f"elmo-bench compare: {problem}", file=sys.stderr)
     rows = [row for row in select(found.records).rows if row.spec.size == options.size and not row.variation]
-    pairs = _pairs(rows, options.encoder, options.other)
-    if not pairs:
+    chosen = _chosen(rows, encoders)
+    if not chosen:
         known = sorted({row.encoder for row in rows})
         raise UserError(
-            f"no task in {options.ledger} has comparable runs of {options.encoder} and {options.other} on suite "
+            f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on suite "
             f"{options.suite}, size {options.size}. Encoders with runs: {', '.join(known) or 'none'}."
         )
-    gains = family_of(pairs, gains_from(options.ledger, rows))
-    print(f"test scores of {options.encoder} minus {options.other}, suite {options.suite}, size {options.size}:\n")
-    print(markdown(HEADER, [_cells(gain) for gain in gains.values()]))
-    notes = [f"{gain.ours.spec.task}: {gain.untested}" for gain in gains.values() if gain.untested]
-    notes += [NOT_CONVERGED] if any(not gain.converged for gain in gains.values()) else []
-    print("".join(f"\n{note}\n" for note in notes), end="")
+    gain, where = gains_from(options.ledger, rows), f"suite {options.suite}, size {options.size}"
+    priced = _priced(costs, [row for own in chosen.values() for row in own.values()])
+    if len(encoders) > 2:
+        _several(chosen, gain, priced, where)
+        return 0
+    ours, theirs = encoders * 2 if len(encoders) == 1 else encoders
+    gains = family_of([(own[ours], own[theirs]) for own in chosen.values()], gain)
+    print(f"test scores of {ours} minus {theirs}, {where}:\n")
+    header = [*HEADER, *(COSTS if priced.costs else [])]
+    print(markdown(header, [[*_cells(each), *priced.cells([each.ours, each.theirs])] for each in gains.values()]))
+    notes = [f"{each.ours.spec.task}: {each.untested}" for each in gains.values() if each.untested]
+    _print([*notes, *_convergence(list(gains.values())), *priced.notes])
     return 0
 
 
-def _pairs(rows: Sequence[Row], encoder: str, other: str) -> list[tuple[Row, Row]]:
-    """A pair for each task: of the newest runs on one basis, on all of the data."""
-    whole = [row for row in rows if not row.basis.fraction]
-    found = {}
-    for ours in sorted(whole, key=lambda row: row.newest["created"]):
-        theirs = next((row for row in whole if row.encoder == other and row.basis == ours.basis), None)
-        if ours.encoder == encoder and theirs is not None:
-            found[ours.spec.task] = ours, theirs
-    return [found[task] for task in in_paper_order(found)]
+def _several(chosen: dict[str, dict[str, Row]], gain: Gains, priced: Priced, where: str) -> None:
+    """Print encoders x tasks, best mean rank first."""
+    found = standings(chosen, gain)
+    header = ["encoder", *chosen, "mean rank", "95 % interval", *(COSTS if priced.costs else [])]
+    body = []
+    for name, rank in sorted(found.ranks.items(), key=lambda item: (item[1].mean, item[0])):
+        own = {task: rows[name] for task, rows in chosen.items()}
+        scores = [f"{row.summary('test')}{row.mark} {found.letters[task][name]}" for task, row in own.items()]
+        interval = f"{rank.low:.2f} to {rank.high:.2f}"
+        body.append([name, *scores, f"{rank.mean:.2f}", interval, *priced.cells(list(own.values())[:1])])
+    print(f"test scores, {where}; no test separates encoders that share a letter (Holm, all pairs of all tasks):\n")
+    print(markdown(header, body))
+    untested = Counter((each.ours.spec.task, each.untested) for each in found.gains if each.untested)
+    notes = [f"{task}: {count} pair{'s' * (count > 1)} not tested ({why})" for (task, why), count in untested.items()]
+    _print([*notes, *_convergence(found.gains), *priced.notes])
+
+
+def _chosen(rows: Sequence[Row], encoders: Sequence[str]) -> dict[str, dict[str, Row]]:
+    """By task, by encoder: the newest runs of all of them on one basis, on all of the data."""
+    by_basis: dict[object, dict[str, Row]] = {}
+    for row in sorted(rows, key=lambda row: row.newest["created"]):
+        if row.encoder in encoders and not row.basis.fraction:
+            by_basis.setdefault(row.basis, {})[row.encoder] = row
+    complete = [own for own in by_basis.values() if len(own) == len(encoders)]
+    complete.sort(key=lambda own: own[encoders[0]].newest["created"])
+    found = {own[encoders[0]].spec.task: {name: own[name] for name in encoders} for own in complete}
+    return {task: found[task] for task in in_paper_order(found)}
 
 
 def _cells(gain: Gain) -> list[str]:
@@ -75,3 +127,33 @@ def _cells(gain: Gain) -> list[str]:
         " and ".join(f"{row.newest['parameters']['trainable']:,}" for row in sides),
         " and ".join(f"{row.cost('seconds') / 60:.1f}" for row in sides),
     ]
+
+
+def _priced(costs: Sequence[EncoderCost], rows: Sequence[Row]) -> Priced:
+    found = most_of(costs, rows)
+    notes = [f"costs of the frozen encoders: {found.machine}"] if found else []
+    if old := stale(costs, rows):
+        notes.append(f"costs of other weights or settings, not shown: {', '.join(old)} (elmo-bench cost)")
+    return Priced(found, notes)
+
+
+def _speed(cost: EncoderCost) -> str:
+    return f"{best_rate(cost):,.0f}"
+
+
+def _size(cost: EncoderCost) -> str | None:
+    size = stored_mib(cost)
+    return None if size is None else f"{size:,.1f}"
+
+
+def _both(texts: Sequence[str | None]) -> str:
+    """Empty if none is known."""
+    return " and ".join(text or "?" for text in texts) if any(texts) else ""
+
+
+def _convergence(gains: Sequence[Gain]) -> list[str]:
+    return [NOT_CONVERGED] if any(not gain.converged for gain in gains) else []
+
+
+def _print(notes: Sequence[str]) -> None:
+    print("".join(f"\n{note}\n" for note in notes), end="")

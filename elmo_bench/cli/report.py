@@ -3,11 +3,13 @@
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Failure, Ledger, RunPaths, read_all
+from elmo_bench.ledger.costs import EncoderCost, costs_of, read_costs
 
 if TYPE_CHECKING:
     from elmo_bench.reporting.rows import Selection
@@ -26,6 +28,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--ledger", type=Path, default=Path("results/runs"), help="folder of records (default: %(default)s)"
     )
+    parser.add_argument(
+        "--costs", type=Path, help="folder of `elmo-bench cost` (default: costs next to the ledger, if there is one)"
+    )
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder to write to (default: %(default)s)")
     parser.add_argument("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all but mini)")
     parser.add_argument(
@@ -41,6 +46,9 @@ def main(arguments: list[str]) -> int:
     found = _read(options.ledger, options.suite)
     selection = select(found.records)
     found.records.clear()  # most may be superseded: only those that are shown stay in memory
+    costs, problems = read_costs(options.costs or costs_of(options.ledger))
+    for problem in problems:
+        print(f"elmo-bench report: {problem}", file=sys.stderr)
     if options.json:
         from elmo_bench.reporting.gains import gains_from
         from elmo_bench.reporting.json_rows import json_rows
@@ -48,8 +56,8 @@ def main(arguments: list[str]) -> int:
         rows = json_rows(selection, gains_from(options.ledger, selection.rows))
         print(json.dumps(rows, indent=1, ensure_ascii=False))
     else:
-        _write(selection, found.failures, options)
-    return 2 if found.problems else 0
+        _write(selection, found.failures, costs, options)
+    return 2 if found.problems or problems else 0
 
 
 def _read(ledger: Path, suites: list[str] | None) -> Ledger:
@@ -71,7 +79,12 @@ def _read(ledger: Path, suites: list[str] | None) -> Ledger:
     )
 
 
-def _write(selection: "Selection", failures: list[tuple[RunPaths, Failure]], options: argparse.Namespace) -> None:
+def _write(
+    selection: "Selection",
+    failures: Sequence[tuple[RunPaths, Failure]],
+    costs: Sequence[EncoderCost],
+    options: argparse.Namespace,
+) -> None:
     from elmo_bench.reporting.leaderboard import leaderboard
     from elmo_bench.reporting.page import upload, write
 
@@ -87,6 +100,7 @@ def _write(selection: "Selection", failures: list[tuple[RunPaths, Failure]], opt
         ledger=options.ledger,
         command=" ".join(["elmo-bench report", *flags]),
         combine=options.combine,
+        costs=costs,
     )
     apart = [group.name for suite in board.suites for group in suite.listed if group.note]
     if apart:

@@ -17,7 +17,7 @@ from elmo_bench.base.files import sha256_of
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.encoders.protocol import Encoder
-from elmo_bench.encoders.static import checksum_of, load_static
+from elmo_bench.encoders.static import checksum_of, load_static, path_of
 from elmo_bench.encoders.torch_pickle import read_saved
 from elmo_bench.text.pools import by_length, pools
 
@@ -45,6 +45,7 @@ class Cove:
         self.checksum = f"{sha256_of(path)} inputs {checksum_of(inputs)[:12]}"
         self.layers, self.dim = len(self.lstms), 2 * int(self.lstms[0].hidden_size)  # type: ignore[arg-type]
         self.parameters = sum(parameter.numel() for parameter in self.lstms.parameters())
+        self.files = [path, path_of(inputs)]
         self._vectors: dict[str, Tensor] = {}  # of the words that were expected
 
     def expect(self, words: Iterable[str]) -> None:

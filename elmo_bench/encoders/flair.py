@@ -51,7 +51,7 @@ class Flair:
             raise UserError(
                 f"encoder.weights={weights}: not one forward and one backward model. Give a folder of both."
             )
-        self.models = [models[file].to(device) for file in files]
+        self.files, self.models = files, [models[file].to(device) for file in files]
         self.device = torch.device(device)
         self.checksum = hashlib.sha256(" ".join(map(sha256_of, files)).encode()).hexdigest()
         self.dim = sum(model.dim for model in self.models)

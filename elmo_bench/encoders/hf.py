@@ -82,6 +82,10 @@ class HfEncoder:
     def parameters(self) -> int:
         return sum(parameter.numel() for parameter in self.model.parameters())
 
+    @property
+    def files(self) -> list[Path]:
+        return _files(self.folder)
+
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""
         cut = [list(self._cut(list(sentence))) for sentence in sentences]
@@ -191,11 +195,15 @@ def _weights(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.safetensors")) or sorted(folder.glob(PICKLED))
 
 
+def _files(folder: Path) -> list[Path]:
+    """All files that loading may read."""
+    return sorted({path for name in FILES for path in folder.glob(name) if path.is_file()} | {*_weights(folder)})
+
+
 def _checksum(folder: Path) -> str:
-    """SHA-256 of the names and contents of all files that loading may read."""
+    """SHA-256 of the names and contents of the files."""
     digest = hashlib.sha256()
-    found = {path for pattern in FILES for path in folder.glob(pattern) if path.is_file()} | {*_weights(folder)}
-    for path in sorted(found):
+    for path in _files(folder):
         digest.update(f"{path.name} {sha256_of(path)}\n".encode())
     return digest.hexdigest()
 

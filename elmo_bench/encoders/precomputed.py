@@ -53,11 +53,12 @@ class Precomputed:
 
     def __init__(self, *, weights: str, device: str = "cpu"):
         """`weights`: an HDF5 or safetensors file, or a folder of them. The first sentence's layers set L and D."""
-        self.files = [open_layers(path) for path in _paths(Path(weights).expanduser())]
+        opened = [open_layers(path) for path in _paths(Path(weights).expanduser())]
+        self.files = [file.path for file in opened]
         self.where, self.device = weights, torch.device(device)
-        self.checksum = hashlib.sha256(" ".join(file_checksum(file.path) for file in self.files).encode()).hexdigest()
+        self.checksum = hashlib.sha256(" ".join(map(file_checksum, self.files)).encode()).hexdigest()
         self._found: dict[str, tuple[LayerFile, str]] = {}
-        for file in self.files:
+        for file in opened:
             for sentence, name in file.index.items():
                 self._found.setdefault(_spaced(sentence), (file, name))
         self._found.pop("", None)

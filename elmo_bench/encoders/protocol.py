@@ -31,7 +31,8 @@ class Encoder(Protocol):
     @property
     def device(self) -> torch.device: ...
 
-    # May also have `expect(words)`: the words that `encode` will read, in one call before the first.
+    # May also have `expect(words)`: the words that `encode` will read, in one call before the first;
+    # and `files`: the paths of the files that it was loaded from.
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""

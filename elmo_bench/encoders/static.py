@@ -24,6 +24,7 @@ from elmo_bench.base.reading import AGAIN
 from elmo_bench.elmo.published import VECTORS, vector_archive
 from elmo_bench.encoders.fasttext import is_fasttext, read_fasttext
 from elmo_bench.encoders.glove_text import read_text
+from elmo_bench.encoders.ngrams import NGrams
 from elmo_bench.encoders.vector_files import read_compact, write_compact
 from elmo_bench.encoders.word2vec import read_word2vec
 
@@ -66,7 +67,7 @@ def load_static(name_or_path: str, keep: Collection[str] | None = None) -> Stati
     written or in lower case, gets one from its n-grams. A published name is downloaded at first use. Raises UserError
     for an unknown name, for a malformed file, and for a file that has changed since its first use.
     """
-    path = _resolve(name_or_path)
+    path = path_of(name_or_path)
     checksum = file_checksum(path)
     verify(path, checksum)
     if keep is None or path.suffix == ".safetensors":
@@ -80,15 +81,7 @@ def load_static(name_or_path: str, keep: Collection[str] | None = None) -> Stati
 def _read(path: Path, keep: Collection[str] | None) -> tuple[list[str], np.ndarray]:
     """The rows that looking up the words of `keep` can reach, in the format that the file has."""
     wanted = None if keep is None else {form for word in keep for form in (word, word.lower())}
-    ngrams = None
-    if path.suffix == ".safetensors":
-        words, vectors, _, ngrams = read_compact(path, wanted)
-    elif is_fasttext(path):
-        words, vectors, ngrams = read_fasttext(path, wanted)
-    elif path.name.endswith(BINARY):
-        words, vectors = read_word2vec(path, wanted)
-    else:
-        words, vectors = read_text(path, wanted)
+    words, vectors, ngrams = _parse(path, wanted)
     if keep is not None and ngrams is not None:
         known = set(words)
         unseen = sorted(word for word in set(keep) if word not in known and word.lower() not in known)
@@ -98,12 +91,29 @@ def _read(path: Path, keep: Collection[str] | None) -> tuple[list[str], np.ndarr
     return words, vectors
 
 
+def _parse(path: Path, wanted: Collection[str] | None) -> tuple[list[str], np.ndarray, NGrams | None]:
+    """The words of a file that are wanted, their vectors, and its n-gram vectors."""
+    if path.suffix == ".safetensors":
+        words, vectors, _, ngrams = read_compact(path, wanted)
+        return words, vectors, ngrams
+    if is_fasttext(path):
+        return read_fasttext(path, wanted)
+    return *(read_word2vec if path.name.endswith(BINARY) else read_text)(path, wanted), None
+
+
 def checksum_of(name_or_path: str) -> str:
     """The checksum that `load_static` gives the table. Raises UserError."""
-    return file_checksum(_resolve(name_or_path))
+    return file_checksum(path_of(name_or_path))
 
 
-def _resolve(name_or_path: str) -> Path:
+def numbers_of(path: Path) -> int:
+    """How many numbers a file of vectors has, those of n-grams included; reads all of it. Raises UserError."""
+    _, vectors, ngrams = _parse(path, None)
+    return vectors.size + (ngrams.rows.stored.size if ngrams else 0)
+
+
+def path_of(name_or_path: str) -> Path:
+    """The file of vectors with this name or path; a published one is downloaded first. Raises UserError."""
     if name_or_path in MINIS:
         return SHIPPED / f"{name_or_path}.safetensors"
     if name_or_path in VECTORS:

@@ -164,5 +164,10 @@ def _key(ledger: Path, sides: Sequence[Row], split: str, *, now: int) -> str | N
 def family_of(pairs: Iterable[Pair], gain: Gains, *, split: str = "test") -> dict[str, Gain]:
     """The gains of one family, by the anchor of ours; each p is adjusted for all tests of the family."""
     family = [gain(ours, theirs, split=split) for ours, theirs in pairs if theirs]
+    return {found.ours.anchor: found for found in adjusted(family)}
+
+
+def adjusted(family: Sequence[Gain]) -> list[Gain]:
+    """The same gains, each p adjusted for all of their tests."""
     after = iter(holm([found.p for found in family if found.p is not None]))
-    return {found.ours.anchor: replace(found, p_holm=next(after)) if found.p is not None else found for found in family}
+    return [replace(found, p_holm=next(after)) if found.p is not None else found for found in family]

@@ -5,14 +5,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
+from elmo_bench.ledger.costs import EncoderCost
 from elmo_bench.reporting.canvas import Drawing
+from elmo_bench.reporting.costs import Costs, by_machine
 from elmo_bench.reporting.gains import Gains, gains_from
 from elmo_bench.reporting.groups import Group, groups
-from elmo_bench.reporting.layouts import encoders, fractions, layers, runs, speed, tuning, variants, weights
+from elmo_bench.reporting.layouts import encoders, fractions, layers, runs, speed, tuning, variants, weights, worth
 from elmo_bench.reporting.rows import Selection
 from elmo_bench.reporting.table import Table
 from elmo_bench.reporting.tasks import in_paper_order, task_info
-from elmo_bench.spec.experiments import Experiment, experiments
+from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,12 @@ def leaderboard(
     ledger: Path,
     command: str,
     combine: bool = False,
+    costs: Sequence[EncoderCost] = (),
 ) -> Leaderboard:
-    """Compute every table and draw every figure that the ledger has records for; `combine`: see `groups`."""
+    """Compute every table and draw every figure that the ledger has records for; `combine`: see `groups`.
+
+    costs: of encoders, whose gains are shown against them.
+    """
     gain = gains_from(ledger, selection.rows)
     found = groups(selection.rows, combine=combine)
     order = in_paper_order({group.task for group in found})
@@ -82,12 +88,12 @@ def leaderboard(
     suites = []
     for name in dict.fromkeys(group.suite for group in found):
         own = [group for group in found if group.suite == name]
-        suites.append(Suite(name, own, sections(name, own, gain)))
+        suites.append(Suite(name, own, sections(name, own, gain, by_machine(costs))))
     return Leaderboard(command, suites, selection, failures)
 
 
-def sections(suite: str, groups: Sequence[Group], gain: Gains) -> list[Section]:
-    """A section for each experiment that has enough runs, then all runs.
+def sections(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[Costs] = ()) -> list[Section]:
+    """A section for each experiment that has enough runs, then the costs of its encoders, then all runs.
 
     An experiment shows the runs of the newest training protocol that it has records of; `All runs` has the others too.
     """
@@ -100,7 +106,16 @@ def sections(suite: str, groups: Sequence[Group], gain: Gains) -> list[Section]:
             legend = experiment.layout == "encoders"
             about = (experiment.name, experiment.caption, experiment.about)
             found.append(Section(*about, tables, figures, legend, _protocols(newest)))
+    found += _worth(suite, groups, gain, costs)
     return [*found, Section("runs", "All runs", runs.ABOUT, runs.tables(groups, gain), protocols=_protocols(groups))]
+
+
+def _worth(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[Costs]) -> list[Section]:
+    """A section if there are costs of two encoders that were compared."""
+    main = Experiment.load(MAIN)
+    newest = _of_newest_protocol(main, [group for group in groups if _shows(main, group)])
+    tables, figures = worth.made(main, suite, newest, gain, costs)
+    return [Section("worth", worth.TITLE, worth.ABOUT, tables, figures, False, _protocols(newest))] if tables else []
 
 
 def _of_newest_protocol(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:

@@ -16,7 +16,7 @@ standard error, one interval and one p-value, by Student's t.
 `benchmarks/verdicts.py` simulates how often a verdict errs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 from statistics import fmean, variance
@@ -73,8 +73,7 @@ class Difference:
     @property
     def df(self) -> float:
         """Satterthwaite's degrees of freedom."""
-        below = sum(part.value**2 / part.df for part in self._parts)
-        return self.error**4 / below if below else inf
+        return _satterthwaite(self._parts)
 
     @property
     def p(self) -> float:
@@ -88,8 +87,7 @@ class Difference:
     @property
     def interval(self) -> tuple[float, float]:
         """At 95 % confidence."""
-        reach = self.error * _quantile((1 + LEVEL) / 2, self.df)
-        return self.mean - reach, self.mean + reach
+        return mean_interval([self])
 
     @property
     def detectable(self) -> float:
@@ -102,6 +100,14 @@ class Difference:
         if one.pooled and other.pooled:
             return Variance(one.value + other.value, one.df), self.items
         return one, other, self.items
+
+
+def mean_interval(differences: Sequence[Difference]) -> tuple[float, float]:
+    """At 95 % confidence, of the mean of differences that were measured on independent data with other runs."""
+    parts = [replace(part, value=part.value / len(differences) ** 2) for found in differences for part in found._parts]
+    reach = sqrt(sum(part.value for part in parts)) * _quantile((1 + LEVEL) / 2, _satterthwaite(parts))
+    mean = fmean(found.mean for found in differences)
+    return mean - reach, mean + reach
 
 
 def over_items(ours: np.ndarray, theirs: np.ndarray, score: Score, clusters: np.ndarray | None = None) -> OverItems:
@@ -164,6 +170,13 @@ def _is_like(others: Sequence[Variance], one: Variance) -> bool:
     from scipy.stats import f  # slow to import
 
     return bool(f.sf(one.value / rest.value, one.df, rest.df) > HOMOGENEOUS)
+
+
+def _satterthwaite(parts: Iterable[Variance]) -> float:
+    """The degrees of freedom of a sum of variances."""
+    parts = list(parts)
+    below = sum(part.value**2 / part.df for part in parts)
+    return sqrt(sum(part.value for part in parts)) ** 4 / below if below else inf
 
 
 def _pooled(variances: Sequence[Variance]) -> Variance:

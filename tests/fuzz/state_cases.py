@@ -13,6 +13,7 @@ import torch
 from elmo_bench.elmo.embed import parts
 from elmo_bench.encoders.cache_files import StoreFolder
 from elmo_bench.ledger import RunPaths
+from elmo_bench.ledger.costs import read_cost, write_cost
 from elmo_bench.ledger.lease import new_lease, read_lease
 from elmo_bench.ledger.store import put_failure, read_all, read_failure, read_outcomes, read_record
 from elmo_bench.pretraining.corpus import Corpus
@@ -20,7 +21,7 @@ from elmo_bench.pretraining.masked import pretrain as masked
 from elmo_bench.pretraining.resident.encode import encode, read_encoded
 from elmo_bench.pretraining.training import COLUMNS, Curve
 from tests.fuzz.cases import Case, file_of
-from tests.ledger.records import ATTEMPT, make_record, store_record
+from tests.ledger.records import ATTEMPT, make_cost, make_record, store_record
 
 MASKED = {"files": ["a"], "heldout": [], "vocabulary": 9, "tokenizer_lines": 1, "width": 4}
 CURVE = ",".join(COLUMNS) + "\n" + "".join(f"{n},1,2,3,4\n" for n in range(9))
@@ -50,6 +51,11 @@ def state_cases() -> list[Case]:
             damaged="*.sqlite",
             read=_read_indexed,
             wrong=lambda found: None if len(found.records) == 1 else "the record is lost",
+        ),
+        Case(
+            reader="elmo_bench.ledger.costs:read_cost",
+            make=lambda folder: write_cost(folder, make_cost()),
+            read=lambda folder: [read_cost(path) for path in folder.glob("*/*.json")],
         ),
         Case(
             reader="elmo_bench.ledger.lease:read_lease",

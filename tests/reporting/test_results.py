@@ -13,7 +13,8 @@ RESULTS = Path(__file__).parents[2] / "results"
 def test_rendered_again_it_is_the_same_byte_for_byte(tmp_path):
     out = tmp_path / "results"
     out.mkdir()
-    (out / "runs").symlink_to(RESULTS / "runs")
+    for name in ("runs", "costs"):
+        (out / name).symlink_to(RESULTS / name)
     for discussion in RESULTS.glob("DISCUSSION-*.md"):
         (out / discussion.name).write_bytes(discussion.read_bytes())
     assert report.main(["--ledger", str(out / "runs"), "--out", str(out)]) == 0

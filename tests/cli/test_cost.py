@@ -1,0 +1,121 @@
+"""`elmo-bench cost`: figures of real child processes, and what is refused before one starts."""
+
+import json
+
+import pytest
+
+from elmo_bench.__main__ import main
+from elmo_bench.base import include
+from elmo_bench.base.errors import UserError
+from elmo_bench.cli import cost
+from elmo_bench.encoders.static import path_of
+from elmo_bench.ledger.costs import encoder_part, identity, read_costs
+from elmo_bench.runner.cost import BATCHES, SENTENCES, cost_of, measure
+from elmo_bench.runner.model import load_frozen
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
+from tests.runs import GOLDEN
+
+TINY = ("encoder=elmo_only", f"encoder.weights={GOLDEN}")
+
+
+def refused(capsys, *arguments):
+    code = main(["cost", *arguments])
+    captured = capsys.readouterr()
+    assert code == 2 and captured.out == "" and captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_what_has_nothing_frozen_is_refused_in_one_line(capsys, tmp_path):
+    for encoders in ("none", "glove,none"):
+        error = refused(capsys, f"encoder={encoders}", "--out", str(tmp_path / "costs"))
+        assert error == "elmo-bench cost: encoder=none: has no frozen vectors. Choose another encoder.\n"
+    assert not (tmp_path / "costs").exists()  # nothing was measured before the refusal
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["encoder=glove", "seed=1"], "seed=1: not an option of an encoder"),
+        (["glove"], "glove: not an option of an encoder"),
+        (["encoder=glov"], "unknown encoder"),
+        (["encoder=glove", "--rounds", "2"], "--rounds 2"),
+        (["encoder=glove", "device=tpu"], "device=tpu: no such device"),
+        (["encoder=glove", "--text", "missing.txt"], "missing.txt"),
+    ],
+)
+def test_a_mistake_is_one_line(capsys, arguments, said):
+    assert said in refused(capsys, *arguments)
+
+
+def test_a_text_that_is_too_short_is_refused(capsys, tmp_path):
+    (tmp_path / "text.txt").write_text("one sentence\n" * SENTENCES)
+    assert "1 distinct sentences" in refused(capsys, "encoder=glove", "--text", str(tmp_path / "text.txt"))
+
+
+def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys):
+    out = tmp_path / "costs"
+    assert main(["cost", *TINY, "--out", str(out)]) == 0
+    assert capsys.readouterr().out.count("| elmo_only ") == 1
+    [found], problems = read_costs(out)
+    assert problems == []
+    assert found["settings"] == encoder_part(RunSpec.of(compose("config", [*TINY])).settings)
+    assert len(found["rounds"]) == 3 and found["machine"]["threads"] == 1 and found["machine"]["device"] == "cpu"
+    for each in found["rounds"]:
+        assert [*map(int, each["tokens_per_second"])] == [*BATCHES]
+        assert each["load_seconds"] > 0 and 1 < each["memory_mib"] < 2000
+    assert found["stored_bytes"] == sum((GOLDEN / name).stat().st_size for name in ("options.json", "weights.hdf5"))
+    assert found["text"]["tokens"] == 15166
+    assert str(GOLDEN.parent) not in json.dumps(found)  # no path of this machine
+
+
+def in_this_process(options, text):
+    """Memory and load time say nothing, the rest is the same."""
+    return measure(compose("config", options), [["a", "sentence", str(number)] for number in range(SENTENCES)])
+
+
+def test_several_encoders_in_a_row_have_the_identities_of_their_runs(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(cost, "_round", in_this_process)
+    assert main(["cost", "encoder=glove,fasttext", "--out", str(tmp_path)]) == 0
+    assert "| glove " in (table := capsys.readouterr().out) and "| fasttext " in table
+    found = {each["encoder"]: each for each in read_costs(tmp_path)[0]}
+    for name in ("glove", "fasttext"):
+        config = compose("config", [f"encoder={name}", "task=snli", "suite=open", "trainer.threads=2"])
+        contents = {"data": "d", **load_frozen(config, {"a"}).contents}
+        own = RunSpec.of(config).with_contents(contents)
+        assert identity(found[name]["settings"], found[name]["contents"]) == identity(own.settings, own.contents)
+        assert found[name]["stored_bytes"] == path_of(f"{name}-mini").stat().st_size
+    assert found["fasttext"]["parameters"] == (40_000 + 50_000) * 96  # its card: words and n-gram buckets
+    assert found["glove"]["parameters"] == 160_000 * 96
+
+
+def test_weights_that_change_between_rounds_are_refused(tmp_path):
+    config = compose("config", ["encoder=glove"])
+    one = in_this_process(["encoder=glove"], None)
+    other = {**one, "contents": {"vectors": "b" * 64}}
+    with pytest.raises(UserError, match="changed while it was measured"):
+        cost_of(config, [["a"]], "sample", [one, one, other])
+
+
+def test_an_encoder_from_a_folder_outside_is_found_by_the_process(tmp_path, monkeypatch):
+    (tmp_path / "encoders").mkdir()
+    (tmp_path / "conf" / "encoder").mkdir(parents=True)
+    (tmp_path / "encoders" / "length.py").write_text(
+        "import torch\n\n\nclass Length:\n"
+        "    checksum, layers, dim, parameters, device = 'length-1', 1, 1, 0, torch.device('cpu')\n\n"
+        "    def encode(self, sentences):\n"
+        "        return [torch.tensor([[[float(len(word))] for word in words]]) for words in sentences]\n\n\n"
+        "def load():\n    return Length()\n"
+    )
+    (tmp_path / "conf" / "encoder" / "length.yaml").write_text(
+        "{name: length, words: null, vectors: null, contextual: {kind: length, version: 1}}\n"
+    )
+    monkeypatch.setattr(include, "folders", [tmp_path])
+    found = cost._round(["encoder=length"], None)
+    assert found["contents"] == {"weights": "length-1"}
+    assert found["parameters"] == 0 and found["files"] == []
+
+
+def test_a_child_that_fails_ends_in_its_own_words(capsys, tmp_path):
+    error = refused(capsys, "encoder=hf", f"encoder.name={tmp_path}", "--out", str(tmp_path / "costs"))
+    assert "no config.json there" in error

@@ -1,0 +1,96 @@
+"""Files of what encoders cost: which encoder they are of, and what a reader refuses."""
+
+import copy
+import json
+
+import pytest
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.ledger.costs import (
+    best_batch,
+    costs_of,
+    identity,
+    middle,
+    path_of,
+    rates,
+    read_cost,
+    read_costs,
+    write_cost,
+)
+from tests.ledger.records import make_cost
+
+
+def test_what_is_written_is_read(tmp_path):
+    cost = make_cost()
+    path = write_cost(tmp_path, cost)
+    assert path.relative_to(tmp_path).as_posix().startswith("some-cpu-x-2/glove-")
+    assert read_cost(path) == cost
+    assert read_costs(tmp_path) == ([cost], [])
+    assert read_costs(tmp_path / "nothing") == ([], [])
+
+
+def test_a_measurement_replaces_the_one_of_other_weights_and_no_other(tmp_path):
+    cost = make_cost()
+    newer = copy.deepcopy(cost) | {"contents": {"vectors": "b" * 64}}
+    other = make_cost(settings={**cost["settings"], "encoder.precision": "int8"})
+    elsewhere = copy.deepcopy(cost)
+    elsewhere["machine"]["device"] = "NVIDIA H100"
+    paths = [write_cost(tmp_path, each) for each in (cost, newer, other, elsewhere)]
+    assert paths[0] == paths[1] and len(set(paths)) == 3
+    assert read_cost(paths[0]) == newer
+    assert paths[3].parent.name == "some-cpu-x-2-nvidia-h100"
+
+
+def test_identity_is_of_the_frozen_encoder_alone():
+    settings, contents = make_cost()["settings"], make_cost()["contents"]
+    run = {**settings, "mix.penalty": 1, "task.version": 3}
+    assert identity(run, {**contents, "data": "d"}) == identity(settings, contents)
+    for other in ({**settings, "encoder.precision": "int8"}, {**settings, "encoder.vectors": "x"}):
+        assert identity(other, contents) != identity(settings, contents)
+    assert identity(settings, {"vectors": "b" * 64}) != identity(settings, contents)
+
+
+def test_medians_and_the_best_batch():
+    cost = make_cost(rates={"1": [10.0, 30.0, 20.0], "8": [90.0, 80.0, 1.0], "32": [70.0, 80.0, 90.0]})
+    assert rates(cost, "1") == [10.0, 20.0, 30.0]
+    assert best_batch(cost) == "8"  # the smaller one of two with a median of 80
+    assert middle(cost, "load_seconds") == 0.2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda cost: cost.update(schema=2), "schema 2"),
+        (lambda cost: cost.update(rounds=[]), "not measured"),
+        (lambda cost: cost["rounds"][0]["tokens_per_second"].pop("1"), "not measured"),
+        (lambda cost: cost["rounds"][0]["tokens_per_second"].update({"x": 1.0}), "not measured"),
+        (lambda cost: cost["rounds"][1]["tokens_per_second"].update({"1": 0.0}), "too small"),
+        (lambda cost: cost["rounds"][1]["tokens_per_second"].update({"1": 1e300}), "too large"),
+        (lambda cost: cost.update(parameters=-1), "too small"),
+        (lambda cost: cost.update(encoder="../up"), "name of an encoder"),
+        (lambda cost: cost["machine"].update(cpu="two\nlines"), "printed"),
+        (lambda cost: cost.update(more=1), "unknown key more"),
+        (lambda cost: cost["rounds"][0].update(memory_mib="9"), "memory_mib"),
+    ],
+)
+def test_a_damaged_file_is_one_line_with_its_name(tmp_path, change, said):
+    path = write_cost(tmp_path, make_cost())
+    cost = make_cost()
+    change(cost)
+    path.write_text(json.dumps(cost))
+    found, [problem] = read_costs(tmp_path)
+    assert found == [] and problem.startswith(f"{path}: ") and said in problem and "\n" not in problem
+    with pytest.raises(UserError):
+        write_cost(tmp_path, cost)
+
+
+def test_a_link_is_not_followed(tmp_path):
+    path = write_cost(tmp_path / "a", make_cost())
+    link = path_of(tmp_path / "b", make_cost())
+    link.parent.mkdir(parents=True)
+    link.symlink_to(path)
+    assert "symbolic link" in read_costs(tmp_path / "b")[1][0]
+
+
+def test_costs_are_next_to_the_ledger(tmp_path):
+    assert costs_of(tmp_path / "results" / "next") == tmp_path / "results" / "costs"
