@@ -7,7 +7,7 @@
 | `mistyped` | everything, read with 5 % of the letters mistyped (`elmo_bench/text/mistyped.py`) |
 
 A unit is what `Data.within` of the task keeps, such as an entity, and else an example, with its `slice_words` if it has
-them, or the words of all its texts. A word is a token with a letter. Slices of examples follow from the stored outcomes.
+them, or the words of all its texts. A word is a token with a letter. Slices of examples follow from stored outcomes.
 Other units need the run's predictions, and mistyped text its head: both are in the run's folder, where it was made.
 """
 
