@@ -32,16 +32,21 @@ def main(arguments: list[str]) -> int:
     done = [(run, records[run.spec.key, run.seed]) for run in planned.runs if (run.spec.key, run.seed) in records]
     if not done:
         raise UserError(f"{planned.ledger}: none of these {len(planned.runs)} runs has a record. Make them first.")
-    problems, splits = [*found.problems], dict[str, Any]()
+    problems: dict[str, list[str]] = {}  # the runs of each
+    splits: dict[str, Any] = {}
     for run, record in done:
         paths = RunPaths.of(planned.ledger, record)
-        problems += [f"{run.title}: {why}" for why in _make(run, record, paths, splits, overwrite=planned.overwrite)]
+        for why in _make(run, record, paths, splits, overwrite=planned.overwrite):
+            problems.setdefault(why, []).append(run.title)
     print(_table(planned.ledger, [record for _, record in done]))
     if len(done) < len(planned.runs):
         print(f"{len(planned.runs) - len(done)} of {len(planned.runs)} runs have no record yet.", file=sys.stderr)
-    for problem in problems:
-        print(f"elmo-bench slices: {problem}", file=sys.stderr)
-    return 2 if problems else 0
+    for why in found.problems:
+        print(f"elmo-bench slices: {why}", file=sys.stderr)
+    for why, runs in problems.items():
+        more = f" and {len(runs) - 1} more" if len(runs) > 1 else ""
+        print(f"elmo-bench slices: {runs[0]}{more}: {why}", file=sys.stderr)
+    return 2 if problems or found.problems else 0
 
 
 def _make(run: PlannedRun, record: Brief, paths: RunPaths, splits: dict[str, Any], *, overwrite: bool) -> list[str]:
@@ -75,7 +80,7 @@ def _table(ledger: Path, made: Sequence[Brief]) -> str:
     tables = []
     found = groups(select(made).rows)
     for suite in dict.fromkeys(group.suite for group in found):
-        if sliced := slices.read([group for group in found if group.suite == suite], ledger):
+        if sliced := slices.read([group for group in found if group.suite == suite], ledger, every=True):
             table = slices.table(suite, sliced)
             tables.append("\n\n".join([table.title, to_markdown(table), *table.notes]))
     return "\n\n".join(tables) or "no slices"

@@ -103,9 +103,9 @@ def make_slices(config: DictConfig, record: Brief, paths: RunPaths, test: Scored
     else:
         attempt(lambda: _of_examples(test, stored))
     attempt(lambda: {"mistyped": _outcomes(test, head.predictions(mistyped=True), stored)})
-    ledger.write_slices(
-        paths, {name: outcomes for name, outcomes in found.items() if len(next(iter(outcomes.values())))}
-    )
+    problems = list(dict.fromkeys(problems))  # both may miss the head
+    if found := {name: outcomes for name, outcomes in found.items() if len(next(iter(outcomes.values())))}:
+        ledger.write_slices(paths, found)
     return problems
 
 
@@ -167,6 +167,8 @@ class _Head:
     def predictions(self, *, mistyped: bool = False) -> list[Any]:
         """On the test split, computed on the processor. Raises UserError if the head or its encoder are not here."""
         file: Path = self.paths.work / "head.safetensors"
+        if not file.is_file():
+            raise UserError("no head is kept here (heads are not committed). Run it again with overwrite=true.")
         kept = read_head(file)
         if kept.spec != self.spec:
             raise UserError(f"{file}: the head of another run. Run it again with overwrite=true.")

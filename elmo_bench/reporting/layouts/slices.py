@@ -47,9 +47,12 @@ class Sliced(NamedTuple):
     problems: list[str]  # files that cannot be read
 
 
-def read(groups: Sequence[Group], ledger: Path) -> list[Sliced]:
-    """The groups that have slices, of the newest training protocol of each task alone."""
-    found = [each for group in groups if (each := _read_group(group, ledger)).arms]
+def read(groups: Sequence[Group], ledger: Path, *, every: bool = False) -> list[Sliced]:
+    """The groups that have slices, of the newest training protocol of each task alone.
+
+    Only runs that compare encoders on all of the data, unless `every`.
+    """
+    found = [each for group in groups if (each := _read_group(group, ledger, every=every)).arms]
     newest: dict[str, int] = {}
     for each in found:
         newest[each.group.task] = max(newest.get(each.group.task, 0), each.rows[0].spec.protocol)
@@ -64,8 +67,10 @@ def table(suite: str, found: Sequence[Sliced]) -> Table:
     return make_table(f"{suite}-slices", f"Slices of test, suite {suite}", lines, tasks=tasks, notes=notes)
 
 
-def _read_group(group: Group, ledger: Path) -> Sliced:
-    rows, arms, problems = _rows(group), dict[str, Arms](), []
+def _read_group(group: Group, ledger: Path, *, every: bool) -> Sliced:
+    comparing = not group.basis.fraction and not group.basis.labels
+    rows = _ordered([row for row in group.rows if every or (comparing and not row.variation)])
+    arms, problems = dict[str, Arms](), []
     for row in rows:
         try:
             for name, seeds in _read(row, ledger).items():
@@ -75,11 +80,10 @@ def _read_group(group: Group, ledger: Path) -> Sliced:
     return Sliced(group, rows, arms, problems)
 
 
-def _rows(group: Group) -> list[Row]:
-    """The runs that compare encoders on all of the data, in the order of the main experiment."""
+def _ordered(rows: Sequence[Row]) -> list[Row]:
+    """In the order of the main experiment, then by name."""
     order = [str(encoder) for encoder in Experiment.load(MAIN).sweep["encoder"]]
-    rows = [] if group.basis.fraction or group.basis.labels else [row for row in group.rows if not row.variation]
-    return sorted(rows, key=lambda row: (order.index(row.encoder) if row.encoder in order else len(order), row.encoder))
+    return sorted(rows, key=lambda row: (order.index(row.encoder) if row.encoder in order else len(order), row.label))
 
 
 def _read(row: Row, ledger: Path) -> dict[str, Seeds]:
@@ -116,7 +120,7 @@ def _lines(found: Sliced, name: str) -> list[Line]:
                 Column("task", words=True): words(found.group.heading),
                 Column("slice", words=True): words(TITLES[name]),
                 Column("share"): number(100 * share, ".1f", suffix=" %"),
-                Column("encoder", words=True): words(", ".join(filter(None, [row.encoder, row.note])), run=run),
+                Column("encoder", words=True): words(row.label, run=run),
                 Column("seeds"): seeds_cell(list(arms[run]), run),
                 Column("score", SPREAD): spread(summarise(scores[run]), run=run, mark=row.mark),
                 Column(f"gain over {BASELINE}"): number(gain, "+.2f", run=run),
