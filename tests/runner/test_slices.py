@@ -193,7 +193,7 @@ def test_examples_are_chosen_by_all_of_their_words_and_keep_their_clusters():
 
 def test_pairs_are_sliced_without_a_head_or_predictions(tmp_path, capsys):
     options = ["task=snli", "data.max_train=200", "task.training.epochs=1", "encoder=none", f"ledger={tmp_path}"]
-    options += ["logger=none", "trainer.threads=1", "task.head.hidden=8"]
+    options += ["logger=none", "trainer.threads=1", "task.head.hidden=[8,8]"]
     assert main(["run", *options]) == 0
     [file] = tmp_path.glob("mini/snli/none/*/seed0/head.safetensors")
     file.unlink()
