@@ -82,12 +82,12 @@ def leaderboard(
     suites = []
     for name in dict.fromkeys(group.suite for group in found):
         own = [group for group in found if group.suite == name]
-        suites.append(Suite(name, own, sections(name, own, gain, ledger)))
+        suites.append(Suite(name, own, sections(name, own, gain, ledger=ledger)))
     return Leaderboard(command, suites, selection, failures)
 
 
-def sections(suite: str, groups: Sequence[Group], gain: Gains, ledger: Path) -> list[Section]:
-    """A section for each experiment that has enough runs, then slices of test if there are any, then all runs.
+def sections(suite: str, groups: Sequence[Group], gain: Gains, *, ledger: Path | None = None) -> list[Section]:
+    """A section for each experiment that has enough runs, then the slices of test in the ledger, then all runs.
 
     An experiment shows the runs of the newest training protocol that it has records of; `All runs` has the others too.
     """
@@ -100,7 +100,7 @@ def sections(suite: str, groups: Sequence[Group], gain: Gains, ledger: Path) -> 
             legend = experiment.layout == "encoders"
             about = (experiment.name, experiment.caption, experiment.about)
             found.append(Section(*about, tables, figures, legend, _protocols(newest)))
-    if sliced := slices.read(groups, ledger):
+    if ledger is not None and (sliced := slices.read(groups, ledger)):
         protocols = _protocols([each.group for each in sliced])
         about = ("slices", "Slices of test", slices.ABOUT)
         found.append(Section(*about, [slices.table(suite, sliced)], protocols=protocols))

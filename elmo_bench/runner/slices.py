@@ -38,7 +38,7 @@ from elmo_bench.training.contracts import Data, Metric
 Outcomes = dict[str, np.ndarray]
 Keeps = Callable[[Sequence[str]], bool]  # whether a unit with these words belongs to a slice
 
-AGREES = 0.5  # percentage points between the record's score and that of its head here, on another machine say
+AGREES = 0.5  # percentage points between the record's score and the score of its head here, on another machine say
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class Data:
 
     def within(
         self, example: Document, predicted: Clusters, keeps: Callable[[Sequence[str]], bool]
-    ) -> tuple[list[Sequence[Span]], list[Sequence[Span]]]:
+    ) -> tuple[list[tuple[Span, ...]], list[tuple[Span, ...]]]:
         """The gold and predicted chains whose words, of all mentions together, `keeps` accepts."""
         tokens = example.tokens
         kept = [

@@ -118,7 +118,7 @@ def test_a_probe_is_in_the_tables_of_its_own_experiments_alone(ledger, found):
     found_groups, gain = found()
     shown = {
         section.name: {task for table in section.tables for task in table.tasks}
-        for section in sections("open", found_groups, gain, ledger)
+        for section in sections("open", found_groups, gain)
     }
     assert shown["table1"] == {"ner"}
     assert shown["table5"] == {"wsd"}

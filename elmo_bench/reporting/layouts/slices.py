@@ -14,7 +14,18 @@ from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row, baseline_of
 from elmo_bench.reporting.significance import Difference, Variance, of_means, over_items
 from elmo_bench.reporting.statistics import summarise
-from elmo_bench.reporting.table import SPREAD, Cell, Column, Line, Table, between, make_table, number, spread, words
+from elmo_bench.reporting.table import (
+    SPREAD,
+    Cell,
+    Column,
+    Line,
+    Table,
+    interval_cell,
+    make_table,
+    number,
+    spread,
+    words,
+)
 from elmo_bench.reporting.table import seeds as seeds_cell
 from elmo_bench.spec.experiments import MAIN, Experiment
 
@@ -124,7 +135,7 @@ def _lines(found: Sliced, name: str) -> list[Line]:
                 Column("seeds"): seeds_cell(list(arms[run]), run),
                 Column("score", SPREAD): spread(summarise(scores[run]), run=run, mark=row.mark),
                 Column(f"gain over {BASELINE}"): number(gain, "+.2f", run=run),
-                Column("95 %", ("low", "high")): between(pair.interval, run=run) if pair else Cell(""),
+                Column("95 %", ("low", "high")): interval_cell(pair.interval, run=run) if pair else Cell(""),
             }
         )
     return lines
@@ -135,11 +146,13 @@ def _difference(
 ) -> Difference | None:
     """None for single seeds without comparable ones, for slices of other units, and for too few units."""
     sides = [[*arm.values()] for arm in (ours, theirs)]
-    clusters = [outcomes.get(CLUSTER) for arm in sides for outcomes in arm]
+    clusters = [outcomes.get(CLUSTER, np.arange(0)) for arm in sides for outcomes in arm]
     if one is None or other is None or any(not np.array_equal(each, clusters[0]) for each in clusters[1:]):
         return None
     left, right = (np.stack([how.counts_of(outcomes) for outcomes in arm]) for arm in sides)
     try:
-        return Difference.of(over_items(left, right, how.score, clusters[0]), (one, other))
+        return Difference.of(
+            over_items(left, right, how.score, clusters[0] if len(clusters[0]) else None), (one, other)
+        )
     except ValueError:
         return None
