@@ -26,7 +26,14 @@ from elmo_bench.base.threads import check_threads
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.static import load_static
 from elmo_bench.ledger import Brief, RunPaths
-from elmo_bench.runner.data import build_data, data_digest, read_splits, training_fraction, words_of
+from elmo_bench.runner.data import (
+    build_data,
+    data_digest,
+    read_splits,
+    training_fraction,
+    without_long_texts,
+    words_of,
+)
 from elmo_bench.runner.kept_head import read_head
 from elmo_bench.runner.model import build_indexer, load_frozen
 from elmo_bench.runner.predict import build_kept, predictions
@@ -57,7 +64,9 @@ class ScoredSplit:
         data = build_data(config)
         splits = read_splits(config, data)
         given = config.data
-        train = training_fraction(splits["train"], fraction=given.train_fraction, limit=given.max_train)
+        train = training_fraction(
+            without_long_texts(splits["train"]), fraction=given.train_fraction, limit=given.max_train
+        )
         seen = {word.lower() for word in words_of(train)}
         words = {word for word in words_of(splits["test"]) if any(map(str.isalpha, word))}
         vectors = load_static(config.suite.vectors, words)
@@ -121,9 +130,10 @@ def _of_units(test: ScoredSplit, stored: Outcomes, predicted: Sequence[Any]) -> 
         pairs = zip(test.examples, predicted, strict=True)
         cut = [test.data.within(example, prediction, keeps) for example, prediction in pairs]  # type: ignore[attr-defined]
         kept = [pair for pair in cut if pair is not None]
-        outcomes = test.metric.outcomes([gold for gold, _ in kept], [own for _, own in kept]) if kept else stored
-        mask = np.array([pair is not None for pair in cut], bool)
-        found[name] = {key: values for key, values in outcomes.items() if kept} | _clusters(stored, mask)
+        if kept:
+            mask = np.array([pair is not None for pair in cut], bool)
+            outcomes = test.metric.outcomes([gold for gold, _ in kept], [own for _, own in kept])
+            found[name] = outcomes | _clusters(stored, mask)
     return found
 
 

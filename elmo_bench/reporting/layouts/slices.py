@@ -40,7 +40,7 @@ TITLES = {
 }
 ABOUT = (
     "The scores of finished runs on parts of test, and on all of it with mistyped words, the same for every encoder; "
-    "`elmo-bench slices` makes them. A slice has the units with such a word: entities (NER), chains (coreference), "
+    "elmo-bench slices makes them. A slice has the units with such a word: entities (NER), chains (coreference), "
     "words (probes), questions by question and answers, else sentences or pairs. The share is of gold units. Scores of "
     "two slices are of different units, so compare encoders within a slice. Exploratory: no verdicts."
 )
@@ -151,8 +151,7 @@ def _difference(
         return None
     left, right = (np.stack([how.counts_of(outcomes) for outcomes in arm]) for arm in sides)
     try:
-        return Difference.of(
-            over_items(left, right, how.score, clusters[0] if len(clusters[0]) else None), (one, other)
-        )
+        items = over_items(left, right, how.score, clusters[0] if len(clusters[0]) else None)
     except ValueError:
         return None
+    return Difference.of(items, (one, other))
