@@ -9,7 +9,7 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.encoders.static import load_static
 from elmo_bench.ledger import RunPaths, of_split, read_outcomes, read_slices, write_slices
-from elmo_bench.runner.data import build_data, read_splits
+from elmo_bench.runner.data import build_data, read_splits, training_fraction
 from elmo_bench.runner.slices import ScoredSplit, _of_examples
 from elmo_bench.spec.config import compose
 from elmo_bench.tasks.coref.document import Document
@@ -55,8 +55,6 @@ def test_the_parts_of_test_are_its_entities_counted_by_hand(made, capsys):
             assert (slices[one][name] + slices[other][name]).tolist() == stored[name].tolist()
     config = compose("config", ["task=ner", *options])
     splits = read_splits(config, build_data(config))
-    from elmo_bench.runner.data import training_fraction
-
     train = {word.lower() for each in training_fraction(splits["train"], limit=300) for word in each.tokens}
     lookup = load_static("glove-mini").lookup
     rare = {
@@ -99,7 +97,7 @@ def test_what_a_run_keeps_decides_which_slices_there_are(made, tmp_path, capsys)
     whole = read_slices(RunPaths.of(ledger, record))
     copy = tmp_path / "copy"
     shutil.copytree(ledger, copy)
-    options = [*options[:-1], f"ledger={copy}"] if options[-1].startswith("ledger") else [*options, f"ledger={copy}"]
+    options = [*options[:-1], f"ledger={copy}"]
     paths = RunPaths.of(copy, record)
     capsys.readouterr()
     before = paths.slices.stat().st_mtime_ns
