@@ -106,19 +106,14 @@ def test_the_package_names_no_task():
     }
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import elmo_bench; dir(elmo_bench)",
-        "import elmo_bench.ledger, elmo_bench.reporting.page",
-        "import elmo_bench.__main__, elmo_bench.cli.score, elmo_bench.cli.report, elmo_bench.cli.clean",
-        "import elmo_bench.cli.status, elmo_bench.cli.merge, elmo_bench.cli.sweep, elmo_bench.runner.launchers.local",
-        "import elmo_bench.cli.fetch",
-        *(f"from elmo_bench.cli.score import metric_of; metric_of({task!r})" for task in TASKS),
-    ],
-)
-def test_imports_no_torch(code):
-    done = run(f"{code}; import sys; print('torch' in sys.modules)")
+def test_what_only_reads_the_ledger_imports_no_torch():
+    modules = ["ledger", "reporting.page", "__main__", "runner.launchers.local"]
+    modules += [f"cli.{command}" for command in ("score", "report", "clean", "status", "merge", "sweep", "fetch")]
+    done = run(
+        f"import sys, elmo_bench; dir(elmo_bench); import {', '.join(f'elmo_bench.{name}' for name in modules)}\n"
+        f"for task in {sorted(TASKS)!r}: elmo_bench.cli.score.metric_of(task)\n"
+        "print('torch' in sys.modules)"
+    )
     assert (done.stdout, done.stderr) == ("False\n", "")
 
 

@@ -65,8 +65,8 @@ def _superseded(ledger: Path) -> set[RunPaths]:
     """The runs that reports call superseded."""
     from elmo_bench.reporting.rows import select
 
-    older = (old for old, _ in select(read_all(ledger).records).superseded)
-    return {RunPaths.of(ledger, record) for row in older for record in row.records}
+    older = select(read_all(ledger).records).superseded
+    return {RunPaths(ledger, old.suite, old.task, old.encoder, old.hash, seed) for old in older for seed in old.seeds}
 
 
 def _preview(run: RunPaths) -> nullcontext[None]:

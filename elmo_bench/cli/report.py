@@ -4,9 +4,13 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import Ledger, read_all
+from elmo_bench.ledger import Failure, Ledger, RunPaths, read_all
+
+if TYPE_CHECKING:
+    from elmo_bench.reporting.rows import Selection
 
 
 def main(arguments: list[str]) -> int:
@@ -32,17 +36,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--wandb", metavar="PROJECT", help="also upload the tables and figures to this wandb project")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON and write no files")
     options = parser.parse_args(arguments)
+    from elmo_bench.reporting.rows import select
+
     found = _read(options.ledger, options.suite)
+    selection = select(found.records)
+    found.records.clear()  # most may be superseded: only those that are shown stay in memory
     if options.json:
         from elmo_bench.reporting.gains import gains_from
         from elmo_bench.reporting.json_rows import json_rows
-        from elmo_bench.reporting.rows import select
 
-        selection = select(found.records)
         rows = json_rows(selection, gains_from(options.ledger, selection.rows))
         print(json.dumps(rows, indent=1, ensure_ascii=False))
     else:
-        _write(found, options)
+        _write(selection, found.failures, options)
     return 2 if found.problems else 0
 
 
@@ -65,10 +71,9 @@ def _read(ledger: Path, suites: list[str] | None) -> Ledger:
     )
 
 
-def _write(found: Ledger, options: argparse.Namespace) -> None:
+def _write(selection: "Selection", failures: list[tuple[RunPaths, Failure]], options: argparse.Namespace) -> None:
     from elmo_bench.reporting.leaderboard import leaderboard
     from elmo_bench.reporting.page import upload, write
-    from elmo_bench.reporting.rows import select
 
     try:
         options.out.mkdir(parents=True, exist_ok=True)
@@ -76,10 +81,9 @@ def _write(found: Ledger, options: argparse.Namespace) -> None:
         raise UserError(f"--out {options.out}: cannot be a folder ({error.strerror})") from None
     # Without the folders, which may be of this machine alone.
     flags = [*(["--suite", *options.suite] if options.suite else []), *(["--combine"] if options.combine else [])]
-    selection = select(found.records)
     board = leaderboard(
         selection,
-        found.failures,
+        failures,
         ledger=options.ledger,
         command=" ".join(["elmo-bench report", *flags]),
         combine=options.combine,
@@ -89,6 +93,6 @@ def _write(found: Ledger, options: argparse.Namespace) -> None:
         print(f"in tables of their own: {'; '.join(apart)} (see --combine)", file=sys.stderr)
     files = write(board, ledger=options.ledger, out=options.out)
     rows, older = len(selection.rows), len(selection.superseded)
-    print(f"{options.out}: {rows} rows, {older} superseded, {len(found.failures)} failed; {len(files)} files")
+    print(f"{options.out}: {rows} rows, {older} superseded, {len(failures)} failed; {len(files)} files")
     if options.wandb:
         print(f"wandb: {upload(board, options.out, project=options.wandb)}")

@@ -97,12 +97,16 @@ class Index:
         spec, environment = self._part(rest.pop("spec")), self._part(rest.pop("environment"))
         return Entry(state, spec, environment, json.dumps(rest, separators=(",", ":")))
 
-    def briefs(self, entries: Iterable[Entry]) -> Iterator[Brief]:
-        """The records of entries; equal specs and environments are one object, which must not be changed."""
-        entries = list(entries)
-        for entry, record in zip(entries, _parsed([entry.text for entry in entries]), strict=True):
-            record["spec"], record["environment"] = self._parts[entry.spec], self._parts[entry.environment]
-            yield record
+    def briefs(self, entries: list[Entry]) -> Iterator[Brief]:
+        """The records of entries, which are removed from the list as they are read: the texts take much memory.
+
+        Equal specs and environments are one object, which must not be changed.
+        """
+        while entries:
+            some, entries[:1000] = entries[:1000], []
+            for entry, record in zip(some, _parsed([entry.text for entry in some]), strict=True):
+                record["spec"], record["environment"] = self._parts[entry.spec], self._parts[entry.environment]
+                yield record
 
     def store(self, fresh: Mapping[Key, Entry], gone: Iterable[Key]) -> None:
         """Keep these entries, and forget entries of files that no longer exist."""

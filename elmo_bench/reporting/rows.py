@@ -132,11 +132,31 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Superseded:
+    """A run that another one replaced. It does not hold its records, of which there may be thousands."""
+
+    suite: str
+    task: str
+    encoder: str
+    hash: str
+    seeds: tuple[int, ...]
+    by: str  # the hash of the run that replaced it
+    changed: tuple[str, ...]  # settings and contents that differ between the two
+
+    @classmethod
+    def of(cls, old: Row, new: Row) -> "Superseded":
+        before, after = ({**row.spec.settings, **(row.spec.contents or {})} for row in (old, new))
+        changed = tuple(sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key)))
+        spec, hashes = old.spec, (old.newest["hash"], new.newest["hash"])
+        return cls(spec.suite, spec.task, spec.encoder, hashes[0], tuple(old.seeds), hashes[1], changed)
+
+
+@dataclass(frozen=True)
 class Selection:
-    """What a report shows: current rows, best test score first, and (superseded row, the row that replaced it)."""
+    """What a report shows: current rows, best test score first, and the runs that they replaced."""
 
     rows: list[Row]
-    superseded: list[tuple[Row, Row]]
+    superseded: list[Superseded]
 
 
 def select(records: Iterable[Brief], *, prefer: str | None = None) -> Selection:
@@ -152,16 +172,17 @@ def select(records: Iterable[Brief], *, prefer: str | None = None) -> Selection:
         spec = RunSpec(**seeds[0]["spec"])
         row = Row(spec, tuple(sorted(seeds, key=lambda record: record["seed"])))
         by_settings[spec.identity].append(row)
-    rows, superseded = [], []
+    rows: list[Row] = []
+    older: list[tuple[Row, Row]] = []
     for same in by_settings.values():
         same.sort(key=lambda row: (row.newest["hash"] == prefer, row.newest["created"], row.newest["hash"]))
         rows.append(same[-1])
-        superseded += [(older, same[-1]) for older in same[:-1]]
+        older += [(row, same[-1]) for row in same[:-1]]
     rows.sort(
         key=lambda row: ((row.spec.suite, row.spec.task), -row.summary("test").mean, row.label, row.newest["hash"])
     )
-    superseded.sort(key=lambda pair: ((pair[0].spec.suite, pair[0].spec.task), pair[0].label, pair[0].newest["hash"]))
-    return Selection(rows, superseded)
+    older.sort(key=lambda pair: ((pair[0].spec.suite, pair[0].spec.task), pair[0].label, pair[0].newest["hash"]))
+    return Selection(rows, [Superseded.of(old, new) for old, new in older])
 
 
 def of_newest_protocol(rows: Sequence[Row]) -> list[Row]:

@@ -5,12 +5,14 @@ this installation, and only weights and vectors that it knows by name are loaded
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from omegaconf import DictConfig
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
@@ -137,10 +139,11 @@ def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) ->
 def build_kept(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -> tuple[Any, Any]:
     """The head with its trained parameters, and its embedder. Raises UserError if the file does not fit its spec.
 
-    The head is first built without memory: the file's tensors bound its sizes, whatever numbers a spec holds.
+    The head is first built without memory: the file's tensors bound its sizes and its layers, whatever numbers a spec
+    holds.
     """
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _few_tensors(10 * len(kept.tensors) + 1000):
             wanted = build_head(spec, build_embedder(spec, frozen, kept.lexicon), kept.vocabulary).state_dict()
         if {name: value.shape for name, value in wanted.items()} != {n: t.shape for n, t in kept.tensors.items()}:
             raise ValueError("its tensors have other names or shapes")
@@ -153,3 +156,21 @@ def build_kept(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -
             f"{head_file}: does not fit the {spec.task} head of this version ({why}). Run it again with overwrite=true."
         ) from None
     return head.eval(), embedder
+
+
+@contextmanager
+def _few_tensors(most: int) -> Iterator[None]:
+    """A block in which no more parameters than this can be made; ValueError for one more."""
+    made = 0
+
+    def count(*_: Any) -> None:
+        nonlocal made
+        made += 1
+        if made > most:
+            raise ValueError("its spec asks for far more tensors than it has")
+
+    handle = register_module_parameter_registration_hook(count)
+    try:
+        yield
+    finally:
+        handle.remove()

@@ -14,7 +14,7 @@ class Argument(NamedTuple):
     start: int
     end: int
     label: str
-    pieces: tuple[Span, ...]
+    pieces: list[Span]
 
 
 def arguments(phrases: Iterable[Phrase]) -> list[Argument]:
@@ -25,11 +25,11 @@ def arguments(phrases: Iterable[Phrase]) -> list[Argument]:
         kind = label.removeprefix("C-")
         if kind != label and kind in latest:
             before = found[latest[kind]]
-            pieces = (*(before.pieces or [(before.start, before.end)]), (start, end))
-            found[latest[kind]] = Argument(before.start, end, kind, pieces)
+            before.pieces.extend([(start, end)] if before.pieces else [(before.start, before.end), (start, end)])
+            found[latest[kind]] = before._replace(end=end)
         else:
             latest[kind] = len(found)
-            found.append(Argument(start, end, kind, inner))
+            found.append(Argument(start, end, kind, list(inner)))
     return found
 
 

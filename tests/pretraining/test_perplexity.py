@@ -81,16 +81,19 @@ def test_figures_are_those_of_the_definition(folder, text, capsys, monkeypatch, 
     assert {name: found[name] for name in wanted} == pytest.approx(wanted, rel=1e-5)
 
 
-def test_blocks_stretches_and_pieces_of_long_sentences_change_nothing(folder, text, monkeypatch):
+def test_blocks_stretches_and_pieces_of_long_sentences_change_nothing(folder, text, tmp_path, monkeypatch):
     model, vocabulary = load_language_model(str(folder))
-    whole = perplexity.perplexity(model, vocabulary, Corpus((text[0],)))
+    (tmp_path / "some.txt").write_text("\n".join(" ".join(sentence) for sentence in text[1][:6]), encoding="utf-8")
+    some = Corpus((tmp_path / "some.txt",))
+    assert max(map(len, text[1][:6])) > 15  # longer than a stretch
+    whole = perplexity.perplexity(model, vocabulary, some)
     for name, value in (
         ("BLOCK", 3),
         ("TOKENS", 5),
         ("STRETCH", 11),
     ):
         monkeypatch.setattr(perplexity, name, value)
-    assert vars(perplexity.perplexity(model, vocabulary, Corpus((text[0],)))) == pytest.approx(vars(whole), rel=1e-5)
+    assert vars(perplexity.perplexity(model, vocabulary, some)) == pytest.approx(vars(whole), rel=1e-5)
 
 
 def test_a_line_that_is_no_sentence_is_counted_and_said(folder, text, tmp_path, capsys):

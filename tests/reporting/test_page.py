@@ -160,6 +160,19 @@ def test_hatches_are_drawn(site):
     assert "<pattern" in (site / "figures/open-figure2-elmo.svg").read_text(encoding="utf-8")
 
 
+def test_of_many_runs_an_entry_is_text_until_it_is_opened(tmp_path, monkeypatch):
+    monkeypatch.setattr("elmo_bench.reporting.page.html.CLOSED", 1)
+    for encoder in ("glove", "elmo"):
+        add(tmp_path / "runs", "ner", encoder, 0)
+    assert report.main(["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 0
+    reader = Reader()
+    reader.feed((tmp_path / "index.html").read_text(encoding="utf-8"))
+    assert sum(attributes.get("id", "").startswith("run-") for attributes, _ in reader.all("details")) == 2
+    assert "Scores by seed" not in [inner for _, inner in reader.all("caption")]
+    cards = [inner for attributes, inner in reader.all("script") if "Scores by seed" in inner]
+    assert len(cards) == 2
+
+
 def test_exploratory_and_superseded_runs_are_folded(tmp_path, monkeypatch):
     monkeypatch.setattr(layout, "BEST", 1)
     monkeypatch.setattr(markdown, "MOST", 1)
@@ -190,6 +203,6 @@ def test_exploratory_and_superseded_runs_are_folded(tmp_path, monkeypatch):
         assert any('id="run-open-ner-' in one and run in one for one in folded) == (run not in cards)
     assert all(any(run in one for one in folded) for run in old)
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "3 more runs: [CSV](tables/open-ner-runs.csv)." in page
+    assert "5 more runs: [CSV](tables/open-ner-runs.csv)." in page
     assert "1 more: see [index.html](index.html)." in page
     assert sum(run in page.partition("## Superseded")[2] for run in old) == 1

@@ -26,9 +26,9 @@ def test_the_newest_contents_are_current(tmp_path):
     records = read_ledger(tmp_path)[0]
     chosen = select(records)
     assert [row.records for row in chosen.rows] == [(new,)]
-    [(superseded, current)] = chosen.superseded
-    assert superseded.records == tuple(old)
-    assert current.records == (new,)
+    [superseded] = chosen.superseded
+    assert (superseded.hash, superseded.seeds, superseded.by) == (old[0]["hash"], (0, 1), new["hash"])
+    assert len(superseded.changed) == 1
     [preferred] = select(records, prefer=old[0]["hash"]).rows
     assert preferred.records == tuple(old)
 

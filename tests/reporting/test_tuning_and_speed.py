@@ -133,9 +133,9 @@ def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path):
     mixed = board(tmp_path)
     glance = mixed.suites[0].sections[0]
     assert glance.heading == "At a glance (protocol 2)"
-    superseded = [record for old, _ in mixed.selection.superseded for record in old.records]
-    assert {(r["spec"]["task"], r["spec"]["settings"]["protocol"]) for r in superseded} == {("ner", 1)}
-    assert len(superseded) == 4
+    superseded = mixed.selection.superseded
+    assert {(old.task, "protocol" in old.changed, old.seeds) for old in superseded} == {("ner", True, (0, 1))}
+    assert len(superseded) == 2
     protocols = {row.anchor: row.spec.protocol for row in mixed.selection.rows}
     for section in mixed.suites[0].sections[:-1]:
         assert {protocols[cell.run] for table in section.tables for row in table.rows for cell in row if cell.run} == {

@@ -163,6 +163,12 @@ def test_nothing_in_a_strangers_record_or_head_is_built_or_resolved(  # noqa: PL
     assert unused or (code == 2 and said.count("\n") == 1 and "Traceback" not in said), said
 
 
+def test_layers_without_end_are_not_built(stranger, text, tmp_path, capsys):
+    file = stranger(setting("task.head.hidden", [1] * 100_000))
+    assert main(["predict", str(file), str(text), str(tmp_path / "out"), "--weights", str(GOLDEN)]) == 2
+    assert "its spec asks for far more tensors than it has" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("weights", ["https://example.org/elmo_weights.hdf5", "/etc/passwd", "user/repo", "models"])
 def test_weights_that_a_strangers_record_names_are_not_opened(stranger, text, tmp_path, capsys, weights):
     file = stranger(setting("encoder.weights", weights))

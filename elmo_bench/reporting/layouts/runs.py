@@ -20,11 +20,11 @@ from elmo_bench.reporting.table import (
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
 ABOUT = (
-    "Every run, best test score first; of many runs, the best ones and those of experiments. Runs on fractions of the "
+    "Every run, best test score first; of many runs the best ones, and the others on request. Runs on fractions of the "
     "training data are in tables of their own, unless they belong to a learning curve above."
 )
 
-BEST = 50  # runs of a table that are always shown
+BEST = 20  # runs of a table that are always shown
 
 
 def tables(groups: Sequence[Group], gain: Gains) -> list[Table]:
@@ -65,14 +65,4 @@ def _table(group: Group, gain: Gains) -> Table:
     title = f"{group.any_amount.heading}, suite {group.suite}: all runs on {amount}"
     tasks = [group.task] * len(lines)
     table = make_table(f"{group.stem}-runs", title, lines, tasks=tasks, gains=gains.values(), notes=[EXPLORATORY])
-    return replace(table, folded=_exploratory(group))
-
-
-def _exploratory(group: Group) -> frozenset[int]:
-    """The rows of a long table that belong to no experiment, without the best runs."""
-    every = [Experiment.load(name) for name in experiments()]
-    return frozenset(
-        at
-        for at, row in enumerate(group.rows)
-        if at >= BEST and not any(experiment.variant_of(row.spec) for experiment in every)
-    )
+    return replace(table, folded=frozenset(range(BEST, len(group.rows))))

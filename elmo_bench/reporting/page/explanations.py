@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from elmo_bench.ledger import Brief, Failure, RunPaths
 from elmo_bench.reporting.gains import ALPHA
 from elmo_bench.reporting.groups import Group
-from elmo_bench.reporting.rows import BASELINE, Row
+from elmo_bench.reporting.rows import BASELINE, Row, Superseded
 
 SUITES = {
     "mini": "mini is text made by a generator. It shows that everything works, and nothing about language.",
@@ -89,13 +89,11 @@ def data_of(group: Group) -> list[str]:
     return [f"{head}: {text}: {'; '.join(row.label for row in rows)}" for text, rows in seen.items()]
 
 
-def superseded(old: Row, new: Row) -> tuple[str, str]:
+def superseded(old: Superseded) -> tuple[str, str]:
     """(path of the old run, what replaced it and why)."""
-    before, after = ({**row.spec.settings, **(row.spec.contents or {})} for row in (old, new))
-    changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
-    path = "/".join([old.spec.suite, old.spec.task, old.spec.encoder, old.newest["hash"]])
     seeds = f"seed{'s' if len(old.seeds) > 1 else ''} {', '.join(map(str, old.seeds))}"
-    return path, f"({seeds}) by {new.newest['hash']}; changed: {', '.join(changed)}"
+    path = "/".join([old.suite, old.task, old.encoder, old.hash])
+    return path, f"({seeds}) by {old.by}; changed: {', '.join(old.changed)}"
 
 
 def failed(failures: Sequence[tuple[RunPaths, Failure]]) -> list[tuple[str, str, str]]:

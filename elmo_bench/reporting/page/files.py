@@ -34,13 +34,15 @@ def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
     files[out / "README.md"] = markdown_page(board, discussions=discussions).encode()
     index = out / "index.html"
     earlier = {out / name.decode() for name in _LINK.findall(index.read_bytes())} if index.exists() else set()
-    files[index] = html(board, ledger=ledger, out=out, discussions=discussions).encode()
+    with atomic_write(index) as handle:
+        for piece in html(board, ledger=ledger, out=out, discussions=discussions):
+            handle.write(piece.encode())
     for path, content in files.items():
         with atomic_write(path) as handle:
             handle.write(content)
     for path in earlier - files.keys():
         path.unlink(missing_ok=True)
-    return list(files)
+    return [*files, index]
 
 
 def upload(board: Leaderboard, out: Path, *, project: str) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from elmo_bench.ledger import RunPaths
+from elmo_bench.ledger import Brief, RunPaths
 from elmo_bench.reporting.canvas import FAINT, GRID, INK, SERIES, SURFACE, Drawing
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
@@ -23,15 +23,16 @@ from elmo_bench.reporting.table import Cell
 from elmo_bench.reporting.tasks import task_info
 
 FOLDER = Path(__file__).parent
+CLOSED = 200  # with more runs than this, what the entry of a run holds is text until it is opened
 # Colours that differ in dark mode. The colours of a heat map's cells are the same in both modes.
 _COLOURS = {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line", "#757d87": "none", "#b26a00": "static"}
 _COLOURS |= {colour: f"series{index}" for index, colour in enumerate(SERIES)}
 
 
-def html(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[str, str]) -> str:
-    """The page, to be written to the folder `out`, with links to the records in `ledger`.
+def html(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[str, str]) -> Iterator[str]:
+    """The page in pieces, to be written to the folder `out`, with links to the records in `ledger`.
 
-    The same ledger, discussions (by suite) and command give the same text.
+    The same ledger, discussions (by suite) and command give the same text. Of thousands of runs it is many megabytes.
     """
     environment = Environment(
         loader=FileSystemLoader(FOLDER),
@@ -41,15 +42,16 @@ def html(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[st
         undefined=StrictUndefined,
     )
     home = Path(os.path.relpath(ledger, out))
-    runs = [_run(row, group, home) for suite in board.suites for group in suite.groups for row in group.rows]
-    links = {run["anchor"]: {seed["seed"]: seed["href"] for seed in run["seeds"]} for run in runs}
-    return environment.get_template("index.html.j2").render(
+    rows = [(row, group) for suite in board.suites for group in suite.groups for row in group.rows]
+    shown = {cell.run for table in board.tables for line in table.shown for cell in line}
+    stream = environment.get_template("index.html.j2").stream(
         board=board,
-        runs=runs,
-        links=links,
-        folded={table.rows[at][0].run for table in board.tables for at in table.folded},
+        runs=(_run(row, group, home) for row, group in rows),
+        links={row.anchor: {record["seed"]: _link(home, record) for record in row.records} for row, _ in rows},
+        closed=len(rows) > CLOSED,
+        folded={row.anchor for row, _ in rows} - shown,
         verdict=_verdict,
-        inline=lambda figure: Markup(inline(figure)),  # noqa: S704: from matplotlib, which escapes its text
+        inline=lambda figure: Markup(inline(figure)),  # from matplotlib, which escapes its text
         style=Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
         script=Markup((FOLDER / "script.js").read_text(encoding="utf-8")),
         suites=SUITES,
@@ -58,14 +60,17 @@ def html(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[st
         legend=LEGEND,
         data_of=data_of,
         discussions={
-            suite: Markup(MarkdownIt("js-default").render(text))  # noqa: S704: it lets no HTML through
+            suite: Markup(MarkdownIt("js-default").render(text))  # it lets no HTML through
             for suite, text in discussions.items()
         },
         machines=machines(record for row in board.selection.rows for record in row.records),
-        superseded=[superseded(*pair) for pair in board.selection.superseded],
+        older=board.selection.superseded,
+        superseded=superseded,
         failed=failed(board.failures),
         tasks=_tasks(board),
     )
+    stream.enable_buffering(1000)
+    return iter(stream)
 
 
 def _verdict(cell: Cell) -> str:
@@ -118,7 +123,11 @@ def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
 def _seed(row: Row, seed: int, home: Path) -> dict[str, Any]:
     record = next(record for record in row.records if record["seed"] == seed)
     scores = {split: str(summarise([row.scores(split)[seed]])) for split in ("dev", "test")}
-    return {"seed": seed, "href": quote(RunPaths.of(home, record).record.as_posix()), **scores}
+    return {"seed": seed, "href": _link(home, record), **scores}
+
+
+def _link(home: Path, record: Brief) -> str:
+    return quote(RunPaths.of(home, record).record.as_posix())
 
 
 def _each(texts: Sequence[str]) -> str:

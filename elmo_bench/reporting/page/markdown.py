@@ -30,9 +30,7 @@ def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
         records = [record for row in board.selection.rows for record in row.records]
         parts += ["## How to read this", _list(HOW), "## Made on", _list(map(escape, machines(records)))]
     if board.selection.superseded:
-        lines = [
-            f"{_code(path)} {escape(why)}" for path, why in (superseded(*pair) for pair in board.selection.superseded)
-        ]
+        lines = [f"{_code(path)} {escape(why)}" for path, why in map(superseded, board.selection.superseded)]
         text = "Data, weights or a version have changed since. `elmo-bench clean --stale` removes these runs."
         rest = [f"{len(lines) - MOST:,} more: see [index.html](index.html)."] if len(lines) > MOST else []
         parts += ["## Superseded", text, _list(lines[:MOST]), *rest]
