@@ -84,7 +84,7 @@ def _leftovers(run: RunPaths, *, stale: bool, failures: bool, unfinished: bool) 
         yield run.failure
     finished = run.record.exists()
     if stale:
-        yield from (path for path in (run.record, run.outcomes, run.work) if path.exists())
+        yield from (path for path in (run.record, run.outcomes, run.slices, run.work) if path.exists())
     elif finished:
         yield from sorted([*run.work.glob("*.ckpt"), *run.work.glob(".*")])
     elif unfinished:

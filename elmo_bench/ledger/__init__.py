@@ -3,7 +3,7 @@
 from elmo_bench.ledger.environment import environment
 from elmo_bench.ledger.lease import read_lease
 from elmo_bench.ledger.lock import HeldElsewhere, is_held, new_attempt, run_lock
-from elmo_bench.ledger.outcomes import CLUSTER, joined, of_split
+from elmo_bench.ledger.outcomes import CLUSTER, SLICES, joined, of_split
 from elmo_bench.ledger.paths import RunPaths, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
@@ -25,13 +25,16 @@ from elmo_bench.ledger.store import (
     read_ledger,
     read_outcomes,
     read_record,
+    read_slices,
     write_failure,
     write_record,
+    write_slices,
 )
 
 __all__ = [
     "CLUSTER",
     "SCHEMA",
+    "SLICES",
     "Brief",
     "Failure",
     "HeldElsewhere",
@@ -55,9 +58,11 @@ __all__ = [
     "read_ledger",
     "read_outcomes",
     "read_record",
+    "read_slices",
     "run_hash",
     "run_lock",
     "settings_key",
     "write_failure",
     "write_record",
+    "write_slices",
 ]

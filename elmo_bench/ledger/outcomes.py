@@ -1,4 +1,4 @@
-"""The outcomes of a record: one file for both splits, so each name says its split."""
+"""The outcomes of a record: one file for both splits, so each name says its split; and its slices, in another file."""
 
 from collections.abc import Mapping
 
@@ -7,6 +7,8 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 
 CLUSTER = "cluster"  # the outcome that says which items were drawn together, where the task knows
+# Parts of test, and test with mistyped words: what they are is in `runner/slices.py`.
+SLICES = ("unseen", "seen", "novector", "vector", "mistyped")
 _DEV = "dev."  # begins the names of outcomes on dev; those on test have none
 
 
@@ -21,6 +23,21 @@ def lengths_by_split(stored: Mapping[str, np.ndarray]) -> tuple[set[int], set[in
     for name, values in stored.items():
         (dev if name.startswith(_DEV) else test).add(len(values))
     return dev, test
+
+
+def joined_slices(slices: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """{slice: outcomes} as they are stored: `unseen.correct`."""
+    return {f"{name}.{key}": values for name, outcomes in slices.items() for key, values in outcomes.items()}
+
+
+def by_slice(stored: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+    """{slice: outcomes}, in the order of SLICES; other names are left out."""
+    found: dict[str, dict[str, np.ndarray]] = {name: {} for name in SLICES}
+    for key, values in stored.items():
+        name, _, outcome = key.partition(".")
+        if name in found:
+            found[name][outcome] = values
+    return {name: outcomes for name, outcomes in found.items() if outcomes}
 
 
 def of_split(stored: Mapping[str, np.ndarray], split: str) -> dict[str, np.ndarray]:

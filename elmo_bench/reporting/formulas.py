@@ -37,6 +37,7 @@ class Formula:
     outcomes: tuple[str, ...]  # the arrays that it reads
     counts: Callable[..., np.ndarray]  # of these arrays: what is summed, float64 [items, K]
     score: Callable[[np.ndarray], np.ndarray]  # of sums [..., K]: the score in percent [...]
+    gold: Callable[[np.ndarray], float]  # of sums [K]: how many decisions or gold units are scored
     binary: bool = False  # whether an item is right or wrong and the score is the share of right ones
 
     def counts_of(self, outcomes: Outcomes) -> np.ndarray:
@@ -44,6 +45,10 @@ class Formula:
         if missing := [name for name in self.outcomes if name not in outcomes]:
             raise UserError(f"outcomes without {', '.join(missing)}. Run again with overwrite=true.")
         return self.counts(*(outcomes[name].astype(np.float64) for name in self.outcomes))
+
+    def gold_of(self, outcomes: Outcomes) -> float:
+        """How many decisions or gold units these outcomes are of. Raises UserError if an array is missing."""
+        return float(self.gold(self.counts_of(outcomes).sum(axis=0)))
 
     def score_of(self, outcomes: Outcomes) -> float:
         """The score that these outcomes add up to. Raises UserError if an array is missing."""
@@ -93,11 +98,21 @@ def _average_f1(sums: np.ndarray) -> np.ndarray:
     return 100 * _ratio(2 * precision * recall, precision + recall).mean(axis=-1)
 
 
+def _second(sums: np.ndarray) -> float:
+    """Items or tokens."""
+    return sums[1]
+
+
+def _mentions(sums: np.ndarray) -> float:
+    return sums[AVERAGED.index("bcub") * len(SIDES) + SIDES.index("recall_den")]
+
+
+_AVERAGED = tuple(f"{metric}_{side}" for metric in AVERAGED for side in SIDES)
 FORMULAS = {
-    "accuracy": Formula(("correct",), _with_items, _share, binary=True),
-    "token-accuracy": Formula(("correct", "tokens"), _columns, _share),
-    "f1-counts": Formula(("correct", "guessed", "gold"), _columns, _f1_of_counts),
-    "f1-errors": Formula(("correct", "excess", "missed"), _columns, _f1_of_errors),
-    "mean-f1": Formula(("common", "guessed", "gold"), _item_f1, _share),
-    "conll-2012": Formula(tuple(f"{metric}_{side}" for metric in AVERAGED for side in SIDES), _columns, _average_f1),
+    "accuracy": Formula(("correct",), _with_items, _share, _second, binary=True),
+    "token-accuracy": Formula(("correct", "tokens"), _columns, _share, _second),
+    "f1-counts": Formula(("correct", "guessed", "gold"), _columns, _f1_of_counts, lambda sums: sums[2]),
+    "f1-errors": Formula(("correct", "excess", "missed"), _columns, _f1_of_errors, lambda sums: sums[0] + sums[2]),
+    "mean-f1": Formula(("common", "guessed", "gold"), _item_f1, _share, _second),
+    "conll-2012": Formula(_AVERAGED, _columns, _average_f1, _mentions),
 }

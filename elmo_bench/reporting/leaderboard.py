@@ -10,7 +10,18 @@ from elmo_bench.reporting.canvas import Drawing
 from elmo_bench.reporting.costs import Costs, by_machine
 from elmo_bench.reporting.gains import Gains, gains_from
 from elmo_bench.reporting.groups import Group, groups
-from elmo_bench.reporting.layouts import encoders, fractions, layers, runs, speed, tuning, variants, weights, worth
+from elmo_bench.reporting.layouts import (
+    encoders,
+    fractions,
+    layers,
+    runs,
+    slices,
+    speed,
+    tuning,
+    variants,
+    weights,
+    worth,
+)
 from elmo_bench.reporting.rows import Selection
 from elmo_bench.reporting.table import Table
 from elmo_bench.reporting.tasks import in_paper_order, task_info
@@ -88,12 +99,14 @@ def leaderboard(
     suites = []
     for name in dict.fromkeys(group.suite for group in found):
         own = [group for group in found if group.suite == name]
-        suites.append(Suite(name, own, sections(name, own, gain, by_machine(costs))))
+        suites.append(Suite(name, own, sections(name, own, gain, costs=by_machine(costs), ledger=ledger)))
     return Leaderboard(command, suites, selection, failures)
 
 
-def sections(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[Costs] = ()) -> list[Section]:
-    """A section for each experiment that has enough runs, then the costs of its encoders, then all runs.
+def sections(
+    suite: str, groups: Sequence[Group], gain: Gains, *, costs: Sequence[Costs] = (), ledger: Path | None = None
+) -> list[Section]:
+    """A section for each experiment that has enough runs, then the costs of its encoders, slices of test, all runs.
 
     An experiment shows the runs of the newest training protocol that it has records of; `All runs` has the others too.
     """
@@ -107,6 +120,10 @@ def sections(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[C
             about = (experiment.name, experiment.caption, experiment.about)
             found.append(Section(*about, tables, figures, legend, _protocols(newest)))
     found += _worth(suite, groups, gain, costs)
+    if ledger is not None and (sliced := slices.read(groups, ledger)):
+        protocols = _protocols([each.group for each in sliced])
+        about = ("slices", "Slices of test", slices.ABOUT)
+        found.append(Section(*about, [slices.table(suite, sliced)], protocols=protocols))
     return [*found, Section("runs", "All runs", runs.ABOUT, runs.tables(groups, gain), protocols=_protocols(groups))]
 
 

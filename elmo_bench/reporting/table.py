@@ -132,7 +132,7 @@ def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test", 
     line[verdict] = Cell(f"{gain.mark} {said}".strip(), (said,), run)
     if found:
         of_seeds = sqrt(found.seeds[0].value + found.seeds[1].value)
-        line[between] = _between(found.interval, run=run)
+        line[between] = interval_cell(found.interval, run=run)
         line[Column("detectable")] = number(found.detectable, run=run)
         line[Column("p (Holm)")] = _p_value(gain.p_holm, run=run)
         numbers = [
@@ -162,7 +162,7 @@ def make_table(
     return Table(stem, title, columns, rows, list(tasks), [*notes, *dagger, *why])
 
 
-def _between(bounds: tuple[float, float], *, run: str) -> Cell:
+def interval_cell(bounds: tuple[float, float], *, run: str) -> Cell:
     """An interval, for a column with parts low and high."""
     return Cell(" … ".join(f"{bound:+.2f}".replace("-", "−") for bound in bounds), bounds, run)
 

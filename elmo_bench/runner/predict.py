@@ -5,7 +5,7 @@ this installation, and only weights and vectors that it knows by name are loaded
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,20 +58,25 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
                 f"{record_file}: the head was trained with {name} of checksum {trained}, but these have {checksum}. "
                 f"Give the right ones with --{name}."
             )
-    head, embedder = _build(spec, frozen, kept, head_file)
+    head, embedder = build_kept(spec, frozen, kept, head_file)
     stores = {part: LayerStore(encoder, mode="off") for part, encoder in frozen.encoders.items()}
-    index = build_indexer(embedder, stores)
+    training, title = _config(spec).task.training, f"predict {spec.task}"
+    predicted = predictions(head, examples, build_indexer(embedder, stores), training=training, title=title)
+    data.write(out, examples, predicted)
+    return len(examples)
+
+
+def predictions(head: Any, examples: Sequence[Any], index: Any, *, training: DictConfig, title: str) -> list[Any]:
+    """One for each example, in order. `index` is an Indexer; `training` has the limits of a batch."""
     lengths = [max(map(len, example.texts), default=1) for example in examples]
     predicted: list[Any] = [None] * len(examples)
-    training = _config(spec).task.training
-    with torch.no_grad(), progress(f"predict {spec.task}", total=len(examples)) as meter:
+    with torch.no_grad(), progress(title, total=len(examples)) as meter:
         for pool in pools(by_length(lengths), lengths, size=training.batch, tokens=training.tokens):
             found = head.predict(head.collate([examples[number] for number in pool], index))
             for number, prediction in zip(pool, found, strict=True):
                 predicted[number] = prediction
             meter.advance(sum(lengths[number] for number in pool), steps=len(pool))
-    data.write(out, examples, predicted)
-    return len(examples)
+    return predicted
 
 
 def _config(spec: RunSpec) -> DictConfig:
@@ -131,7 +136,7 @@ def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) ->
     raise UserError(f"the record's {option} ({name!r:.60}) are not published ones. Say where they are: --{option} …")
 
 
-def _build(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -> tuple[Any, Any]:
+def build_kept(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -> tuple[Any, Any]:
     """The head with its trained parameters, and its embedder. Raises UserError if the file does not fit its spec.
 
     The head is first built without memory: the file's tensors bound its sizes and its layers, whatever numbers a spec

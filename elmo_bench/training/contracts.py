@@ -19,6 +19,7 @@ class Example(Protocol):
     It may have a `group`, of examples that were drawn together (the pairs of one premise, say): data.train_fraction
     keeps them together, and reports count them as one when they ask what other items would do. Where its texts are
     parts of longer ones (phrases of a sentence), it has these as `whole`, and the vocabulary counts each of them once.
+    `slice_words` are the words that decide to which slices of test it belongs, if these are not the words of all texts.
     """
 
     @property
@@ -31,7 +32,12 @@ class Example(Protocol):
 
 
 class Data(Protocol):
-    """Reads the suites. Built with the keyword arguments under `data` in `conf/task/<task>.yaml`, one a suite."""
+    """Reads the suites. Built with the keyword arguments under `data` in `conf/task/<task>.yaml`, one a suite.
+
+    For slices of test by units that are not examples, it has `within(example, predicted, keeps) -> (gold, predicted)`:
+    of the gold and of a prediction, the entities (or chains, or words) whose words `keeps` accepts. It returns None to
+    leave the example out, which must not depend on the prediction.
+    """
 
     schema: str  # name of the JSON layout that `canonical` gives; a change of the layout takes a new name
     ending: str  # of a file of predictions, with its dot

@@ -1,7 +1,7 @@
 """Coreference: the three suites as documents with clusters of mentions."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, data_files, hub_table, suite_files, suite_options
 from elmo_bench.tasks.coref import mini
 from elmo_bench.tasks.coref.conll import Part, read_parts, tidy, write_documents
-from elmo_bench.tasks.coref.document import Document, Span, genre_of
+from elmo_bench.tasks.coref.document import Clusters, Document, Span, genre_of
 
 SOURCES = ("generated", "files", "hub")
 PATTERN = "*_gold_conll"  # of the files in a folder
@@ -70,6 +70,17 @@ class Data:
     def write(self, path: Path, examples: Sequence[Document], predicted: Sequence[Iterable[Sequence[Span]]]) -> None:
         """Predicted clusters as a CoNLL-2012 file: the response to the file that the documents came from."""
         write_documents(path, examples, predicted)
+
+    def within(
+        self, example: Document, predicted: Clusters, keeps: Callable[[Sequence[str]], bool]
+    ) -> tuple[list[tuple[Span, ...]], list[tuple[Span, ...]]]:
+        """The gold and predicted chains whose words, of all mentions together, `keeps` accepts."""
+        tokens = example.tokens
+        kept = [
+            [chain for chain in chains if keeps([word for first, last in chain for word in tokens[first : last + 1]])]
+            for chains in (example.clusters, predicted)
+        ]
+        return kept[0], kept[1]
 
     def _note_limits(self, split: str, documents: Sequence[Document]) -> None:
         spans = [span for document in documents for cluster in document.clusters for span in cluster]

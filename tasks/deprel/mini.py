@@ -9,6 +9,7 @@ import re
 
 from elmo_bench.tasks.deprel.sentence import Sentence
 from elmo_bench.world import names
+from elmo_bench.world.draws import distinct, pick
 
 SIZES = {"train": 600, "dev": 200, "test": 200}
 NOUNS = (
@@ -36,21 +37,11 @@ WORDS = {
     "a": ADJECTIVES, "v": VERBS, "job": names.JOBS, "day": names.DAYS, "month": names.MONTHS, "man": names.MEN,
     "woman": names.WOMEN,
 }  # fmt: skip
-SEEN = 0.8  # share of NOUNS that train uses; dev and test take half of their words from the rest
 
 
 def generate(*, seed: int = 0) -> dict[str, list[Sentence]]:
     """{"train": 600, "dev": 200, "test": 200 sentences}, none of them twice; equal for equal seeds everywhere."""
-    rng, done, splits = random.Random(seed), set(), {}
-    for split, size in SIZES.items():
-        sentences: list[Sentence] = []
-        while len(sentences) < size:
-            sentence = _fill(rng.choice(TEMPLATES), rng, unseen=split != "train")
-            if sentence.tokens not in done:
-                done.add(sentence.tokens)
-                sentences.append(sentence)
-        splits[split] = sentences
-    return splits
+    return distinct(SIZES, seed, lambda rng, split, _: _fill(rng.choice(TEMPLATES), rng, unseen=split != "train"))
 
 
 def _fill(template: str, rng: random.Random, *, unseen: bool) -> Sentence:
@@ -63,7 +54,4 @@ def _word(word: str, rng: random.Random, *, unseen: bool) -> str:
     slot = re.fullmatch(r"{(\w+)}", word)
     if slot is None:
         return word
-    if slot[1] != "n":
-        return rng.choice(WORDS[slot[1]])
-    cut = round(SEEN * len(NOUNS))
-    return rng.choice(NOUNS[cut:] if unseen and rng.random() < 0.5 else NOUNS[:cut])
+    return pick(NOUNS, rng, unseen=unseen) if slot[1] == "n" else rng.choice(WORDS[slot[1]])

@@ -1,6 +1,6 @@
 """Named entities: the three suites as sentences with canonical BIO tags."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from elmo_bench.base.sources import SPLITS, data_file, hub_table, suite_files, s
 from elmo_bench.tasks.ner import mini
 from elmo_bench.tasks.ner.sentence import Sentence
 from elmo_bench.text.columns import check_ended, read_columns
-from elmo_bench.text.tags import split_tag, to_bio
+from elmo_bench.text.tags import spans, split_tag, to_bio
 
 SOURCES = ("generated", "files", "hub")
 
@@ -66,6 +66,16 @@ class Data:
                 rows = zip(sentence.tokens, sentence.tags, tags, strict=True)
                 handle.write("".join(f"{token} {gold} {tag}\n" for token, gold, tag in rows) + "\n")
 
+    def within(
+        self, example: Sentence, predicted: Sequence[str], keeps: Callable[[Sequence[str]], bool]
+    ) -> tuple[list[str], list[str]]:
+        """Gold and predicted tags of the entities whose words `keeps` accepts; all other tags are O."""
+
+        def kept(first: int, last: int) -> bool:
+            return keeps(example.tokens[first : last + 1])
+
+        return _only(example.tags, kept), _only(predicted, kept)
+
 
 def read_file(path: Path, *, columns: int) -> list[Sentence]:
     """The sentences of a CoNLL file: token in the first of `columns` columns, IOB1 or BIO tag in the last.
@@ -84,6 +94,14 @@ def read_file(path: Path, *, columns: int) -> list[Sentence]:
     if not sentences:
         raise UserError(f"{path}: no sentences. Download the file again.")
     return sentences
+
+
+def _only(tags: Sequence[str], keeps: Callable[[int, int], bool]) -> list[str]:
+    kept = ["O"] * len(tags)
+    for kind, first, last in spans(tags):
+        if keeps(first, last):
+            kept[first : last + 1] = [f"B-{kind}", *[f"I-{kind}"] * (last - first)]
+    return kept
 
 
 def _sentence(tokens: Sequence[str], tags: Sequence[str]) -> Sentence:

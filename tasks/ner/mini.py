@@ -11,6 +11,7 @@ from pathlib import Path
 
 from elmo_bench.tasks.ner.sentence import Sentence
 from elmo_bench.world import names
+from elmo_bench.world.draws import distinct
 from elmo_bench.world.templates import read_templates
 
 SIZES = {"train": 1000, "dev": 250, "test": 250}
@@ -67,20 +68,15 @@ NAMES = {
 
 def generate(*, seed: int = 0) -> dict[str, list[Sentence]]:
     """{"train": 1,000, "dev": 250, "test": 250 sentences}, none of them twice; equal for equal seeds everywhere."""
-    rng = random.Random(seed)
-    groups, done, splits = templates(), set(), {}
-    for split, size in SIZES.items():
+    groups = templates()
+
+    def draw(rng: random.Random, split: str, _: int) -> Sentence:
         unseen = split != "train"
         own = groups["unseen" if unseen else "train"]
-        sentences: list[Sentence] = []
-        while len(sentences) < size:
-            template = rng.choice(own if rng.random() < OWN else groups["shared"])
-            sentence = _fill(template, rng, unseen=unseen)
-            if sentence.tokens not in done:
-                done.add(sentence.tokens)
-                sentences.append(sentence)
-        splits[split] = sentences
-    return splits
+        template = rng.choice(own if rng.random() < OWN else groups["shared"])
+        return _fill(template, rng, unseen=unseen)
+
+    return distinct(SIZES, seed, draw)
 
 
 # Groups: train, shared, unseen.

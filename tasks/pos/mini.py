@@ -9,6 +9,7 @@ import re
 
 from elmo_bench.tasks.pos.sentence import Sentence
 from elmo_bench.world import names
+from elmo_bench.world.draws import distinct, pick
 
 SIZES = {"train": 600, "dev": 200, "test": 200}
 BOTH = (
@@ -39,21 +40,11 @@ WORDS = {
     "a": ADJECTIVES, "adv": ADVERBS, "job": names.JOBS, "town": names.TOWNS, "day": names.DAYS, "month": names.MONTHS,
     "man": names.MEN, "woman": names.WOMEN, "surname": names.SURNAMES, "number": tuple(map(str, range(12, 90))),
 }  # fmt: skip
-SEEN = 0.8  # share of BOTH that train uses; dev and test take half of their words from the rest
 
 
 def generate(*, seed: int = 0) -> dict[str, list[Sentence]]:
     """{"train": 600, "dev": 200, "test": 200 sentences}, none of them twice; equal for equal seeds everywhere."""
-    rng, done, splits = random.Random(seed), set(), {}
-    for split, size in SIZES.items():
-        sentences: list[Sentence] = []
-        while len(sentences) < size:
-            sentence = _fill(rng.choice(TEMPLATES), rng, unseen=split != "train")
-            if sentence.tokens not in done:
-                done.add(sentence.tokens)
-                sentences.append(sentence)
-        splits[split] = sentences
-    return splits
+    return distinct(SIZES, seed, lambda rng, split, _: _fill(rng.choice(TEMPLATES), rng, unseen=split != "train"))
 
 
 def _fill(template: str, rng: random.Random, *, unseen: bool) -> Sentence:
@@ -71,8 +62,7 @@ def _fill(template: str, rng: random.Random, *, unseen: bool) -> Sentence:
 def _word(slot: str, rng: random.Random, *, unseen: bool) -> str:
     if slot.lower() not in ("n", "nn", "v", "vs"):
         return rng.choice(WORDS[slot])
-    cut = round(SEEN * len(BOTH))
-    word = rng.choice(BOTH[cut:] if unseen and rng.random() < 0.5 else BOTH[:cut])
+    word = pick(BOTH, rng, unseen=unseen)
     if slot.lower() in ("nn", "vs"):  # the plural and the third person are one form
         word += "es" if word.endswith(("ch", "sh")) else "s"
     return word.capitalize() if slot[0].isupper() else word

@@ -39,6 +39,11 @@ class Question:
         return self.tokens, self.passage.tokens
 
     @property
+    def slice_words(self) -> tuple[str, ...]:
+        """The words that decide to which slices of test it belongs: of the question and its answers."""
+        return (*self.tokens, *(word for first, last in self.spans for word in self.passage.tokens[first : last + 1]))
+
+    @property
     def gold(self) -> tuple[str, ...]:
         """What predictions are compared with."""
         return self.answers

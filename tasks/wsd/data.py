@@ -1,8 +1,9 @@
 """Word senses: the suites as sentences with targets, and the evaluation framework's file of answers."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from elmo_bench.tasks.wsd.evaluation import keys_beside, read_evaluation, read_k
 from elmo_bench.tasks.wsd.first_senses import INDEX, read_first_senses
 from elmo_bench.tasks.wsd.metric import Answers
 from elmo_bench.tasks.wsd.semcor import read_semcor
-from elmo_bench.tasks.wsd.sentence import Sentence, entry
+from elmo_bench.tasks.wsd.sentence import Sentence, Target, entry
 
 SOURCES = ("generated", "files")
 FILES = ("train", "evaluation", "first")
@@ -81,6 +82,13 @@ class Data:
                 for target, answer in zip(sentence.targets, answers, strict=True):
                     if answer:
                         handle.write(" ".join([target.name, *answer]) + "\n")
+
+    def within(
+        self, example: Sentence, predicted: Sequence[Answers], keeps: Callable[[Sequence[str]], bool]
+    ) -> tuple[list[Target], list[Answers]] | None:
+        """The targets whose words `keeps` accepts, and their answers; None if there are none."""
+        kept = [keeps(example.tokens[target.start : target.end]) for target in example.targets]
+        return (list(compress(example.targets, kept)), list(compress(predicted, kept))) if any(kept) else None
 
     def _paths(self, options: Mapping[str, Any], root: Path | None) -> list[Path]:
         return [data_file(root, options["folder"], options[name]) for name in FILES]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from elmo_bench.tasks.wsd.sentence import Sentence, Target, entry
 from elmo_bench.world import names
+from elmo_bench.world.draws import distinct
 
 SIZES = {"train": 320, "dev": 160, "test": 160}
 SEEN = 4  # contexts of each sense that train has; dev and test have the others, too
@@ -24,19 +25,14 @@ def generate(*, seed: int = 0) -> dict[str, list[Sentence]]:
         first.setdefault(entry(key), key)
     seen = [key for key in contexts if len(contexts[key]) > SEEN]
     rare = [key for key in contexts if key not in seen]
-    rng, done, splits = random.Random(seed), set[tuple[str, ...]](), {}
-    for split, size in SIZES.items():
-        sentences: list[Sentence] = []
-        while len(sentences) < size:
-            train = split == "train"
-            key = rng.choice(rare if not train and rng.random() < RARE else seen)
-            context = rng.choice(contexts[key][:SEEN] if train else contexts[key])
-            sentence = _fill(context, key, first[entry(key)], f"{split}.{len(sentences)}", rng)
-            if sentence.tokens not in done:
-                done.add(sentence.tokens)
-                sentences.append(sentence)
-        splits[split] = sentences
-    return splits
+
+    def draw(rng: random.Random, split: str, number: int) -> Sentence:
+        train = split == "train"
+        key = rng.choice(rare if not train and rng.random() < RARE else seen)
+        context = rng.choice(contexts[key][:SEEN] if train else contexts[key])
+        return _fill(context, key, first[entry(key)], f"{split}.{number}", rng)
+
+    return distinct(SIZES, seed, draw)
 
 
 def read_contexts() -> dict[str, list[str]]:

@@ -3,8 +3,8 @@
 import pytest
 
 from elmo_bench.cli import clean
-from elmo_bench.ledger import RunPaths, read_ledger, run_lock, write_failure
-from tests.ledger.records import ATTEMPT
+from elmo_bench.ledger import RunPaths, read_ledger, run_lock, write_failure, write_slices
+from tests.ledger.records import ATTEMPT, OUTCOMES
 
 
 @pytest.fixture
@@ -18,6 +18,7 @@ def ledger(tmp_path, store_record, make_record):
         run.work.mkdir()
         for name in ("last.ckpt", "best.ckpt", "head.safetensors", "metrics.csv"):
             (run.work / name).write_bytes(bytes(1024))
+    write_slices(stale, {"seen": OUTCOMES})
     (finished.folder / ".seed0.json.abc").write_bytes(bytes(10))
     unfinished.lock.touch()
     write_failure(failed, ValueError("no"), attempt=ATTEMPT, spec=make_record()["spec"])

@@ -15,13 +15,21 @@ from elmo_bench.encoders.cache_files import StoreFolder
 from elmo_bench.ledger import RunPaths
 from elmo_bench.ledger.costs import read_cost, write_cost
 from elmo_bench.ledger.lease import new_lease, read_lease
-from elmo_bench.ledger.store import put_failure, read_all, read_failure, read_outcomes, read_record
+from elmo_bench.ledger.store import (
+    put_failure,
+    read_all,
+    read_failure,
+    read_outcomes,
+    read_record,
+    read_slices,
+    write_slices,
+)
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.masked import pretrain as masked
 from elmo_bench.pretraining.resident.encode import encode, read_encoded
 from elmo_bench.pretraining.training import COLUMNS, Curve
 from tests.fuzz.cases import Case, file_of
-from tests.ledger.records import ATTEMPT, make_cost, make_record, store_record
+from tests.ledger.records import ATTEMPT, OUTCOMES, make_cost, make_record, store_record
 
 MASKED = {"files": ["a"], "heldout": [], "vocabulary": 9, "tokenizer_lines": 1, "width": 4}
 CURVE = ",".join(COLUMNS) + "\n" + "".join(f"{n},1,2,3,4\n" for n in range(9))
@@ -40,8 +48,14 @@ def state_cases() -> list[Case]:
         Case(
             reader=f"{LEDGER}:read_outcomes",
             make=lambda folder: store_record(folder / "runs"),
-            damaged="*.npz",
+            damaged="seed0.npz",
             read=lambda folder: read_outcomes(_paths(folder)),
+        ),
+        Case(
+            reader=f"{LEDGER}:read_slices",
+            make=lambda folder: write_slices(store_record(folder / "runs"), {"unseen": OUTCOMES, "mistyped": OUTCOMES}),
+            damaged="*.slices.npz",
+            read=lambda folder: read_slices(_paths(folder)),
         ),
         Case(reader=f"{LEDGER}:read_failure", make=_failure, read=lambda folder: read_failure(_paths(folder).failure)),
         Case(reader=f"{LEDGER}:read_all", make=_ledger, read=lambda folder: read_all(folder / "runs")),
