@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -34,21 +35,15 @@ class Steps:
     """A head in training, with the batches of all rounds."""
 
     def __init__(self, overrides: list[str], count: int):
-        from elmo_bench.runner.prepare import prepare
-        from elmo_bench.runner.train import build
-        from elmo_bench.spec.config import compose
-        from elmo_bench.spec.run_spec import RunSpec
-
-        config = compose("config", ["trainer.threads=1", "store=ram", *overrides])
-        trained = build(prepare(config, RunSpec.of(config)))
-        self.module, self.clip = trained.module.train(), config.task.training.clip
-        self.optimiser = trained.module.configure_optimizers()
+        built = _built if find_spec("elmo_bench.runner.prepare") else _built_f439b5c
+        self.module, self.clip, loader, stores = built(["trainer.threads=1", "store=ram", *overrides])
+        self.module.train()
+        self.optimiser = self.module.configure_optimizers()
         if isinstance(self.optimiser, dict):
             self.optimiser = self.optimiser["optimizer"]
-        loader: Any = trained.loaders.loader("train", seed=0)
         self.dataset, self.batches = loader.dataset, list(islice(loader.sampler, count))
         used = [self.dataset.examples[number] for batch in self.batches for number in batch]
-        for store in trained.stores.values():
+        for store in filter(None, stores):
             store.fill(text for example in used for text in example.texts)
         self.next = 0
 
@@ -73,6 +68,30 @@ class Steps:
         with FlopCounterMode(display=False, custom_mapping=known) as counter:
             self.step()
         return counter.get_total_flops()
+
+
+def _built(overrides: list[str]) -> tuple[Any, float | None, Any, list[Any]]:
+    """The module that trains a head, its clip, a loader of batches, and the stores of the layers."""
+    from elmo_bench.runner.prepare import prepare
+    from elmo_bench.runner.train import build
+    from elmo_bench.spec.config import compose
+    from elmo_bench.spec.run_spec import RunSpec
+
+    config = compose("config", overrides)
+    trained = build(prepare(config, RunSpec.of(config)))
+    stores = [*trained.stores.values()] if hasattr(trained, "stores") else [trained.store]  # of older commits
+    return trained.module, config.task.training.clip, trained.loaders.loader("train", seed=0), stores
+
+
+def _built_f439b5c(overrides: list[str]) -> tuple[Any, float | None, Any, list[Any]]:
+    """The same with the layout of f439b5c, the reference of the issue about faster steps."""
+    from elmo_bench.config import compose
+    from elmo_bench.runner.run import _early, _prepare, _Run
+
+    config = compose("config", overrides)
+    data, splits, frozen, who = _prepare(config, [])
+    run = _Run(config, [], data, splits, notes=[], frozen=frozen, who=who, paths=_early(config))
+    return run.module, config.task.training.clip, run.data.loader("train", seed=0), [run.store]
 
 
 def work(overrides: list[str], rounds: int, steps: int) -> None:
