@@ -89,13 +89,14 @@ class Lstm(Cell):
 
     def forward(self, weight: Tensor) -> None:
         h, c, self.s = self.h[0], self.c[0], torch.empty_like(self.h[1:])
+        half = h.new_full((1, 1, 1), 0.5)  # a number would be made a tensor at every step
         for product, s, after_c, after, *blocks in _steps(
             self.products, self.s, self.c[1:], self.h[1:], *self.blocks.unbind(3)
         ):
             product.baddbmm_(h if self.keep is None else h * self.keep, weight).sigmoid_()
-            blocks[0].sub_(0.5)
+            blocks[0].sub_(half)
             c = self.cell(c, *blocks, out=after_c)
-            h = self.output(torch.sigmoid(c, out=s).sub_(0.5), *blocks, out=after)
+            h = self.output(torch.sigmoid(c, out=s).sub_(half), *blocks, out=after)
 
     def backward(self, weight: Tensor, d_h: Tensor) -> Tensor:
         to_c, through = self.slopes(self.c[:-1], self.s, *self.blocks.unbind(3))
