@@ -6,8 +6,9 @@
 
 A step reads its batch, computes the loss and the gradients, clips them and updates the weights, as training does. Two
 processes, one with the code of this tree and one with the code of `--reference`, read the same batches in turn,
-`--steps` a round: with one or two, short disturbances spoil few rounds. Each round gives a speed-up; the table has the median and the range of the rounds. Times are those
-of the processor, so that other work on the machine changes them little.
+`--steps` a round; with one or two, a disturbance spoils few rounds. Each round gives a speed-up; the table has the
+median and the range of the rounds. Times are those of the processor, so that other work on the machine changes them
+less. Both sides need the same frozen parts: `suite.weights` and `suite.vectors` take files that both commits read.
 """
 
 import argparse
@@ -86,6 +87,7 @@ def _built(overrides: list[str]) -> tuple[Any, float | None, Any, list[Any]]:
 def _built_f439b5c(overrides: list[str]) -> tuple[Any, float | None, Any, list[Any]]:
     """The same with the layout of f439b5c, the reference of the issue about faster steps."""
     from elmo_bench.config import compose
+
     from elmo_bench.runner.run import _early, _prepare, _Run
 
     config = compose("config", overrides)

@@ -3,9 +3,9 @@
     python benchmarks/launcher.py [--epochs 3] [--task ner] [--encoder glove]
     python benchmarks/launcher.py --rounds 3       # for a machine that other work keeps busy
 
-Prints both wall times, their ratio, and whether the scores are equal. With `--rounds`, the times are of the processor: a
-run alone and two side by side, in turn. Two runs slow each other down by what they share, the memory above all; without
-other work, two side by side are 2 x alone / side by side times faster than one after the other.
+Prints both wall times, their ratio, and whether the scores are equal. With `--rounds`, the times are of the processor:
+a run alone and two side by side, in turn. Two runs slow each other down by what they share, above all the memory;
+without other work, two side by side are 2 x alone / side by side times as fast as one after the other.
 """
 
 import argparse
@@ -53,9 +53,10 @@ def compare_processor_seconds(options: list[str], rounds: int) -> None:
     for number in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
             order = (1, 2) if number % 2 else (2, 1)
-            seconds = {count: statistics.mean(processor_seconds(Path(folder, str(count)), options, count)) for count in order}
-        gains.append(2 * seconds[1] / seconds[2])
-        print(f"a run alone {seconds[1]:.1f} s, side by side {seconds[2]:.1f} s each: {gains[-1]:.2f} times", flush=True)
+            found = {count: processor_seconds(Path(folder, str(count)), options, count) for count in order}
+        alone, together = statistics.mean(found[1]), statistics.mean(found[2])
+        gains.append(2 * alone / together)
+        print(f"a run alone {alone:.1f} s, side by side {together:.1f} s each: {gains[-1]:.2f} times", flush=True)
     print(f"median {statistics.median(gains):.2f} ({min(gains):.2f}-{max(gains):.2f}) times")
 
 

@@ -11,8 +11,8 @@ BLOCK, HEAP = 2**25, 2**29  # bytes; 32 MiB is the largest first limit that ever
 def keep_freed_memory() -> None:
     """Let this process keep up to half a gigabyte of freed memory for the next tensors; does nothing without glibc.
 
-    By default most tensors above 128 KiB are mapped afresh, and the system clears each of their pages at its first use: a
-    tenth of a training step (benchmarks/README.md). No number changes.
+    By default most tensors above 128 KiB are mapped afresh, and the system clears each of their pages at its first use,
+    which took a tenth of a training step (benchmarks/README.md). No number changes.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

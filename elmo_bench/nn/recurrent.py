@@ -72,6 +72,4 @@ class BiGru(_Bidirectional):
         inner = torch.stack([gru.bias_hh_l0.roll(hidden) for gru in layers])  # N(3H): n, r, z
         outer = torch.stack([gru.bias_ih_l0 for gru in layers])  # N(3H): r, z, n
         bias = functional.pad(inner, (0, hidden)) + functional.pad(outer, (hidden, 0))  # N(4H)
-        return recur(
-            Gru, x, mask, weight=weight, bias=bias.flatten(), recurrent=recurrent, backwards=(False, True)
-        )
+        return recur(Gru, x, mask, weight=weight, bias=bias.flatten(), recurrent=recurrent, backwards=(False, True))
