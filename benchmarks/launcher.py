@@ -35,8 +35,12 @@ def sweep(folder: Path, options: list[str]) -> float:
 def processor_seconds(folder: Path, options: list[str], count: int) -> list[float]:
     """Of each of `count` runs that start at the same time, one thread each."""
     command = [sys.executable, str(ROOT / "run.py"), *options, "logger=none", "trainer.threads=1"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
-    runs = [subprocess.Popen([*command, f"ledger={folder}/{number}"], **quiet) for number in range(count)]
+    runs = [
+        subprocess.Popen(
+            [*command, f"ledger={folder}/{number}"], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for number in range(count)
+    ]
     found = []
     for run in runs:
         _, status, used = os.wait4(run.pid, 0)

@@ -28,10 +28,11 @@ def choose_precision(given: str, *, device: str, bfloat16: str, float32: str, ke
     if kept is None and int(os.environ.get("LOCAL_RANK", "0")):  # set by Lightning
         kept = os.environ.get(CHOSEN)
     if kept is None:
-        speeds = {dtype: measure(dtype, device) for dtype in (torch.bfloat16, torch.float32)}
-        found = " and ".join(f"{speed / 1e9:,.0f} GFLOP/s in {dtype}" for dtype, speed in speeds.items())
-        kept = bfloat16 if speeds[torch.bfloat16] > speeds[torch.float32] else float32
-        console.print(f"precision={kept}: {found.replace('torch.', '')}", highlight=False)
+        times = measure(torch.bfloat16, device) / measure(torch.float32, device)
+        kept = bfloat16 if times < 1 else float32
+        console.print(
+            f"precision={kept}: a product takes {times:.1f} times as long in bfloat16 as in float32", highlight=False
+        )
     else:
         console.print(f"precision={kept}, as before", highlight=False)
     os.environ[CHOSEN] = kept
@@ -39,7 +40,10 @@ def choose_precision(given: str, *, device: str, bfloat16: str, float32: str, ke
 
 
 def measure(dtype: torch.dtype, device: str) -> float:
-    """Floating-point operations a second of a product of float32 numbers under autocast to `dtype`, at best."""
+    """Seconds of a product of float32 numbers under autocast to `dtype`, at best.
+
+    On a CPU they are the processor's, which other work on the machine changes little.
+    """
     x, weight = torch.randn(ROWS, SIZE, device=device), torch.randn(SIZE, SIZE, device=device)
     best = float("inf")
     for _ in range(1 + TIMES):  # the first one warms up
@@ -47,11 +51,11 @@ def measure(dtype: torch.dtype, device: str) -> float:
         with torch.autocast(device, torch.bfloat16, enabled=dtype == torch.bfloat16):
             functional.linear(x, weight)
         best = min(best, _now(device) - started)
-    return 2 * ROWS * SIZE * SIZE / best
+    return best
 
 
 def _now(device: str) -> float:
-    """Seconds; on a GPU after everything that was asked of it."""
-    if device == "cuda":
-        torch.cuda.synchronize()
+    if device != "cuda":
+        return time.process_time()
+    torch.cuda.synchronize()
     return time.perf_counter()
