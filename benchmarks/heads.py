@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 import time
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -79,20 +80,17 @@ def _built(overrides: list[str]) -> tuple[Any, float | None, Any, list[Any]]:
     from elmo_bench.spec.run_spec import RunSpec
 
     config = compose("config", overrides)
-    trained = build(prepare(config, RunSpec.of(config)))
+    trained: Any = build(prepare(config, RunSpec.of(config)))
     stores = [*trained.stores.values()] if hasattr(trained, "stores") else [trained.store]  # of older commits
     return trained.module, config.task.training.clip, trained.loaders.loader("train", seed=0), stores
 
 
 def _built_f439b5c(overrides: list[str]) -> tuple[Any, float | None, Any, list[Any]]:
     """The same with the layout of f439b5c, the reference of the issue about faster steps."""
-    from elmo_bench.config import compose
-
-    from elmo_bench.runner.run import _early, _prepare, _Run
-
-    config = compose("config", overrides)
-    data, splits, frozen, who = _prepare(config, [])
-    run = _Run(config, [], data, splits, notes=[], frozen=frozen, who=who, paths=_early(config))
+    old: Any = import_module("elmo_bench.runner.run")
+    config = import_module("elmo_bench.config").compose("config", overrides)
+    data, splits, frozen, who = old._prepare(config, [])
+    run = old._Run(config, [], data, splits, notes=[], frozen=frozen, who=who, paths=old._early(config))
     return run.module, config.task.training.clip, run.data.loader("train", seed=0), [run.store]
 
 

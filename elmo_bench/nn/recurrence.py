@@ -38,7 +38,7 @@ class Cell:
         raise NotImplementedError
 
     def backward(self, weight: Tensor, d_h: Tensor) -> Tensor:
-        """Weight N(gates H)H; the gradients of `h`, overwritten -> those of the first ĥ and ĉ."""
+        """Weight N(gates H)H; the gradients of `h`, overwritten -> the gradients of the first ĥ and ĉ."""
         raise NotImplementedError
 
 
@@ -84,7 +84,8 @@ class Lstm(Cell):
     is of the h that the next step reads.
     """
 
-    gates, scales = 4, (2.0, 1.0, 1.0, 1.0)
+    gates = 4
+    scales: tuple[float, ...] = (2.0, 1.0, 1.0, 1.0)
     inner = 3  # the first blocks, whose gradients come through c
 
     def forward(self, weight: Tensor) -> None:
