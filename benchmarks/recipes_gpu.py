@@ -49,7 +49,7 @@ def main() -> None:
         seconds = options.seconds if number else 6
         given = [
             "recipe=gpu", "shape=wide", "corpus=_", f"out={options.folder}/{number}", f"recipe.minutes={seconds / 60}",
-            "checkpoint_minutes=600", "recipe.warmup=100", *variant.split(),
+            "checkpoint_minutes=600", "recipe.warmup=100", "recipe.precision=bf16-mixed", *variant.split(),
         ]  # fmt: skip
         config = compose("pretrain", given, folder=CONF)
         torch.manual_seed(config.seed)

@@ -3,8 +3,11 @@
 Autograd would record a dozen operations a step, and compute the gradient of every weight at each of them. Here a step
 is one product and a few operations in place, and the gradient of a weight is one product over all steps.
 
-Shape letters: B batch, T steps, N directions, G blocks (the gates, and what else comes from the input), H units, F any
-number of features. In the loop, features come before the batch: then each block of a step is contiguous in memory.
+A CPU computes σ several times faster than tanh, so cells use tanh(x) = 2σ(2x) - 1 without computing it: their states
+are scaled, ĥ = (h + shift) / 2 and ĉ = 2c, and weights and biases absorb the factors (`Cell.scales`).
+
+Shape letters: B batch, T steps, D input size, N directions, G blocks (the gates, and what else comes from the input), H
+units, F any number of features.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,167 +22,217 @@ class Cell:
 
     gates: int  # the first blocks, to which the product with h is added
     bias_alone = 0  # the first blocks, which get nothing from the input but a bias
+    scales: tuple[float, ...]  # of what enters each block
+    shift = 0  # of h in ĥ
 
     def __init__(self, blocks: Tensor, first: Tensor, keep: Tensor | None):
-        """The input's share of the blocks TNGHB; the first h and c 2NHB; the mask of the h that a step reads, NHB."""
-        self.blocks, self.keep = blocks, keep
-        self.products = blocks[:, :, : self.gates].flatten(2, 3)  # TN(gates H)B
+        """The input's share of the blocks TNB(GH), scaled; the first ĥ and ĉ 2NBH; the mask of h in training, NBH."""
+        hidden = first.shape[3]
+        self.blocks, self.keep = blocks.unflatten(3, (-1, hidden)), keep  # TNBGH
+        self.products = blocks[..., : self.gates * hidden]  # TNB(gates H)
         self.h, self.c = blocks.new_empty(2, len(blocks) + 1, *first.shape[1:])  # before the first step, after each
         self.h[0], self.c[0] = first
 
     def forward(self, weight: Tensor) -> None:
-        """Recurrent weight N(gates H)H; fills `h`."""
+        """Recurrent weight NH(gates H), scaled; fills `h`."""
         raise NotImplementedError
 
     def backward(self, weight: Tensor, d_h: Tensor) -> Tensor:
-        """The gradients of `h`, overwritten -> the gradients of the first h and c."""
+        """Weight N(gates H)H; the gradients of `h`, overwritten -> the gradients of the first ĥ and ĉ."""
         raise NotImplementedError
 
 
 class Gru(Cell):
-    """r, z = σ(x + U h), n = tanh(x + r ∘ (U h + b)), h' = n + z ∘ (h - n). Blocks: U h + b of n, r, z, x of n."""
+    """r, z = σ(x + U h), n = tanh(x + r ∘ (U h + b)), h' = n + z ∘ (h - n). Blocks: U h + b of n, r, z, x of n.
 
-    gates, bias_alone = 3, 1
+    With n̂ = (n + 1) / 2: n̂ = σ(2x + 2r ∘ (U h + b)), ĥ' = n̂ + z ∘ (ĥ - n̂).
+    """
+
+    gates, bias_alone, scales, shift = 3, 1, (2.0, 1.0, 1.0, 2.0), 1
 
     def forward(self, weight: Tensor) -> None:
         h = self.h[0]
         for product, gates, after, u, r, z, n in _steps(
-            self.products, self.blocks[:, :, 1:3], self.h[1:], *self.blocks.unbind(2)
+            self.products, self.blocks[..., 1:3, :].flatten(3), self.h[1:], *self.blocks.unbind(3)
         ):
-            product.baddbmm_(weight, h)
+            product.baddbmm_(h, weight)
             gates.sigmoid_()
-            n.addcmul_(r, u).tanh_()
+            n.addcmul_(r, u).sigmoid_()
             h = torch.lerp(n, h, z, out=after)
 
     def backward(self, weight: Tensor, d_h: Tensor) -> Tensor:
-        u, r, z, n = self.blocks.unbind(2)  # TNHB
-        through, slope = z.clone(), (1 - z) * (1 - n * n)
-        _fill(self.blocks, slope * r, slope * u * r * (1 - r), (self.h[:-1] - n) * z * (1 - z), slope)
-        weight, after = weight.mT, d_h[1:]
+        u, r, z, n = self.blocks.unbind(3)  # TNBH; from here on the slopes of ĥ' in each block
+        through, back = z.clone(), self.h[:-1] - n
+        slope_(z).mul_(back)
+        slope_(n).addcmul_(n, through, value=-1)
+        back = torch.mul(n, u, out=back)
+        torch.mul(n, r, out=u)
+        slope_(r).mul_(back)
+        after = d_h[1:]
         for blocks, product, z_t, d, d_blocks, d_before in _steps(
-            self.blocks, self.products, through, after, after.unsqueeze(2), d_h[:-1], backwards=True
+            self.blocks, self.products, through, after, after.unsqueeze(3), d_h[:-1], backwards=True
         ):
             blocks.mul_(d_blocks)
-            d_before.addcmul_(d, z_t).baddbmm_(weight, product)
+            d_before.addcmul_(d, z_t).baddbmm_(product, weight)
         return torch.stack([d_h[0], torch.zeros_like(d_h[0])])
 
 
 class Lstm(Cell):
-    """g = tanh(x + U h), i, f, o = σ(x + U h), c' = f ∘ c + i ∘ g, h' = o ∘ tanh(c'). Blocks: g, i, f, o."""
+    """g = tanh(x + U h), i, f, o = σ(x + U h), c' = f ∘ c + i ∘ g, h' = o ∘ tanh(c'). Blocks: g, i, f, o.
+
+    With ĝ = g / 2 and ŝ = tanh(c') / 2: ĝ = σ(2x + 2U h) - ½, ĉ' = f ∘ ĉ + 4i ∘ ĝ, ŝ = σ(ĉ') - ½, ĥ' = o ∘ ŝ. `keep`
+    is of the h that the next step reads.
+    """
 
     gates = 4
+    scales: tuple[float, ...] = (2.0, 1.0, 1.0, 1.0)
     inner = 3  # the first blocks, whose gradients come through c
 
     def forward(self, weight: Tensor) -> None:
-        h, c, self.tanh_c = self.h[0], self.c[0], torch.empty_like(self.h[1:])
-        for product, tanh, gates, tanh_c, after_c, after, *blocks in _steps(
-            self.products, self.blocks[:, :, 0], self.blocks[:, :, 1 : self.gates],
-            self.tanh_c, self.c[1:], self.h[1:], *self.blocks.unbind(2),
-        ):  # fmt: skip
-            product.baddbmm_(weight, h if self.keep is None else h * self.keep)
-            tanh.tanh_()
-            gates.sigmoid_()
+        h, c, self.s = self.h[0], self.c[0], torch.empty_like(self.h[1:])
+        half = h.new_full((1, 1, 1), 0.5)  # a number would be made a tensor at every step
+        for product, s, after_c, after, *blocks in _steps(
+            self.products, self.s, self.c[1:], self.h[1:], *self.blocks.unbind(3)
+        ):
+            product.baddbmm_(h if self.keep is None else h * self.keep, weight).sigmoid_()
+            blocks[0].sub_(half)
             c = self.cell(c, *blocks, out=after_c)
-            h = self.output(torch.tanh(c, out=tanh_c), *blocks, out=after)
+            h = self.output(torch.sigmoid(c, out=s).sub_(half), *blocks, out=after)
 
     def backward(self, weight: Tensor, d_h: Tensor) -> Tensor:
-        to_c, through, *slopes = self.slopes(self.c[:-1], self.tanh_c, *self.blocks.unbind(2))
-        _fill(self.blocks, *slopes)
+        to_c, through = self.slopes(self.c[:-1], self.s, *self.blocks.unbind(3))
         d_c = torch.zeros_like(d_h[0])
-        weight, after, d_c_blocks = weight.mT, d_h[1:], d_c[:, None]
+        after, d_c_blocks = d_h[1:], d_c[:, :, None]
         for inner, outer, product, slope, f, d, d_blocks, d_before in _steps(
-            self.blocks[:, :, : self.inner], self.blocks[:, :, self.inner :], self.products,
-            to_c, through, after, after.unsqueeze(2), d_h[:-1], backwards=True,
+            self.blocks[..., : self.inner, :], self.blocks[..., self.inner :, :], self.products,
+            to_c, through, after, after.unsqueeze(3), d_h[:-1], backwards=True,
         ):  # fmt: skip
             d_c.addcmul_(d, slope)
             inner.mul_(d_c_blocks)
             outer.mul_(d_blocks)
             if self.keep is None:
-                d_before.baddbmm_(weight, product)
+                d_before.baddbmm_(product, weight)
             else:
-                d_before.addcmul_(torch.bmm(weight, product), self.keep)
+                d_before.addcmul_(torch.bmm(product, weight), self.keep)
             d_c.mul_(f)
         return torch.stack([d_h[0], d_c])
 
     def cell(self, c: Tensor, *blocks: Tensor, out: Tensor) -> Tensor:
-        """The next c."""
+        """The next ĉ."""
         g, i, f, *_ = blocks
-        return torch.mul(f, c, out=out).addcmul_(i, g)
+        return torch.mul(f, c, out=out).addcmul_(i, g, value=4)
 
-    def output(self, tanh_c: Tensor, *blocks: Tensor, out: Tensor) -> Tensor:
-        """The next h."""
-        return torch.mul(blocks[-1], tanh_c, out=out)
+    def output(self, s: Tensor, *blocks: Tensor, out: Tensor) -> Tensor:
+        """The next ĥ."""
+        return torch.mul(blocks[-1], s, out=out)
 
-    def slopes(self, c: Tensor, tanh_c: Tensor, *blocks: Tensor) -> tuple[Tensor, ...]:
-        """Of all steps, TNHB: the derivative of h' in c', of c' in c, and of c' or h' in each block."""
+    def slopes(self, c: Tensor, s: Tensor, *blocks: Tensor) -> tuple[Tensor, Tensor]:
+        """Of all steps, TNBH: the slope of ĥ' in ĉ' and of ĉ' in ĉ; overwrites the blocks with the slopes in them."""
         g, i, f, o = blocks
-        d_c = o * (1 - tanh_c * tanh_c)
-        return d_c, f.clone(), i * (1 - g * g), g * i * (1 - i), c * f * (1 - f), tanh_c * o * (1 - o)
+        through, to_c, d_i = f.clone(), o * (0.25 - s * s), 4 * g
+        slope_(f).mul_(c)
+        slope_(o).mul_(s)
+        torch.addcmul(i, d_i * g, i, value=-1, out=g)
+        slope_(i).mul_(d_i)
+        return to_c, through
+
+
+def slope_(y: Tensor) -> Tensor:
+    """The derivative of σ where it is y, y (1 - y), in place."""
+    return y.addcmul_(y, y, value=-1)
 
 
 def recur(
     kind: type[Cell],
-    inputs: Tensor,
+    x: Tensor,
     mask: Tensor,
-    weight: Tensor,
     *,
+    weight: Tensor,
+    bias: Tensor,
+    recurrent: Tensor,
     backwards: Sequence[bool],
-    bias: Tensor | None = None,
     first: Tensor | None = None,
     keep: Tensor | None = None,
 ) -> Tensor:
-    """Run the cells of a layer over padded sequences: the input's share of the blocks B T (N G H) -> h B T (N H).
+    """Run the cells of a layer over padded sequences: x [B, T, D] -> h [B, T, N H], in the type of the weights.
 
-    mask bool BT, padding last; h is zero there, and the padding of `inputs` changes nothing. weight N(gates H)H.
-    backwards: for each direction, whether it reads a sequence from its end. bias N(blocks H): of the first blocks, if
-    they get no input. first: h and c before the first step, 2NH; zeros by default. keep BNH: in training, the mask of
-    the h that the next step reads.
+    mask bool BT, padding last; h is zero there, and the padding of `x` changes nothing. backwards: for each direction,
+    whether it reads a sequence from its end. weight (N F)D: of the blocks that read the input; bias (N G H);
+    recurrent N(gates H)H. first: h and c before the first step, 2NH; zeros by default. keep BNH: in training, the mask
+    of h.
     """
     (batch, length), directions, device = mask.shape, len(backwards), mask.device
     steps, rows, ways = (torch.arange(size, device=device) for size in (length, batch, directions))
     mirror = torch.where(mask, mask.sum(dim=1, keepdim=True) - 1 - steps, steps)  # BT
     token = torch.stack([mirror if back else steps.expand_as(mirror) for back in backwards], dim=2)  # BTN, either way
-    by_token = (ways * length + token) * batch + rows[:, None, None]  # BTN: rows of N T B
-    by_step = ((rows[:, None, None] * length + token) * directions + ways).permute(2, 1, 0)  # NTB: rows of B T N
+    by_token = (token * directions + ways) * batch + rows[:, None, None]  # BTN: rows of T N B
+    by_step = ((rows[:, None, None] * length + token) * directions + ways).permute(1, 2, 0)  # TNB: rows of B T N
     if first is None:
-        first = weight.new_zeros(2, directions, weight.shape[2])
+        first = recurrent.new_zeros(2, directions, recurrent.shape[2])
     with torch.autocast(device.type, enabled=False):
-        y = _Recurrence.apply(kind, inputs.to(weight.dtype), by_step, by_token, weight, bias, first, keep)
-        return y.masked_fill(~mask[:, :, None], 0)
+        x = x.to(recurrent.dtype)
+        return _Recurrence.apply(kind, x, mask, by_step, by_token, weight, bias, recurrent, first, keep)
 
 
 class _Recurrence(torch.autograd.Function):
-    """inputs B T (N F), the row of each step NTB and of each token BTN; the others as `recur` -> h B T (N H)."""
+    """The row of B T N of each step, TNB, and the row of T N B of each token, BTN; the others as `recur`."""
 
     @staticmethod
-    def forward(ctx: Any, kind, inputs, by_step, by_token, weight, bias, first, keep):  # noqa: PLR0917
-        (directions, steps, batch), hidden = by_step.shape, weight.shape[2]
-        read = _choose(inputs.reshape(-1, inputs.shape[2] // directions), by_step)  # NTBF
-        alone = kind.bias_alone * hidden
-        blocks = read.new_empty(steps, directions, alone + read.shape[3], batch)
-        blocks[:, :, alone:] = read.permute(1, 0, 3, 2)
-        if bias is not None:
-            blocks[:, :, :alone] = bias[:, :, None]
-        first = first[..., None].expand(-1, -1, -1, batch)  # 2NHB
-        keep = None if keep is None else keep.permute(1, 2, 0).contiguous()
-        cell = ctx.cell = kind(blocks.unflatten(2, (-1, hidden)), first, keep)
-        cell.forward(weight)
-        ctx.save_for_backward(by_step, by_token, weight)
-        return _choose(_rows(cell.h[1:]).flatten(0, 1), by_token).flatten(2)
+    def forward(ctx: Any, kind, x, mask, by_step, by_token, weight, bias, recurrent, first, keep):  # noqa: PLR0917
+        (_, directions, batch), hidden = by_step.shape, recurrent.shape[2]
+        alone, gates = kind.bias_alone * hidden, kind.gates * hidden
+        scale = x.new_tensor(kind.scales).repeat_interleave(hidden)  # (GH)
+        inner = 2 * scale[:gates, None] * recurrent  # N(gates H)H: of ĥ
+        bias = bias.view(directions, -1) * scale
+        if kind.shift:
+            bias[:, :gates] -= kind.shift / 2 * inner.sum(dim=2)
+        outer = scale[alone:].repeat(directions)[:, None] * weight  # (N F)D
+        read, single = x.flatten(0, 1), directions == 1
+        if single:  # fewer numbers to move before the product than after it
+            read = _choose(read, by_step).flatten(0, 2)
+        blocks = torch.addmm(bias[:, alone:].flatten(), read, outer.T).view(by_step.numel(), -1)
+        blocks = blocks.view(*by_step.shape, -1) if single else _choose(blocks, by_step)
+        if alone:
+            blocks = torch.cat([bias[:, None, :alone].expand(len(blocks), -1, batch, -1), blocks], dim=3)
+        first = torch.stack([(first[0] + kind.shift) / 2, 2 * first[1]])[:, :, None].expand(-1, -1, batch, -1)
+        keep = None if keep is None else keep.transpose(0, 1).contiguous()
+        cell = ctx.cell = kind(blocks, first, keep)
+        with torch.inference_mode():  # a tenth faster: no views are tracked
+            cell.forward(inner.mT.contiguous())
+        ctx.save_for_backward(mask, by_step, by_token, read, outer, inner, scale)
+        y = _choose(cell.h[1:].flatten(0, 2), by_token).flatten(2)
+        return y.mul_(2).sub_(kind.shift).masked_fill_(~mask[:, :, None], 0)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor):
-        (by_step, by_token, weight), cell = ctx.saved_tensors, ctx.cell
+        (mask, by_step, by_token, read, outer, inner, scale), cell = ctx.saved_tensors, ctx.cell
         ctx.cell = None  # overwritten: a second backward pass would be wrong
-        d_h = torch.zeros_like(cell.h)
-        d_h[1:] = _choose(gradients[0].reshape(-1, weight.shape[2]), by_step).permute(1, 0, 3, 2)
-        d_first = cell.backward(weight, d_h).sum(dim=3)
-        read = cell.h[:-1] if cell.keep is None else cell.h[:-1] * cell.keep
-        d_blocks, alone = _rows(cell.blocks.flatten(2, 3)), cell.bias_alone * weight.shape[2]  # N(TB)(GH)
-        d_weight = d_blocks[:, :, : weight.shape[1]].mT @ _rows(read)
-        d_bias = d_blocks[:, :, :alone].sum(dim=1) if alone else None
-        d_inputs = _choose(d_blocks[:, :, alone:].flatten(0, 1), by_token).flatten(2)
-        return None, d_inputs, None, None, d_weight, d_bias, d_first, None
+        (_, directions, _), hidden = by_step.shape, inner.shape[2]
+        single = directions == 1
+        alone, gates = cell.bias_alone * hidden, cell.gates * hidden
+        d_y = gradients[0].masked_fill(~mask[:, :, None], 0).mul_(2)
+        d_h = torch.empty_like(cell.h)
+        d_h[0], d_h[1:] = 0, _choose(d_y.view(-1, hidden), by_step)
+        with torch.inference_mode():
+            d_first = cell.backward(inner, d_h)
+        d_first = d_first.sum(dim=2)
+        d_blocks = cell.blocks.flatten(3)  # TNB(GH)
+        h = cell.h[:-1] if cell.keep is None else cell.h[:-1] * cell.keep
+        d_inner = _rows(d_blocks[..., :gates]).mT @ _rows(h)  # N(gates H)H
+        d_bias = d_blocks.sum(dim=(0, 2))  # N(GH)
+        d_inputs = d_blocks[..., alone:].flatten(0, 2)
+        if not single:
+            d_inputs = _choose(d_inputs, by_token).view(len(read), -1)
+        d_x = d_inputs @ outer
+        if single:
+            d_x = _choose(d_x, by_token)
+        d_weight = (d_inputs.T @ read).mul_(scale[alone:].repeat(directions)[:, None])
+        if cell.shift:
+            d_inner -= cell.shift / 2 * d_bias[:, :gates, None]
+        d_recurrent = d_inner.mul_(2 * scale[:gates, None])
+        d_first = torch.stack([d_first[0] / 2, 2 * d_first[1]])
+        d_x = d_x.view(*mask.shape, -1)
+        return None, d_x, None, None, None, d_weight, (d_bias * scale).flatten(), d_recurrent, d_first, None
 
 
 def _choose(rows: Tensor, places: Tensor) -> Tensor:
@@ -188,16 +241,10 @@ def _choose(rows: Tensor, places: Tensor) -> Tensor:
 
 
 def _rows(x: Tensor) -> Tensor:
-    """TNFB -> N(TB)F."""
-    return x.permute(1, 0, 3, 2).flatten(1, 2)
+    """TNBF -> N(TB)F."""
+    return x.transpose(0, 1).flatten(1, 2)
 
 
 def _steps(*values: Tensor, backwards: bool = False) -> Iterator[tuple[Tensor, ...]]:
     """The values of each step."""
     return zip(*(value.unbind()[:: -1 if backwards else 1] for value in values), strict=True)
-
-
-def _fill(blocks: Tensor, *values: Tensor) -> None:
-    """Blocks TNGHB from G values TNHB."""
-    for place, value in enumerate(values):
-        blocks[:, :, place] = value

@@ -67,8 +67,9 @@ class BiGru(_Bidirectional):
             return super().forward(x, mask)
         layers: tuple[Any, ...] = (self.forwards, self.backwards)
         hidden = self.dim // 2
-        weight, own = (torch.cat([getattr(gru, name) for gru in layers]) for name in ("weight_ih_l0", "bias_ih_l0"))
+        weight = torch.cat([gru.weight_ih_l0 for gru in layers])
         recurrent = torch.stack([gru.weight_hh_l0.roll(hidden, dims=0) for gru in layers])  # torch's order is r, z, n
-        bias = torch.stack([gru.bias_hh_l0 for gru in layers])  # N(3H)
-        inputs = functional.linear(x, weight, own + functional.pad(bias[:, : 2 * hidden], (0, hidden)).flatten())
-        return recur(Gru, inputs, mask, recurrent, backwards=(False, True), bias=bias[:, 2 * hidden :])
+        inner = torch.stack([gru.bias_hh_l0.roll(hidden) for gru in layers])  # N(3H): n, r, z
+        outer = torch.stack([gru.bias_ih_l0 for gru in layers])  # N(3H): r, z, n
+        bias = functional.pad(inner, (0, hidden)) + functional.pad(outer, (hidden, 0))  # N(4H)
+        return recur(Gru, x, mask, weight=weight, bias=bias.flatten(), recurrent=recurrent, backwards=(False, True))

@@ -213,7 +213,7 @@ class Pretraining(pl.LightningModule):
             everyone = [None] * self.processes
             torch.distributed.all_gather_object(everyone, mine)
         checkpoint["processes"] = everyone
-        checkpoint["seconds"] = self.clock.seconds
+        checkpoint["seconds"], checkpoint["precision"] = self.clock.seconds, self.recipe.precision
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         if (before := len(checkpoint["processes"])) != self.processes:

@@ -26,6 +26,7 @@ from elmo_bench.pretraining.card import STORED, card, command_line, hardware
 from elmo_bench.pretraining.corpus import Corpus, count_words, shard_files
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.module import Checkpoints, CurveFile, Meter, Pretraining
+from elmo_bench.pretraining.precision import choose_precision
 from elmo_bench.pretraining.resident.encode import encode
 from elmo_bench.pretraining.resident.loop import Resident
 from elmo_bench.pretraining.training import device_of, newest_checkpoint
@@ -82,12 +83,13 @@ def train(
     title: str,
 ) -> Trained:
     """Train a model by `config.recipe`, or resume from the newest good checkpoint in `<out>/checkpoints`."""
-    device_of(config.accelerator)
+    device = device_of(config.accelerator)
     torch.set_num_threads(check_threads(config.threads) or max(1, choose_threads(None, title) // config.devices))
     if why := fuse(config.compile):
         console.print(f"not compiled, which is slower but gives the same result: {why}", highlight=False)
     out = Path(config.out)
-    resume, _ = newest_checkpoint(out / "checkpoints")
+    resume, checkpoint = newest_checkpoint(out / "checkpoints")
+    _choose_precision(config, device, checkpoint)
     cells = text.tokens + text.sentences  # a sentence of n words is n + 1 predictions
     module = Pretraining(
         model, vocabulary, corpus, config.recipe, cells=cells, seed=config.seed, processes=config.devices
@@ -150,8 +152,9 @@ def _resident(options: BiLMOptions, corpus: Corpus, config: DictConfig) -> Train
     )
     torch.manual_seed(config.seed)
     model = LanguageModel(options, words=len(vocabulary), samples=config.recipe.samples, dropout=config.recipe.dropout)
-    training = Resident(model, encoded, config, device)
     resume, checkpoint = newest_checkpoint(out / "checkpoints")
+    _choose_precision(config, device, checkpoint)
+    training = Resident(model, encoded, config, device)
     if resume:
         training.load(checkpoint)
     training.run("pretrain")
@@ -164,6 +167,14 @@ def _resident(options: BiLMOptions, corpus: Corpus, config: DictConfig) -> Train
         files=corpus.files,
         text=TextSize(vocabulary.tokens, vocabulary.sentences),
         first=True,
+    )
+
+
+def _choose_precision(config: DictConfig, device: str, checkpoint: Mapping[str, Any]) -> None:
+    """Replace `recipe.precision=auto`. Older checkpoints do not name their precision, which was bfloat16."""
+    kept = checkpoint.get("precision", "bf16-mixed") if checkpoint else None
+    config.recipe.precision = choose_precision(
+        config.recipe.precision, device=device, bfloat16="bf16-mixed", float32="32-true", kept=kept
     )
 
 

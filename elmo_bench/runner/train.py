@@ -12,6 +12,7 @@ from pytorch_lightning.loggers import Logger
 
 from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.memory import keep_freed_memory
 from elmo_bench.base.progress import console
 from elmo_bench.base.threads import check_threads
 from elmo_bench.encoders.cache import LayerStore
@@ -95,6 +96,7 @@ def build(prepared: Prepared) -> Trained:
     started = time.monotonic()
     config, spec, splits = prepared.config, prepared.spec, prepared.splits
     torch.set_num_threads(check_threads(config.trainer.threads) or 1)
+    keep_freed_memory()
     pl.seed_everything(config.seed, verbose=False)
     training = spec.part("task.training")
     vocabulary, lexicon = prepared.data.vocabulary(splits["train"]), Lexicon.of(splits["train"])

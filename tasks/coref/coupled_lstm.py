@@ -2,24 +2,27 @@
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from elmo_bench.nn.dropout import dropout_mask
-from elmo_bench.nn.recurrence import Lstm, recur
+from elmo_bench.nn.recurrence import Lstm, recur, slope_
 
 
 class CoupledCell(Lstm):
     """j = tanh(x + U h), i, o = σ(x + U h), c' = (1 - i) ∘ c + i ∘ j, h' = o ∘ tanh(c'). Blocks: j, i, o."""
 
-    gates, inner = 3, 2
+    gates, inner, scales = 3, 2, (2.0, 1.0, 1.0)
 
     def cell(self, c: Tensor, *blocks: Tensor, out: Tensor) -> Tensor:
         j, i, _ = blocks
-        return torch.lerp(c, j, i, out=out)
+        return torch.lerp(c, 4 * j, i, out=out)
 
-    def slopes(self, c: Tensor, tanh_c: Tensor, *blocks: Tensor) -> tuple[Tensor, ...]:
+    def slopes(self, c: Tensor, s: Tensor, *blocks: Tensor) -> tuple[Tensor, Tensor]:
         j, i, o = blocks
-        return o * (1 - tanh_c * tanh_c), 1 - i, i * (1 - j * j), (j - c) * i * (1 - i), tanh_c * o * (1 - o)
+        through, to_c, d_i = 1 - i, o * (0.25 - s * s), (4 * j).sub_(c)
+        slope_(o).mul_(s)
+        torch.addcmul(i, 4 * j * j, i, value=-1, out=j)
+        slope_(i).mul_(d_i)
+        return to_c, through
 
 
 class CoupledBiLstm(nn.Module):
@@ -44,8 +47,17 @@ class CoupledBiLstm(nn.Module):
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """mask bool [B, T], padding last. Padded positions are never read and come out as zeros."""
         weight, bias = (torch.cat([getattr(layer, name) for layer in self.inputs]) for name in ("weight", "bias"))
-        inputs = functional.linear(x, weight, bias)  # BT(6H)
         keep = None
         if self.training and self.dropout:
             keep = dropout_mask((len(x), 2, self.hidden), self.dropout, self.recurrent)  # B2H
-        return recur(CoupledCell, inputs, mask, self.recurrent, backwards=(False, True), first=self.first, keep=keep)
+        return recur(
+            CoupledCell,
+            x,
+            mask,
+            weight=weight,
+            bias=bias,
+            recurrent=self.recurrent,
+            backwards=(False, True),
+            first=self.first,
+            keep=keep,
+        )

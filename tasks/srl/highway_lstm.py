@@ -11,25 +11,34 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.nn.dropout import dropout_mask
-from elmo_bench.nn.recurrence import Lstm, recur
+from elmo_bench.nn.recurrence import Lstm, recur, slope_
 
 BLOCKS = 5  # gates, in the order g, i, f, o, r; the input weights have V as a sixth block
 
 
 class HighwayCell(Lstm):
-    """The equations above. Blocks: g, i, f, o, r, V x."""
+    """The equations above. Blocks: g, i, f, o, r, V x. `keep` is of the new h, wherever it is read."""
 
-    gates = BLOCKS
+    gates, scales = BLOCKS, (2.0, 1.0, 1.0, 1.0, 1.0, 0.5)
 
-    def output(self, tanh_c: Tensor, *blocks: Tensor, out: Tensor) -> Tensor:
+    def __init__(self, blocks: Tensor, first: Tensor, keep: Tensor | None):
+        super().__init__(blocks, first, None)
+        self.kept = keep
+
+    def output(self, s: Tensor, *blocks: Tensor, out: Tensor) -> Tensor:
         *_, o, r, v = blocks
-        return torch.lerp(v, o * tanh_c, r, out=out)
+        h = torch.lerp(v, torch.mul(o, s, out=out), r, out=out)
+        return h if self.kept is None else h.mul_(self.kept)
 
-    def slopes(self, c: Tensor, tanh_c: Tensor, *blocks: Tensor) -> tuple[Tensor, ...]:
+    def slopes(self, c: Tensor, s: Tensor, *blocks: Tensor) -> tuple[Tensor, Tensor]:
         *lstm, r, v = blocks
-        d_c, through, d_g, d_i, d_f, d_o = super().slopes(c, tanh_c, *lstm)
-        d_r = (lstm[3] * tanh_c - v) * r * (1 - r)
-        return d_c.mul_(r), through, d_g, d_i, d_f, d_o.mul_(r), d_r, 1 - r
+        d_r = (lstm[3] * s).sub_(v)
+        to_c, through = super().slopes(c, s, *lstm)
+        kept, most = (r, 1) if self.kept is None else (r * self.kept, self.kept)
+        to_c.mul_(kept), lstm[3].mul_(kept)
+        v.copy_(most - kept)
+        slope_(r).mul_(d_r).mul_(most)
+        return to_c, through
 
 
 class HighwayLstm(nn.Module):
@@ -50,15 +59,19 @@ class HighwayLstm(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """x [B, T, D], mask bool [B, T]; padded positions come out as zeros."""
-        hidden = self.recurrent.shape[1]
-        with torch.autocast(x.device.type, enabled=False):
-            inputs = functional.linear(
-                x.to(self.recurrent.dtype), self.input_weight, functional.pad(self.bias, (0, hidden))
-            )
-            if not (self.training and self.dropout):
-                return recur(HighwayCell, inputs, mask, self.recurrent[None], backwards=[self.backwards])
+        keep, hidden = None, self.recurrent.shape[1]
+        if self.training and self.dropout:
             keep = dropout_mask((len(x), 1, hidden), self.dropout, self.recurrent)  # B1H
-            return keep * recur(HighwayCell, inputs, mask, self.recurrent[None], backwards=[self.backwards], keep=keep)
+        return recur(
+            HighwayCell,
+            x,
+            mask,
+            weight=self.input_weight,
+            bias=functional.pad(self.bias, (0, hidden)),
+            recurrent=self.recurrent[None],
+            backwards=[self.backwards],
+            keep=keep,
+        )
 
 
 class AlternatingLstm(nn.Module):

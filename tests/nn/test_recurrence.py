@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch.nn import functional
 
 from elmo_bench.nn.recurrence import Lstm, recur
 from elmo_bench.nn.recurrent import BiLstm
@@ -19,7 +18,7 @@ def ours(torchs, x, mask):
     weight = torch.cat([ordered(layer.weight_ih_l0) for layer in layers])
     bias = torch.cat([ordered(layer.bias_ih_l0 + layer.bias_hh_l0) for layer in layers])
     recurrent = torch.stack([ordered(layer.weight_hh_l0) for layer in layers])
-    return recur(Lstm, functional.linear(x, weight, bias), mask, recurrent, backwards=(False, True))
+    return recur(Lstm, x, mask, weight=weight, bias=bias, recurrent=recurrent, backwards=(False, True))
 
 
 @pytest.mark.parametrize("lengths", [(5, 2, 3), (5, 5, 5), (1, 1, 1)])

@@ -114,7 +114,7 @@ def _check(config: DictConfig) -> None:
         raise UserError(f"hidden={config.hidden}: not a multiple of heads={config.heads}. Change one of them.")
     for key, known in (
         ("dtype", ("int8", "float16")),
-        ("precision", ("bf16", "float32")),
+        ("precision", ("auto", "bf16", "float32")),
     ):
         if config[key] not in known:
             raise UserError(f"{key}={config[key]}: unknown. Choose {' or '.join(known)}.")

@@ -18,6 +18,7 @@ from torch import Tensor
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import Meter, console, progress
 from elmo_bench.pretraining.masked.model import Batch, Loss, MaskedLoss, compiled, heldout_loss, mask_words
+from elmo_bench.pretraining.precision import choose_precision
 from elmo_bench.pretraining.training import (
     Clock,
     Curve,
@@ -60,7 +61,7 @@ class Training:
         return 2 * self.steps / self.batches
 
     def autocast(self) -> Any:
-        """Products in bfloat16, unless precision=float32."""
+        """Products in bfloat16 with precision=bf16, in float32 with precision=float32."""
         return torch.autocast(self.device.type, torch.bfloat16) if self.config.precision == "bf16" else nullcontext()
 
     def run(self, save: Callable[[], None]) -> None:
@@ -159,12 +160,20 @@ class Training:
 
     def _checkpoint(self) -> None:
         state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        state["precision"] = self.config.precision
         place = {"steps": self.steps, "pieces": self.pieces, "seconds": self.clock.seconds}
         save_checkpoint(self.out / "checkpoints", self.steps, state | place)
 
     def _resume(self) -> None:
         """From the newest checkpoint that can be read, if there is any; the curves are cut there."""
         path, state = newest_checkpoint(self.out / "checkpoints")
+        self.config.precision = choose_precision(
+            self.config.precision,
+            device=self.device.type,
+            bfloat16="bf16",
+            float32="float32",
+            kept=state.get("precision", "bf16") if state else None,  # older checkpoints do not name it
+        )
         if path:
             try:
                 self.model.load_state_dict(state["model"])

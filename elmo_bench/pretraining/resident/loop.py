@@ -188,6 +188,7 @@ class Resident:
         state = {
             "place": [self.read, self.number, self.index],
             "seconds": self.clock.seconds,
+            "precision": self.recipe.precision,
             "model": self.model.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
         }
