@@ -1,6 +1,5 @@
 """Bad input to the main job: one clear line, exit code 2, no traceback, and nothing half-written."""
 
-import errno
 import json
 import os
 import shutil
@@ -10,9 +9,7 @@ import sys
 import h5py
 import pytest
 
-from elmo_bench.base.errors import UserError
-from elmo_bench.cli import report
-from elmo_bench.ledger import read_failures, read_ledger
+from elmo_bench.ledger import read_ledger
 from tests.runs import GOLDEN, ROOT, files, small
 
 TRAIN = "Ada\tB-person\nvisited\tO\nParis\tB-location\n.\tO\n\n" * 20
@@ -218,81 +215,6 @@ def test_misspelt_options(main_job, capsys, tmp_path, option):
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("elmo-bench run: ")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("call", range(1, 7), ids=["best", "last", "last again", "head", "outcomes", "record"])
-def test_a_full_disk_while_writing_the_results(main_job, tmp_path, capsys, monkeypatch, call):
-    """The files are written in this order; a failure file cannot be written either. Started again, it goes on."""
-    calls = []
-
-    def full(descriptor):
-        calls.append(descriptor)
-        if len(calls) >= call:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        assert main_job(*small(encoder="none")) == 2
-    said = capsys.readouterr().err
-    assert "Traceback" not in said
-    [line] = [line for line in said.splitlines() if line.startswith("elmo-bench run: ")]
-    assert "the disk is full" in line
-    assert read_ledger(tmp_path / "runs") == ([], [])
-    assert not [name for name in files(tmp_path / "runs") if "/." in name or name.endswith(".json")]
-    assert main_job(*small(encoder="none")) == 0
-    assert len(read_ledger(tmp_path / "runs")[0]) == 1
-
-
-def test_a_full_disk_is_said_of_the_file_that_was_wanted(main_job, capsys, monkeypatch):
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
-    assert main_job(*small(encoder="none")) == 2
-    assert "failed.json" not in capsys.readouterr().err
-
-
-def test_a_corrupted_record(main_job, tmp_path, capsys):
-    """The skip check and the report; overwriting mends it."""
-    assert main_job(*small(encoder="none")) == 0
-    [record] = (tmp_path / "runs").rglob("seed0.json")
-    for content in (b"", b'{"schema": 1, "sui', b"[]"):
-        record.write_bytes(content)
-        capsys.readouterr()
-        assert main_job(*small(encoder="none")) == 2
-        said = capsys.readouterr()
-        [line] = said.err.splitlines()
-        assert str(record) in line
-        assert "Remove it, or run again with overwrite=true" in line
-        assert record.read_bytes() == content
-        with pytest.raises(UserError, match="no run in it"):
-            report.main(["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "page")])
-    assert main_job(*small("overwrite=true", encoder="none")) == 0
-    assert len(read_ledger(tmp_path / "runs")[0]) == 1
-    assert read_failures(tmp_path / "runs") == ([], [])
-
-
-def test_a_ledger_that_is_a_file_is_one_line(main_job, tmp_path, capsys):
-    (tmp_path / "runs").touch()
-    assert main_job(*small(encoder="none")) == 2
-    assert (
-        capsys.readouterr().err
-        == f"elmo-bench run: ledger={tmp_path / 'runs'}: {tmp_path / 'runs'} is a file; give a folder\n"
-    )
-
-
-@pytest.mark.parametrize(
-    "damage", [(b"", "not valid JSON"), (b'{"schema": 3}', "Update elmo-bench")], ids=lambda d: d[1]
-)
-def test_a_damaged_record_of_another_run_is_named_after_this_one(store_record, main_job, tmp_path, capsys, damage):
-    content, said = damage
-    other = store_record(suite="mini", task="ner").record
-    other.write_bytes(content)
-    assert main_job(*small("seed=1", "task.training.epochs=1", encoder="none")) == 0
-    [line] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("elmo-bench run: ")]
-    assert line.startswith(f"elmo-bench run: {other}: ")
-    assert said in line
-    assert list((tmp_path / "runs").rglob("seed1.json"))
 
 
 @pytest.mark.parametrize("command", [["run.py", "encoder=bert"], ["-m", "elmo_bench", "score", "nre", "file"]])

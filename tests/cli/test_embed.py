@@ -7,8 +7,6 @@ import json
 import lzma
 import os
 import shutil
-import subprocess
-import sys
 import threading
 from types import SimpleNamespace
 
@@ -300,9 +298,3 @@ def test_a_mistake_ends_in_one_line(embed, tmp_path, arguments, line):
     assert (code, said, error.count("\n")) == (2, "", 1), error
     assert line in error
     assert set(os.listdir(tmp_path)) == before  # noqa: PTH208
-
-
-def test_help_needs_no_torch():
-    code = "import sys, elmo_bench.cli.embed as e\ntry: e.main(['--help'])\nfinally: print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines()[-1] == "False"

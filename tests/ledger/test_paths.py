@@ -1,5 +1,6 @@
 """Where files lie, and that no name leads out of the ledger."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,9 @@ def test_wandbs_link_to_its_own_log_is_no_obstacle_and_any_other_is(tmp_path):
     (paths.work / "wandb" / "logs").symlink_to(tmp_path)
     with pytest.raises(UserError, match="wandb/logs: a symbolic link out of the ledger"):
         paths.refuse_links()
+
+
+def test_records_are_readable_text(store_record):
+    text = store_record(encoder="elmo").record.read_text(encoding="utf-8")
+    assert text.endswith("}\n")
+    assert list(json.loads(text))[:3] == ["schema", "attempt", "spec"]

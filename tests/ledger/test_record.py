@@ -2,7 +2,6 @@
 
 import errno
 import inspect
-import json
 import math
 import os
 import typing
@@ -290,12 +289,6 @@ def test_a_record_of_protocol_1_has_no_curves(make_record, tmp_path):
     first, second = read_all(tmp_path).records
     assert "curves" not in first
     assert second["curves"] == {"dev": [55.0, 60.0, 59.0], "steps": [107] * 3}
-
-
-def test_records_are_readable_text(store_record):
-    text = store_record(encoder="elmo").record.read_text(encoding="utf-8")
-    assert text.endswith("}\n")
-    assert list(json.loads(text))[:3] == ["schema", "attempt", "spec"]
 
 
 def test_the_key_leaves_the_contents_out(make_record):

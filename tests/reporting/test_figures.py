@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.ledger import read_ledger
+from elmo_bench.reporting.layouts.weights import LARGE, SMALL, hatch_of
 from elmo_bench.reporting.leaderboard import leaderboard
 from elmo_bench.reporting.rows import select
 from tests.reporting.ledgers import add
@@ -57,3 +58,7 @@ def test_bounds_of_several_tasks_at_one_place_are_told_apart(figures):
 
 def test_bars_are_said_to_be_what_they_are(figures):
     assert "bars: 95 % interval over seeds and items" in figures["open-gains"].svg
+
+
+def test_cells_are_marked_as_in_the_paper():
+    assert [hatch_of(weight, 3) for weight in (0.33, 0.34, 0.66, 0.67)] == [SMALL, None, None, LARGE]

@@ -7,7 +7,6 @@ from elmo_bench.reporting.gains import gains_from
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.layouts import encoders, fractions, runs, variants, weights
 from elmo_bench.reporting.layouts.fractions import Point, needed
-from elmo_bench.reporting.layouts.weights import LARGE, SMALL, hatch_of
 from elmo_bench.reporting.rows import select
 from elmo_bench.spec.experiments import Experiment
 from tests.reporting.ledgers import add, full
@@ -295,7 +294,3 @@ def test_a_place_that_the_default_run_lacks_comes_from_a_run_that_differs_in_it_
     assert {mix.place: mix.row.newest["hash"] for mix in weights.learned(own)} == {
         "input": plain["hash"], "output": both["hash"],
     }  # fmt: skip
-
-
-def test_cells_are_marked_as_in_the_paper():
-    assert [hatch_of(weight, 3) for weight in (0.33, 0.34, 0.66, 0.67)] == [SMALL, None, None, LARGE]

@@ -252,7 +252,7 @@ def test_a_damaged_record_is_named_and_the_others_are_shown(tmp_path, capsys):
 def test_without_torch(tmp_path):
     add(tmp_path / "runs", "ner", "elmo", 0)
     ledger = ["--ledger", str(tmp_path / "runs")]
-    commands = [[command, "--help"] for command in ("report", "clean", "status", "score")]
+    commands = [[command, "--help"] for command in ("report", "clean", "status", "score", "embed")]
     commands += [["report", *ledger, "--out", str(tmp_path / "results")], ["clean", *ledger]]
     commands += [["status", "seed=0", f"ledger={tmp_path / 'runs'}"]]
     code = (

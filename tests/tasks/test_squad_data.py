@@ -1,7 +1,6 @@
 """Reading SQuAD: made-up files good and bad, the real ones, the Hub's parquet, and predictions written and scored."""
 
 import json
-from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
@@ -12,7 +11,6 @@ from elmo_bench.tasks.squad.data import Data
 from elmo_bench.tasks.squad.metric import Metric
 from tests.runs import DATA, small
 
-ROOT = Path(__file__).parents[2]
 CONFIG = compose("config", ["task=squad"]).task.data
 OPTIONS = OmegaConf.to_container(CONFIG, resolve=True)
 LIMITS = {limit: OPTIONS.pop(limit) for limit in ("longest_answer", "longest_word")}
@@ -295,8 +293,7 @@ def test_the_real_training_part():
 @pytest.mark.skipif(not (DATA / "squad").is_dir(), reason="needs squad in $ELMO_BENCH_DATA")
 def test_open_suite_is_all_of_it():
     splits = SQUAD.read("open", DATA)
-    assert len(splits["train"]) + len(splits["dev"]) == 7938 + 4370
-    assert 0.1 <= len(splits["dev"]) / 12308 < 0.15
-    assert len(splits["test"]) == 10570
-    texts = {split: {example.passage.text for example in examples} for split, examples in splits.items()}
-    assert not (texts["train"] & texts["dev"] or texts["test"] & (texts["train"] | texts["dev"]))
+    train, dev, test = (len(splits[name]) for name in ("train", "dev", "test"))
+    assert (train + dev, test, 0.1 <= dev / 12308 < 0.15) == (7938 + 4370, 10570, True)
+    one, two, three = ({example.passage.text for example in splits[name]} for name in ("train", "dev", "test"))
+    assert not (one & two or three & (one | two))

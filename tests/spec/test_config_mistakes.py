@@ -1,0 +1,122 @@
+"""A mistake in the options is one line that lists the good ones."""
+
+import re
+
+import pytest
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.runner.plan import plan
+from elmo_bench.spec.config import compose
+from tests.runs import ROOT
+
+ENCODERS = sorted(path.stem for path in (ROOT / "conf" / "encoder").glob("*.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("task=nre", "(did you mean 'ner'?)"),
+        (
+            "encoder=emlo",
+            f"encoder=emlo: unknown encoder; choose one of: {', '.join(ENCODERS)} (did you mean 'elmo'?)",
+        ),
+        ("suite=minni", "choose one of: mini, open, paper (did you mean 'mini'?)"),
+        ("mix=scaler", "choose one of: first, fixed, last, layer, mean, scalar (did you mean 'scalar'?)"),
+        ("trainer=tpu", "choose one of: cpu, gpu"),
+        ("logger=wandbb", "choose one of: csv, none, wandb (did you mean 'wandb'?)"),
+        ("size=big", "choose one of: cpu, paper"),
+        ("experiment=table9", "unknown experiment"),
+        ("sed=1", "unknown option 'sed' (did you mean 'seed'?); the options are:"),
+        ("encodr=elmo", "unknown option 'encodr' (did you mean 'encoder'?); the options are:"),
+        ("mix.penlty=1", "unknown option 'mix.penlty' (did you mean 'penalty'?); 'mix' has:"),
+        ("task.training.epoch=1", "'task.training.epoch' (did you mean 'epochs'?); 'task.training' has:"),
+        ("launcher=joblib", "choose one of: local, ray, slurm"),
+        ("store=disc", "choose one of: auto, disk, off, ram (did you mean 'disk'?)"),
+        ("store.max=1", "'store' has: dtype, folder, max_gb, mode"),
+        ("task.trainin.epochs=1", "(did you mean 'training'?); 'task' has:"),
+        ("seed.x=1", "unknown option 'seed.x'"),
+        ("data.root", "'data.root' is not a valid option: write key=value"),
+        ("seed=[1", "is not a valid option: write key=value"),
+        ("=1", "is not a valid option: write key=value"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_that_lists_the_good_ones(given, said):
+    for bad in (lambda: compose("config", [given]), lambda: plan([given])):
+        with pytest.raises(UserError) as error:
+            bad()
+        assert said in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+def test_a_mistake_within_a_chosen_group_lists_that_choice():
+    """`glove` has no weights; the list must be its own, not that of the default encoder."""
+    with pytest.raises(UserError) as error:
+        compose("config", ["encoder=glove", "encoder.weights=mini"])
+    assert str(error.value).endswith("'encoder' has: contextual, name, vectors, words")
+
+
+def test_a_needed_number_is_asked_for_by_name():
+    with pytest.raises(UserError, match=r"mix\.scalars|scalars") as error:
+        compose("config", ["mix=fixed"])
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["encoder=none,glvoe"], "encoder=glvoe: unknown encoder"),
+        (["encoder=glove,none", "mix=scalar,laast"], "mix=laast: unknown mix"),
+        (["encoder=none,glove", "seed=0,1", "tsk=1,2"], "unknown option 'tsk'"),
+        (["task=ner,xyz", "encoder=none,glove"], "task=xyz: unknown task"),
+    ],
+)
+def test_every_swept_value_is_checked(options, said):
+    with pytest.raises(UserError) as error:
+        plan(options)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["seed=0,1,2"], ["seed=range(0,3)"], ["seed=choice(1,2)"], [], ["encoder=glob(e*)"]],
+)
+def test_good_sweeps_pass(options):
+    assert plan(options).runs
+
+
+def test_several_values_need_a_sweep():
+    with pytest.raises(UserError, match=r"seed has 2 values: use `sweep`"):
+        compose("config", ["seed=0,1"])
+    with pytest.raises(UserError, match=r"experiment=…: more than one"):
+        compose("config", ["experiment=table1,table2"])
+
+
+def test_a_misspelt_value_ends_a_sweep_before_its_first_run(main_job, tmp_path, capsys):
+    assert main_job("-m", "encoder=none,glvoe") == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("elmo-bench run: encoder=glvoe: unknown encoder; choose one of: ")
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("task.sizes.cpu.hidden=50", "a list, such as task.sizes.cpu.hidden=[100,50]"),
+        ("task.training.epochs=many", "a number, such as task.training.epochs=75"),
+        ("task.training.clip=[5]", "a number, such as task.training.clip=5.0"),
+        ("mix.gamma=1", "true or false, such as mix.gamma=true"),
+        ("task.training.optimizer=adam", 'values for its parts, such as task.training.optimizer.name="adam"'),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_and_a_good_one_shown(given, wanted):
+    with pytest.raises(UserError, match=f"^{re.escape(f'{given}: give {wanted}')}$"):
+        compose("config", ["task=ner", given])
+
+
+@pytest.mark.parametrize("given", ["task.training.clip=null", "task.training.clip=1", "+data.x=1", "ledger=5"])
+def test_null_another_number_and_what_is_added_are_no_other_kind(given):
+    compose("config", ["task=ner", given])
+
+
+def test_a_value_that_stood_for_one_without_a_default_has_no_kind():
+    compose("config", ["encoder=hf", "encoder.name=one", "encoder.contextual.weights=another"])
