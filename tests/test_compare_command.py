@@ -49,7 +49,7 @@ def test_the_other_way_round_is_the_same_with_other_signs(ledger, capsys):
 def test_without_a_pair_one_line_names_the_encoders_that_there_are(ledger, capsys):
     code, _, error = compare(ledger, capsys, "elmo", "glov")
     assert code == 2 and error.count("\n") == 1
-    assert error.strip().endswith("Encoders with runs: elmo, glove.")
+    assert error.strip().endswith("Encoders with runs that change nothing else: elmo, glove.")
 
 
 def test_several_have_letters_and_ranks(tmp_path, capsys):

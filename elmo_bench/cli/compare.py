@@ -68,7 +68,8 @@ def main(arguments: list[str]) -> int:
         known = sorted({row.encoder for row in rows})
         raise UserError(
             f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on suite "
-            f"{options.suite}, size {options.size}. Encoders with runs: {', '.join(known) or 'none'}."
+            f"{options.suite}, size {options.size}. Encoders with runs that change nothing else: "
+            f"{', '.join(known) or 'none'}."
         )
     gain, where = gains_from(options.ledger, rows), f"suite {options.suite}, size {options.size}"
     priced = _priced(costs, [row for own in chosen.values() for row in own.values()])

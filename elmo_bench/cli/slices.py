@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
     records = {(settings_key(r["spec"]), r["seed"]): r for r in sorted(found.records, key=lambda r: r["created"])}
     done = [(run, records[run.spec.key, run.seed]) for run in planned.runs if (run.spec.key, run.seed) in records]
     if not done:
-        raise UserError(f"{planned.ledger}: none of these {len(planned.runs)} runs has a record. Make them first.")
+        raise UserError(f"{planned.ledger}: no record of these runs ({len(planned.runs)}). Make them first.")
     problems: dict[str, list[str]] = {}  # the runs of each
     splits: dict[str, Any] = {}
     for run, record in done:

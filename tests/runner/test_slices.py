@@ -135,7 +135,7 @@ def same(ours, theirs):
 def test_mistakes_are_one_line(made, tmp_path, capsys):
     _, record, options = made
     assert main(["slices", "task=ner", *options, "seed=7"]) == 2
-    assert "none of these 1 runs has a record. Make them first." in capsys.readouterr().err
+    assert "no record of these runs (1). Make them first." in capsys.readouterr().err
     ledger = tmp_path / "other"
     paths = RunPaths.of(ledger, record)
     assert main(["slices", "task=ner", *options[:-1], f"ledger={ledger}"]) == 2
