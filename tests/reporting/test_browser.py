@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from elmo_bench.cli import report
-from tests.reporting.ledgers import full
+from tests.reporting.ledgers import add, full
 
 pytestmark = pytest.mark.slow
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -143,3 +143,30 @@ def test_it_fits_and_can_be_read(browser, folder, width, scheme):
         (True, False, False, True) if scheme == "light" else (False, True, True, False)
     )
     page.close()
+
+
+def test_folded_rows_and_entries_open_on_request(browser, tmp_path, monkeypatch):
+    monkeypatch.setattr("elmo_bench.reporting.layouts.runs.BEST", 1)
+    monkeypatch.setattr("elmo_bench.reporting.page.html.CLOSED", 1)
+    for encoder in ("glove", "elmo"):
+        for dropout in (0.5, 0.4):
+            add(tmp_path / "runs", "ner", encoder, 0, settings={"task.head.dropout": dropout}, lift=-dropout)
+    assert report.main(["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 0
+    page = browser.new_page()
+    page.goto((tmp_path / "index.html").as_uri())
+    rows, entries = page.locator("#open-ner-runs tbody tr"), page.locator("#records details")
+    assert rows.count() == 1
+    assert entries.count() < 4
+    assert page.locator("#records .card").count() == 0
+    page.locator("#records summary").first.click()
+    page.wait_for_selector("#records .card")
+    assert "Scores by seed" in page.locator("#records .card").inner_text()
+    page.locator(".table:has(#open-ner-runs) .more button").click()
+    assert rows.count() == 4
+    last = rows.last.locator("a").first
+    target = last.get_attribute("href")
+    last.click()
+    page.wait_for_selector(f"{target}[open]")
+    assert page.locator(f"{target} .card").is_visible()
+    page.locator("#records > .more button").click()
+    assert entries.count() == 4

@@ -36,7 +36,7 @@
       })));
       others = [...document.querySelectorAll("figure[data-task], details[data-task]")];
       sections = [...document.querySelectorAll("section[id]")].filter((section) => section.querySelector(".table"));
-      folded = document.querySelector("tbody > script") ? ", more are folded" : "";
+      folded = document.querySelector(".table .more") ? ", more are folded" : "";
     };
 
     const filter = () => {
@@ -64,28 +64,38 @@
     refresh();
   }
 
-  // Folded parts are text until they are asked for, so that a page of thousands of runs opens at once.
-  const unfold = (scripts) => {
-    for (const script of scripts) {
-      script.insertAdjacentHTML("beforebegin", script.textContent);
-      script.remove();
+  // Folded parts are comments until they are asked for, so that a page of thousands of runs opens at once. Nothing in
+  // them ends a comment, since the page escapes every >.
+  const comments = (root, within = () => true) => {
+    const found = [];
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_COMMENT);
+    while (walker.nextNode()) if (within(walker.currentNode.parentElement)) found.push(walker.currentNode);
+    return found;
+  };
+  const unfold = (parts) => {
+    for (const part of parts) {
+      const template = document.createElement("template");
+      template.innerHTML = part.data;
+      part.replaceWith(template.content);
     }
-    refresh();
+    if (parts.length) refresh();
   };
   for (const more of document.querySelectorAll(".more")) {
     more.querySelector("button").addEventListener("click", () => {
-      unfold(more.parentElement.querySelectorAll("script"));
+      const parts = comments(more.parentElement, (parent) => parent.tagName !== "DETAILS");
       more.remove();
+      unfold(parts);
     });
   }
-  for (const list of document.querySelectorAll("details:has(> script)")) {
-    list.addEventListener("toggle", () => unfold(list.querySelectorAll("script")), { once: true });
+  for (const list of document.querySelectorAll("details")) {
+    list.addEventListener("toggle", () => unfold(comments(list)), { once: true });
   }
 
   const open = () => {
     const id = decodeURIComponent(location.hash.slice(1));
-    if (!document.getElementById(id)) {
-      unfold([...document.querySelectorAll("script[data-run]")].filter((script) => script.dataset.run === id));
+    const records = document.getElementById("records");
+    if (id && records && !document.getElementById(id)) {
+      unfold(comments(records).filter((part) => part.data.includes(`<details id="${id}"`)));
     }
     const target = document.getElementById(id);
     if (target && target.tagName === "DETAILS") {
