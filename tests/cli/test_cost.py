@@ -54,8 +54,9 @@ def test_a_text_that_is_too_short_is_refused(capsys, tmp_path):
 
 
 def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys):
-    out = tmp_path / "costs"
-    assert main(["cost", *TINY, "--out", str(out)]) == 0
+    out, text = tmp_path / "costs", tmp_path / "text.txt"
+    text.write_text("".join(f"sentence {number}\n" for number in range(SENTENCES)), encoding="utf-8")
+    assert main(["cost", *TINY, "--text", str(text), "--out", str(out)]) == 0
     assert capsys.readouterr().out.count("| elmo_only ") == 1
     [found], problems = read_costs(out)
     assert problems == []
@@ -65,7 +66,7 @@ def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys):
         assert [*map(int, each["tokens_per_second"])] == [*BATCHES]
         assert each["load_seconds"] > 0 and 1 < each["memory_mib"] < 2000
     assert found["stored_bytes"] == sum((GOLDEN / name).stat().st_size for name in ("options.json", "weights.hdf5"))
-    assert found["text"]["tokens"] == 15166
+    assert (found["text"]["name"], found["text"]["tokens"]) == ("text.txt", 2 * SENTENCES)
     assert str(GOLDEN.parent) not in json.dumps(found)  # no path of this machine
 
 
