@@ -78,11 +78,11 @@ class Difference:
     @property
     def p(self) -> float:
         """Two-sided."""
-        from scipy.stats import t  # slow to import
+        from scipy.special import stdtr  # scipy.stats has the same functions, and takes 50 MiB more
 
         if not self.error:
             return 1.0 if self.mean == 0 else 0.0
-        return float(2 * t.sf(abs(self.mean) / self.error, self.df))
+        return float(2 * stdtr(self.df, -abs(self.mean) / self.error))
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -167,9 +167,9 @@ def _is_like(others: Sequence[Variance], one: Variance) -> bool:
     rest = _pooled(others) if others else None
     if rest is None or rest.value == 0:
         return rest is not None and one.value == 0
-    from scipy.stats import f  # slow to import
+    from scipy.special import fdtrc
 
-    return bool(f.sf(one.value / rest.value, one.df, rest.df) > HOMOGENEOUS)
+    return bool(fdtrc(one.df, rest.df, one.value / rest.value) > HOMOGENEOUS)
 
 
 def _satterthwaite(parts: Iterable[Variance]) -> float:
@@ -186,9 +186,9 @@ def _pooled(variances: Sequence[Variance]) -> Variance:
 
 
 def _quantile(level: float, df: float) -> float:
-    from scipy.stats import t  # slow to import
+    from scipy.special import stdtrit
 
-    return float(t.ppf(level, df))
+    return float(stdtrit(df, level))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
