@@ -57,7 +57,9 @@ def main(arguments: list[str]) -> int:
         "--costs", type=Path, help="folder of `elmo-bench cost` (default: costs next to the ledger, if there is one)"
     )
     options = parser.parse_intermixed_args(arguments)
-    encoders = list(dict.fromkeys([options.encoder, options.other, *options.more]))
+    encoders = [options.encoder, options.other, *options.more]
+    if twice := [name for at, name in enumerate(encoders) if name in encoders[:at]]:
+        raise UserError(f"{twice[0]}: given twice. Give different encoders.")
     found = read_all(options.ledger, suite=options.suite)
     costs, problems = read_costs(options.costs or costs_of(options.ledger))
     for problem in (*found.problems, *problems):
@@ -76,7 +78,7 @@ def main(arguments: list[str]) -> int:
     if len(encoders) > 2:
         _several(chosen, gain, priced, where)
         return 0
-    ours, theirs = encoders * 2 if len(encoders) == 1 else encoders
+    ours, theirs = encoders
     gains = family_of([(own[ours], own[theirs]) for own in chosen.values()], gain)
     print(f"test scores of {ours} minus {theirs}, {where}:\n")
     header = [*HEADER, *(COSTS if priced.costs else [])]
