@@ -214,9 +214,9 @@ def _composed(options: tuple[str, ...]) -> RunSpec:
 
 def _differs(option: str, value: Any, usual: Mapping[str, Any]) -> bool:
     if option in usual:
-        if type(value) is type(usual[option]) in (str, int, float, bool):
+        if type(value) is type(usual[option]) in (str, int, float, bool, type(None)):
             return value != usual[option]  # faster
-        return repr(usual[option]) != repr(value) and canonical(usual[option]) != canonical(value)
+        return canonical(usual[option]) != canonical(value)
     return value is not None or option != "data.least_steps"  # of a fraction; the default run uses all of the data
 
 
