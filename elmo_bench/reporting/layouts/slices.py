@@ -40,9 +40,9 @@ TITLES = {
 }
 ABOUT = (
     "The scores of finished runs on parts of test, and on all of it with mistyped words, the same for every encoder; "
-    "elmo-bench slices makes them. A slice has the units with such a word: entities (NER), chains (coreference), "
-    "words (probes), questions by question and answers, else sentences or pairs. The share is of gold units. Scores of "
-    "two slices are of different units, so compare encoders within a slice. Exploratory: no verdicts."
+    "elmo-bench slices makes them. A slice has the units with such a word: what the task's metric counts (entities, "
+    "chains, words) or else whole examples. The share is of gold units. Scores of two slices are of different units, "
+    "so compare encoders within a slice. Exploratory: no verdicts."
 )
 
 Seeds = dict[int, Outcomes]  # outcomes by seed
