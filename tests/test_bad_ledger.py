@@ -44,7 +44,7 @@ def test_a_full_disk_is_said_of_the_file_that_was_wanted(main_job, capsys, monke
 
 
 def test_a_corrupted_record(main_job, tmp_path, capsys):
-    """The skip check and the report; overwriting mends it."""
+    """The skip check and the report; overwriting repairs it."""
     assert main_job(*small(encoder="none")) == 0
     [record] = (tmp_path / "runs").rglob("seed0.json")
     for content in (b"", b'{"schema": 1, "sui', b"[]"):

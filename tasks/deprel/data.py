@@ -39,6 +39,6 @@ def _sentence(path: Path, rows: Sequence[Row]) -> Sentence:
     position = {cells[0]: at for at, (_, cells) in enumerate(rows)} | {"0": -1}
     for number, cells in rows:
         if cells[HEAD] not in position:
-            raise UserError(f"{path}:{number}: head {cells[HEAD][:20]!a} is no word of the sentence. Fix this line.")
+            raise UserError(f"{path}:{number}: head {cells[HEAD][:20]!a} is not a word of the sentence. Fix this line.")
     words, relations = ([cells[column] for _, cells in rows] for column in (FORM, DEPREL))
     return Sentence(tuple(words), tuple(position[cells[HEAD]] for _, cells in rows), tuple(relations))

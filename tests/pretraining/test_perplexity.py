@@ -1,4 +1,4 @@
-"""`evaluate`: perplexity as it is defined, from the encoder's own layers and a plain cross-entropy."""
+"""`evaluate`: perplexity by its definition, from the encoder's own layers and a plain cross-entropy."""
 
 import json
 import lzma

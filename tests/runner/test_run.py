@@ -28,12 +28,6 @@ def finished(ledger) -> Record:
     return run_small(ledger, "predictions=true")
 
 
-def hash_of(*overrides, encoder="elmo"):
-    """The hash of a run, which reads data and weights and trains nothing."""
-    config = compose("config", small(*overrides, encoder=encoder))
-    return prepare(config, RunSpec.of(config)).spec.hash
-
-
 def test_a_run_leaves_a_whole_record(finished, ledger):
     check_record(finished)
     assert read_ledger(ledger) == ([finished], [])

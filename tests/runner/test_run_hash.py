@@ -14,14 +14,9 @@ from tests.runs import GOLDEN, run_small, small
 
 
 @pytest.fixture(scope="module")
-def ledger(tmp_path_factory):
-    return tmp_path_factory.mktemp("ledger")
-
-
-@pytest.fixture(scope="module")
-def finished(ledger) -> Record:
-    """The plain small run; the ledger of this module holds it."""
-    return run_small(ledger, "predictions=true")
+def finished(tmp_path_factory) -> Record:
+    """The record of the plain small run."""
+    return run_small(tmp_path_factory.mktemp("ledger"))
 
 
 def hash_of(*overrides, encoder="elmo"):
@@ -80,7 +75,7 @@ def test_other_contents_of_the_weights_are_another_run(finished, tmp_path):
 
 
 def test_options_of_the_weights_are_part_of_them(finished, tmp_path):
-    """The clips and the activation stand in options.json alone, and change every vector."""
+    """Only options.json has the clips and the activation, which change every vector."""
     folder = copied_weights(tmp_path / "bilm")
     options = json.loads((folder / "options.json").read_text())
     options["lstm"]["cell_clip"] = 0.1

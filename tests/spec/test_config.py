@@ -29,7 +29,7 @@ def options(chosen):
 
 
 def combinations():
-    """Every task with every encoder; the choices of the other groups in turn, from another one with each task."""
+    """Every task with every encoder; the choices of the other groups take turns."""
     for row, task in enumerate(choices("task")):
         for at, encoder in enumerate(choices("encoder"), start=row):
             others = ((known := choices(group))[at % len(known)] for group in GROUPS[2:])

@@ -49,7 +49,7 @@ def test_a_mistake_is_one_line_that_lists_the_good_ones(given, said):
 
 
 def test_a_mistake_within_a_chosen_group_lists_that_choice():
-    """`glove` has no weights; the list must be its own, not that of the default encoder."""
+    """`glove` has no weights; the list must be its own and not the default encoder's."""
     with pytest.raises(UserError) as error:
         compose("config", ["encoder=glove", "encoder.weights=mini"])
     assert str(error.value).endswith("'encoder' has: contextual, name, vectors, words")

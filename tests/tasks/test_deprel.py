@@ -27,7 +27,7 @@ def test_conllu(tmp_path):
     path.write_text(CONLLU)
     assert read_file(path) == Data().read_file(path) == [READ]
     path.write_text(CONLLU.replace("\t3\tpunct", "\t9\tpunct"))
-    with pytest.raises(UserError, match=r"x\.conllu:7: head '9' is no word of the sentence"):
+    with pytest.raises(UserError, match=r"x\.conllu:7: head '9' is not a word of the sentence"):
         read_file(path)
 
 

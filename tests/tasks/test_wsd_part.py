@@ -1,4 +1,4 @@
-"""SemCor out of the archive of a repository that has it."""
+"""SemCor, packed from the archive of a repository."""
 
 import tarfile
 
