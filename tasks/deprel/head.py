@@ -13,10 +13,9 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.linear_probe import LinearProbe
 from elmo_bench.tasks.deprel.sentence import Sentence
 from elmo_bench.text.batch import Indexer
-
-IGNORED = -100  # the relation of padding
 
 
 class Head(nn.Module):
@@ -28,10 +27,10 @@ class Head(nn.Module):
     def __init__(self, embedder: Embedder, *, labels: Sequence[str]):
         super().__init__()
         self.embedder, self.labels = embedder, list(labels)
-        self.scores = nn.Linear(2 * (embedder.dim + embedder.output_dim), len(self.labels))
+        self.probe = LinearProbe(2 * (embedder.dim + embedder.output_dim), len(self.labels))
 
     def collate(self, examples: Sequence[Sentence], index: Indexer) -> dict[str, Any]:
-        """Tensors of a batch: {"text": TextBatch, "heads": int64 [B, T] from 0, "relations": int64 [B, T]}.
+        """Tensors of a batch: {"text": TextBatch, "heads": int64 [B, T] from 0, "relations": int64 [N] of its N words}.
 
         Position T of `heads` is the head of a root.
         """
@@ -39,29 +38,26 @@ class Head(nn.Module):
         longest = max(len(example.tokens) for example in examples)
         heads = [torch.tensor([longest if head < 0 else head for head in example.heads]) for example in examples]
         # A relation not seen in training has no label; only dev and test have it, where no loss is computed.
-        gold = [torch.tensor([number.get(relation, 0) for relation in example.relations]) for example in examples]
+        relations = torch.tensor([number.get(relation, 0) for example in examples for relation in example.relations])
         return {
             "text": index([example.tokens for example in examples]),
             "heads": pad_sequence(heads, batch_first=True),
-            "relations": pad_sequence(gold, batch_first=True, padding_value=IGNORED),
+            "relations": relations,
         }
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
-        """Relation scores [B, T, K]."""
+        """Relation scores [N, K] of the words of all sentences."""
         text = batch["text"]
         x = torch.cat([self.embedder(text), self.embedder.output(text)], dim=2)  # BTD
         heads = batch["heads"][:, :, None].expand(-1, -1, x.shape[2])  # BTD
         x_head = functional.pad(x, (0, 0, 0, 1)).gather(1, heads)  # BTD
-        return self.scores(torch.cat([x, x_head], dim=2))
+        return self.probe(torch.cat([x, x_head], dim=2)[text.mask])
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """Cross-entropy, mean over the words."""
-        return functional.cross_entropy(
-            self(batch).float().flatten(0, 1), batch["relations"].flatten(), ignore_index=IGNORED
-        )
+        return functional.cross_entropy(self(batch).float(), batch["relations"])
 
     def predict(self, batch: dict[str, Any]) -> list[list[str]]:
         """The relations of each sentence."""
-        best = self(batch).argmax(dim=2).tolist()
-        lengths = batch["text"].lengths.tolist()
-        return [[self.labels[place] for place in row[:length]] for row, length in zip(best, lengths, strict=True)]
+        best = self(batch).argmax(dim=1).split(batch["text"].lengths.tolist())
+        return [[self.labels[place] for place in sentence.tolist()] for sentence in best]

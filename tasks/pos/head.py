@@ -8,10 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.linear_probe import LinearProbe
 from elmo_bench.tasks.pos.sentence import Sentence
 from elmo_bench.text.batch import Indexer
-
-IGNORED = -100  # the tag of padding
 
 
 class Head(nn.Module):
@@ -20,29 +19,26 @@ class Head(nn.Module):
     def __init__(self, embedder: Embedder, *, labels: Sequence[str]):
         super().__init__()
         self.embedder, self.labels = embedder, list(labels)
-        self.scores = nn.Linear(embedder.dim + embedder.output_dim, len(self.labels))
+        self.probe = LinearProbe(embedder.dim + embedder.output_dim, len(self.labels))
 
     def collate(self, examples: Sequence[Sentence], index: Indexer) -> dict[str, Any]:
-        """Tensors of a batch: {"text": TextBatch, "tags": int64 [B, T]}."""
+        """Tensors of a batch: {"text": TextBatch, "tags": int64 [N] of its N words}."""
         number = {label: place for place, label in enumerate(self.labels)}
         # A tag not seen in training has no label; only dev and test have it, where no loss is computed.
-        tags = [torch.tensor([number.get(tag, 0) for tag in example.tags]) for example in examples]
-        padded = nn.utils.rnn.pad_sequence(tags, batch_first=True, padding_value=IGNORED)
-        return {"text": index([example.tokens for example in examples]), "tags": padded}
+        tags = torch.tensor([number.get(tag, 0) for example in examples for tag in example.tags])
+        return {"text": index([example.tokens for example in examples]), "tags": tags}
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
-        """Tag scores [B, T, K]."""
+        """Tag scores [N, K] of the words of all sentences."""
         text = batch["text"]
-        return self.scores(torch.cat([self.embedder(text), self.embedder.output(text)], dim=2))
+        x = torch.cat([self.embedder(text), self.embedder.output(text)], dim=2)  # BTD
+        return self.probe(x[text.mask])
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """Cross-entropy, mean over the words."""
-        return functional.cross_entropy(
-            self(batch).float().flatten(0, 1), batch["tags"].flatten(), ignore_index=IGNORED
-        )
+        return functional.cross_entropy(self(batch).float(), batch["tags"])
 
     def predict(self, batch: dict[str, Any]) -> list[list[str]]:
         """The tags of each sentence."""
-        best = self(batch).argmax(dim=2).tolist()
-        lengths = batch["text"].lengths.tolist()
-        return [[self.labels[place] for place in row[:length]] for row, length in zip(best, lengths, strict=True)]
+        best = self(batch).argmax(dim=1).split(batch["text"].lengths.tolist())
+        return [[self.labels[place] for place in sentence.tolist()] for sentence in best]

@@ -53,9 +53,11 @@ def test_a_text_that_is_too_short_is_refused(capsys, tmp_path):
     assert "1 distinct sentences" in refused(capsys, "encoder=glove", "--text", str(tmp_path / "text.txt"))
 
 
-def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys):
+def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys, monkeypatch):
     out, text = tmp_path / "costs", tmp_path / "text.txt"
     text.write_text("".join(f"sentence {number}\n" for number in range(SENTENCES)), encoding="utf-8")
+    child = cost._round([*TINY], text)
+    monkeypatch.setattr(cost, "_round", lambda options, path: child if (options, path) == ([*TINY], text) else None)
     assert main(["cost", *TINY, "--text", str(text), "--out", str(out)]) == 0
     assert capsys.readouterr().out.count("| elmo_only ") == 1
     [found], problems = read_costs(out)
@@ -70,12 +72,16 @@ def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys):
     assert str(GOLDEN.parent) not in json.dumps(found)  # no path of this machine
 
 
-def in_this_process(options, text):
-    """Memory and load time say nothing, the rest is the same."""
-    return measure(compose("config", options), [["a", "sentence", str(number)] for number in range(SENTENCES)])
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """A round without a process, and short: speed, memory and load time say nothing, the rest is the same."""
+    monkeypatch.setattr("elmo_bench.runner.cost.LEAST", 0)
+    return lambda options, _text: measure(
+        compose("config", options), [["a", "sentence", str(number)] for number in range(SENTENCES)]
+    )
 
 
-def test_several_encoders_in_a_row_have_the_identities_of_their_runs(tmp_path, capsys, monkeypatch):
+def test_several_encoders_in_a_row_have_the_identities_of_their_runs(tmp_path, capsys, monkeypatch, in_this_process):
     monkeypatch.setattr(cost, "_round", in_this_process)
     assert main(["cost", "encoder=glove,fasttext", "--out", str(tmp_path)]) == 0
     assert "| glove " in (table := capsys.readouterr().out) and "| fasttext " in table
@@ -90,7 +96,7 @@ def test_several_encoders_in_a_row_have_the_identities_of_their_runs(tmp_path, c
     assert found["glove"]["parameters"] == 160_000 * 96
 
 
-def test_weights_that_change_between_rounds_are_refused(tmp_path):
+def test_weights_that_change_between_rounds_are_refused(in_this_process):
     config = compose("config", ["encoder=glove"])
     one = in_this_process(["encoder=glove"], None)
     other = {**one, "contents": {"vectors": "b" * 64}}
