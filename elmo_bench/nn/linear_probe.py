@@ -6,9 +6,10 @@ from torch import Tensor, nn
 class LinearProbe(nn.Module):
     """Scores that are linear in a frozen vector, whatever its scale.
 
-    Each number of the vector is first brought to mean 0 and variance 1: those of the batch in training, running averages
-    in evaluation. That changes no decision that a linear softmax can make, but without it a layer whose numbers are 40
-    times smaller (ELMo's shape with random weights) learns 40 times as slowly, and a limit of epochs would judge scale.
+    Each number of a vector is first brought to mean 0 and variance 1: those of the batch in training, of running
+    averages in evaluation. That changes no decision that a linear softmax can make. Without it a layer of small
+    numbers learns slowly (those of ELMo's shape with random weights are some 30 times smaller than elmo-mini's), and a
+    limit of epochs would judge scale.
 
     Source: the linear probes of He et al. (2022), Masked autoencoders are scalable vision learners, appendix A.1.
     """
