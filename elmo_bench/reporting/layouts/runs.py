@@ -1,5 +1,6 @@
 """Every run, whatever it changed."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -64,5 +65,22 @@ def _table(group: Group, gain: Gains) -> Table:
     amount = group.fraction or "all of the data"
     title = f"{group.any_amount.heading}, suite {group.suite}: all runs on {amount}"
     tasks = [group.task] * len(lines)
-    table = make_table(f"{group.stem}-runs", title, lines, tasks=tasks, gains=gains.values(), notes=[EXPLORATORY])
+    notes = [EXPLORATORY, spent(group)]
+    table = make_table(f"{group.stem}-runs", title, lines, tasks=tasks, gains=gains.values(), notes=notes)
     return replace(table, folded=frozenset(range(BEST, len(group.rows))))
+
+
+def spent(group: Group) -> str:
+    """A sentence: the core-hours of its runs on processors, and the hours on each kind of GPU.
+
+    A core-hour is an hour of wall time for each thread. Several runs may have shared a GPU, each with all of its hours.
+    """
+    hours: defaultdict[str, float] = defaultdict(float)
+    for record in (record for row in group.rows for record in row.records):
+        environment = record["environment"]
+        on_gpu = environment["device"] != "cpu"
+        unit = f"hours on {environment['device']}" if on_gpu else "core-hours"
+        hours[unit] += record["cost"]["seconds"] / 3600 * (1 if on_gpu else environment["threads"])
+    runs = sum(len(row.records) for row in group.rows)
+    amounts = " and ".join(f"{number:,.1f} {unit}" for unit, number in sorted(hours.items()))
+    return f"{runs:,} runs took {amounts}." if runs > 1 else f"The run took {amounts}."
