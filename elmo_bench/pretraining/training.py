@@ -44,15 +44,15 @@ def optimiser(options: DictConfig, parameters: Iterable[Any]) -> torch.optim.Opt
 def check_numbers(config: DictConfig) -> None:
     """Raises UserError for a number that no training of a biLM can have; a number that is null or not there is fine."""
     for key in COUNTED + POSITIVE:
-        value = OmegaConf.select(config, key)
-        if value is not None and (value <= 0 or (key in COUNTED and not isinstance(value, int))):
+        value, kinds = OmegaConf.select(config, key), (int,) if key in COUNTED else (int, float)
+        if value is not None and (not isinstance(value, kinds) or value <= 0):
             raise UserError(f"{key}={value}: give {'a whole number from 1' if key in COUNTED else 'a number above 0'}")
     if not isinstance(config.seed, int) or config.seed < 0:
         raise UserError(f"seed={config.seed}: give a whole number from 0")
 
 
 def check_shape(path: Path, kept: Mapping[str, Tensor], model: nn.Module) -> None:
-    """Raises UserError if the tensors of a checkpoint are those of another network or vocabulary."""
+    """Raises UserError if a checkpoint has the tensors of another network or vocabulary."""
     if {name: tensor.shape for name, tensor in kept.items()} != {
         name: tensor.shape for name, tensor in model.state_dict().items()
     }:

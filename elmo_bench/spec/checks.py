@@ -92,7 +92,7 @@ def check_options(config: DictConfig) -> None:
 
 
 def check_given(options: Sequence[str]) -> None:
-    """Raises UserError for a `key=value` that sets a version of the code, since a record must not claim another one."""
+    """Raises UserError for a `key=value` that sets a version of the code, which a record states as it is."""
     for given in options:
         if given.partition("=")[0].lstrip("+~") in VERSIONS:
             raise UserError(f"{given}: a version of the code, which no option changes. Remove the option.")

@@ -189,6 +189,7 @@ def test_a_full_disk_is_one_line_and_the_checkpoint_before_is_whole(corpus, monk
         (["recipe.optimizer.name=best"], r"recipe\.optimizer\.name=best: unknown name"),
         (["corpus=nowhere/*.txt"], "no file matches"),
         (["recipe.rows=0"], "recipe.rows=0: give a whole number from 1"),
+        (["recipe.steps=many"], "recipe.steps=many: give a"),
         (["recipe.steps=null", "recipe.epochs=0"], "recipe.epochs=0: give a number above 0"),
         (["devices=0"], "devices=0: give a whole number from 1"),
         (["seed=-1"], "seed=-1: give a whole number from 0"),
