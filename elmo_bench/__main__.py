@@ -93,7 +93,7 @@ def _silence(stream: TextIO) -> None:
 
 
 def main_into_pipe(arguments: list[str]) -> int:
-    """`main`, ending quietly when the reader of its output has closed the pipe (`| head`)."""
+    """`main`, ending quietly when the reader of its output has closed the pipe (`| head`), and after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may know ASCII alone
     try:
@@ -101,6 +101,9 @@ def main_into_pipe(arguments: list[str]) -> int:
             return main(arguments)
         finally:
             sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("elmo-bench: interrupted. Give the same command again to go on.", file=sys.stderr)
+        return 130  # 128 + SIGINT
     except OSError as error:
         _silence(sys.stdout)
         if isinstance(error, BrokenPipeError):

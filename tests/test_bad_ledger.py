@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
 from elmo_bench.ledger import read_failures, read_ledger
@@ -84,3 +85,15 @@ def test_a_damaged_record_of_another_run_is_named_after_this_one(store_record, m
     assert line.startswith(f"elmo-bench run: {other}: ")
     assert said in line
     assert list((tmp_path / "runs").rglob("seed1.json"))
+
+
+@pytest.mark.parametrize("command", [["compare", "elmo", "glove"], ["verify", "ner"], ["report"]])
+def test_a_ledger_that_is_not_there_is_one_line(tmp_path, capsys, command):
+    assert main([*command, "--ledger", str(tmp_path / "gone")]) == 2
+    assert "gone: no such folder. Give the folder of the records." in capsys.readouterr().err
+
+
+def test_the_folder_above_a_ledger_is_not_merged_without_a_word(store_record, tmp_path, capsys):
+    store_record()
+    assert main(["merge", str(tmp_path), "--into", str(tmp_path / "into")]) == 2
+    assert "no run in it. Give the folder of a ledger" in capsys.readouterr().err

@@ -69,7 +69,7 @@ def fetch(url: str, path: Path, *, sha256: str | None = None, by_hand: str | Non
     if not path.is_file():
         try:
             if offline():
-                raise DownloadError("not downloaded yet, and $ELMO_BENCH_OFFLINE or $HF_HUB_OFFLINE is set")
+                raise DownloadError("not downloaded yet, and $ELMO_BENCH_OFFLINE or $HF_HUB_OFFLINE is set. Unset it")
             path.parent.mkdir(parents=True, exist_ok=True)
             with _one_process(path):
                 if not path.is_file():

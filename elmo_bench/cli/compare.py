@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import read_all
+from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.ledger.costs import EncoderCost, costs_of, read_costs
 from elmo_bench.reporting.costs import Costs, best_rate, most_of, stale, stored_mib
 from elmo_bench.reporting.formats import markdown
@@ -60,6 +60,7 @@ def main(arguments: list[str]) -> int:
     encoders = [options.encoder, options.other, *options.more]
     if twice := [name for at, name in enumerate(encoders) if name in encoders[:at]]:
         raise UserError(f"{twice[0]}: given twice. Give different encoders.")
+    check_exists(options.ledger)
     found = read_all(options.ledger, suite=options.suite)
     costs, problems = read_costs(options.costs or costs_of(options.ledger))
     for problem in (*found.problems, *problems):

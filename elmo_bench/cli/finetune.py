@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
     of_task = [part for part in arguments if part.lstrip("+~").startswith(("task.", "data.", "suite="))]
     config = compose("finetune", [part for part in arguments if part not in of_task], folder=CONF)
     if bool(config.task) == bool(config.corpus):
-        raise UserError("finetune: give either corpus=… or task=…")
+        raise UserError("give either corpus=… or task=…")
     if of_task and not config.task:
         raise UserError(f"finetune: {of_task[0]} is an option of a task's data; give task=… too")
     if config.task:

@@ -30,6 +30,8 @@ def main(arguments: list[str]) -> int:
     if options.source.resolve() == options.into.resolve():
         raise UserError(f"{options.source}: the same ledger as --into. Give two different ones.")
     merged = merge(options.source, options.into)
+    if not any(vars(merged).values()):
+        raise UserError(f"{options.source}: no run in it. Give the folder of a ledger, such as results/runs.")
     for line in (*merged.conflicts, *merged.problems):
         print(f"elmo-bench merge: {line}", file=sys.stderr)
     print(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import Failure, Ledger, RunPaths, read_all
+from elmo_bench.ledger import Failure, Ledger, RunPaths, check_exists, read_all
 from elmo_bench.ledger.costs import EncoderCost, costs_of, read_costs
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def main(arguments: list[str]) -> int:
 
 def _read(ledger: Path, suites: list[str] | None) -> Ledger:
     """The records and failures of these suites, after a line on stderr for each file that was skipped."""
-    if not ledger.is_dir():
-        raise UserError(f"--ledger {ledger}: no such folder. Give the folder of the records.")
+    check_exists(ledger)
     found = read_all(ledger)
     for problem in found.problems:
         print(f"elmo-bench report: {problem}", file=sys.stderr)
@@ -73,6 +72,8 @@ def _read(ledger: Path, suites: list[str] | None) -> Ledger:
     if unknown := [suite for suite in suites or () if suite not in known]:
         raise UserError(f"--suite {' '.join(unknown)}: no run in {ledger}, which has {', '.join(sorted(known))}")
     shown = set(suites) if suites else known - {"mini"}
+    if not shown:
+        print(f"{ledger} has runs of suite mini alone: --suite mini shows them", file=sys.stderr)
     return found._replace(
         records=[record for record in found.records if record["spec"]["suite"] in shown],
         failures=[(run, failure) for run, failure in found.failures if run.suite in shown],

@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import redacted
 from elmo_bench.ledger import Brief, HeldElsewhere, RunPaths, read_all
+from elmo_bench.spec.checks import check_given
 from elmo_bench.spec.config import CONF, choices, compose
 
 WIDTH = 120  # characters of a line of the help
@@ -58,6 +59,7 @@ def main(arguments: list[str]) -> int:
         from elmo_bench.cli.sweep import main as sweep
 
         return sweep(given.options)
+    check_given(given.options)
     config = compose("config", given.options)
     if given.cfg:
         print(redacted(OmegaConf.to_yaml(config)), end="")

@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="elmo-bench slices",
         description="Score finished runs on slices of test: words unseen in training, words without a static vector, "
-        "and 5 %% of the letters mistyped. Prints a table, which `report` shows too.",
+        "and 5 % of the letters mistyped. Prints a table, which `report` shows too.",
     )
     parser.add_argument("options", nargs="*", metavar="key=value", help="as for the sweep that made the runs")
     planned = plan(parser.parse_args(arguments).options)

@@ -1,8 +1,10 @@
 """`elmo-bench texts OUT task=ner suite=open …`: the texts that an encoder reads in a run, for other programs."""
 
 import argparse
+import re
 from pathlib import Path
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 
 
@@ -16,6 +18,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("out", type=Path, help="a text file")
     parser.add_argument("options", nargs="*", help="key=value, as of `elmo-bench run`: task=ner suite=open")
     given = parser.parse_args(arguments)
+    if re.match(r"[\w.]+=", str(given.out)):
+        raise UserError(f"{given.out}: an option where the text file belongs. Write: texts OUT {given.out} …")
     from elmo_bench.runner.data import build_data, read_splits
     from elmo_bench.spec.config import compose
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import Brief, read_all
+from elmo_bench.ledger import Brief, check_exists, read_all
 from elmo_bench.reporting.rows import BASELINE, Row, select
 from elmo_bench.reporting.significance import Difference, OverItems, Variance
 from elmo_bench.spec.experiments import MAIN, Experiment, Printed
@@ -33,6 +33,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if (printed := experiment.paper.get(options.task)) is None:
         raise UserError(f"{options.task}: the paper has no figure of it. Give one of: {', '.join(experiment.paper)}.")
+    check_exists(options.ledger)
     found = read_all(options.ledger, suite="paper", task=options.task)
     for problem in found.problems:
         print(f"elmo-bench verify: {problem}", file=sys.stderr)

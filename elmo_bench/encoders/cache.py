@@ -195,10 +195,27 @@ class LayerStore:
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[Layers]:
         """Layers as they are kept, on the encoder's device."""
-        layers = [each.to(self.dtype).contiguous() for each in self.encoder.encode(sentences)]
+        found = self.encoder.encode(sentences)
+        _check(self.encoder, sentences, found)
+        layers = [each.to(self.dtype).contiguous() for each in found]
         if self.dtype == torch.float16 and layers and bool(torch.stack([each.isinf().any() for each in layers]).any()):
             raise UserError("store.dtype=float16: a layer has numbers above 65504. Use float32.")
         return [each.numpy() if each.device.type == "cpu" else each for each in layers]
+
+
+def _check(encoder: Encoder, sentences: Sequence[Sentence], found: Sequence[object]) -> None:
+    """Raises UserError if a custom encoder does not give [L, T, D] for each sentence: fewer rows would become zeros."""
+    who = f"{type(encoder).__name__}.encode"
+    if len(found) != len(sentences):
+        raise UserError(f"{who}: {len(found)} tensors for {len(sentences)} sentences. Return one for each.")
+    for sentence, layers in zip(sentences, found, strict=True):
+        wanted = [encoder.layers, len(sentence), encoder.dim]
+        if not isinstance(layers, Tensor) or [*layers.shape] != wanted:
+            gave = [*layers.shape] if isinstance(layers, Tensor) else f"a {type(layers).__name__}"
+            raise UserError(
+                f"{who}: {gave} for a sentence of {len(sentence)} tokens. Return a float32 tensor {wanted}: layers, "
+                "tokens, dimensions."
+            )
 
 
 def _on_host(layers: Layers) -> np.ndarray:

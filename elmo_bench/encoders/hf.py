@@ -156,6 +156,12 @@ class HfEncoder:
     @frozen
     def _pool(self, texts: Sequence[Part]) -> list[Tensor]:
         """[L, T, D] of each part, which go through the model together."""
+        most, known = max(max(text.ids, default=0) for text in texts), self.model.config.vocab_size
+        if most >= known:
+            raise UserError(
+                f"encoder.name={self.folder}: the tokeniser has a piece number {most}, but the model knows {known:,}. "
+                "Save the tokeniser that the model was trained with."
+            )
         ids = torch.zeros(len(texts), max(len(text.ids) for text in texts), dtype=torch.long)  # BP
         mask = torch.zeros_like(ids)  # BP
         for row, text in enumerate(texts):
@@ -261,6 +267,8 @@ def load_model(folder: Path) -> tuple[Any, Any]:
                 output_loading_info=True,
                 **given,
             )
+    if len(tokeniser.get_vocab().keys() - {*tokeniser.all_special_tokens}) <= 1:  # what transformers makes up
+        raise UserError(f"encoder.name={folder}: no tokeniser there. Save it with tokenizer.save_pretrained(folder).")
     if not tokeniser.is_fast:
         raise UserError(
             f"encoder.name={folder}: its tokeniser does not number words. Give a model with a fast tokeniser."

@@ -14,6 +14,10 @@ KINDS = ("scalar", "mean", "last", "first", "layer", "fixed")
 NORMS = ("none", "token", "batch")
 
 
+def _are_numbers(values: Sequence[object], count: int) -> bool:
+    return len(values) == count and all(isinstance(value, (int, float)) and math.isfinite(value) for value in values)
+
+
 class ScalarMix(nn.Module):
     """Layers [B, L, T, D] to one vector for each token [B, T, D]; γ is trained in every kind, w only in `scalar`.
 
@@ -42,10 +46,10 @@ class ScalarMix(nn.Module):
             raise UserError(f"mix.kind={kind}: unknown. Choose one of: {', '.join(KINDS)}.")
         if layer_norm not in NORMS:
             raise UserError(f"mix.layer_norm={layer_norm}: unknown. Choose one of: {', '.join(NORMS)}.")
-        if (kind == "fixed") != (scalars is not None) or (scalars is not None and len(scalars) != layers):
-            raise UserError(f"mix.scalars: for mix=fixed only. Give {layers} numbers, one for each layer.")
+        if (kind == "fixed") != (scalars is not None) or (scalars is not None and not _are_numbers(scalars, layers)):
+            raise UserError(f"mix.scalars={scalars}: of mix=fixed, which needs {layers} numbers, one for each layer.")
         if (kind == "layer") != (layer is not None) or (layer is not None and layer not in range(layers)):
-            raise UserError(f"mix.layer={layer}: for mix=layer only. Give a number from 0 to {layers - 1}.")
+            raise UserError(f"mix.layer={layer}: of mix=layer, which needs a whole number from 0 to {layers - 1}.")
         single = {"last": layers - 1, "first": 0, "layer": layer}.get(kind)
         start = [0.0 if single in (None, number) else -math.inf for number in range(layers)]
         values = torch.tensor(start if scalars is None else list(scalars), dtype=torch.float32)

@@ -4,7 +4,7 @@ from elmo_bench.ledger.environment import environment
 from elmo_bench.ledger.lease import read_lease
 from elmo_bench.ledger.lock import HeldElsewhere, is_held, new_attempt, run_lock
 from elmo_bench.ledger.outcomes import CLUSTER, SLICES, joined, of_split
-from elmo_bench.ledger.paths import RunPaths, list_runs
+from elmo_bench.ledger.paths import RunPaths, check_exists, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
     Brief,
@@ -43,6 +43,7 @@ __all__ = [
     "Record",
     "RunPaths",
     "Spec",
+    "check_exists",
     "check_record",
     "converged",
     "environment",

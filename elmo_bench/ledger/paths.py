@@ -110,6 +110,12 @@ class RunPaths:
                     raise UserError(f"{path}: a symbolic link out of the ledger. Remove it.")
 
 
+def check_exists(ledger: Path) -> None:
+    """Raises UserError for a ledger that does not exist, for commands that only read it."""
+    if not ledger.is_dir():
+        raise UserError(f"--ledger {ledger}: no such folder. Give the folder of the records.")
+
+
 class Listing(NamedTuple):
     """What a ledger holds: the names of the files and folders of each run, and what was not followed."""
 

@@ -28,10 +28,10 @@ def shard_files(corpus: str | Sequence[str]) -> list[Path]:
     files: list[Path] = []
     for pattern in [corpus] if isinstance(corpus, str) else corpus:
         found = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  absolute patterns too
+        if not found and Path(pattern).is_file():  # notes[1].txt
+            found = [Path(pattern)]
         if not found:
-            raise UserError(
-                f"corpus={pattern}: no file matches. Quote the pattern so that the shell does not expand it."
-            )
+            raise UserError(f"corpus={pattern}: no file matches. Check the path, and quote a pattern for the shell.")
         files += found
     return list(dict.fromkeys(files))
 

@@ -6,6 +6,7 @@ Weights without a softmax (the published files) get a new one first, trained wit
 import random
 from collections.abc import Iterator
 from itertools import chain, islice
+from pathlib import Path
 
 import torch
 from omegaconf import DictConfig
@@ -20,6 +21,7 @@ from elmo_bench.pretraining.model import SAMPLES, LanguageModel, load_language_m
 from elmo_bench.pretraining.perplexity import Alone, Perplexity, perplexity, pooled
 from elmo_bench.pretraining.shuffle import BUFFER, Reader
 from elmo_bench.pretraining.trainer import TextSize, Trained, first_process, train
+from elmo_bench.pretraining.training import check_numbers
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.text.tokenisers import tokeniser
 
@@ -95,6 +97,9 @@ def finetune(config: DictConfig) -> tuple[Trained, list[Perplexity]]:
     Weights without a softmax get one first, for the most frequent words of the corpus. Also returns the perplexity of
     the held-out text before and after, in the first process; an empty list without held-out text.
     """
+    check_numbers(config)
+    if Path(str(config.weights)).resolve() == Path(config.out).resolve():
+        raise UserError(f"out={config.out}: the folder of the weights, which stay as they are. Give another folder.")
     corpus = Corpus(tuple(shard_files(config.corpus)), config.tokenizer)
     heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer) if config.heldout else None
     counts = count_words(corpus)

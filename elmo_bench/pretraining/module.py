@@ -220,6 +220,12 @@ class Pretraining(pl.LightningModule):
             raise UserError(
                 f"devices was {before} and is {self.processes}. Resume with devices={before}, or give another out=."
             )
+        if rate := self.recipe.optimizer.get("lr"):  # a lower one may have been given
+            for group in checkpoint["optimizer_states"][0]["param_groups"]:
+                group["lr"] *= rate / group["initial_lr"]
+                group["initial_lr"] = rate
+            schedule = checkpoint["lr_schedulers"][0]
+            schedule["base_lrs"] = [rate for _ in schedule["base_lrs"]]
         mine = checkpoint["processes"][self.global_rank]
         self.position, self.clock.before = mine["position"], checkpoint["seconds"]
         self.states = [(h, c) for h, c in mine["states"]] or None

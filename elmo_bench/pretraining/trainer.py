@@ -29,7 +29,7 @@ from elmo_bench.pretraining.module import Checkpoints, CurveFile, Meter, Pretrai
 from elmo_bench.pretraining.precision import choose_precision
 from elmo_bench.pretraining.resident.encode import encode
 from elmo_bench.pretraining.resident.loop import Resident
-from elmo_bench.pretraining.training import device_of, newest_checkpoint
+from elmo_bench.pretraining.training import check_numbers, check_shape, device_of, newest_checkpoint
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.training.callbacks import AtomicCheckpoints
 from elmo_bench.training.loggers import finish, wandb
@@ -59,10 +59,11 @@ class Trained:
 
 def pretrain(config: DictConfig) -> Trained:
     """Train a new biLM as `conf/pretrain.yaml` says, or resume from the checkpoints in `out`. Raises UserError."""
+    check_numbers(config)
     try:
         options = BiLMOptions.from_json(config.shape)
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"shape: {error}. See elmo_bench/pretraining/conf/shape.") from None
+        raise UserError(f"shape: {str(error).rstrip('.')}. See elmo_bench/pretraining/conf/shape.") from None
     corpus = Corpus(tuple(shard_files(config.corpus)), config.tokenizer)
     if config.recipe.get("resident"):
         return _resident(options, corpus, config)
@@ -94,6 +95,8 @@ def train(
     module = Pretraining(
         model, vocabulary, corpus, config.recipe, cells=cells, seed=config.seed, processes=config.devices
     )
+    if resume:
+        check_shape(resume, checkpoint["state_dict"], module)
     logger = None
     if config.wandb:
         settings: Any = OmegaConf.to_container(config, resolve=True)
@@ -156,6 +159,7 @@ def _resident(options: BiLMOptions, corpus: Corpus, config: DictConfig) -> Train
     _choose_precision(config, device, checkpoint)
     training = Resident(model, encoded, config, device)
     if resume:
+        check_shape(resume, checkpoint["model"], model)
         training.load(checkpoint)
     training.run("pretrain")
     return Trained(

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
+from torch import Tensor, nn
 
 from elmo_bench.base.checkpoints import read_checkpoint, write_checkpoint
 from elmo_bench.base.errors import UserError
@@ -19,6 +20,9 @@ from elmo_bench.base.reading import reader
 from elmo_bench.training.optimisers import OPTIMISERS, construct
 
 KEPT = 2  # checkpoints, as in bilm-tf
+COUNTED = ("recipe.rows", "recipe.window", "recipe.cells", "recipe.samples", "recipe.vocabulary", "recipe.steps",
+           "devices", "fit_steps")  # fmt: skip
+POSITIVE = ("recipe.epochs", "recipe.minutes", "recipe.clip")
 COLUMNS = ("step", "tokens", "forward", "backward", "rate")  # of the curve of a biLM
 
 
@@ -35,6 +39,24 @@ def optimiser(options: DictConfig, parameters: Iterable[Any]) -> torch.optim.Opt
     """The optimiser `recipe.optimizer`, by its name. `parameters` may be groups. Raises UserError."""
     plain: Any = OmegaConf.to_container(options, resolve=True)
     return construct("recipe.optimizer", OPTIMISERS, plain, list(parameters))
+
+
+def check_numbers(config: DictConfig) -> None:
+    """Raises UserError for a number that no training of a biLM can have; a number that is null or not there is fine."""
+    for key in COUNTED + POSITIVE:
+        value, kinds = OmegaConf.select(config, key), (int,) if key in COUNTED else (int, float)
+        if value is not None and (not isinstance(value, kinds) or value <= 0):
+            raise UserError(f"{key}={value}: give {'a whole number from 1' if key in COUNTED else 'a number above 0'}")
+    if not isinstance(config.seed, int) or config.seed < 0:
+        raise UserError(f"seed={config.seed}: give a whole number from 0")
+
+
+def check_shape(path: Path, kept: Mapping[str, Tensor], model: nn.Module) -> None:
+    """Raises UserError if a checkpoint has the tensors of another network or vocabulary."""
+    if {name: tensor.shape for name, tensor in kept.items()} != {
+        name: tensor.shape for name, tensor in model.state_dict().items()
+    }:
+        raise UserError(f"{path}: a model of another shape. Remove {path.parents[1]} or give another out=.")
 
 
 def rate_factor(schedule: str, *, step: int, warmup: int, done: float) -> float:

@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
-from elmo_bench.spec.checks import check_options
+from elmo_bench.spec.checks import check_given, check_options
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec
 
@@ -47,6 +47,7 @@ def plan(options: Sequence[str]) -> Plan:
 
     Raises UserError for an option or value that is wrong in any of the runs.
     """
+    check_given(options)
     lists = sweep(options)
     for values in lists:
         key = _option(values[0]) if values else ""

@@ -1,6 +1,6 @@
 """What is refused of options alone, before data and weights are read."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.settings import parts_of
+from elmo_bench.spec.settings import VERSIONS, parts_of
 
 
 def _text(value: Any) -> bool:
@@ -19,8 +19,20 @@ def _number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def _positive(value: Any) -> bool:
+    return _number(value) and 0 < value < inf
+
+
 def _whole(least: int) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _filters(value: Any) -> bool:
+    """Whether this is a list of [width, number], such as [[3, 64]]."""
+    pairs = list(value) if isinstance(value, Sequence) else []
+    return pairs != [] and all(
+        isinstance(pair, Sequence) and len(pair) == 2 and all(map(_whole(1), pair)) for pair in pairs
+    )
 
 
 def _or_null(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -32,20 +44,30 @@ _SETTINGS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("encoder.words", ("learned", "static", None).__contains__, "choose one of: learned, static, null"),
     ("place", ("input", "output", "both").__contains__, "choose one of: input, output, both"),
     ("mix.penalty", lambda value: _number(value) and 0 <= value < inf, "give a number from 0"),
+    ("mix.dropout", lambda value: _number(value) and 0 <= value < 1, "give a number from 0, below 1"),
     ("data.train_fraction", lambda value: _number(value) and 0 < value <= 1, "give a number above 0, up to 1"),
     ("data.max_train", _or_null(_whole(1)), "give a whole number from 1, or null for no limit"),
     ("data.least_steps", _or_null(_whole(1)), "give a whole number from 1, or null"),
     ("task.training.epochs", _whole(1), "give a whole number from 1"),
     ("task.training.patience", _whole(0), "give a whole number from 0"),
+    ("task.training.batch", _whole(1), "give a whole number from 1"),
+    ("task.training.tokens", _whole(1), "give a whole number from 1"),
+    ("task.training.clip", _or_null(_positive), "give a number above 0, or null"),
+    ("task.characters.dim", _or_null(_whole(1)), "give a whole number from 1"),
+    ("task.characters.filters", _or_null(_filters), "give pairs of a width and a number of filters, such as [[3,64]]"),
 )
 _OTHERS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
-    ("lr_scale", lambda value: _number(value) and 0 < value < inf, "give a number above 0"),
+    ("lr_scale", _positive, "give a number above 0"),
     ("seed", _whole(0), "give a whole number from 0"),
     ("ledger", _text, "give a folder, such as ./3"),
     ("encoder.name", _text, "give a name, or a folder, such as ./3"),
     ("encoder.weights", _or_null(_text), "give a name, or a folder, such as ./3"),
     ("encoder.vectors", _or_null(_text), "give a name, or a file, such as ./3"),
     ("data.root", _or_null(_text), "give a folder, such as ./3"),
+    ("store.max_gb", _or_null(lambda value: _number(value) and 0 <= value < inf), "give a number from 0"),
+    ("trainer.accelerator", ("cpu", "gpu").__contains__, "choose one of: cpu, gpu"),
+    ("trainer.device", ("cpu", "cuda").__contains__, "choose one of: cpu, cuda"),
+    ("trainer.precision", ("32-true", "bf16-mixed").__contains__, "choose one of: 32-true, bf16-mixed"),
 )
 
 
@@ -67,6 +89,13 @@ def check_options(config: DictConfig) -> None:
         )
     if any(options.get("stateful") for options in parts_of(encoder.contextual).values()) and config.store.mode != "off":
         raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")
+
+
+def check_given(options: Sequence[str]) -> None:
+    """Raises UserError for a `key=value` that sets a version of the code, which a record states as it is."""
+    for given in options:
+        if given.partition("=")[0].lstrip("+~") in VERSIONS:
+            raise UserError(f"{given}: a version of the code, which no option changes. Remove the option.")
 
 
 def _check(values: Mapping[str, Any], rules: Any) -> None:

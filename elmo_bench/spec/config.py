@@ -11,9 +11,8 @@ from typing import Any
 
 import hydra
 import yaml
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, Override, OverrideType
-from hydra.errors import HydraException, OverrideParseException
+from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import (
     ConfigAttributeError,
@@ -26,6 +25,7 @@ from omegaconf.errors import (
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import config_folders
 from elmo_bench.base.reading import reader, reading
+from elmo_bench.spec.options import parse
 from elmo_bench.spec.spelling import guess, spelled, unknown_option
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
@@ -38,7 +38,6 @@ KINDS: dict[str, tuple[type, ...]] = {
     "a list": (ListConfig,),
     "values for its parts": (DictConfig,),
 }
-LONGEST, LONGEST_KEY = 10_000, 200  # characters of an option: parsing takes time, and a group is a folder's name
 EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epoch
 
 
@@ -49,7 +48,7 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     `experiment=NAME` adds the options of `conf/experiment/NAME.yaml`. Raises UserError for an unknown key, group
     choice or experiment, a malformed option, a value of the wrong kind, and an option with several values.
     """
-    parsed = _parse([_single(values) for values in sweep(options, folder=folder)])
+    parsed = parse([_single(values) for values in sweep(options, folder=folder)])
     experiment = next((each for each in parsed if each.key_or_group == "experiment"), None)
     parsed = [each for each in parsed if each is not experiment]
     for each in parsed:
@@ -58,14 +57,15 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     if any(each.type != OverrideType.CHANGE for each in parsed):
         values = []  # `+key=` and `~key` act in the order in which they are given: all of it is left to Hydra
     plain = _composed(name, tuple(str(each.input_line) for each in parsed if each not in values), folder)
+    for each in parsed:
+        if _is_group(each, folder) and isinstance(plain.get(each.key_or_group), ListConfig):
+            raise UserError(f"{each.input_line}: a list, not a mapping. Write names and values into its yaml.")
     config = copy.deepcopy(plain)
     if experiment is not None:
         config.experiment = experiment.value()
     for each in values:
-        if each.key_or_group == "encoder.name" and not OmegaConf.is_missing(plain.encoder, "name"):
-            raise UserError(
-                f"{each.input_line}: encoder.name is for encoder=hf. Other encoders are named by their yaml."
-            )
+        if each.key_or_group == "encoder.name":
+            _check_name(each, plain)
         try:
             _copy_interpolated(config, each.key_or_group)
             OmegaConf.update(config, each.key_or_group, each.value())
@@ -76,7 +76,7 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     try:
         OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
-        raise UserError(f"{name}: {error.full_key} has no value; give {error.full_key}=…") from None
+        raise UserError(f"{error.full_key} has no value; give {error.full_key}=…") from None
     except OmegaConfBaseException as error:
         raise UserError(f"{name}: {_first_line(error)}") from None
     for each in values:
@@ -90,7 +90,7 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]
     `experiment=NAME` is followed by the options of that experiment, unless they are given too. Raises UserError for a
     malformed option, an unknown experiment or more than one.
     """
-    parsed = _parse(options)
+    parsed = parse(options)
     if (folder / "experiment").is_dir():
         asked = [each for each in parsed if each.key_or_group == "experiment"]
         if len(asked) > 1 or any(each.is_sweep_override() for each in asked):
@@ -98,7 +98,7 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]
         rest = [each for each in parsed if each not in asked]
         name = asked[0].value() if asked else None
         own = {} if name is None else sweep_of(experiment_yaml(name, folder))
-        parsed = [*asked, *_parse([f"{key}={','.join(map(spelled, values))}" for key, values in own.items()]), *rest]
+        parsed = [*asked, *parse([f"{key}={','.join(map(spelled, values))}" for key, values in own.items()]), *rest]
     values: dict[str, list[str]] = {}
     for each in parsed:
         values[str(each.get_key_element())] = list(_values(each, folder))  # a key that is repeated keeps its position
@@ -186,12 +186,13 @@ def _composed(name: str, options: tuple[str, ...], folder: Path) -> DictConfig:
 
 @cache
 def _plain_node(group: str, choice: str, folder: Path) -> DictConfig | None:
-    """The node that a choice consists of; None if it has a defaults list or a package, or is not a choice."""
-    path = config_file(group, choice, folder)
-    if path is None or re.search("^(# *@package|defaults:)", text := path.read_text(encoding="utf-8"), re.MULTILINE):
-        return None
-    node = OmegaConf.create(text)
-    return node if isinstance(node, DictConfig) else None
+    """The node that a choice consists of; None if it has a defaults list or a package, or is no choice or damaged."""
+    with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
+        if path := config_file(group, choice, folder):
+            text = path.read_text(encoding="utf-8")
+            node = None if re.search("^(# *@package|defaults:)", text, re.MULTILINE) else OmegaConf.create(text)
+            return node if isinstance(node, DictConfig) else None
+    return None
 
 
 def _is_plain(config: DictConfig, group: str, folder: Path) -> bool:
@@ -210,28 +211,18 @@ def _by_hydra(name: str, options: tuple[str, ...], folder: Path) -> DictConfig:
             return hydra.compose(name, [*_search_path(folder), *options])
         except (HydraException, OmegaConfBaseException) as error:
             if found := re.search(r"Could not override '([\w.@/]+)'", str(error)):
-                groups = [str(each.input_line) for each in _parse(options) if _is_group(each, folder)]
+                groups = [str(each.input_line) for each in parse(options) if _is_group(each, folder)]
                 raise UserError(unknown_option(found[1], hydra.compose(name, groups))) from None
             raise UserError(f"{name}: {_first_line(error)}") from None
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f"{mark.name}:{mark.line + 1}" if mark else f"{' '.join(options) or name}: a config"
+            raise UserError(f"{where} is not YAML ({getattr(error, 'problem', error)}). Fix it.") from None
 
 
 def _search_path(folder: Path) -> list[str]:
-    others = ",".join(f"'file://{each}'" for each in searched(folder)[1:])
+    others = ",".join(spelled(f"file://{each}") for each in searched(folder)[1:])
     return [f"hydra.searchpath=[{others}]"] if others else []
-
-
-def _parse(options: Sequence[str]) -> list[Override]:
-    parsed: list[Override] = []
-    for given in options:
-        found: list[Override] = []
-        with suppress(OverrideParseException):
-            if len(given) > LONGEST or len(given.partition("=")[0]) > LONGEST_KEY:
-                raise UserError(f"an option of {len(given):,} characters: {given[:40]}…. Give a shorter one.")
-            found = [each for each in OverridesParser.create().parse_overrides([given]) if each.key_or_group]
-        if not found:
-            raise UserError(f"'{given}' is not a valid option: write key=value (quote values with spaces)")
-        parsed += found
-    return parsed
 
 
 def _values(option: Override, folder: Path) -> Iterator[str]:
@@ -257,6 +248,15 @@ def _single(values: Sequence[str]) -> str:
 
 def _is_group(option: Override, folder: Path) -> bool:
     return (folder / option.key_or_group).is_dir()
+
+
+def _check_name(option: Override, config: DictConfig) -> None:
+    """Refuse a name that is not the user's to give (`hf` and `precomputed` leave it to them), and that of another."""
+    if not OmegaConf.is_missing(config.encoder, "name"):
+        raise UserError(f"{option.input_line}: encoder.name is for encoder=hf. Other encoders are named by their yaml.")
+    last = str(option.value()).rstrip("/").split("/")[-1]
+    if (path := config_file("encoder", last)) and yaml_mapping(path).get("name") == last:
+        raise UserError(f"{option.input_line}: tables would take it for encoder={last}. Rename the folder.")
 
 
 def _check_choice(option: Override, folder: Path) -> None:

@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 
 from elmo_bench.base.json import canonical
 
-_PLAIN = re.compile(r"[\w./@+:-]+")  # needs no quotes on the command line
+_PLAIN = re.compile(r"[\w./@+:-]+", re.ASCII)  # needs no quotes on the command line
 _NOT_TEXT = re.compile(r"(?i)true|false|null|none|nan|[+-]?(inf|[\d_.]+(e[+-]?\d+)?)")  # would be read as another type
 
 

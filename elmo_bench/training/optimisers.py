@@ -98,7 +98,7 @@ def build_schedule(options: Mapping[str, Any], optimiser: Optimizer) -> LRSchedu
     if name == "plateau":
         if every != "epoch":
             raise UserError(f"task.training.schedule.every={every}: plateau takes dev scores. Use every=epoch.")
-    elif not isinstance(every, int) or every < 1:
+    elif name in SCHEDULES and (not isinstance(every, int) or every < 1):
         raise UserError(f"task.training.schedule.every={every}: not a number of steps. Give a whole number from 1.")
     arguments = {key: value for key, value in options.items() if key != "every"}
     return construct("task.training.schedule", SCHEDULES, arguments, optimiser)
@@ -116,4 +116,4 @@ def construct(where: str, known: Mapping[str, Any], options: Mapping[str, Any], 
     try:
         return known[name](*given, **arguments)
     except (TypeError, ValueError) as error:
-        raise UserError(f"{where}: {error}. Check its options for {name}.") from error
+        raise UserError(f"{where}: {str(error).rstrip('.')}. Check its options for {name}.") from error

@@ -1,4 +1,6 @@
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -47,3 +49,15 @@ def test_other_threads_leave_the_handlers_alone():
     thread.start()
     thread.join()
     assert seen == [signal.getsignal(signal.SIGINT)]
+
+
+def test_a_command_that_is_interrupted_ends_in_one_line():
+    """Ctrl-C while `score` waits for its standard input."""
+    command = [sys.executable, "-m", "elmo_bench", "score", "pos", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdin.write("a\tX\tX\n" * 10**5)  # more than a pipe holds: it is reading when this line is done
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        said = process.stderr.read()
+    assert said == "elmo-bench: interrupted. Give the same command again to go on.\n"

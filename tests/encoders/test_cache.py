@@ -224,6 +224,21 @@ def test_layers_that_are_on_the_device_stay_there(store, mode):
         assert batch.shape == batch_of(WordEncoder(), texts).shape
 
 
+@pytest.mark.parametrize(
+    ("encode", "said"),
+    [
+        (lambda texts: [torch.zeros(2, len(words) - 1, 8) for words in texts], r"\[2, \d+, 8\] for a sentence"),
+        (lambda texts: [np.zeros((2, len(words), 8)) for words in texts], "a ndarray for a sentence"),
+        (lambda texts: [torch.zeros(2, len(words), 8) for words in texts[1:]], "tensors for .* Return one for each"),
+    ],
+)
+def test_an_encoder_that_gives_no_vector_for_each_token_is_refused(store, encode, said):
+    layers = store("off")
+    layers.encoder.encode = encode
+    with pytest.raises(UserError, match=f"^WordEncoder.encode: .*{said}"):
+        layers.batch(TEXTS[:8])
+
+
 def test_layers_of_both_kinds_make_one_batch(store):
     """Some on the CPU, some on the device, which is the CPU here."""
     layers = store("ram")

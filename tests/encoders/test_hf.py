@@ -1,5 +1,7 @@
 """`encoder=hf`: a frozen transformer of any kind through the same layers, mixes and records as ELMo."""
 
+import json
+
 import pytest
 import torch
 
@@ -159,6 +161,23 @@ def test_other_folders_are_refused(folder, tmp_path):
         with pytest.raises(UserError, match=said) as error:
             HfEncoder(weights=str(weights))
         assert "\n" not in str(error.value)
+
+
+def test_a_tokeniser_is_needed_and_must_be_that_of_the_model(folder, tmp_path):
+    """transformers makes up a tokeniser of markers alone for a folder without one: every word would be unknown."""
+    saved = {path.name for path in folder.iterdir()} - {"config.json", "model.safetensors"}
+    bare = with_tensors(folder, tmp_path / "bare", dict)
+    for name in saved:
+        (bare / name).unlink(missing_ok=True)
+    with pytest.raises(UserError, match="no tokeniser there"):
+        HfEncoder(weights=str(bare))
+    larger = with_tensors(folder, tmp_path / "larger", dict)
+    own = json.loads((larger / "tokenizer.json").read_text(encoding="utf-8"))
+    own["model"]["vocab"]["zebra"] = 999
+    (larger / "tokenizer.json").write_text(json.dumps(own), encoding="utf-8")
+    encoder = HfEncoder(weights=str(larger))
+    with pytest.raises(UserError, match="piece number 999, but the model knows"):
+        encoder.encode([["zebra"]])
 
 
 QUERY = "encoder.layer.1.attention.self.query.weight"

@@ -1,5 +1,7 @@
 """Kinds of mixes: which layers reach the head, and which of their weights are trained."""
 
+import math
+
 import pytest
 import torch
 
@@ -31,8 +33,14 @@ def test_a_kind_starts_as_its_layers_and_trains_what_it_says(given, value, gamma
 @pytest.mark.parametrize("given", [{"kind": "layer"}, {"kind": "layer", "layer": 3}, {"kind": "layer", "layer": -1},
                                    {"kind": "last", "layer": 1}])  # fmt: skip
 def test_a_layer_that_is_not_there_is_one_line(given):
-    with pytest.raises(UserError, match="Give a number from 0 to 2"):
+    with pytest.raises(UserError, match="needs a whole number from 0 to 2"):
         ScalarMix(3, **given)
+
+
+@pytest.mark.parametrize("scalars", [[1], ["a", "b", "c"], [0, 0, math.nan]])
+def test_scalars_are_a_finite_number_for_each_layer(scalars):
+    with pytest.raises(UserError, match="of mix=fixed, which needs 3 numbers"):
+        ScalarMix(3, kind="fixed", scalars=scalars)
 
 
 def test_a_report_has_the_mean_norms_of_what_evaluation_read_since_the_last_one():

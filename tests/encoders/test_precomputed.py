@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
+from elmo_bench.cli import texts
 from elmo_bench.encoders import precomputed
 from elmo_bench.ledger import check_record
 from elmo_bench.runner.run import run
@@ -126,6 +127,13 @@ def test_an_index_of_fixed_length_is_read_and_a_damaged_one_is_one_line(tmp_path
         with pytest.raises(UserError, match="its text is not there") as error:
             precomputed.load(weights=str(tmp_path / "v.h5"))
         assert "\n" not in str(error.value)
+
+
+def test_texts_without_a_file_to_write_is_no_file_named_after_an_option(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"^task=pos: an option where the text file belongs"):
+        texts.main(["task=pos"])
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_run_on_written_layers_has_the_scores_of_the_encoder_that_wrote_them(tmp_path, capsys):

@@ -243,6 +243,8 @@ def test_compiled_steps_give_the_loss_of_plain_ones(trained, corpus, tmp_path, c
         ([], "give either minutes=… or steps=…"),
         (["steps=1", "minutes=1"], "give either minutes=… or steps=…"),
         (["steps=-1"], "must not be negative"),
+        (["steps=1", "vocabulary=5"], "vocabulary=5: give a whole number from 6"),
+        (["steps=1", "layers=0"], "layers=0: give a whole number from 1"),
         (["steps=1", "vocabulary=40000"], "Give at most 32767"),
         (["steps=1", "heads=3"], "not a multiple of heads=3"),
         (["steps=1", "dtype=int4"], "Choose int8 or float16"),

@@ -133,6 +133,19 @@ def test_other_text_or_another_number_of_processes_does_not_go_on(corpus):
         train(corpus, corpus / "out", "recipe.steps=9")
 
 
+def test_a_model_of_another_shape_does_not_go_on(corpus):
+    train(corpus, corpus / "out", "recipe.steps=5")
+    with pytest.raises(UserError, match=r"00000005\.ckpt: a model of another shape\. Remove .*out or give"):
+        train(corpus, corpus / "out", "recipe.steps=9", "shape.lstm.dim=12")
+
+
+def test_a_lower_rate_holds_from_the_checkpoint_on(corpus):
+    constant = ("recipe.schedule=constant", "recipe.warmup=0")
+    train(corpus, corpus / "out", "recipe.steps=3", "recipe.optimizer.lr=0.01", *constant)
+    train(corpus, corpus / "out", "recipe.steps=6", "recipe.optimizer.lr=0.002", *constant)
+    assert [rate for *_, rate in curve(corpus / "out")] == [0.01] * 3 + [0.002] * 3
+
+
 def test_a_gradient_that_is_no_number_ends_before_the_step_is_taken(corpus, monkeypatch):
     step = module.Pretraining.training_step
 
@@ -175,6 +188,11 @@ def test_a_full_disk_is_one_line_and_the_checkpoint_before_is_whole(corpus, monk
         (["tokenizer=words"], "tokenizer=words: unknown"),
         (["recipe.optimizer.name=best"], r"recipe\.optimizer\.name=best: unknown name"),
         (["corpus=nowhere/*.txt"], "no file matches"),
+        (["recipe.rows=0"], "recipe.rows=0: give a whole number from 1"),
+        (["recipe.steps=many"], "recipe.steps=many: give a"),
+        (["recipe.steps=null", "recipe.epochs=0"], "recipe.epochs=0: give a number above 0"),
+        (["devices=0"], "devices=0: give a whole number from 1"),
+        (["seed=-1"], "seed=-1: give a whole number from 0"),
     ],
 )
 def test_mistakes_are_one_clear_line(corpus, more, message):

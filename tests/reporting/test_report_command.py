@@ -30,9 +30,10 @@ def run(tmp_path):
     return run
 
 
-def test_a_ledger_of_the_demo_alone_gives_empty_pages(run, store_record, tmp_path):
+def test_a_ledger_of_the_demo_alone_gives_empty_pages(run, store_record, tmp_path, capsys):
     store_record(suite="mini")
     assert "has no finished runs of these suites yet" in run()
+    assert "has runs of suite mini alone: --suite mini shows them" in capsys.readouterr().err
     assert "has no finished runs of these suites yet" in (tmp_path / "results/index.html").read_text(encoding="utf-8")
 
 

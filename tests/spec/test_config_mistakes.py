@@ -4,9 +4,12 @@ import re
 
 import pytest
 
+from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
+from elmo_bench.cli import run
 from elmo_bench.runner.plan import plan
-from elmo_bench.spec.config import compose
+from elmo_bench.spec import config
+from elmo_bench.spec.config import compose, sweep
 from tests.runs import ROOT
 
 ENCODERS = sorted(path.stem for path in (ROOT / "conf" / "encoder").glob("*.yaml"))
@@ -46,6 +49,49 @@ def test_a_mistake_is_one_line_that_lists_the_good_ones(given, said):
             bad()
         assert said in str(error.value)
         assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("root", ["/home/josé/данные", "~/data", "runs=2", "a;b", "data (1)", "two words"])
+def test_a_path_needs_no_quotes_for_its_letters_and_signs(root, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    assert compose("config", [f"data.root={root}"]).data.root == root.replace("~", "/home/me")
+    [[passed_on]] = sweep([f"data.root={root}"])
+    assert compose("config", [passed_on]).data.root == root.replace("~", "/home/me")
+
+
+def test_a_folder_with_the_name_of_another_encoder_is_refused():
+    compose("config", ["encoder=hf", "encoder.name=models/hf"])
+    for folder in ("elmo", "models/glove/"):
+        with pytest.raises(UserError, match="tables would take it for encoder="):
+            compose("config", ["encoder=hf", f"encoder.name={folder}"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"name: bad\n  x: [1\n", "bad.yaml:2 is not YAML (mapping values are not allowed here)"),
+        (b"name: caf\xe9\n", "encoder=bad: a config is not YAML ('utf-8' codec can't decode"),
+        (b"- name\n", "encoder=bad: a list, not a mapping"),
+    ],
+)
+def test_a_damaged_yaml_is_one_line_and_concerns_no_other_choice(tmp_path, monkeypatch, text, said):
+    folder = tmp_path / "it's mine, café"
+    (folder / "conf" / "encoder").mkdir(parents=True)
+    (folder / "conf" / "encoder" / "bad.yaml").write_bytes(text)
+    monkeypatch.setattr(include, "folders", [folder])
+    config._plain_node.cache_clear()
+    config._composed.cache_clear()
+    config._by_hydra.cache_clear()
+    with pytest.raises(UserError, match=re.escape(said)):
+        compose("config", ["encoder=bad"])
+    compose("config", ["encoder=glove"])
+
+
+@pytest.mark.parametrize("given", ["protocol=7", "task.version=1", "+encoder.contextual.version=9"])
+def test_a_version_of_the_code_is_no_option(given):
+    for command in (run.main, plan):
+        with pytest.raises(UserError, match=re.escape(f"{given}: a version of the code")):
+            command([given])
 
 
 def test_a_mistake_within_a_chosen_group_lists_that_choice():

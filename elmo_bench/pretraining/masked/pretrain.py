@@ -21,11 +21,12 @@ from elmo_bench.encoders.int8 import read_tensors
 from elmo_bench.pretraining.corpus import shard_files
 from elmo_bench.pretraining.masked.folder import INT8, save_card, save_model, save_tokenizer, weights_of
 from elmo_bench.pretraining.masked.model import new_model
-from elmo_bench.pretraining.masked.text import rows_of, train_tokenizer
+from elmo_bench.pretraining.masked.text import SPECIAL, rows_of, train_tokenizer
 from elmo_bench.pretraining.masked.train import Training
 from elmo_bench.pretraining.training import device_of
 
 KINDS = ("alone", "together")  # of held-out rows
+LEAST = {"vocabulary": len(SPECIAL) + 1, "width": 3}  # other numbers: 1
 
 
 def pretrain_masked(config: DictConfig, arguments: Sequence[str]) -> None:
@@ -105,9 +106,12 @@ def read_text(path: Path, asked: dict[str, Any]) -> tuple[dict[str, np.ndarray],
 def _check(config: DictConfig) -> None:
     """Find mistakes in the options before the long work."""
     if (config.minutes is None) == (config.steps is None):
-        raise UserError("pretrain-masked: give either minutes=… or steps=….")
+        raise UserError("give either minutes=… or steps=….")
     if min(config.minutes or 0, config.steps or 0) < 0:
-        raise UserError("pretrain-masked: minutes and steps must not be negative.")
+        raise UserError("minutes and steps must not be negative.")
+    for key in ("vocabulary", "tokenizer_lines", "width", "hidden", "layers", "heads", "batch", "log_steps"):
+        if not isinstance(config[key], int) or config[key] < (least := LEAST.get(key, 1)):
+            raise UserError(f"{key}={config[key]}: give a whole number from {least}")
     if config.vocabulary > np.iinfo(np.int16).max:
         raise UserError(f"vocabulary={config.vocabulary}: pieces are stored as int16. Give at most 32767.")
     if config.hidden % config.heads:
