@@ -12,7 +12,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.text.columns import read_columns
-from elmo_bench.text.labels import label_table, score_labels
+from elmo_bench.text.figures import label_table, score_labels
 
 GOLD, CONTROL = "gold", "control"
 Labels = Sequence[str]

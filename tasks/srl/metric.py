@@ -12,6 +12,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.srl.arguments import arguments, compare
 from elmo_bench.tasks.srl.brackets import tag_phrases
 from elmo_bench.tasks.srl.props import read_props
+from elmo_bench.text.figures import figure_table, percent, shares
 
 Tags = Sequence[Sequence[str]]  # BIO tags of each proposition
 Compared = tuple[list[str], list[str], list[str]]  # labels of correct, excess and missed arguments
@@ -69,19 +70,11 @@ class Metric:
         overall = scores["overall"]
         told = {**overall, **scores}  # either of the two shapes
         labels = scores["by_type"] if "by_type" in scores else {**scores["labels"], **scores["excluded"]}
-        rows = [("overall", overall), *sorted(labels.items(), key=lambda item: (item[0] == EXCLUDED, item[0]))]
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(
-            [
-                f"{told['n_props']} propositions, {told['perfect_props']:.2f} % of them perfect; V is excluded",
-                f"{'':<{width}}  precision  recall      F1  correct  excess  missed",
-            ]
-            + [
-                f"{name:<{width}}  {row['precision']:9.2f}  {row['recall']:6.2f}  {row['f1']:6.2f}  "
-                f"{row['correct']:7d}  {row['excess']:6d}  {row['missed']:6d}"
-                for name, row in rows
-            ]
-        )
+        rows = {"overall": overall, **{name: labels[name] for name in sorted(labels, key=lambda x: (x == EXCLUDED, x))}}
+        columns = {"precision": "precision", "recall": "recall", "F1": "f1"}
+        columns |= {name: name for name in ("correct", "excess", "missed")}
+        head = f"{told['n_props']} propositions, {told['perfect_props']:.2f} % of them perfect; V is excluded"
+        return f"{head}\n{figure_table(rows, columns)}"
 
 
 def _pairs(gold: Tags, predicted: Tags) -> list[Compared]:
@@ -103,7 +96,7 @@ def _official(pairs: Sequence[Compared]) -> dict[str, Any]:
         "labels": figures,
         "excluded": excluded,
         "n_props": len(pairs),
-        "perfect_props": _percent(perfect, len(pairs)),
+        "perfect_props": percent(perfect, len(pairs)),
     }
 
 
@@ -115,11 +108,6 @@ def _counted(labels: Iterable[str]) -> list[str]:
     return [label for label in labels if label != EXCLUDED]
 
 
-def _percent(part: int, whole: int) -> float:
-    return 100 * part / whole if whole else 0.0
-
-
 def _figures(correct: int, excess: int, missed: int) -> dict[str, Any]:
-    precision, recall = _percent(correct, correct + excess), _percent(correct, correct + missed)
-    f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
-    return dict(correct=correct, excess=excess, missed=missed, precision=precision, recall=recall, f1=f1)
+    found = shares(correct, correct + excess, correct + missed)
+    return {"correct": correct, "excess": excess, "missed": missed, **found}
