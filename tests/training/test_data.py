@@ -5,7 +5,7 @@ import random
 import pytest
 from torch.utils.data import DataLoader
 
-from elmo_bench.tasks.ner.sentence import Sentence
+from elmo_bench.text.sentence import TaggedSentence as Sentence
 from elmo_bench.training.data import Batcher, DataModule
 
 LENGTHS = [random.Random(0).randint(1, 40) for _ in range(1000)]
