@@ -16,29 +16,26 @@ _SPELLING = {"``": '"', "''": '"', "\u2212": "-", "\u2014": "\u2013"}  # as in t
 Tokens = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
 
 
-class Tokeniser:
-    """Splits text into tokens, with the characters (start, end) of each."""
+def question_tokens(text: str) -> Tokens:
+    """The tokens of one sentence, with the characters (start, end) of each."""
+    return _tokens(text, [(0, len(text))])
 
-    def __init__(self) -> None:
-        self.treebank = tokeniser("treebank")
 
-    def sentence(self, text: str) -> Tokens:
-        """Text that is one sentence: a question."""
-        return self._tokens(text, [(0, len(text))])
+def passage_tokens(text: str) -> Tokens:
+    """The tokens of a text of several sentences, with the characters of each."""
+    return _tokens(text, sentences(text))
 
-    def passage(self, text: str) -> Tokens:
-        """Text of several sentences."""
-        return self._tokens(text, sentences(text))
 
-    def _tokens(self, text: str, spans: Iterable[tuple[int, int]]) -> Tokens:
-        offsets = [
-            (first + start + cut_start, first + start + cut_end)
-            for first, last in spans
-            for start, end in align(self.treebank(text[first:last]), text[first:last])
-            for cut_start, cut_end in _cuts(text[first + start : first + end])
-        ]
-        spelt = (text[start:end] for start, end in offsets)
-        return tuple(_SPELLING.get(token, token) for token in spelt), tuple(offsets)
+def _tokens(text: str, spans: Iterable[tuple[int, int]]) -> Tokens:
+    treebank = tokeniser("treebank")
+    offsets = [
+        (first + start + cut_start, first + start + cut_end)
+        for first, last in spans
+        for start, end in align(treebank(text[first:last]), text[first:last])
+        for cut_start, cut_end in _cuts(text[first + start : first + end])
+    ]
+    spelt = (text[start:end] for start, end in offsets)
+    return tuple(_SPELLING.get(token, token) for token in spelt), tuple(offsets)
 
 
 def _cuts(token: str) -> list[tuple[int, int]]:
