@@ -1,6 +1,6 @@
 """What is refused of options alone, before data and weights are read."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,14 @@ def _or_null(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 # (option, what fits, what to give)
-_SETTINGS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+_RULES: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    ("lr_scale", lambda value: _number(value) and 0 < value < inf, "give a number above 0"),
+    ("seed", _whole(0), "give a whole number from 0"),
+    ("ledger", _text, "give a folder, such as ./3"),
+    ("encoder.name", _text, "give a name, or a folder, such as ./3"),
+    ("encoder.weights", _or_null(_text), "give a name, or a folder, such as ./3"),
+    ("encoder.vectors", _or_null(_text), "give a name, or a file, such as ./3"),
+    ("data.root", _or_null(_text), "give a folder, such as ./3"),
     ("encoder.words", ("learned", "static", None).__contains__, "choose one of: learned, static, null"),
     ("place", ("input", "output", "both").__contains__, "choose one of: input, output, both"),
     ("mix.penalty", lambda value: _number(value) and 0 <= value < inf, "give a number from 0"),
@@ -38,26 +45,13 @@ _SETTINGS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("task.training.epochs", _whole(1), "give a whole number from 1"),
     ("task.training.patience", _whole(0), "give a whole number from 0"),
 )
-_OTHERS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
-    ("lr_scale", lambda value: _number(value) and 0 < value < inf, "give a number above 0"),
-    ("seed", _whole(0), "give a whole number from 0"),
-    ("ledger", _text, "give a folder, such as ./3"),
-    ("encoder.name", _text, "give a name, or a folder, such as ./3"),
-    ("encoder.weights", _or_null(_text), "give a name, or a folder, such as ./3"),
-    ("encoder.vectors", _or_null(_text), "give a name, or a file, such as ./3"),
-    ("data.root", _or_null(_text), "give a folder, such as ./3"),
-)
-
-
-def check_settings(settings: Mapping[str, Any]) -> None:
-    """Raises UserError, in one line, for a setting that no run can have."""
-    _check(settings, (rule for rule in _SETTINGS if rule[0] in settings))
 
 
 def check_options(config: DictConfig) -> None:
     """Raises UserError, in one line, for an option that no run can have, alone or together with the others."""
-    rules = (*_OTHERS, *_SETTINGS)
-    _check({rule[0]: OmegaConf.select(config, rule[0]) for rule in rules}, rules)
+    for option, fits, wanted in _RULES:
+        if not fits(value := OmegaConf.select(config, option)):
+            raise UserError(f"{option}={value}: {wanted}")
     encoder, ledger = config.encoder, Path(config.ledger)
     if file := next((path for path in (ledger, *ledger.parents) if path.is_file()), None):
         raise UserError(f"ledger={ledger}: {file} is a file; give a folder")
@@ -67,9 +61,3 @@ def check_options(config: DictConfig) -> None:
         )
     if any(options.get("stateful") for options in parts_of(encoder.contextual).values()) and config.store.mode != "off":
         raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")
-
-
-def _check(values: Mapping[str, Any], rules: Any) -> None:
-    for option, fits, wanted in rules:
-        if not fits(values[option]):
-            raise UserError(f"{option}={values[option]}: {wanted}")
