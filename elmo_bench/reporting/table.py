@@ -162,7 +162,7 @@ def make_table(
     return Table(stem, title, columns, rows, list(tasks), [*notes, *dagger, *why])
 
 
-def interval_cell(bounds: tuple[float, float], *, run: str) -> Cell:
+def interval_cell(bounds: tuple[float, float], *, run: str = "") -> Cell:
     """An interval, for a column with parts low and high."""
     return Cell(" … ".join(f"{bound:+.2f}".replace("-", "−") for bound in bounds), bounds, run)
 
