@@ -73,6 +73,10 @@ class SuiteData:
         """The examples of a split on the Hub. Raises UserError."""
         raise NotImplementedError
 
+    def canonical(self, example: Any) -> dict[str, Any]:
+        """The example as JSON in the task's schema: its fields."""
+        return dict(vars(example))
+
     def read_file(self, path: Path) -> list[Any]:
         """The examples of a file, whose gold may be missing. Raises UserError with file and line."""
         raise NotImplementedError

@@ -159,10 +159,9 @@ class Experiment:
         return self.variants.index(variant)
 
 
-def experiments(folder: Path = CONF) -> list[str]:
+def experiments() -> list[str]:
     """The names of all experiments, in the order of the page."""
-    names = choices("experiment", folder)
-    return sorted(names, key=lambda name: (Experiment.load(name, folder).order, name))
+    return sorted(choices("experiment"), key=lambda name: (Experiment.load(name).order, name))
 
 
 def _parsed(name: str, given: Any) -> Experiment:

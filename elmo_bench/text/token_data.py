@@ -29,7 +29,6 @@ class TokenData(SuiteData):
         self.labels = labels
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
-        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
         splits = super().read(suite, root)
         if self.labels == CONTROL:
             control = control_labels(label for example in splits["train"] for label in example.gold)
@@ -40,10 +39,6 @@ class TokenData(SuiteData):
     def columns(self, example: Any) -> Sequence[Sequence[str]]:
         """The columns of a file of predictions before the predicted label; the first has the words."""
         raise NotImplementedError
-
-    def canonical(self, example: Any) -> dict[str, Any]:
-        """The example as JSON in the task's schema: its fields."""
-        return dict(vars(example))
 
     def vocabulary(self, train: Sequence[Any]) -> dict[str, list[str]]:
         """{"labels": every label of the training data}."""

@@ -33,7 +33,6 @@ class Data(SuiteData):
         self.width, self.window = width, window
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Document]]:
-        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
         splits = super().read(suite, root)
         if self.options(suite)["source"] != "generated":
             for split, documents in splits.items():
@@ -45,10 +44,37 @@ class Data(SuiteData):
         return [document for file in files for document in read_file(file)]
 
     def from_hub(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Document]:
-        return _from_hub(options["hub"], split)
+        """A row of the table is a file; its sentences belong to parts, and each part numbers its own chains."""
+        hub = options["hub"]
+        where = f"{hub['repo']}/{hub[split]}"
+        table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
+        if not {"document_id", "sentences"} <= set(table.column_names):
+            raise UserError(f"{where}: no columns document_id and sentences. Check hub in conf/task/coref.yaml")
+        documents, raw = [], []
+        for name, sentences in zip(table["document_id"], table["sentences"], strict=True):
+            parts: dict[int, list[Mapping[str, Any]]] = {}
+            for sentence in sentences:
+                if sentence["words"]:
+                    parts.setdefault(sentence["part_id"], []).append(sentence)
+            for number, rows in parts.items():
+                chains = _chains(rows)
+                raw.append((name, chains))
+                documents.append(
+                    Document(
+                        name,
+                        f"{number:03d}",
+                        genre_of(name),
+                        tuple(tuple(ESCAPED.get(word, word) for word in row["words"]) for row in rows),
+                        tuple(row["speaker"] or "-" for row in rows for _ in row["words"]),
+                        tidy(chains)[0],
+                    )
+                )
+        if not documents:
+            raise UserError(f"{where}: no documents. Check hub in conf/task/coref.yaml")
+        _report(Path(where), raw)
+        return documents
 
     def canonical(self, example: Document) -> dict[str, Any]:
-        """The example as JSON in the schema `coref-1`."""
         return {
             "document": example.name,
             "part": example.part,
@@ -129,37 +155,6 @@ def _report(where: Path, documents: Sequence[tuple[str, Sequence[Sequence[Span]]
         first = next(name for name, double, alone in changed if double or alone)
         text = f"{repeated} mentions are in two chains (kept in the first), {single} chains have one mention (dropped)"
         note(f"{text}; the first of them in {first}", where)
-
-
-def _from_hub(hub: Mapping[str, Any], split: str) -> list[Document]:
-    """A row of the table is a file; its sentences belong to parts, and each part numbers its own chains."""
-    where = f"{hub['repo']}/{hub[split]}"
-    table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
-    if not {"document_id", "sentences"} <= set(table.column_names):
-        raise UserError(f"{where}: no columns document_id and sentences. Check hub in conf/task/coref.yaml")
-    documents, raw = [], []
-    for name, sentences in zip(table["document_id"], table["sentences"], strict=True):
-        parts: dict[int, list[Mapping[str, Any]]] = {}
-        for sentence in sentences:
-            if sentence["words"]:
-                parts.setdefault(sentence["part_id"], []).append(sentence)
-        for number, rows in parts.items():
-            chains = _chains(rows)
-            raw.append((name, chains))
-            documents.append(
-                Document(
-                    name,
-                    f"{number:03d}",
-                    genre_of(name),
-                    tuple(tuple(ESCAPED.get(word, word) for word in row["words"]) for row in rows),
-                    tuple(row["speaker"] or "-" for row in rows for _ in row["words"]),
-                    tidy(chains)[0],
-                )
-            )
-    if not documents:
-        raise UserError(f"{where}: no documents. Check hub in conf/task/coref.yaml")
-    _report(Path(where), raw)
-    return documents
 
 
 def _chains(rows: Sequence[Mapping[str, Any]]) -> list[list[Span]]:

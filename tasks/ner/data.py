@@ -42,10 +42,6 @@ class Data(SuiteData):
                 sentences.append(_sentence(tokens, [labels[i] for i in ids]))
         return sentences
 
-    def canonical(self, example: TaggedSentence) -> dict[str, Any]:
-        """The example as JSON in the schema `ner-1`."""
-        return {"tokens": example.tokens, "tags": example.tags}
-
     def vocabulary(self, train: Sequence[TaggedSentence]) -> dict[str, list[str]]:
         """{"labels": every BIOUL tag of every type in the training data, O first}."""
         kinds = sorted({tag[2:] for sentence in train for tag in sentence.tags if tag != "O"})

@@ -25,7 +25,6 @@ class Data(SuiteData):
 
     schema = "snli-1"
     ending = ".tsv"
-
     generate = staticmethod(mini.generate)
 
     def __init__(self, *, tokenizer: str, **suites: Mapping[str, Any]):
@@ -49,11 +48,21 @@ class Data(SuiteData):
         return _labelled(read_pairs(path, tokenizer=options["tokenizer"]), split)
 
     def from_hub(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Pair]:
-        return _labelled(_from_hub(options, split), split)
-
-    def canonical(self, example: Pair) -> dict[str, Any]:
-        """The example as JSON in the schema `snli-1`."""
-        return {"premise": example.premise, "hypothesis": example.hypothesis, "label": example.label}
+        hub = options["hub"]
+        where = f"{hub['repo']}/{hub[split]}"
+        table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
+        if not {"premise", "hypothesis", "label"} <= set(table.column_names):
+            raise UserError(f"{where}: no columns premise, hypothesis and label. Check hub in conf/task/snli.yaml")
+        cut = tokeniser(options["tokenizer"])
+        labels = {-1: NO_GOLD, **dict(enumerate(LABELS))}
+        pairs = []
+        rows = zip(table["premise"], table["hypothesis"], table["label"], strict=True)
+        for number, (premise, hypothesis, label) in enumerate(rows):
+            pair = Pair(tuple(cut(premise)), tuple(cut(hypothesis)), labels.get(label, ""))
+            if not all((pair.premise, pair.hypothesis, pair.label)):
+                raise UserError(f"{where}: row {number} has an empty sentence, or a label that is not -1, 0, 1 or 2")
+            pairs.append(pair)
+        return _labelled(pairs, split)
 
     def vocabulary(self, train: Sequence[Pair]) -> dict[str, list[str]]:
         """{"labels": the three labels}, even if the training data lacks one."""
@@ -98,21 +107,3 @@ def _labelled(pairs: Sequence[Pair], split: str) -> list[Pair]:
     if not kept:
         raise UserError(f"{split}: no pair has a gold label. Use files of labelled pairs.")
     return kept
-
-
-def _from_hub(options: Mapping[str, Any], split: str) -> list[Pair]:
-    hub = options["hub"]
-    where = f"{hub['repo']}/{hub[split]}"
-    table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
-    if not {"premise", "hypothesis", "label"} <= set(table.column_names):
-        raise UserError(f"{where}: no columns premise, hypothesis and label. Check hub in conf/task/snli.yaml")
-    cut = tokeniser(options["tokenizer"])
-    labels = {-1: NO_GOLD, **dict(enumerate(LABELS))}
-    pairs = []
-    rows = zip(table["premise"], table["hypothesis"], table["label"], strict=True)
-    for number, (premise, hypothesis, label) in enumerate(rows):
-        pair = Pair(tuple(cut(premise)), tuple(cut(hypothesis)), labels.get(label, ""))
-        if not all((pair.premise, pair.hypothesis, pair.label)):
-            raise UserError(f"{where}: row {number} has an empty sentence, or a label that is not -1, 0, 1 or 2")
-        pairs.append(pair)
-    return pairs

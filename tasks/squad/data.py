@@ -34,7 +34,6 @@ class Data(SuiteData):
         self.longest_answer, self.longest_word = longest_answer, longest_word
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Question]]:
-        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
         options = self.options(suite)
         build = Builder()
         if options["source"] == "generated":
@@ -59,14 +58,12 @@ class Data(SuiteData):
         return splits
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads; none for generated data. Raises UserError."""
         options = self.options(suite)
         if options["source"] == "files":
             return [path for split in ("train", "test") for path in _paths(options, split, root)]
         return super().files(suite, root)
 
     def canonical(self, example: Question) -> dict[str, Any]:
-        """The example as JSON in the schema `squad-1`."""
         return {
             "id": example.id,
             "question": example.tokens,

@@ -60,7 +60,6 @@ class Data(SuiteData):
         return examples
 
     def canonical(self, example: Proposition) -> dict[str, Any]:
-        """The example as JSON in the schema `srl-1`."""
         return {
             "sentence": example.sentence.number,
             "tokens": example.sentence.tokens,

@@ -26,7 +26,6 @@ class Data(SuiteData):
     generate = staticmethod(mini.generate)
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Phrase]]:
-        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
         shortest = self.options(suite)["phrases"]
         if shortest is not None and (not isinstance(shortest, int) or shortest < 1):
             raise UserError(f"task.data.{suite}.phrases={shortest}: give a number of tokens from 1, or null")
@@ -40,7 +39,6 @@ class Data(SuiteData):
         return read_trees(data_file(root, options["folder"], options[split]))
 
     def canonical(self, example: Phrase) -> dict[str, Any]:
-        """The example as JSON in the schema `sst5-1`."""
         return {"tokens": example.tokens, "label": example.label}
 
     def vocabulary(self, train: Sequence[Phrase]) -> dict[str, int]:

@@ -34,7 +34,6 @@ class Data(SuiteData):
     generate = staticmethod(mini.generate)
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Sentence]]:
-        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
         options = self.options(suite)
         if options["source"] == "generated":
             return super().read(suite, root)
@@ -49,7 +48,6 @@ class Data(SuiteData):
         return {"train": read_semcor(train), **splits}
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads; none for generated data. Raises UserError."""
         options = self.options(suite)
         if options["source"] == "generated":
             return []
@@ -57,7 +55,6 @@ class Data(SuiteData):
         return [train, evaluation, keys_beside(evaluation), first]
 
     def canonical(self, example: Sentence) -> dict[str, Any]:
-        """The example as JSON in the schema `wsd-1`."""
         return {"tokens": example.tokens, "targets": [asdict(target) for target in example.targets]}
 
     def vocabulary(self, train: Sequence[Sentence]) -> dict[str, list[str]]:
