@@ -35,8 +35,8 @@ class SuiteData:
     """What the `data.py` of most tasks have in common: the suites, and how the splits of one are read.
 
     A suite is a mapping whose `source` says where its data comes from. `generated`: `seed`. `files`: `folder`, and for
-    each split a file name, or several, of which the first that exists is read; with `pattern`, a name may be that of a
-    folder. `hub`: `hub` with `repo`, `revision` and a parquet file for each split.
+    each split a file name, or several, of which the first that exists is read; with `pattern`, a folder will do, too.
+    `hub`: `hub` with `repo`, `revision` and a parquet file for each split.
 
     A task gives `generate(seed=...)`, `read_file(path)` (or `from_files`), and `from_hub` unless `sources` lacks it.
     """
