@@ -67,7 +67,11 @@ class SuiteData:
 
     def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Any]:
         """The examples of a split in the data folder. Raises UserError."""
-        return self.read_file(data_file(root, options["folder"], options[split]))
+        return [example for path in self.paths(options, split, root) for example in self.read_file(path)]
+
+    def paths(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Path]:
+        """The file of a split in the data folder, or with a pattern the files. Raises UserError."""
+        return data_files(root, options["folder"], options[split], pattern=options.get("pattern", self.pattern))
 
     def from_hub(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Any]:
         """The examples of a split on the Hub. Raises UserError."""

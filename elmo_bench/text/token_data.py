@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.sources import SuiteData
-from elmo_bench.text.token_labels import CONTROL, GOLD, check_labels, control_labels
+from elmo_bench.text.token_labels import CONTROL, GOLD, control_labels
 
 
 class TokenData(SuiteData):
@@ -24,7 +25,8 @@ class TokenData(SuiteData):
     sources = ("generated", "files")
 
     def __init__(self, *, labels: str = GOLD, **suites: Mapping[str, Any]):
-        check_labels(labels)
+        if labels not in (GOLD, CONTROL):
+            raise UserError(f"task.data.labels={labels}: unknown. Choose {GOLD} or {CONTROL}.")
         super().__init__(**suites)
         self.labels = labels
 

@@ -70,9 +70,3 @@ def control_labels(train: Iterable[str], *, seed: int = 0) -> Callable[[str], st
         return random.Random(f"{seed} {word}").choices(labels, weights)[0]
 
     return control
-
-
-def check_labels(labels: str) -> None:
-    """Raises UserError unless `labels` names one of the kinds."""
-    if labels not in (GOLD, CONTROL):
-        raise UserError(f"task.data.labels={labels}: unknown. Choose {GOLD} or {CONTROL}.")

@@ -7,7 +7,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SuiteData, data_files, hub_table
+from elmo_bench.base.sources import SuiteData, hub_table
 from elmo_bench.tasks.coref import mini
 from elmo_bench.tasks.coref.conll import Part, read_parts, tidy, write_documents
 from elmo_bench.tasks.coref.document import Clusters, Document, Span, genre_of
@@ -38,10 +38,6 @@ class Data(SuiteData):
             for split, documents in splits.items():
                 self._note_limits(split, documents)
         return splits
-
-    def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Document]:
-        files = data_files(root, options["folder"], options[split], pattern=self.pattern)
-        return [document for file in files for document in read_file(file)]
 
     def from_hub(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Document]:
         """A row of the table is a file; its sentences belong to parts, and each part numbers its own chains."""

@@ -67,11 +67,7 @@ class Data(SuiteData):
         self, example: TaggedSentence, predicted: Sequence[str], keeps: Callable[[Sequence[str]], bool]
     ) -> tuple[list[str], list[str]]:
         """Gold and predicted tags of the entities whose words `keeps` accepts; all other tags are O."""
-
-        def kept(first: int, last: int) -> bool:
-            return keeps(example.tokens[first : last + 1])
-
-        return _only(example.tags, kept), _only(predicted, kept)
+        return _only(example.tags, example.tokens, keeps), _only(predicted, example.tokens, keeps)
 
 
 def read_file(path: Path, *, columns: int) -> list[TaggedSentence]:
@@ -93,10 +89,10 @@ def read_file(path: Path, *, columns: int) -> list[TaggedSentence]:
     return sentences
 
 
-def _only(tags: Sequence[str], keeps: Callable[[int, int], bool]) -> list[str]:
+def _only(tags: Sequence[str], tokens: Sequence[str], keeps: Callable[[Sequence[str]], bool]) -> list[str]:
     kept = ["O"] * len(tags)
     for kind, first, last in spans(tags):
-        if keeps(first, last):
+        if keeps(tokens[first : last + 1]):
             kept[first : last + 1] = [f"B-{kind}", *[f"I-{kind}"] * (last - first)]
     return kept
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SuiteData, data_files, hub_table
+from elmo_bench.base.sources import SuiteData, hub_table
 from elmo_bench.tasks.srl import mini
 from elmo_bench.tasks.srl.columns import read_propositions
 from elmo_bench.tasks.srl.proposition import Proposition, Sentence
@@ -33,7 +33,7 @@ class Data(SuiteData):
 
     def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Proposition]:
         examples = []
-        for path in data_files(root, options["folder"], options[split], pattern=options.get("pattern")):
+        for path in self.paths(options, split, root):
             found = read_propositions(path)
             if found and found[0].tags is None:
                 raise UserError(

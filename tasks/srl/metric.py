@@ -84,7 +84,7 @@ def _pairs(gold: Tags, predicted: Tags) -> list[Compared]:
 
 
 def _official(pairs: Sequence[Compared]) -> dict[str, Any]:
-    correct, excess, missed = (Counter(label for labels in side for label in labels) for side in _sides(pairs))
+    correct, excess, missed = (Counter(label for pair in pairs for label in pair[side]) for side in range(3))
     figures = {
         label: _figures(correct[label], excess[label], missed[label]) for label in sorted(correct | excess | missed)
     }
@@ -98,10 +98,6 @@ def _official(pairs: Sequence[Compared]) -> dict[str, Any]:
         "n_props": len(pairs),
         "perfect_props": percent(perfect, len(pairs)),
     }
-
-
-def _sides(pairs: Sequence[Compared]) -> Iterable[tuple[list[str], ...]]:
-    return zip(*pairs, strict=True) if pairs else [(), (), ()]
 
 
 def _counted(labels: Iterable[str]) -> list[str]:
