@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.srl.arguments import arguments, compare
-from elmo_bench.tasks.srl.brackets import tag_phrases
+from elmo_bench.tasks.srl.brackets import Phrase, tag_phrases
 from elmo_bench.tasks.srl.props import read_props
 from elmo_bench.text.figures import figure_table, percent, shares
 
@@ -75,6 +74,48 @@ class Metric:
         columns |= {name: name for name in ("correct", "excess", "missed")}
         head = f"{told['n_props']} propositions, {told['perfect_props']:.2f} % of them perfect; V is excluded"
         return f"{head}\n{figure_table(rows, columns)}"
+
+
+class Argument(NamedTuple):
+    """From the start of its first piece to the end of its last; `pieces` is empty where it is one phrase."""
+
+    start: int
+    end: int
+    label: str
+    pieces: list[tuple[int, int]]
+
+
+def arguments(phrases: Iterable[Phrase]) -> list[Argument]:
+    """The arguments of phrases. C-X continues the latest X (or C-X without an X); otherwise it is an X itself."""
+    found: list[Argument] = []
+    latest: dict[str, int] = {}
+    for start, end, label, inner in phrases:
+        kind = label.removeprefix("C-")
+        if kind != label and kind in latest:
+            before = found[latest[kind]]
+            before.pieces.extend([(start, end)] if before.pieces else [(before.start, before.end), (start, end)])
+            found[latest[kind]] = before._replace(end=end)
+        else:
+            latest[kind] = len(found)
+            found.append(Argument(start, end, kind, list(inner)))
+    return found
+
+
+def compare(gold: Sequence[Argument], predicted: Sequence[Argument]) -> Compared:
+    """The labels of the correct, the excess and the missed arguments.
+
+    An argument is correct if label, span and every piece match. Of gold arguments with one span the last counts.
+    """
+    wanted = {(a.start, a.end): a for a in gold}
+    correct, excess = [], []
+    for a in predicted:
+        other = wanted.get((a.start, a.end))
+        if other and other.label == a.label and sorted(set(other.pieces)) == sorted(a.pieces):
+            correct.append(a.label)
+            del wanted[a.start, a.end]
+        else:
+            excess.append(a.label)
+    return correct, excess, [a.label for a in wanted.values()]
 
 
 def _pairs(gold: Tags, predicted: Tags) -> list[Compared]:
