@@ -6,15 +6,13 @@ train, and many surnames are also towns and firms.
 """
 
 import random
-from functools import partial
-from pathlib import Path
 
 from elmo_bench import world
 from elmo_bench.tasks.coref.document import Document
 from elmo_bench.tasks.coref.teller import Cast, Teller
 from elmo_bench.world import names
 from elmo_bench.world.draws import Writer
-from elmo_bench.world.templates import read_templates
+from elmo_bench.world.templates import templates_beside
 
 SIZES = {"train": 120, "dev": 40, "test": 40}
 TOKENS = 95  # a document ends with the sentence that reaches this length
@@ -34,7 +32,7 @@ def generate(*, seed: int = 0) -> dict[str, list[Document]]:
     return splits
 
 
-templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
+templates = templates_beside(__file__)
 
 
 class _Writer(Writer):

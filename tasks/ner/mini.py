@@ -6,13 +6,11 @@ organisation or a ship, so memorising names helps little: the context decides.
 
 import random
 import re
-from functools import partial
-from pathlib import Path
 
 from elmo_bench.text.sentence import TaggedSentence
 from elmo_bench.world import names
 from elmo_bench.world.draws import distinct, pick
-from elmo_bench.world.templates import read_templates
+from elmo_bench.world.templates import templates_beside
 
 SIZES = {"train": 1000, "dev": 250, "test": 250}
 TYPES = {"PER": "PER", "LAST": "PER", "MAN": "PER", "WOMAN": "PER", "LOC": "LOC", "ORG": "ORG", "CLUB": "ORG"}
@@ -79,7 +77,7 @@ def generate(*, seed: int = 0) -> dict[str, list[TaggedSentence]]:
 
 
 # Groups: train, shared, unseen.
-templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
+templates = templates_beside(__file__)
 
 
 def _fill(template: str, rng: random.Random, *, unseen: bool) -> TaggedSentence:

@@ -9,15 +9,13 @@ quantifiers. The facts in a premise are invented for this premise, so there is n
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from functools import partial
-from pathlib import Path
 
 from elmo_bench import world
 from elmo_bench.tasks.snli.logic import QUANTIFIERS, SUBJECTS, VALUES, Claim, Fact, Statement, independent, label
 from elmo_bench.tasks.snli.pair import LABELS, Pair
 from elmo_bench.world import names
 from elmo_bench.world.draws import Writer, distinct
-from elmo_bench.world.templates import read_templates
+from elmo_bench.world.templates import templates_beside
 
 SIZES = {"train": 800, "dev": 100, "test": 100}  # premises, of three pairs each
 GROUPS = 0.25  # share of the premises that are about groups
@@ -35,7 +33,7 @@ def generate(*, seed: int = 0) -> dict[str, list[Pair]]:
     return {split: [pair for three in threes for pair in three] for split, threes in splits.items()}
 
 
-templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
+templates = templates_beside(__file__)
 
 
 class _Writer(Writer):

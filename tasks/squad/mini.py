@@ -9,15 +9,13 @@ sentences and questions follow patterns that train never has.
 import random
 import re
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from elmo_bench import world
 from elmo_bench.tasks.squad.squad_json import Entry
 from elmo_bench.world import names
 from elmo_bench.world.draws import Writer, distinct
-from elmo_bench.world.templates import read_templates
+from elmo_bench.world.templates import templates_beside
 
 SIZES = {"train": 400, "dev": 50, "test": 50}  # passages
 ASKED = 5  # questions for each passage
@@ -55,7 +53,7 @@ def _share(items: Sequence[Item], split: str) -> Sequence[Item]:
     return items[:cut] if split == "train" else items[cut:]
 
 
-templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
+templates = templates_beside(__file__)
 
 
 class _Writer(Writer):

@@ -7,15 +7,13 @@ order, voice, relative clauses and the predicate, and a sentence has several pre
 import random
 import re
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 
 from elmo_bench import world
 from elmo_bench.tasks.srl.lexicon import ADJECTIVES, MANNERS, MODALS, OPENED, SCENES, THINGS, TIMES, VERBS
 from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from elmo_bench.world import names
 from elmo_bench.world.draws import Writer, distinct
-from elmo_bench.world.templates import read_templates
+from elmo_bench.world.templates import templates_beside
 
 SIZES = {"train": 1500, "dev": 150, "test": 150}  # sentences
 CLAUSES = ("give", "get", "meet", "open", "work", "say", "want")
@@ -66,7 +64,7 @@ def generate(*, seed: int = 0) -> dict[str, list[Proposition]]:
     }
 
 
-templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
+templates = templates_beside(__file__)
 
 
 def _propositions(part: Part, number: int) -> list[Proposition]:

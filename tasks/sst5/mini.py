@@ -6,15 +6,13 @@ judgement; after "but" the second half counts; and "whether" leaves the matter o
 """
 
 import random
-from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from elmo_bench import world
 from elmo_bench.tasks.sst5.lexicon import CLEAR, MIXED, SAME, STRONGER, SUBJECTS, WEAKER
 from elmo_bench.tasks.sst5.trees import Tree
 from elmo_bench.world.draws import Writer, distinct
-from elmo_bench.world.templates import read_templates
+from elmo_bench.world.templates import templates_beside
 
 SIZES = {"train": 4000, "dev": 250, "test": 250}
 
@@ -44,7 +42,7 @@ def generate(*, seed: int = 0) -> dict[str, list[Tree]]:
     return distinct(SIZES, seed, draw)
 
 
-templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
+templates = templates_beside(__file__)
 
 
 class _Writer(Writer):
