@@ -125,7 +125,7 @@ def read_cost(path: Path) -> EncoderCost:
     return found
 
 
-def costs_of(ledger: Path) -> Path:
+def costs_folder(ledger: Path) -> Path:
     """Where measurements are kept unless the user says otherwise: next to the ledger's folder."""
     return ledger.absolute().parent / "costs"
 

@@ -8,7 +8,7 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger.costs import (
     best_batch,
-    costs_of,
+    costs_folder,
     encoder_key,
     middle,
     path_of,
@@ -93,4 +93,4 @@ def test_a_link_is_not_followed(tmp_path):
 
 
 def test_costs_are_next_to_the_ledger(tmp_path):
-    assert costs_of(tmp_path / "results" / "next") == tmp_path / "results" / "costs"
+    assert costs_folder(tmp_path / "results" / "next") == tmp_path / "results" / "costs"
