@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -195,7 +195,7 @@ def _table(stem: str, suite: str, tasks: Sequence[str], costs: Costs, points: di
 
 def _rate(cost: EncoderCost, batch: str) -> Cell:
     found = rates(cost, batch)
-    return Cell(ranged(cost, batch), (found[len(found) // 2], found[0], found[-1]))
+    return Cell(ranged(cost, batch), (median(found), found[0], found[-1]))
 
 
 def _of(tasks: Sequence[str], suite: str) -> str:
