@@ -111,7 +111,7 @@ def test_what_only_reads_the_ledger_imports_no_torch():
     modules += [f"cli.{command}" for command in ("score", "report", "clean", "status", "merge", "sweep", "fetch")]
     done = run(
         f"import sys, elmo_bench; dir(elmo_bench); import {', '.join(f'elmo_bench.{name}' for name in modules)}\n"
-        f"for task in {sorted(TASKS)!r}: elmo_bench.cli.score.metric_of(task)\n"
+        f"for task in {sorted(TASKS)!r}: elmo_bench.spec.names.task_class(task, 'metric')\n"
         "print('torch' in sys.modules)"
     )
     assert (done.stdout, done.stderr) == ("False\n", "")

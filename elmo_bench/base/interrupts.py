@@ -4,7 +4,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 
 @contextmanager
@@ -14,11 +13,10 @@ def interrupts_wait() -> Iterator[None]:
         yield
         return
     arrived: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        arrived.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, lambda number, _: arrived.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:

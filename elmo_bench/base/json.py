@@ -18,7 +18,7 @@ MAX_DIGITS = 25  # of a whole number; 64 bits have at most 20
 
 
 @reader
-def read_json(path: Path, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, follow_links: bool = True) -> Any:
+def read_json(path: Path, *, max_bytes: int = MAX_BYTES, follow_links: bool = True) -> Any:
     """The value in a UTF-8 JSON file.
 
     With `follow_links=False` only a regular file is opened: a link, a pipe or a device is refused. Raises UserError, in
@@ -39,23 +39,23 @@ def read_json(path: Path, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DE
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
     if len(data) > max_bytes:
         raise UserError(f"{path}: larger than {max_bytes:,} bytes")
-    return parse_json(data, path, max_depth=max_depth)
+    return parse_json(data, path)
 
 
-def parse_json(data: bytes | str, where: str | Path, *, max_depth: int = MAX_DEPTH) -> Any:
+def parse_json(data: bytes | str, where: str | Path) -> Any:
     """The value of a JSON text.
 
     Raises UserError, in one line that begins with `where` (and the line in a text of several), for text that is not
-    UTF-8 or not JSON, for more than `max_depth` levels, whole numbers of more than 25 digits, NaN, infinities, and half
+    UTF-8 or not JSON, for more than 64 levels, whole numbers of more than 25 digits, NaN, infinities, and half
     of a surrogate pair.
     """
     try:
         value = json.loads(data, parse_int=_whole_number, parse_constant=_refuse)
-        _check(value, max_depth)
+        _check(value)
         if (b"\\ud" in data.lower()) if isinstance(data, bytes) else ("\\ud" in data.lower()):
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
-        raise UserError(f"{where}: more than {max_depth} levels of lists and mappings") from None
+        raise UserError(f"{where}: more than {MAX_DEPTH} levels of lists and mappings") from None
     except UnicodeEncodeError:
         raise UserError(f"{where}: half of a surrogate pair in a text") from None
     except json.JSONDecodeError as error:
@@ -103,10 +103,10 @@ def _refuse(text: str) -> Any:
     raise ValueError(f"{text} is not a finite number")
 
 
-def _check(value: Any, max_depth: int) -> None:
+def _check(value: Any) -> None:
     """Level by level, so that no nesting can exhaust the stack."""
     level = [value]
-    for _ in range(max_depth + 1):
+    for _ in range(MAX_DEPTH + 1):
         containers = [node for node in level if type(node) in (dict, list)]
         if any(type(node) is float and node - node != 0 for node in level):  # 1e999
             raise ValueError("a number that is not finite")

@@ -4,7 +4,7 @@ The options of one suite (a node of `task.data` in the yaml) say which: `source`
 """
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,61 @@ def suite_options(suites: Suites, suite: str, sources: Collection[str]) -> Mappi
             f"task.data.{suite}.source={options['source']}: unknown source. Choose one of: {', '.join(sources)}."
         )
     return options
+
+
+class SuiteData:
+    """What the `data.py` of most tasks have in common: the suites, and how the splits of one are read.
+
+    A suite is a mapping whose `source` says where its data comes from. `generated`: `seed`. `files`: `folder`, and for
+    each split a file name, or several, of which the first that exists is read; with `pattern`, a folder will do, too.
+    `hub`: `hub` with `repo`, `revision` and a parquet file for each split.
+
+    A task gives `generate(seed=...)`, `read_file(path)` (or `from_files`), and `from_hub` unless `sources` lacks it.
+    """
+
+    sources: tuple[str, ...] = ("generated", "files", "hub")
+    pattern: str | None = None  # of the files in a folder, unless the options of the suite have one
+    generate: Callable[..., dict[str, list[Any]]]
+
+    def __init__(self, **suites: Mapping[str, Any]):
+        self.suites = suites
+
+    def options(self, suite: str) -> Mapping[str, Any]:
+        """The options of a suite. Raises UserError."""
+        return suite_options(self.suites, suite, self.sources)
+
+    def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
+        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
+        options = self.options(suite)
+        if options["source"] == "generated":
+            return self.generate(seed=options["seed"])
+        read = self.from_files if options["source"] == "files" else self.from_hub
+        return {split: read(options, split, root) for split in SPLITS}
+
+    def files(self, suite: str, root: Path | None) -> list[Path]:
+        """The files that `read` reads; none for generated data. Raises UserError."""
+        options = self.options(suite)
+        return suite_files(options, root, pattern=options.get("pattern", self.pattern))
+
+    def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Any]:
+        """The examples of a split in the data folder. Raises UserError."""
+        return [example for path in self.paths(options, split, root) for example in self.read_file(path)]
+
+    def paths(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Path]:
+        """The file of a split in the data folder, or with a pattern the files. Raises UserError."""
+        return data_files(root, options["folder"], options[split], pattern=options.get("pattern", self.pattern))
+
+    def from_hub(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Any]:
+        """The examples of a split on the Hub. Raises UserError."""
+        raise NotImplementedError
+
+    def canonical(self, example: Any) -> dict[str, Any]:
+        """The example as JSON in the task's schema: its fields."""
+        return dict(vars(example))
+
+    def read_file(self, path: Path) -> list[Any]:
+        """The examples of a file, whose gold may be missing. Raises UserError with file and line."""
+        raise NotImplementedError
 
 
 def suite_files(options: Mapping[str, Any], root: Path | None, *, pattern: str | None = None) -> list[Path]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import check_exists, read_all
-from elmo_bench.ledger.costs import EncoderCost, costs_of, read_costs
+from elmo_bench.ledger.costs import EncoderCost, costs_folder, read_costs
 from elmo_bench.reporting.costs import Costs, best_rate, most_of, stale, stored_mib
 from elmo_bench.reporting.formats import markdown
 from elmo_bench.reporting.gains import Gain, Gains, family_of, gains_from
@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"{twice[0]}: given twice. Give different encoders.")
     check_exists(options.ledger)
     found = read_all(options.ledger, suite=options.suite)
-    costs, problems = read_costs(options.costs or costs_of(options.ledger))
+    costs, problems = read_costs(options.costs or costs_folder(options.ledger))
     for problem in (*found.problems, *problems):
         print(f"elmo-bench compare: {problem}", file=sys.stderr)
     rows = [row for row in select(found.records).rows if row.spec.size == options.size and not row.variation]

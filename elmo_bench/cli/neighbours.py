@@ -96,8 +96,7 @@ def _encoder(given: list[str], layer: int | None, words: Callable[[], set[str]])
     if len(parts) > 1:
         raise UserError(f"encoder={name}: a stack of {', '.join(parts)}, each with layers. Choose one of them.")
     [options] = parts.values()
-    kind = options.pop("kind")
-    encoder = load_encoder(kind, **{key: value for key, value in options.items() if key != "version"})
+    encoder = load_encoder(**options)
     chosen = encoder.layers - 1 if layer is None else layer
     if chosen not in range(encoder.layers):
         raise UserError(f"--layer {layer}: encoder={name} has none. Give a number from 0 to {encoder.layers - 1}.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Failure, Ledger, RunPaths, check_exists, read_all
-from elmo_bench.ledger.costs import EncoderCost, costs_of, read_costs
+from elmo_bench.ledger.costs import EncoderCost, costs_folder, read_costs
 
 if TYPE_CHECKING:
     from elmo_bench.reporting.rows import Selection
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
     found = _read(options.ledger, options.suite)
     selection = select(found.records)
     found.records.clear()  # most may be superseded: only those that are shown stay in memory
-    costs, problems = read_costs(options.costs or costs_of(options.ledger))
+    costs, problems = read_costs(options.costs or costs_folder(options.ledger))
     for problem in problems:
         print(f"elmo-bench report: {problem}", file=sys.stderr)
     if options.json:

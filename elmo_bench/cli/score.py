@@ -18,14 +18,9 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print every figure, unrounded, as one line of JSON")
     options = parser.parse_args(arguments)
-    metric = metric_of(options.task)
+    metric: Any = task_class(options.task, "metric")()
     if len(options.files) != len(metric.files):
         raise UserError(f"{options.task}: give {len(metric.files)} file(s): {' '.join(metric.files)}")
     scores = metric.score_files(*options.files)
     print(json.dumps(scores) if options.json else metric.table(scores))
     return 0
-
-
-def metric_of(task: str) -> Any:
-    """The metric of a task. Raises UserError for an unknown task."""
-    return task_class(task, "metric")()

@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.reporting.formats import markdown
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.states import STATES, LedgerState, RunState
 
@@ -71,11 +72,9 @@ def _table(found: list[RunState]) -> str:
         count = counts.setdefault((spec.suite, spec.task, spec.encoder), Counter())
         count.update([each.state, *(["converged"] if each.converged else [])])
     columns = [STATES[0], "converged", *STATES[1:]]
-    rows = [["suite", "task", "encoder", *columns]]
-    rows += [[*group, *(str(count[column] or "") for column in columns)] for group, count in counts.items()]
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    lines = ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
+    header = ["suite", "task", "encoder", *columns]
+    rows = [[*group, *(str(count[column] or "") for column in columns)] for group, count in counts.items()]
+    return markdown(header, rows, words=[True] * len(header))
 
 
 def readable(seconds: float) -> str:

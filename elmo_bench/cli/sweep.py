@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from elmo_bench.base.progress import progress
 from elmo_bench.cli.run import outcome, show
@@ -46,11 +45,7 @@ def main(arguments: list[str]) -> int:
 @contextmanager
 def _terminate_as_interrupt() -> Iterator[None]:
     """SIGTERM ends the children, as Ctrl-C does."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:

@@ -73,7 +73,7 @@ def encoder_part(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key.startswith("encoder.")}
 
 
-def identity(settings: Mapping[str, Any], contents: Mapping[str, Any] | None) -> str:
+def encoder_key(settings: Mapping[str, Any], contents: Mapping[str, Any] | None) -> str:
     """Equal for two runs, or a run and a measurement, that use the same frozen encoder, weights and vectors."""
     own = {key: value for key, value in (contents or {}).items() if key in ("weights", "vectors")}
     return digest([encoder_part(settings), own])
@@ -125,7 +125,7 @@ def read_cost(path: Path) -> EncoderCost:
     return found
 
 
-def costs_of(ledger: Path) -> Path:
+def costs_folder(ledger: Path) -> Path:
     """Where measurements are kept unless the user says otherwise: next to the ledger's folder."""
     return ledger.absolute().parent / "costs"
 

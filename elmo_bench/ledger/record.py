@@ -119,17 +119,15 @@ class Environment(TypedDict):
     dirty: bool | None  # whether files outside results/ differed from the commit
 
 
-class Record(TypedDict):
-    """One finished run."""
+class Brief(TypedDict):
+    """The keys of a record that sweeps, `status` and `report` use; `brief` leaves more out inside them."""
 
-    schema: int  # SCHEMA
     attempt: str  # 32 hex digits: the attempt that made the record
     spec: Spec
     hash: str  # 12 hex digits that identify the spec: run_hash(spec)
     seed: int  # of everything random in the run
     metric: str  # name of the main score in scores.*.overall
     formula: str  # name of the function from the outcomes of a split to the main score
-    selected_on: Literal["dev"]  # the split that chose the epoch
     scores: Scores
     layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output; `input elmo` in a stack), or empty
     epochs: Epochs
@@ -137,29 +135,16 @@ class Record(TypedDict):
     parameters: Parameters
     data: Data
     cost: Cost
-    kept: Kept
     environment: Environment
     created: str  # when the run finished: UTC, as now() writes it
 
 
-class Brief(TypedDict):
-    """The keys of a record that sweeps, `status` and `report` use; `brief` leaves more out inside them."""
+class Record(Brief):
+    """One finished run."""
 
-    attempt: str  # that made the record
-    spec: Spec
-    hash: str  # of the spec
-    seed: int  # of the run
-    metric: str  # name of the main score
-    formula: str  # from the outcomes to the main score
-    scores: Scores
-    layer_weights: list[dict[str, MixWeights]]  # empty before the best epoch, which is the last
-    epochs: Epochs
-    curves: NotRequired[Curves]  # `dev` and `steps` alone
-    parameters: Parameters
-    data: Data
-    cost: Cost
-    environment: Environment
-    created: str  # UTC
+    schema: int  # SCHEMA
+    selected_on: Literal["dev"]  # the split that chose the epoch
+    kept: Kept
 
 
 class Failure(TypedDict):
@@ -202,7 +187,7 @@ def settings_key(spec: Spec) -> str:
     return digest({**spec, "contents": None})[:12]
 
 
-def converged(record: Record | Brief) -> bool:
+def converged(record: Brief) -> bool:
     """Whether patience ended the run, and its best epoch is not in the last fifth of the epochs that it may have.
 
     A run that scores 0 on dev learned nothing and is not converged. A limit of one epoch is for heads that one
@@ -217,7 +202,8 @@ def converged(record: Record | Brief) -> bool:
 
 
 def brief(record: Record) -> Brief:
-    """A record without scores by type, and with the layer weights of the best epoch (those before it are empty)."""
+    """A record without scores by type, with the curves `dev` and `steps` alone, and with the layer weights of the best
+    epoch, which is the last one (those before it are empty)."""
     kept: Any = {key: record[key] for key in Brief.__required_keys__}  # type: ignore[literal-required]
     if "steps" in (curves := record.get("curves", {})):
         kept["curves"] = {name: curves[name] for name in ("dev", "steps")}

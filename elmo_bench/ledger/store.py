@@ -85,11 +85,9 @@ def read_all(root: Path, *, suite: str | None = None, task: str | None = None, e
     return found
 
 
-def read_ledger(
-    root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None
-) -> tuple[list[Record], list[str]]:
+def read_ledger(root: Path) -> tuple[list[Record], list[str]]:
     """(every record with all of its keys, every problem), as `read_all`; opens every record."""
-    runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
+    runs, problems = list_runs(root)
     here = (run for run, names in runs.items() if run.record.name in names)
     return [record for run in here if (record := _try(problems, read_record_at, run))], problems
 

@@ -17,6 +17,7 @@ from elmo_bench.reporting.tasks import task_info
 
 SURFACE, INK, FAINT, GRID = "#ffffff", "#1c2128", "#646c76", "#dde1e6"
 SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")  # markers differ too
+DARK, LIGHT = "#10151c", "#fdfdfd"  # on the cells of a heat map, whether the page is light or dark
 NAMED = {"none": ("#757d87", "v"), BASELINE: ("#b26a00", "s"), "elmo": (SERIES[0], "o")}
 MARKERS = ("D", "^", "P", "X", "h", "*")
 
@@ -102,6 +103,14 @@ def look(encoders: list[str]) -> dict[str, tuple[str, str]]:
 def small(title: str) -> tuple[float, float]:
     """Inches: small enough for several in a row and for a phone; larger for a long title."""
     return max(3.7, 0.7 + 1.25 * inches(title)), 2.7 + 0.17 * title.count("\n")
+
+
+def bare(axes: Axes) -> None:
+    """No grid, ticks and lines at the left and below, around the cells of a heat map."""
+    axes.grid(visible=False)
+    axes.tick_params(length=0)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_visible(False)
 
 
 def line(axes: Axes, xs: Sequence[float], rows: Sequence[Row], style: tuple[str, str], name: str) -> None:

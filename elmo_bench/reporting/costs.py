@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from elmo_bench.ledger.costs import SINGLE, EncoderCost, best_batch, identity, middle, rates
+from elmo_bench.ledger.costs import SINGLE, EncoderCost, best_batch, encoder_key, middle, rates
 from elmo_bench.reporting.formats import markdown
 from elmo_bench.reporting.rows import Row
 
@@ -20,11 +20,11 @@ class Costs:
 
     machine: str
     text: str  # digest
-    found: dict[str, EncoderCost]  # by identity, see `ledger.costs.identity`
+    found: dict[str, EncoderCost]  # by `encoder_key`
 
     def of(self, row: Row) -> EncoderCost | None:
         """The cost of the frozen encoder of this row; None if it was not measured with the same weights."""
-        return self.found.get(identity(row.spec.settings, row.spec.contents))
+        return self.found.get(encoder_key(row.spec.settings, row.spec.contents))
 
 
 def by_machine(costs: Iterable[EncoderCost]) -> list[Costs]:
@@ -32,7 +32,7 @@ def by_machine(costs: Iterable[EncoderCost]) -> list[Costs]:
     found: dict[tuple[str, str], dict[str, EncoderCost]] = {}
     for cost in sorted(costs, key=lambda cost: (cost["encoder"], cost["created"])):
         key = machine_of(cost), cost["text"]["digest"]
-        found.setdefault(key, {})[identity(cost["settings"], cost["contents"])] = cost
+        found.setdefault(key, {})[encoder_key(cost["settings"], cost["contents"])] = cost
     several = [Costs(*key, own) for key, own in found.items()]
     return sorted(several, key=lambda costs: (-len(costs.found), costs.machine, costs.text))
 
@@ -48,11 +48,11 @@ def stale(costs: Iterable[EncoderCost], rows: Iterable[Row]) -> list[str]:
     """The encoders whose costs are known, and none of them with the weights of these rows."""
     known: dict[str, set[str]] = {}
     for cost in costs:
-        known.setdefault(cost["encoder"], set()).add(identity(cost["settings"], cost["contents"]))
+        known.setdefault(cost["encoder"], set()).add(encoder_key(cost["settings"], cost["contents"]))
     wrong = {
         row.spec.encoder
         for row in rows
-        if identity(row.spec.settings, row.spec.contents) not in known.get(row.spec.encoder, set())
+        if encoder_key(row.spec.settings, row.spec.contents) not in known.get(row.spec.encoder, set())
     }
     return sorted(wrong & known.keys())
 

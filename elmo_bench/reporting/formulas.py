@@ -38,7 +38,6 @@ class Formula:
     counts: Callable[..., np.ndarray]  # of these arrays: what is summed, float64 [items, K]
     score: Callable[[np.ndarray], np.ndarray]  # of sums [..., K]: the score in percent [...]
     gold: Callable[[np.ndarray], float]  # of sums [K]: how many decisions or gold units are scored
-    binary: bool = False  # whether an item is right or wrong and the score is the share of right ones
 
     def counts_of(self, outcomes: Outcomes) -> np.ndarray:
         """Counts [items, K]. Raises UserError if an array is missing."""
@@ -109,7 +108,7 @@ def _mentions(sums: np.ndarray) -> float:
 
 _AVERAGED = tuple(f"{metric}_{side}" for metric in AVERAGED for side in SIDES)
 FORMULAS = {
-    "accuracy": Formula(("correct",), _with_items, _share, _second, binary=True),
+    "accuracy": Formula(("correct",), _with_items, _share, _second),
     "token-accuracy": Formula(("correct", "tokens"), _columns, _share, _second),
     "f1-counts": Formula(("correct", "guessed", "gold"), _columns, _f1_of_counts, lambda sums: sums[2]),
     "f1-errors": Formula(("correct", "excess", "missed"), _columns, _f1_of_errors, lambda sums: sums[0] + sums[2]),

@@ -35,7 +35,6 @@ class Rank(NamedTuple):
 class Standings(NamedTuple):
     """Encoders on tasks that have all of them."""
 
-    rows: dict[str, dict[str, Row]]  # by task, by encoder
     gains: list[Gain]  # of every pair on every task, p adjusted for all of them
     letters: dict[str, dict[str, str]]  # by task, by encoder: see `letters_of`
     ranks: dict[str, Rank]  # by encoder
@@ -49,7 +48,7 @@ def standings(rows: Mapping[str, Mapping[str, Row]], gain: Gains) -> Standings:
     letters = {
         task: letters_of(sorted(own, key=lambda name: -own[name]), verdicts[task]) for task, own in scores.items()
     }
-    return Standings({task: dict(own) for task, own in rows.items()}, gains, letters, ranks_of(scores, verdicts))
+    return Standings(gains, letters, ranks_of(scores, verdicts))
 
 
 def verdicts_of(gains: Sequence[Gain]) -> set[tuple[str, str]]:

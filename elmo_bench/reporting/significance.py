@@ -24,7 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-LEVEL = 0.95  # of intervals
+from elmo_bench.reporting.statistics import LEVEL, t_quantile
+
 POWER = 0.8  # of the smallest difference that could have been detected
 HOMOGENEOUS = 0.4  # p of the F test above which variances are pooled
 
@@ -92,7 +93,7 @@ class Difference:
     @property
     def detectable(self) -> float:
         """The smallest true difference that one such test finds (p <= 0.05) in 80 % of repetitions."""
-        return self.error * (_quantile((1 + LEVEL) / 2, self.df) + _quantile(POWER, self.df))
+        return self.error * (t_quantile((1 + LEVEL) / 2, self.df) + t_quantile(POWER, self.df))
 
     @property
     def _parts(self) -> tuple[Variance, ...]:
@@ -105,7 +106,7 @@ class Difference:
 def mean_interval(differences: Sequence[Difference]) -> tuple[float, float]:
     """At 95 % confidence, of the mean of differences that were measured on independent data with other runs."""
     parts = [replace(part, value=part.value / len(differences) ** 2) for found in differences for part in found._parts]
-    reach = sqrt(sum(part.value for part in parts)) * _quantile((1 + LEVEL) / 2, _satterthwaite(parts))
+    reach = sqrt(sum(part.value for part in parts)) * t_quantile((1 + LEVEL) / 2, _satterthwaite(parts))
     mean = fmean(found.mean for found in differences)
     return mean - reach, mean + reach
 
@@ -183,12 +184,6 @@ def _pooled(variances: Sequence[Variance]) -> Variance:
     return Variance(
         fmean([one.value for one in variances], weights=[one.df for one in variances]), sum(one.df for one in variances)
     )
-
-
-def _quantile(level: float, df: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(df, level))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -6,7 +6,7 @@ from functools import cache
 from math import sqrt
 from statistics import fmean, stdev
 
-LEVEL = 0.95
+LEVEL = 0.95  # of intervals
 
 Scores = Mapping[int, float]  # by seed
 
@@ -31,16 +31,16 @@ class Summary:
         """
         if self.sd is None:
             return None
-        reach = _quantile(self.n - 1) * self.sd / sqrt(self.n)
+        reach = t_quantile((1 + LEVEL) / 2, self.n - 1) * self.sd / sqrt(self.n)
         return self.mean - reach, self.mean + reach
 
 
 @cache
-def _quantile(freedom: int) -> float:
-    """Student's t at the upper end of the interval."""
+def t_quantile(level: float, df: float) -> float:
+    """Of Student's t with `df` degrees of freedom."""
     from scipy.special import stdtrit  # scipy.stats has it too, and takes 50 MiB more
 
-    return float(stdtrit(freedom, (1 + LEVEL) / 2))
+    return float(stdtrit(df, level))
 
 
 def summarise(numbers: Iterable[float]) -> Summary:

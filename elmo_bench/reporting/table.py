@@ -68,8 +68,8 @@ SCORE = (*SPREAD, "low", "high", "converged")
 JUDGED = (*SPREAD, "verdict")
 
 
-def words(text: str, *, run: str = "", hint: str = "") -> Cell:
-    return Cell(text, (text,), run, hint=hint)
+def words(text: str, *, run: str = "") -> Cell:
+    return Cell(text, (text,), run)
 
 
 def number(value: float | None, form: str = ".2f", *, run: str = "", suffix: str = "") -> Cell:
@@ -77,9 +77,9 @@ def number(value: float | None, form: str = ".2f", *, run: str = "", suffix: str
     return Cell("" if value is None else f"{value:{form}}{suffix}".replace("-", "−"), (value,), run)
 
 
-def spread(summary: Summary, *, run: str = "", mark: str = "", hint: str = "", sign: bool = False) -> Cell:
-    """Mean ± sd, for a column with parts SPREAD, or JUDGED by its hint; `sign`: + before a positive mean."""
-    shown = ("+" if sign and summary.mean >= 0 else "") + str(summary) + (f" {mark}" if mark else "")
+def spread(summary: Summary, *, run: str = "", mark: str = "", hint: str = "") -> Cell:
+    """Mean ± sd, for a column with parts SPREAD, or JUDGED by its hint."""
+    shown = str(summary) + (f" {mark}" if mark else "")
     judged = (hint,) if hint else ()
     return Cell(shown.replace("-", "−"), (summary.mean, summary.sd, summary.n, *judged), run, hint=hint)
 
@@ -162,7 +162,7 @@ def make_table(
     return Table(stem, title, columns, rows, list(tasks), [*notes, *dagger, *why])
 
 
-def interval_cell(bounds: tuple[float, float], *, run: str) -> Cell:
+def interval_cell(bounds: tuple[float, float], *, run: str = "") -> Cell:
     """An interval, for a column with parts low and high."""
     return Cell(" … ".join(f"{bound:+.2f}".replace("-", "−") for bound in bounds), bounds, run)
 

@@ -74,10 +74,7 @@ class Frozen:
 def load_frozen(config: DictConfig, words: Iterable[str]) -> Frozen:
     """The encoders, and the vectors that these words can look up. Raises UserError."""
     kind, words = config.encoder.words, set(words)
-    encoders = {
-        part: load_encoder(options.pop("kind"), **{k: v for k, v in options.items() if k != "version"})
-        for part, options in _parts(config).items()
-    }
+    encoders = {part: load_encoder(**options) for part, options in _parts(config).items()}
     tell(encoders.values(), words)
     if not kind:
         return Frozen(encoders, None, 0)

@@ -29,6 +29,7 @@ from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import load_encoder, tasks
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import parts_of
+from elmo_bench.text.batch import Indexer
 from elmo_bench.text.pools import by_length, pools
 
 _WORD = re.compile(r"\w[\w.-]*")
@@ -58,10 +59,9 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
                 f"{record_file}: the head was trained with {name} of checksum {trained}, but these have {checksum}. "
                 f"Give the right ones with --{name}."
             )
-    head, embedder = build_kept(spec, frozen, kept, head_file)
-    stores = {part: LayerStore(encoder, mode="off") for part, encoder in frozen.encoders.items()}
+    head, index = build_kept(spec, frozen, kept, head_file)
     training, title = _config(spec).task.training, f"predict {spec.task}"
-    predicted = predictions(head, examples, build_indexer(embedder, stores), training=training, title=title)
+    predicted = predictions(head, examples, index, training=training, title=title)
     data.write(out, examples, predicted)
     return len(examples)
 
@@ -136,8 +136,8 @@ def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) ->
     raise UserError(f"the record's {option} ({name!r:.60}) are not published ones. Say where they are: --{option} …")
 
 
-def build_kept(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -> tuple[Any, Any]:
-    """The head with its trained parameters, and its embedder. Raises UserError if the file does not fit its spec.
+def build_kept(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -> tuple[Any, Indexer]:
+    """The head with its trained parameters, and what makes its batches. Raises UserError if the file is of other sizes.
 
     The head is first built without memory: the file's tensors bound its sizes and its layers, whatever numbers a spec
     holds.
@@ -155,7 +155,8 @@ def build_kept(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -
         raise UserError(
             f"{head_file}: does not fit the {spec.task} head of this version ({why}). Run it again with overwrite=true."
         ) from None
-    return head.eval(), embedder
+    stores = {part: LayerStore(encoder, mode="off") for part, encoder in frozen.encoders.items()}
+    return head.eval(), build_indexer(embedder, stores)
 
 
 @contextmanager

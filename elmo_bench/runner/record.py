@@ -1,11 +1,11 @@
 """Step 4 of a run: keep its head and write its record."""
 
-import resource
 from typing import Any
 
 import torch
 
 from elmo_bench import ledger
+from elmo_bench.base.machine import peak_memory
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.runner.evaluate import Evaluated
 from elmo_bench.runner.kept_head import write_head
@@ -63,13 +63,10 @@ def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: Ru
 
 def _cost(prepared: Prepared, trained: Trained) -> dict[str, Any]:
     history = trained.history
-    if prepared.config.trainer.device == "cuda":
-        peak = torch.cuda.max_memory_allocated() / 2**20
-    else:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = torch.cuda.max_memory_allocated() if prepared.config.trainer.device == "cuda" else peak_memory()
     return {
         "seconds": round(history.elapsed, 1),
         "tokens_per_second": round(history.tokens / max(history.seconds, 1e-9), 1),
-        "peak_memory_mib": round(peak, 1),
+        "peak_memory_mib": round(peak / 2**20, 1),
         **({"encode_seconds": round(history.encoding, 2)} if prepared.frozen.encoders else {}),
     }

@@ -23,7 +23,6 @@ from omegaconf import DictConfig
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.threads import check_threads
-from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.static import load_static
 from elmo_bench.ledger import Brief, RunPaths
 from elmo_bench.runner.data import (
@@ -35,7 +34,7 @@ from elmo_bench.runner.data import (
     words_of,
 )
 from elmo_bench.runner.kept_head import read_head
-from elmo_bench.runner.model import build_indexer, load_frozen
+from elmo_bench.runner.model import load_frozen
 from elmo_bench.runner.predict import build_kept, predictions
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
@@ -191,10 +190,7 @@ class _Head:
         contents = self.spec.contents or {}
         if changed := [name for name, checksum in frozen.contents.items() if checksum != contents.get(name)]:
             raise UserError(f"{file}: trained with other {changed[0]} than these. Run it again.")
-        head, embedder = build_kept(self.spec, frozen, kept, file)
-        index: Any = build_indexer(
-            embedder, {part: LayerStore(encoder, mode="off") for part, encoder in frozen.encoders.items()}
-        )
+        head, index = build_kept(self.spec, frozen, kept, file)
         read = (lambda batch: index([mistype(text) for text in batch])) if mistyped else index
         title = f"{self.spec.task} {self.spec.encoder} seed {self.record['seed']}{', mistyped' if mistyped else ''}"
         return predictions(head, self.test.examples, read, training=config.task.training, title=title)

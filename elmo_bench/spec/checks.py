@@ -1,6 +1,6 @@
 """What is refused of options alone, before data and weights are read."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,18 @@ def _or_null(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 # (option, what fits, what to give)
-_SETTINGS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+_RULES: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    ("lr_scale", _positive, "give a number above 0"),
+    ("seed", _whole(0), "give a whole number from 0"),
+    ("ledger", _text, "give a folder, such as ./3"),
+    ("encoder.name", _text, "give a name, or a folder, such as ./3"),
+    ("encoder.weights", _or_null(_text), "give a name, or a folder, such as ./3"),
+    ("encoder.vectors", _or_null(_text), "give a name, or a file, such as ./3"),
+    ("data.root", _or_null(_text), "give a folder, such as ./3"),
+    ("store.max_gb", _or_null(lambda value: _number(value) and 0 <= value < inf), "give a number from 0"),
+    ("trainer.accelerator", ("cpu", "gpu").__contains__, "choose one of: cpu, gpu"),
+    ("trainer.device", ("cpu", "cuda").__contains__, "choose one of: cpu, cuda"),
+    ("trainer.precision", ("32-true", "bf16-mixed").__contains__, "choose one of: 32-true, bf16-mixed"),
     ("encoder.words", ("learned", "static", None).__contains__, "choose one of: learned, static, null"),
     ("place", ("input", "output", "both").__contains__, "choose one of: input, output, both"),
     ("mix.penalty", lambda value: _number(value) and 0 <= value < inf, "give a number from 0"),
@@ -56,30 +67,13 @@ _SETTINGS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("task.characters.dim", _or_null(_whole(1)), "give a whole number from 1"),
     ("task.characters.filters", _or_null(_filters), "give pairs of a width and a number of filters, such as [[3,64]]"),
 )
-_OTHERS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
-    ("lr_scale", _positive, "give a number above 0"),
-    ("seed", _whole(0), "give a whole number from 0"),
-    ("ledger", _text, "give a folder, such as ./3"),
-    ("encoder.name", _text, "give a name, or a folder, such as ./3"),
-    ("encoder.weights", _or_null(_text), "give a name, or a folder, such as ./3"),
-    ("encoder.vectors", _or_null(_text), "give a name, or a file, such as ./3"),
-    ("data.root", _or_null(_text), "give a folder, such as ./3"),
-    ("store.max_gb", _or_null(lambda value: _number(value) and 0 <= value < inf), "give a number from 0"),
-    ("trainer.accelerator", ("cpu", "gpu").__contains__, "choose one of: cpu, gpu"),
-    ("trainer.device", ("cpu", "cuda").__contains__, "choose one of: cpu, cuda"),
-    ("trainer.precision", ("32-true", "bf16-mixed").__contains__, "choose one of: 32-true, bf16-mixed"),
-)
-
-
-def check_settings(settings: Mapping[str, Any]) -> None:
-    """Raises UserError, in one line, for a setting that no run can have."""
-    _check(settings, (rule for rule in _SETTINGS if rule[0] in settings))
 
 
 def check_options(config: DictConfig) -> None:
     """Raises UserError, in one line, for an option that no run can have, alone or together with the others."""
-    rules = (*_OTHERS, *_SETTINGS)
-    _check({rule[0]: OmegaConf.select(config, rule[0]) for rule in rules}, rules)
+    for option, fits, wanted in _RULES:
+        if not fits(value := OmegaConf.select(config, option)):
+            raise UserError(f"{option}={value}: {wanted}")
     encoder, ledger = config.encoder, Path(config.ledger)
     if file := next((path for path in (ledger, *ledger.parents) if path.is_file()), None):
         raise UserError(f"ledger={ledger}: {file} is a file; give a folder")
@@ -96,9 +90,3 @@ def check_given(options: Sequence[str]) -> None:
     for given in options:
         if given.partition("=")[0].lstrip("+~") in VERSIONS:
             raise UserError(f"{given}: a version of the code, which no option changes. Remove the option.")
-
-
-def _check(values: Mapping[str, Any], rules: Any) -> None:
-    for option, fits, wanted in rules:
-        if not fits(values[option]):
-            raise UserError(f"{option}={values[option]}: {wanted}")

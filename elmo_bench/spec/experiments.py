@@ -23,14 +23,14 @@ A variant without an encoder belongs to the last encoder of the sweep and, in re
 ledger: they take its position.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.reading import reading
-from elmo_bench.spec.config import CONF, choices, compose, config_file, experiment_yaml, sweep_of
+from elmo_bench.spec.config import CONF, choices, config_file, experiment_yaml, sweep_of
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import RATE
 from elmo_bench.spec.spelling import spelled
@@ -95,9 +95,13 @@ class Experiment:
     paper: dict[str, PaperFigures] = field(default_factory=dict)
 
     @classmethod
+    @cache
     def load(cls, name: str, folder: Path = CONF) -> "Experiment":
         """The experiment of this name. Raises UserError for an unknown name or a mistake in its file."""
-        return _load(name, folder)
+        given, path = experiment_yaml(name, folder), config_file("experiment", name, folder)
+        assert path is not None
+        with reading(path, "an experiment", "See elmo_bench/spec/experiments.py for the keys."):
+            return _parsed(name, given)
 
     @property
     def encoder(self) -> str:
@@ -154,36 +158,10 @@ class Experiment:
             return float(variant.options[self.axis])
         return self.variants.index(variant)
 
-    def specs(
-        self, *, task: str, suite: str, size: str | None = None, encoder: str | None = None, data: Sequence[str] = ()
-    ) -> list[tuple[Variant, RunSpec]]:
-        """Each variant with the spec of its run.
 
-        `encoder` takes the position of the experiment's encoder; `data` are more options: data.train_fraction=0.3.
-        """
-        variants = [self._at(value) for value in self.sweep[self.axis]] if self.axis else self.variants
-        same = [f"task={task}", f"suite={suite}", *([f"size={size}"] if size else []), *data]
-        found = []
-        for variant in variants:
-            own = [f"{option}={spelled(value)}" for option, value in variant.options.items()]
-            options = [*same, f"encoder={variant.encoder or encoder or self.encoder}", *own]
-            found.append((variant, RunSpec.of(compose("config", options))))
-        return found
-
-
-def experiments(folder: Path = CONF) -> list[str]:
+def experiments() -> list[str]:
     """The names of all experiments, in the order of the page."""
-    names = choices("experiment", folder)
-    return sorted(names, key=lambda name: (Experiment.load(name, folder).order, name))
-
-
-@cache
-def _load(name: str, folder: Path) -> Experiment:
-    given = experiment_yaml(name, folder)
-    path = config_file("experiment", name, folder)
-    assert path is not None
-    with reading(path, "an experiment", "See elmo_bench/spec/experiments.py for the keys."):
-        return _parsed(name, given)
+    return sorted(choices("experiment"), key=lambda name: (Experiment.load(name).order, name))
 
 
 def _parsed(name: str, given: Any) -> Experiment:

@@ -23,8 +23,11 @@ def task_class(task: str, part: str) -> Any:
     return getattr(importlib.import_module(f"elmo_bench.tasks.{task}.{part}"), part.capitalize())
 
 
-def load_encoder(kind: str, **options: Any) -> Any:
-    """The encoder that the module `elmo_bench.encoders.<kind>` loads. Raises UserError for an unknown kind."""
+def load_encoder(kind: str, *, version: Any = None, **options: Any) -> Any:
+    """The encoder that the module `elmo_bench.encoders.<kind>` loads. Raises UserError for an unknown kind.
+
+    version: of its code, which is part of a run's hash and no option of `load`.
+    """
     known = {path.stem for root in _folders("encoders") for path in Path(root).glob("*.py")}
     if kind in known and kind.isidentifier():
         load = getattr(importlib.import_module(f"elmo_bench.encoders.{kind}"), "load", None)

@@ -11,7 +11,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical, digest
-from elmo_bench.spec.checks import check_settings
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.settings import RATE, VERSIONS, name_of, protocol_yaml, settings_of
 from elmo_bench.spec.spelling import spelled
@@ -90,10 +89,6 @@ class RunSpec:
     def with_contents(self, contents: Mapping[str, Any] | None) -> Self:
         """The same settings on this data and these weights."""
         return replace(self, contents=None if contents is None else dict(contents))
-
-    def same_settings(self, other: "RunSpec") -> bool:
-        """Whether both are equal apart from their contents."""
-        return self.key == other.key
 
     def part(self, option: str) -> dict[str, Any]:
         """The settings below an option, nested: `part("task.head")` is {"name": "esim", "hidden": […], …}."""
@@ -177,10 +172,6 @@ class RunSpec:
         known = _names(tuple(options))
         changes = [f"{'' if key in known else '+'}{key}={value}" for key, value in self.changes.items()]
         return shlex.join(["elmo-bench", "run", *options, *changes, f"seed={seed}"])
-
-    def validate(self) -> None:
-        """Raises UserError, in one line, for a value that no run can have."""
-        check_settings(self.settings)
 
     def _base(self) -> tuple[list[str], "RunSpec"]:
         """The options that name the default run, and its spec."""

@@ -1,7 +1,8 @@
 """Column files: one token a line, cells separated by spaces or tabs, a blank line after each sentence."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
@@ -19,20 +20,53 @@ def read_columns(path: Path, *, columns: int | None = None, boundary: str | None
     so a token may contain other white space, such as a no-break space. A line whose first cell is `boundary` ends a
     sentence and is skipped. Raises UserError with file and line.
     """
-    rows: list[Row] = []
+
+    def rows() -> Iterator[Row]:
+        count = columns
+        for number, line in read_lines(path):
+            cells = cells_of(line)
+            if not cells or cells[0] == boundary:
+                yield number, []
+                continue
+            count = count or max(2, len(cells))
+            if len(cells) != count:
+                raise UserError(f"{path}:{number}: expected {count} columns, found {len(cells)}. Fix this line.")
+            yield number, cells
+
+    return sentences(rows())
+
+
+def cells_of(line: str) -> list[str]:
+    """What spaces and tabs separate; none in a blank line."""
+    text = line.strip(" \t")
+    return re.split(r"[ \t]+", text) if text else []
+
+
+def sentences(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """The rows of each sentence: a row without cells ends one, and there are no empty ones."""
+    for filled, group in groupby(rows, key=lambda row: bool(row[1])):
+        if filled:
+            yield list(group)
+
+
+def read_label_pairs(
+    path: Path, *, gold: Collection[str], predicted: Collection[str], expected: str
+) -> list[tuple[str, str]]:
+    """(gold label, predicted label) of each line, which are separated by a tab; further columns are ignored.
+
+    gold, predicted: the labels that are allowed; expected: what these are, for the UserError with file and line.
+    """
+    pairs = []
     for number, line in read_lines(path):
-        text = line.strip(" \t")
-        cells = re.split(r"[ \t]+", text) if text else []
-        if cells and cells[0] != boundary:
-            columns = columns or max(2, len(cells))
-            if len(cells) != columns:
-                raise UserError(f"{path}:{number}: expected {columns} columns, found {len(cells)}. Fix this line.")
-            rows.append((number, cells))
-        elif rows:
-            yield rows
-            rows = []
-    if rows:
-        yield rows
+        cells = [cell.strip() for cell in line.split("\t")[:2]]
+        if not line.strip():
+            continue
+        if len(cells) < 2:
+            raise UserError(f"{path}:{number}: expected gold label, tab, predicted label. Fix this line.")
+        if wrong := [cell for cell, known in zip(cells, (gold, predicted), strict=True) if cell not in known]:
+            raise UserError(f"{path}:{number}: {wrong[0]!r} is not a label: expected {expected}. Fix this line.")
+        pairs.append((cells[0], cells[1]))
+    return pairs
 
 
 def check_ended(path: Path) -> None:

@@ -5,59 +5,42 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.base.sources import SPLITS, data_file, suite_files, suite_options
-from elmo_bench.text.token_labels import CONTROL, GOLD, check_labels, control_labels
-
-SOURCES = ("generated", "files")
+from elmo_bench.base.sources import SuiteData
+from elmo_bench.text.token_labels import CONTROL, GOLD, control_labels
 
 
-class TokenData:
+class TokenData(SuiteData):
     """A `contracts.Data` for a task to complete. Its examples are dataclasses with `tokens` and `gold`, one label each.
 
-    The suites are mappings whose `source` says how they are read. `generated`: `seed`. `files`: `folder`, and for each
-    split a file name. labels: `gold`, or `control`: a random label for each word (`control_labels`).
+    labels: `gold`, or `control`: a random label for each word (`control_labels`).
 
     A task gives `schema`, `field` (of an example: its labels), `generate(seed=...)`, `read_file` and `columns`.
     """
 
     schema: str
     field: str
-    generate: Callable[..., dict[str, list[Any]]]
     ending = ".txt"
+    sources = ("generated", "files")
 
     def __init__(self, *, labels: str = GOLD, **suites: Mapping[str, Any]):
-        check_labels(labels)
-        self.labels, self.suites = labels, suites
+        if labels not in (GOLD, CONTROL):
+            raise UserError(f"task.data.labels={labels}: unknown. Choose {GOLD} or {CONTROL}.")
+        super().__init__(**suites)
+        self.labels = labels
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
-        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
-        options = suite_options(self.suites, suite, SOURCES)
-        if options["source"] == "generated":
-            splits = self.generate(seed=options["seed"])
-        else:
-            splits = {split: self.read_file(data_file(root, options["folder"], options[split])) for split in SPLITS}
+        splits = super().read(suite, root)
         if self.labels == CONTROL:
             control = control_labels(label for example in splits["train"] for label in example.gold)
             for split, examples in splits.items():
                 splits[split] = [replace(each, **{self.field: tuple(map(control, each.tokens))}) for each in examples]
         return splits
 
-    def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads; none for generated data. Raises UserError."""
-        return suite_files(suite_options(self.suites, suite, SOURCES), root)
-
-    def read_file(self, path: Path) -> list[Any]:
-        """The examples of a file. Raises UserError with file and line."""
-        raise NotImplementedError
-
     def columns(self, example: Any) -> Sequence[Sequence[str]]:
         """The columns of a file of predictions before the predicted label; the first has the words."""
         raise NotImplementedError
-
-    def canonical(self, example: Any) -> dict[str, Any]:
-        """The example as JSON in the task's schema: its fields."""
-        return dict(vars(example))
 
     def vocabulary(self, train: Sequence[Any]) -> dict[str, list[str]]:
         """{"labels": every label of the training data}."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.text.columns import read_columns
-from elmo_bench.text.labels import label_table, score_labels
+from elmo_bench.text.figures import label_table, score_labels
 
 GOLD, CONTROL = "gold", "control"
 Labels = Sequence[str]
@@ -70,9 +70,3 @@ def control_labels(train: Iterable[str], *, seed: int = 0) -> Callable[[str], st
         return random.Random(f"{seed} {word}").choices(labels, weights)[0]
 
     return control
-
-
-def check_labels(labels: str) -> None:
-    """Raises UserError unless `labels` names one of the kinds."""
-    if labels not in (GOLD, CONTROL):
-        raise UserError(f"task.data.labels={labels}: unknown. Choose {GOLD} or {CONTROL}.")

@@ -1,10 +1,13 @@
 """Tokenisers by name; each turns the text of one sentence into tokens."""
 
 from collections.abc import Callable
+from functools import cache
 
 from elmo_bench.base.errors import UserError
 
 Tokeniser = Callable[[str], list[str]]
+# Escapes of the Penn Treebank.
+BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
 def _spaces() -> Tokeniser:
@@ -20,6 +23,7 @@ def _treebank() -> Tokeniser:
 TOKENISERS: dict[str, Callable[[], Tokeniser]] = {"spaces": _spaces, "treebank": _treebank}
 
 
+@cache
 def tokeniser(name: str) -> Tokeniser:
     """`spaces`: tokenised text, split at white space. `treebank`: raw text, split as in the Penn Treebank.
 

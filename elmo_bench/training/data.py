@@ -97,6 +97,3 @@ class DataModule(pl.LightningDataModule):
 
     def val_dataloader(self) -> DataLoader:
         return self.loader("dev")
-
-    def test_dataloader(self) -> DataLoader:
-        return self.loader("test")

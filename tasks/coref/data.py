@@ -7,49 +7,70 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SPLITS, data_files, hub_table, suite_files, suite_options
+from elmo_bench.base.sources import SuiteData, hub_table
 from elmo_bench.tasks.coref import mini
 from elmo_bench.tasks.coref.conll import Part, read_parts, tidy, write_documents
 from elmo_bench.tasks.coref.document import Clusters, Document, Span, genre_of
 
-SOURCES = ("generated", "files", "hub")
-PATTERN = "*_gold_conll"  # of the files in a folder
 COLUMNS = 12  # cells of a token, at least; the word is the fourth, the speaker the tenth
 ESCAPED = {"/.": ".", "/?": "?"}  # as OntoNotes writes them
 
 
-class Data:
-    """Reads the suites that `conf/task/coref.yaml` names; each is a mapping whose `source` says how it is read.
+class Data(SuiteData):
+    """Reads the suites that `conf/task/coref.yaml` names.
 
-    `generated`: `seed`. `files`: `folder`, and for each split a file, or a folder of `*_gold_conll` files (or several
-    names, of which the first that exists is read). `hub`: `hub` with `repo`, `revision` and a parquet file for each
-    split. width, window: limits of the head (tokens of a mention, sentences that training reads), for notes about
-    mentions and documents that exceed them.
+    width, window: limits of the head (tokens of a mention, sentences that training reads), for notes about mentions and
+    documents that exceed them.
     """
 
     schema = "coref-1"
     ending = ".conll"
+    pattern = "*_gold_conll"
+    generate = staticmethod(mini.generate)
 
     def __init__(self, *, width: int, window: int, **suites: Mapping[str, Any]):
-        self.width, self.window, self.suites = width, window, suites
+        super().__init__(**suites)
+        self.width, self.window = width, window
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Document]]:
-        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
-        options = suite_options(self.suites, suite, SOURCES)
-        if options["source"] == "generated":
-            return mini.generate(seed=options["seed"])
-        read = _from_files if options["source"] == "files" else _from_hub
-        splits = {split: read(options, split, root) for split in SPLITS}
-        for split, documents in splits.items():
-            self._note_limits(split, documents)
+        splits = super().read(suite, root)
+        if self.options(suite)["source"] != "generated":
+            for split, documents in splits.items():
+                self._note_limits(split, documents)
         return splits
 
-    def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads; none for generated data. Raises UserError."""
-        return suite_files(suite_options(self.suites, suite, SOURCES), root, pattern=PATTERN)
+    def from_hub(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Document]:
+        """A row of the table is a file; its sentences belong to parts, and each part numbers its own chains."""
+        hub = options["hub"]
+        where = f"{hub['repo']}/{hub[split]}"
+        table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
+        if not {"document_id", "sentences"} <= set(table.column_names):
+            raise UserError(f"{where}: no columns document_id and sentences. Check hub in conf/task/coref.yaml")
+        documents, raw = [], []
+        for name, sentences in zip(table["document_id"], table["sentences"], strict=True):
+            parts: dict[int, list[Mapping[str, Any]]] = {}
+            for sentence in sentences:
+                if sentence["words"]:
+                    parts.setdefault(sentence["part_id"], []).append(sentence)
+            for number, rows in parts.items():
+                chains = _chains(rows)
+                raw.append((name, chains))
+                documents.append(
+                    Document(
+                        name,
+                        f"{number:03d}",
+                        genre_of(name),
+                        tuple(tuple(ESCAPED.get(word, word) for word in row["words"]) for row in rows),
+                        tuple(row["speaker"] or "-" for row in rows for _ in row["words"]),
+                        tidy(chains)[0],
+                    )
+                )
+        if not documents:
+            raise UserError(f"{where}: no documents. Check hub in conf/task/coref.yaml")
+        _report(Path(where), raw)
+        return documents
 
     def canonical(self, example: Document) -> dict[str, Any]:
-        """The example as JSON in the schema `coref-1`."""
         return {
             "document": example.name,
             "part": example.part,
@@ -130,43 +151,6 @@ def _report(where: Path, documents: Sequence[tuple[str, Sequence[Sequence[Span]]
         first = next(name for name, double, alone in changed if double or alone)
         text = f"{repeated} mentions are in two chains (kept in the first), {single} chains have one mention (dropped)"
         note(f"{text}; the first of them in {first}", where)
-
-
-def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> list[Document]:
-    files = data_files(root, options["folder"], options[split], pattern=PATTERN)
-    return [document for file in files for document in read_file(file)]
-
-
-def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list[Document]:
-    """A row of the table is a file; its sentences belong to parts, and each part numbers its own chains."""
-    hub = options["hub"]
-    where = f"{hub['repo']}/{hub[split]}"
-    table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
-    if not {"document_id", "sentences"} <= set(table.column_names):
-        raise UserError(f"{where}: no columns document_id and sentences. Check hub in conf/task/coref.yaml")
-    documents, raw = [], []
-    for name, sentences in zip(table["document_id"], table["sentences"], strict=True):
-        parts: dict[int, list[Mapping[str, Any]]] = {}
-        for sentence in sentences:
-            if sentence["words"]:
-                parts.setdefault(sentence["part_id"], []).append(sentence)
-        for number, rows in parts.items():
-            chains = _chains(rows)
-            raw.append((name, chains))
-            documents.append(
-                Document(
-                    name,
-                    f"{number:03d}",
-                    genre_of(name),
-                    tuple(tuple(ESCAPED.get(word, word) for word in row["words"]) for row in rows),
-                    tuple(row["speaker"] or "-" for row in rows for _ in row["words"]),
-                    tidy(chains)[0],
-                )
-            )
-    if not documents:
-        raise UserError(f"{where}: no documents. Check hub in conf/task/coref.yaml")
-    _report(Path(where), raw)
-    return documents
 
 
 def _chains(rows: Sequence[Mapping[str, Any]]) -> list[list[Span]]:

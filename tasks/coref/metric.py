@@ -14,6 +14,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console
 from elmo_bench.tasks.coref.alignment import best_alignment
 from elmo_bench.tasks.coref.conll import Part, read_parts
+from elmo_bench.text.figures import figure_table
 
 Chains = Sequence[Sequence[Sequence[int]]]  # of one document: spans (first token, last token) by chain
 METRICS = ("muc", "bcub", "ceafe", "mentions")
@@ -87,11 +88,9 @@ class Metric:
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a metric."""
         rows = scores.get("scores") or {**scores["by_type"], "average_f1": scores["overall"]["average_f1"]}
-        lines = ["          recall  precision      F1"]
-        for name in METRICS:
-            row = rows[name]
-            lines.append(f"{name:<8}  {row['recall']:6.2f}  {row['precision']:9.2f}  {row['f1']:6.2f}")
-        return "\n".join([*lines, f"average F1 of muc, bcub and ceafe: {rows['average_f1']:.2f}"])
+        columns = {"recall": "recall", "precision": "precision", "F1": "f1"}
+        table = figure_table({name: rows[name] for name in METRICS}, columns)
+        return f"{table}\naverage F1 of muc, bcub and ceafe: {rows['average_f1']:.2f}"
 
 
 def counts(key: Chains, response: Chains) -> np.ndarray:

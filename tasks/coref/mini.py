@@ -6,21 +6,15 @@ train, and many surnames are also towns and firms.
 """
 
 import random
-from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
-from typing import TypeVar
 
 from elmo_bench import world
 from elmo_bench.tasks.coref.document import Document
 from elmo_bench.tasks.coref.teller import Cast, Teller
 from elmo_bench.world import names
-from elmo_bench.world.templates import read_templates
-
-Item = TypeVar("Item")
+from elmo_bench.world.draws import Writer
+from elmo_bench.world.templates import templates_beside
 
 SIZES = {"train": 120, "dev": 40, "test": 40}
-SEEN = 0.67  # share of the people and events that train uses; dev and test take half of theirs from the rest
 TOKENS = 95  # a document ends with the sentence that reaches this length
 TALKS = 0.4  # share of the documents that are talks
 SAME = 0.5  # share of the documents whose two people have the same gender by choice
@@ -38,16 +32,10 @@ def generate(*, seed: int = 0) -> dict[str, list[Document]]:
     return splits
 
 
-# Lines for dev and test only start with "* ".
-templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
+templates = templates_beside(__file__)
 
 
-class _Writer:
-    """Writes for train, or (`unseen`) for dev and test."""
-
-    def __init__(self, rng: random.Random, here: world.World, *, unseen: bool):
-        self.rng, self.here, self.unseen = rng, here, unseen
-
+class _Writer(Writer):
     def document(self, name: str) -> Document:
         """A story or a talk."""
         talk = self.rng.random() < TALKS
@@ -75,15 +63,15 @@ class _Writer:
 
     def _cast(self) -> Cast:
         """Two people and two speakers who share no name and no job, and the firm, town and event of the first."""
-        hero = self._pick(self.here.people)
-        event = self._pick([event for event in self.here.events if event.name.split()[-1] in CONTESTS])
+        hero = self.pick(self.here.people)
+        event = self.pick([event for event in self.here.events if event.name.split()[-1] in CONTESTS])
         named = {hero.home.name, event.place.name, hero.employer.name.split()[0]}
         same = self.rng.random() < SAME
         group = [hero]
         while len(group) < 4:
-            person = self._pick(self.here.people)
+            person = self.pick(self.here.people)
             if len(group) == 1 and same:  # a rival
-                person = self._pick([one for one in self.here.people if one.woman == hero.woman])
+                person = self.pick([one for one in self.here.people if one.woman == hero.woman])
             if len(group) == 1 and self.rng.random() < 0.5:  # one whose surname is a place or a firm here
                 person = self.rng.choice([one for one in self.here.people if one.last in named] or [person])
             if all({person.first, person.last, person.job}.isdisjoint((p.first, p.last, p.job)) for p in group):
@@ -98,10 +86,5 @@ class _Writer:
         return Cast(tuple(group[:2]), tuple(group[2:]), hero.employer, hero.home, event, fillers)
 
     def _template(self, kind: str, done: set[str], *, own: str) -> str:
-        marked = self.unseen and self.rng.random() < OWN
         lines = [line for line in templates()[kind] if line not in done and (own or "{F.p}" not in line)]
-        return self.rng.choice([line for line in lines if line.startswith("*") == marked] or lines[:3])
-
-    def _pick(self, options: Sequence[Item]) -> Item:
-        cut = round(SEEN * len(options))
-        return self.rng.choice(options[cut:] if self.unseen and self.rng.random() < 0.5 else options[:cut])
+        return self.rng.choice(self.lines(lines, OWN) or lines[:3])

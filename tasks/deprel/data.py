@@ -18,21 +18,19 @@ class Data(TokenData):
     generate = staticmethod(mini.generate)
 
     def read_file(self, path: Path) -> list[Sentence]:
-        """The sentences of a CoNLL-U file, which has at least words and heads; a missing relation is `_`."""
-        return read_file(path)
+        """The sentences of a CoNLL-U file, which has at least words and heads; a missing relation is `_`.
+
+        Subtypes (`nmod:poss`) are relations of their own. Raises UserError.
+        """
+        check_ended(path)
+        sentences = [_sentence(path, rows) for rows in read_conllu(path)]
+        if not sentences:
+            raise UserError(f"{path}: no sentences. Download the file again.")
+        return sentences
 
     def columns(self, example: Sentence) -> Sequence[Sequence[str]]:
         """Word, head (from 1; 0 is the root) and gold relation."""
         return example.tokens, [str(head + 1) for head in example.heads], example.relations
-
-
-def read_file(path: Path) -> list[Sentence]:
-    """The sentences of a CoNLL-U file; subtypes (`nmod:poss`) are relations of their own. Raises UserError."""
-    check_ended(path)
-    sentences = [_sentence(path, rows) for rows in read_conllu(path)]
-    if not sentences:
-        raise UserError(f"{path}: no sentences. Download the file again.")
-    return sentences
 
 
 def _sentence(path: Path, rows: Sequence[Row]) -> Sentence:

@@ -12,6 +12,7 @@ from elmo_bench.world import names
 from elmo_bench.world.draws import distinct, pick
 
 SIZES = {"train": 600, "dev": 200, "test": 200}
+SEEN = 0.8  # share of NOUNS that train uses
 NOUNS = (
     "report", "plan", "visit", "answer", "change", "plant", "offer", "order", "promise", "record", "repair", "request",
     "result", "return", "search", "sign", "start", "talk", "test", "tour", "trade", "turn", "vote", "watch", "claim",
@@ -54,4 +55,4 @@ def _word(word: str, rng: random.Random, *, unseen: bool) -> str:
     slot = re.fullmatch(r"{(\w+)}", word)
     if slot is None:
         return word
-    return pick(NOUNS, rng, unseen=unseen) if slot[1] == "n" else rng.choice(WORDS[slot[1]])
+    return pick(NOUNS, rng, unseen=unseen, seen=SEEN) if slot[1] == "n" else rng.choice(WORDS[slot[1]])

@@ -15,10 +15,8 @@ class Sentence:
 
     @property
     def texts(self) -> tuple[tuple[str, ...]]:
-        """What the encoder reads."""
         return (self.tokens,)
 
     @property
     def gold(self) -> tuple[str, ...]:
-        """What predictions are compared with."""
         return self.relations

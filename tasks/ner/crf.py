@@ -12,8 +12,6 @@ FORBIDDEN = -1e4  # far below any score, yet finite when summed over a long sent
 class ConstrainedCrf(CRF):
     """Training uses all transitions, decoding only the allowed ones (as in AllenNLP's CRF); always in float32."""
 
-    penalties: dict[str, Tensor]
-
     def __init__(self, starts: np.ndarray, transitions: np.ndarray, ends: np.ndarray):
         super().__init__(len(starts), batch_first=True)
         nn.init.xavier_normal_(self.transitions)  # as in AllenNLP, which has no scores of starts and ends

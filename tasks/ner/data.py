@@ -6,51 +6,48 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.base.sources import SPLITS, data_file, hub_table, suite_files, suite_options
+from elmo_bench.base.sources import SuiteData, data_file, hub_table
 from elmo_bench.tasks.ner import mini
-from elmo_bench.tasks.ner.sentence import Sentence
 from elmo_bench.text.columns import check_ended, read_columns
+from elmo_bench.text.sentence import TaggedSentence
 from elmo_bench.text.tags import spans, split_tag, to_bio
 
-SOURCES = ("generated", "files", "hub")
 
+class Data(SuiteData):
+    """Reads the suites that `conf/task/ner.yaml` names.
 
-class Data:
-    """Reads the suites that `conf/task/ner.yaml` names; each is a mapping whose `source` says how it is read.
-
-    `generated`: `seed`. `files`: `folder`, for each split a file name (or several, of which the first that exists is
-    read), and `columns` (token first, tag last). `hub`: `hub` with `repo`, `revision`, a parquet file for each split,
-    and `labels`, the tag of each id.
+    `files` also has `columns` (token first, tag last), and `hub` has `labels`, the tag of each id.
     """
 
     schema = "ner-1"
     ending = ".conll"
+    generate = staticmethod(mini.generate)
 
-    def __init__(self, **suites: Mapping[str, Any]):
-        self.suites = suites
+    def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[TaggedSentence]:
+        return read_file(data_file(root, options["folder"], options[split]), columns=options["columns"])
 
-    def read(self, suite: str, root: Path | None) -> dict[str, list[Sentence]]:
-        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
-        options = suite_options(self.suites, suite, SOURCES)
-        if options["source"] == "generated":
-            return mini.generate(seed=options["seed"])
-        read = _from_files if options["source"] == "files" else _from_hub
-        return {split: read(options, split, root) for split in SPLITS}
+    def from_hub(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[TaggedSentence]:
+        hub = options["hub"]
+        table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
+        where = f"{hub['repo']}/{hub[split]}"
+        if not {"tokens", "ner_tags"} <= set(table.column_names):
+            raise UserError(f"{where}: no columns tokens and ner_tags. Check hub in conf/task/ner.yaml")
+        labels, sentences = list(hub["labels"]), []
+        for number, (tokens, ids) in enumerate(zip(table["tokens"], table["ner_tags"], strict=True)):
+            if len(tokens) != len(ids) or not all(0 <= i < len(labels) for i in ids):
+                raise UserError(
+                    f"{where}: row {number} has tags outside hub.labels, or not one for each token. Check hub.labels."
+                )
+            if tokens:
+                sentences.append(_sentence(tokens, [labels[i] for i in ids]))
+        return sentences
 
-    def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads; none for generated data. Raises UserError."""
-        return suite_files(suite_options(self.suites, suite, SOURCES), root)
-
-    def canonical(self, example: Sentence) -> dict[str, Any]:
-        """The example as JSON in the schema `ner-1`."""
-        return {"tokens": example.tokens, "tags": example.tags}
-
-    def vocabulary(self, train: Sequence[Sentence]) -> dict[str, list[str]]:
+    def vocabulary(self, train: Sequence[TaggedSentence]) -> dict[str, list[str]]:
         """{"labels": every BIOUL tag of every type in the training data, O first}."""
         kinds = sorted({tag[2:] for sentence in train for tag in sentence.tags if tag != "O"})
         return {"labels": ["O", *(f"{letter}-{kind}" for kind in kinds for letter in "BIUL")]}
 
-    def read_file(self, path: Path) -> list[Sentence]:
+    def read_file(self, path: Path) -> list[TaggedSentence]:
         """The sentences of a column file, token first, tag last; with a single column, all tags are O."""
         for _, line in read_lines(path):
             if cells := line.split():
@@ -59,7 +56,7 @@ class Data:
                 break
         return [_sentence([c[0] for _, c in rows], ["O"] * len(rows)) for rows in read_columns(path, columns=1)]
 
-    def write(self, path: Path, examples: Sequence[Sentence], predicted: Sequence[Sequence[str]]) -> None:
+    def write(self, path: Path, examples: Sequence[TaggedSentence], predicted: Sequence[Sequence[str]]) -> None:
         """Write token, gold and predicted tag on a line each, as conlleval reads them."""
         with atomic_write(path, "w") as handle:
             for sentence, tags in zip(examples, predicted, strict=True):
@@ -67,17 +64,13 @@ class Data:
                 handle.write("".join(f"{token} {gold} {tag}\n" for token, gold, tag in rows) + "\n")
 
     def within(
-        self, example: Sentence, predicted: Sequence[str], keeps: Callable[[Sequence[str]], bool]
+        self, example: TaggedSentence, predicted: Sequence[str], keeps: Callable[[Sequence[str]], bool]
     ) -> tuple[list[str], list[str]]:
         """Gold and predicted tags of the entities whose words `keeps` accepts; all other tags are O."""
-
-        def kept(first: int, last: int) -> bool:
-            return keeps(example.tokens[first : last + 1])
-
-        return _only(example.tags, kept), _only(predicted, kept)
+        return _only(example.tags, example.tokens, keeps), _only(predicted, example.tokens, keeps)
 
 
-def read_file(path: Path, *, columns: int) -> list[Sentence]:
+def read_file(path: Path, *, columns: int) -> list[TaggedSentence]:
     """The sentences of a CoNLL file: token in the first of `columns` columns, IOB1 or BIO tag in the last.
 
     -DOCSTART- lines are dropped. Raises UserError with file and line.
@@ -96,34 +89,13 @@ def read_file(path: Path, *, columns: int) -> list[Sentence]:
     return sentences
 
 
-def _only(tags: Sequence[str], keeps: Callable[[int, int], bool]) -> list[str]:
+def _only(tags: Sequence[str], tokens: Sequence[str], keeps: Callable[[Sequence[str]], bool]) -> list[str]:
     kept = ["O"] * len(tags)
     for kind, first, last in spans(tags):
-        if keeps(first, last):
+        if keeps(tokens[first : last + 1]):
             kept[first : last + 1] = [f"B-{kind}", *[f"I-{kind}"] * (last - first)]
     return kept
 
 
-def _sentence(tokens: Sequence[str], tags: Sequence[str]) -> Sentence:
-    return Sentence(tuple(tokens), tuple(to_bio(tags)))
-
-
-def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> list[Sentence]:
-    return read_file(data_file(root, options["folder"], options[split]), columns=options["columns"])
-
-
-def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list[Sentence]:
-    hub = options["hub"]
-    table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
-    if not {"tokens", "ner_tags"} <= set(table.column_names):
-        raise UserError(f"{hub['repo']}/{hub[split]}: no columns tokens and ner_tags. Check hub in conf/task/ner.yaml")
-    labels, sentences = list(hub["labels"]), []
-    for number, (tokens, ids) in enumerate(zip(table["tokens"], table["ner_tags"], strict=True)):
-        if len(tokens) != len(ids) or not all(0 <= i < len(labels) for i in ids):
-            raise UserError(
-                f"{hub['repo']}/{hub[split]}: row {number} has tags outside hub.labels, or not one for each token. "
-                "Check hub.labels."
-            )
-        if tokens:
-            sentences.append(_sentence(tokens, [labels[i] for i in ids]))
-    return sentences
+def _sentence(tokens: Sequence[str], tags: Sequence[str]) -> TaggedSentence:
+    return TaggedSentence(tuple(tokens), tuple(to_bio(tags)))

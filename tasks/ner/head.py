@@ -14,8 +14,8 @@ from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiLstm
 from elmo_bench.tasks.ner.crf import ConstrainedCrf
-from elmo_bench.tasks.ner.sentence import Sentence
 from elmo_bench.text.batch import Indexer
+from elmo_bench.text.sentence import TaggedSentence
 from elmo_bench.text.tags import allowed_transitions, bio_to_bioul, bioul_to_bio
 
 
@@ -31,7 +31,7 @@ class Head(nn.Module):
         self.scores = nn.Linear(sizes[-1], len(self.labels))
         self.crf = ConstrainedCrf(*allowed_transitions(self.labels, "BIOUL"))
 
-    def collate(self, examples: Sequence[Sentence], index: Indexer) -> dict[str, Any]:
+    def collate(self, examples: Sequence[TaggedSentence], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch, "tags": int64 [B, T]}."""
         number = {label: place for place, label in enumerate(self.labels)}
         # A type not seen in training has no label; only dev and test have it, where no loss is computed.

@@ -9,6 +9,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.text.columns import read_columns
+from elmo_bench.text.figures import figure_table, percent, shares
 from elmo_bench.text.tags import spans, split_tag
 
 Tags = Sequence[Sequence[str]]  # one sequence of tags a sentence
@@ -40,7 +41,7 @@ class Metric:
         )
         overall = _figures(right.total(), guessed.total(), wanted.total())
         return {
-            "overall": {**overall, "accuracy": _percent(same, tokens), "tokens": tokens},
+            "overall": {**overall, "accuracy": percent(same, tokens), "tokens": tokens},
             "by_type": {kind: _figures(right[kind], guessed[kind], wanted[kind]) for kind in sorted(guessed | wanted)},
         }
 
@@ -68,20 +69,12 @@ class Metric:
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a type, like conlleval's."""
         overall = scores["overall"]
-        width = max([7, *map(len, scores["by_type"])])
         head = (
             f"{overall['tokens']} tokens, {overall['gold']} chunks; found {overall['guessed']}, "
             f"{overall['correct']} of them correct; tag accuracy {overall['accuracy']:.2f} %"
         )
-        rows = [("overall", overall), *scores["by_type"].items()]
-        return "\n".join(
-            [head, f"{'':<{width}}  precision  recall      F1  found   gold"]
-            + [
-                f"{name:<{width}}  {row['precision']:9.2f}  {row['recall']:6.2f}  {row['f1']:6.2f}  "
-                f"{row['guessed']:5d}  {row['gold']:5d}"
-                for name, row in rows
-            ]
-        )
+        columns = {"precision": "precision", "recall": "recall", "F1": "f1", "found": "guessed", "gold": "gold"}
+        return f"{head}\n{figure_table({'overall': overall, **scores['by_type']}, columns)}"
 
 
 def _pairs(gold: Tags, predicted: Tags) -> list[tuple[set, set]]:
@@ -90,11 +83,5 @@ def _pairs(gold: Tags, predicted: Tags) -> list[tuple[set, set]]:
     return [(set(spans(g)), set(spans(p))) for g, p in zip(gold, predicted, strict=True)]
 
 
-def _percent(part: int, whole: int) -> float:
-    return 100 * part / whole if whole else 0.0
-
-
 def _figures(correct: int, guessed: int, gold: int) -> dict[str, float]:
-    precision, recall = _percent(correct, guessed), _percent(correct, gold)
-    f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
-    return dict(precision=precision, recall=recall, f1=f1, correct=correct, guessed=guessed, gold=gold)
+    return {**shares(correct, guessed, gold), "correct": correct, "guessed": guessed, "gold": gold}

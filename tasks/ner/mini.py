@@ -6,19 +6,16 @@ organisation or a ship, so memorising names helps little: the context decides.
 
 import random
 import re
-from functools import partial
-from pathlib import Path
 
-from elmo_bench.tasks.ner.sentence import Sentence
+from elmo_bench.text.sentence import TaggedSentence
 from elmo_bench.world import names
-from elmo_bench.world.draws import distinct
-from elmo_bench.world.templates import read_templates
+from elmo_bench.world.draws import distinct, pick
+from elmo_bench.world.templates import templates_beside
 
 SIZES = {"train": 1000, "dev": 250, "test": 250}
 TYPES = {"PER": "PER", "LAST": "PER", "MAN": "PER", "WOMAN": "PER", "LOC": "LOC", "ORG": "ORG", "CLUB": "ORG"}
 TYPES |= {"CONTEST": "MISC", "BATTLE": "MISC", "WORK": "MISC"}
 OWN = 0.6  # share of a split's sentences with templates of that split only; the others use shared templates
-SEEN = 0.67  # share of each tuple of names that train uses; dev and test take half of their names from the rest
 LEAD = 0.15  # share of the sentences that start with one of these
 LEADS = ("Meanwhile ,", "As expected ,", "It was said that", "According to the report ,", "The newspaper wrote that")
 
@@ -27,7 +24,7 @@ def _forms(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(pattern.format("{shared}") for pattern in patterns)
 
 
-# The alternatives of a slot, equally likely; train uses only the first part of a NAMES tuple.
+# The alternatives of a slot, equally likely; of NAMES, train uses only those that `pick` gives it.
 FORMS = {
     "PER": ("{LAST}", "{MAN}", "{WOMAN}", "{man}", "{woman}", "{initial} {LAST}"),
     "LAST": ("{shared}", "{shared}", "{surname}", "{wordlike}"),
@@ -66,11 +63,11 @@ NAMES = {
 }
 
 
-def generate(*, seed: int = 0) -> dict[str, list[Sentence]]:
+def generate(*, seed: int = 0) -> dict[str, list[TaggedSentence]]:
     """{"train": 1,000, "dev": 250, "test": 250 sentences}, none of them twice; equal for equal seeds everywhere."""
     groups = templates()
 
-    def draw(rng: random.Random, split: str, _: int) -> Sentence:
+    def draw(rng: random.Random, split: str, _: int) -> TaggedSentence:
         unseen = split != "train"
         own = groups["unseen" if unseen else "train"]
         template = rng.choice(own if rng.random() < OWN else groups["shared"])
@@ -80,10 +77,10 @@ def generate(*, seed: int = 0) -> dict[str, list[Sentence]]:
 
 
 # Groups: train, shared, unseen.
-templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
+templates = templates_beside(__file__)
 
 
-def _fill(template: str, rng: random.Random, *, unseen: bool) -> Sentence:
+def _fill(template: str, rng: random.Random, *, unseen: bool) -> TaggedSentence:
     if re.match(r"{[A-Z]|The ", template) and rng.random() < LEAD:
         template = f"{rng.choice(LEADS)} {re.sub('^The ', 'the ', template)}"
     tokens: list[str] = []
@@ -94,18 +91,15 @@ def _fill(template: str, rng: random.Random, *, unseen: bool) -> Sentence:
         tokens += words
         tags += [f"{'I' if place else 'B'}-{kind}" if kind else "O" for place in range(len(words))]
     tokens[0] = tokens[0][:1].upper() + tokens[0][1:]
-    return Sentence(tuple(tokens), tuple(tags))
+    return TaggedSentence(tuple(tokens), tuple(tags))
 
 
 def _expand(text: str, rng: random.Random, *, unseen: bool) -> str:
     """The text with every {slot} replaced, slots within slots too."""
 
     def one(slot: re.Match) -> str:
-        options = FORMS.get(slot[1])
-        if options is None:
-            options = NAMES[slot[1]]
-            cut = round(SEEN * len(options))
-            options = options[cut:] if unseen and rng.random() < 0.5 else options[:cut]
-        return _expand(rng.choice(options), rng, unseen=unseen)
+        forms = FORMS.get(slot[1])
+        drawn = rng.choice(forms) if forms else pick(NAMES[slot[1]], rng, unseen=unseen)
+        return _expand(drawn, rng, unseen=unseen)
 
     return re.sub(r"{(\w+)}", one, text)

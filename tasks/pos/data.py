@@ -6,10 +6,12 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.tasks.pos import mini
-from elmo_bench.tasks.pos.sentence import UNKNOWN, Sentence
 from elmo_bench.text.columns import check_ended, read_columns
 from elmo_bench.text.conllu import FORM, XPOS, read_conllu
+from elmo_bench.text.sentence import TaggedSentence
 from elmo_bench.text.token_data import TokenData
+
+UNKNOWN = "_"  # as CoNLL-U writes what is unknown
 
 
 class Data(TokenData):
@@ -18,23 +20,18 @@ class Data(TokenData):
     schema, field = "pos-1", "tags"
     generate = staticmethod(mini.generate)
 
-    def read_file(self, path: Path) -> list[Sentence]:
-        """The sentences of a file in a format of `read`, or of words alone, one a line."""
-        return read_file(path)
+    def read_file(self, path: Path) -> list[TaggedSentence]:
+        """The sentences of a file, which may be of words alone, one a line; a missing tag is `_`."""
+        check_ended(path)
+        rows = _conllu(path) if path.suffix == ".conllu" else _columns(path)
+        sentences = [TaggedSentence(tuple(words), tuple(tags)) for words, tags in rows]
+        if not sentences:
+            raise UserError(f"{path}: no sentences. Download the file again.")
+        return sentences
 
-    def columns(self, example: Sentence) -> Sequence[Sequence[str]]:
+    def columns(self, example: TaggedSentence) -> Sequence[Sequence[str]]:
         """Word and gold tag."""
         return example.tokens, example.tags
-
-
-def read_file(path: Path) -> list[Sentence]:
-    """The sentences of a file; a missing tag is `_`. Raises UserError with file and line."""
-    check_ended(path)
-    rows = _conllu(path) if path.suffix == ".conllu" else _columns(path)
-    sentences = [Sentence(tuple(words), tuple(tags)) for words, tags in rows]
-    if not sentences:
-        raise UserError(f"{path}: no sentences. Download the file again.")
-    return sentences
 
 
 def _columns(path: Path) -> Iterator[tuple[list[str], list[str]]]:

@@ -9,8 +9,8 @@ from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.linear_probe import LinearProbe
-from elmo_bench.tasks.pos.sentence import Sentence
 from elmo_bench.text.batch import Indexer
+from elmo_bench.text.sentence import TaggedSentence
 
 
 class Head(nn.Module):
@@ -21,7 +21,7 @@ class Head(nn.Module):
         self.embedder, self.labels = embedder, list(labels)
         self.probe = LinearProbe(embedder.dim + embedder.output_dim, len(self.labels))
 
-    def collate(self, examples: Sequence[Sentence], index: Indexer) -> dict[str, Any]:
+    def collate(self, examples: Sequence[TaggedSentence], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch, "tags": int64 [N] of its N words}."""
         number = {label: place for place, label in enumerate(self.labels)}
         # A tag not seen in training has no label; only dev and test have it, where no loss is computed.

@@ -9,54 +9,60 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SPLITS, data_file, hub_table, suite_files, suite_options
+from elmo_bench.base.sources import SPLITS, SuiteData, data_file, hub_table
 from elmo_bench.tasks.snli import mini
 from elmo_bench.tasks.snli.jsonl import read_pairs
 from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
 from elmo_bench.text.tokenisers import tokeniser
 
-SOURCES = ("generated", "files", "hub")
 
+class Data(SuiteData):
+    """Reads the suites that `conf/task/snli.yaml` names.
 
-class Data:
-    """Reads the suites that `conf/task/snli.yaml` names; each is a mapping whose `source` says how it is read.
-
-    `generated`: `seed`. `files`: `folder`, for each split a file name, and `tokenizer` (for sentences without a parse);
-    if `dev` is null, it is cut from train with the options `cut` (see `cut_by_premise`). `hub`: `hub` with `repo`,
-    `revision` and a parquet file for each split, and `tokenizer`. The `tokenizer` next to the suites is for
-    `read_file`.
+    `files` and `hub` also have `tokenizer`, for sentences without a parse; the one next to the suites is for
+    `read_file`. If `dev` of `files` is null, it is cut from train with the options `cut` (see `cut_by_premise`).
     """
 
     schema = "snli-1"
     ending = ".tsv"
+    generate = staticmethod(mini.generate)
 
     def __init__(self, *, tokenizer: str, **suites: Mapping[str, Any]):
-        self.tokenizer, self.suites = tokenizer, suites
+        super().__init__(**suites)
+        self.tokenizer = tokenizer
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Pair]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError.
 
         Pairs without a gold label are dropped, with a note.
         """
-        options = suite_options(self.suites, suite, SOURCES)
-        if options["source"] == "generated":
-            return mini.generate(seed=options["seed"])
-        read = _from_files if options["source"] == "files" else _from_hub
-        from_train = options["source"] == "files" and options["dev"] is None
-        splits = {
-            split: _labelled(read(options, split, root), split) for split in SPLITS if split != "dev" or not from_train
-        }
-        if from_train:
-            splits["train"], splits["dev"] = cut_by_premise(splits["train"], **options["cut"])
-        return {split: splits[split] for split in SPLITS}
+        options = self.options(suite)
+        if options["source"] != "files" or options["dev"] is not None:
+            return super().read(suite, root)
+        train, test = (self.from_files(options, split, root) for split in ("train", "test"))
+        train, dev = cut_by_premise(train, **options["cut"])
+        return dict(zip(SPLITS, (train, dev, test), strict=True))
 
-    def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads; none for generated data. Raises UserError."""
-        return suite_files(suite_options(self.suites, suite, SOURCES), root)
+    def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Pair]:
+        path = data_file(root, options["folder"], options[split])
+        return _labelled(read_pairs(path, tokenizer=options["tokenizer"]), split)
 
-    def canonical(self, example: Pair) -> dict[str, Any]:
-        """The example as JSON in the schema `snli-1`."""
-        return {"premise": example.premise, "hypothesis": example.hypothesis, "label": example.label}
+    def from_hub(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Pair]:
+        hub = options["hub"]
+        where = f"{hub['repo']}/{hub[split]}"
+        table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
+        if not {"premise", "hypothesis", "label"} <= set(table.column_names):
+            raise UserError(f"{where}: no columns premise, hypothesis and label. Check hub in conf/task/snli.yaml")
+        cut = tokeniser(options["tokenizer"])
+        labels = {-1: NO_GOLD, **dict(enumerate(LABELS))}
+        pairs = []
+        rows = zip(table["premise"], table["hypothesis"], table["label"], strict=True)
+        for number, (premise, hypothesis, label) in enumerate(rows):
+            pair = Pair(tuple(cut(premise)), tuple(cut(hypothesis)), labels.get(label, ""))
+            if not all((pair.premise, pair.hypothesis, pair.label)):
+                raise UserError(f"{where}: row {number} has an empty sentence, or a label that is not -1, 0, 1 or 2")
+            pairs.append(pair)
+        return _labelled(pairs, split)
 
     def vocabulary(self, train: Sequence[Pair]) -> dict[str, list[str]]:
         """{"labels": the three labels}, even if the training data lacks one."""
@@ -101,25 +107,3 @@ def _labelled(pairs: Sequence[Pair], split: str) -> list[Pair]:
     if not kept:
         raise UserError(f"{split}: no pair has a gold label. Use files of labelled pairs.")
     return kept
-
-
-def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> list[Pair]:
-    return read_pairs(data_file(root, options["folder"], options[split]), tokenizer=options["tokenizer"])
-
-
-def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list[Pair]:
-    hub = options["hub"]
-    where = f"{hub['repo']}/{hub[split]}"
-    table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
-    if not {"premise", "hypothesis", "label"} <= set(table.column_names):
-        raise UserError(f"{where}: no columns premise, hypothesis and label. Check hub in conf/task/snli.yaml")
-    cut = tokeniser(options["tokenizer"])
-    labels = {-1: NO_GOLD, **dict(enumerate(LABELS))}
-    pairs = []
-    rows = zip(table["premise"], table["hypothesis"], table["label"], strict=True)
-    for number, (premise, hypothesis, label) in enumerate(rows):
-        pair = Pair(tuple(cut(premise)), tuple(cut(hypothesis)), labels.get(label, ""))
-        if not all((pair.premise, pair.hypothesis, pair.label)):
-            raise UserError(f"{where}: row {number} has an empty sentence, or a label that is not -1, 0, 1 or 2")
-        pairs.append(pair)
-    return pairs

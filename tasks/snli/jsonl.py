@@ -1,6 +1,5 @@
 """SNLI files: a JSON object on each line, with raw sentences and, in the original files, their parses."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,7 @@ from elmo_bench.base.files import read_lines
 from elmo_bench.base.json import parse_json
 from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
 from elmo_bench.text.columns import check_ended
-from elmo_bench.text.tokenisers import Tokeniser, tokeniser
-
-BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+from elmo_bench.text.tokenisers import BRACKETS, tokeniser
 
 
 def read_pairs(path: Path, *, tokenizer: str, labelled: bool = True) -> list[Pair]:
@@ -21,14 +18,13 @@ def read_pairs(path: Path, *, tokenizer: str, labelled: bool = True) -> list[Pai
     splits the raw text. Without `labelled` a line may lack `gold_label`. Raises UserError with file and line.
     """
     check_ended(path)
-    cut = _Once(tokenizer)
     pairs = []
     for number, line in read_lines(path):
         if not line.strip():
             continue
         row = parse_json(line, f"{path}:{number}")
         try:
-            pairs.append(_pair(row, cut, labelled=labelled))
+            pairs.append(_pair(row, tokenizer, labelled=labelled))
         except ValueError as error:
             raise UserError(f"{path}:{number}: {error}. Fix this line.") from None
     if not pairs:
@@ -36,32 +32,20 @@ def read_pairs(path: Path, *, tokenizer: str, labelled: bool = True) -> list[Pai
     return pairs
 
 
-class _Once:
-    """A tokeniser by name, built when first needed: the original SNLI files need none."""
-
-    def __init__(self, name: str):
-        self.name = name
-        self.cut: Tokeniser | None = None
-
-    def __call__(self, text: str) -> list[str]:
-        self.cut = self.cut or tokeniser(self.name)
-        return self.cut(text)
-
-
-def _pair(row: Any, cut: Callable[[str], list[str]], *, labelled: bool) -> Pair:
+def _pair(row: Any, tokenizer: str, *, labelled: bool) -> Pair:
     if not isinstance(row, dict):
         raise ValueError("expected an object with sentence1, sentence2 and gold_label")
     label = row.get("gold_label", None if labelled else NO_GOLD)
     if label not in (*LABELS, NO_GOLD):
         raise ValueError(f"gold_label is {label!r:.60}: expected {', '.join(LABELS)} or {NO_GOLD}")
-    return Pair(_tokens(row, "sentence1", cut), _tokens(row, "sentence2", cut), label)
+    return Pair(_tokens(row, "sentence1", tokenizer), _tokens(row, "sentence2", tokenizer), label)
 
 
-def _tokens(row: dict[str, Any], name: str, cut: Callable[[str], list[str]]) -> tuple[str, ...]:
+def _tokens(row: dict[str, Any], name: str, tokenizer: str) -> tuple[str, ...]:
     text, tree = row.get(name), row.get(f"{name}_binary_parse") or ""
     if not isinstance(text, str) or not isinstance(tree, str):
         raise ValueError(f"{name} is missing, or it or its parse is not text")
-    tokens = leaves(tree) if tree.strip() else cut(text)
+    tokens = leaves(tree) if tree.strip() else tokeniser(tokenizer)(text)
     if not tokens:
         raise ValueError(f"{name} is empty")
     return tuple(tokens)

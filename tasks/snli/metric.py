@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import read_lines
 from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD
-from elmo_bench.text.labels import label_table, score_labels
+from elmo_bench.text.columns import read_label_pairs
+from elmo_bench.text.figures import label_table, score_labels
 
 
 class Metric:
@@ -38,24 +38,10 @@ class Metric:
 
         Raises UserError with file and line.
         """
-        gold, predicted = [], []
-        for number, line in read_lines(path):
-            if not line.strip():
-                continue
-            cells = [cell.strip() for cell in line.split("\t")]
-            if len(cells) < 2:
-                raise UserError(f"{path}:{number}: expected gold label, tab, predicted label. Fix this line.")
-            if wrong := [
-                cell for cell, more in zip(cells, (NO_GOLD, None), strict=False) if cell not in (*LABELS, more)
-            ]:
-                raise UserError(
-                    f"{path}:{number}: {wrong[0]!r} is not a label: expected {', '.join(LABELS)}. Fix this line."
-                )
-            gold.append(cells[0])
-            predicted.append(cells[1])
-        if all(label == NO_GOLD for label in gold):
+        pairs = read_label_pairs(path, gold=(*LABELS, NO_GOLD), predicted=LABELS, expected=", ".join(LABELS))
+        if all(gold == NO_GOLD for gold, _ in pairs):
             raise UserError(f"{path}: no gold labels. Each line must have gold label, tab, predicted label")
-        return self.score(gold, predicted)
+        return self.score([gold for gold, _ in pairs], [predicted for _, predicted in pairs])
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a label."""

@@ -9,49 +9,36 @@ quantifiers. The facts in a premise are invented for this premise, so there is n
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from functools import partial
-from pathlib import Path
-from typing import TypeVar
 
 from elmo_bench import world
 from elmo_bench.tasks.snli.logic import QUANTIFIERS, SUBJECTS, VALUES, Claim, Fact, Statement, independent, label
 from elmo_bench.tasks.snli.pair import LABELS, Pair
 from elmo_bench.world import names
-from elmo_bench.world.templates import read_templates
-
-Item = TypeVar("Item")
+from elmo_bench.world.draws import Writer, distinct
+from elmo_bench.world.templates import templates_beside
 
 SIZES = {"train": 800, "dev": 100, "test": 100}  # premises, of three pairs each
-SEEN = 0.67  # share of each list that train uses; dev and test take half of their items from the rest
 GROUPS = 0.25  # share of the premises that are about groups
 OTHER = 0.5  # share of the neutral hypotheses about a topic that the premise does not mention
 
 
 def generate(*, seed: int = 0) -> dict[str, list[Pair]]:
     """{"train": 2,400, "dev": 300, "test": 300 pairs}, no premise twice; equal for equal seeds everywhere."""
-    rng, here = random.Random(seed), world.build(seed=seed)
-    splits, done = {}, set()
-    for split, size in SIZES.items():
-        writer = _Writer(rng, here, unseen=split != "train")
-        pairs: list[Pair] = []
-        while len(pairs) < 3 * size:
-            three = writer.three()
-            if three and three[0].premise not in done:
-                done.add(three[0].premise)
-                pairs += three
-        splits[split] = pairs
-    return splits
+    here, writers = world.build(seed=seed), dict[str, _Writer]()
+
+    def draw(rng: random.Random, split: str, _: int) -> list[Pair]:
+        return writers.setdefault(split, _Writer(rng, here, unseen=split != "train")).three()
+
+    splits = distinct(SIZES, seed, draw, key=lambda three: three[0].premise)
+    return {split: [pair for three in threes for pair in three] for split, threes in splits.items()}
 
 
-# Lines for dev and test only start with "* ".
-templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
+templates = templates_beside(__file__)
 
 
-class _Writer:
-    """Writes for train, or (`unseen`) for dev and test."""
-
+class _Writer(Writer):
     def __init__(self, rng: random.Random, here: world.World, *, unseen: bool):
-        self.rng, self.here, self.unseen = rng, here, unseen
+        super().__init__(rng, here, unseen=unseen)
         self.used: Counter[tuple[str, str]] = Counter()  # (form, label) of the hypotheses so far
 
     def three(self) -> list[Pair]:
@@ -88,7 +75,7 @@ class _Writer:
         return Fact(kind, subject, value, self.rng.choice([1, 1, 1, -1, 0]))
 
     def _statement(self, beside: Claim | None = None) -> Claim:
-        group = f"{self._pick(names.JOBS)} from {self._name('place')}"
+        group = f"{self.pick(names.JOBS)} from {self._name('place')}"
         return Statement(self.rng.choice(QUANTIFIERS), group, self._did())
 
     def _variations(self, claims: Sequence[Claim]) -> Iterator[Claim]:
@@ -143,9 +130,8 @@ class _Writer:
 
     def _fill(self, group: str, *, denied: bool = False, **slots: str) -> str:
         """A template of that group with its slots filled."""
-        marked = self.unseen and self.rng.random() < 0.5
-        lines = [line for line in templates()[group] if line.startswith("*") == marked]
-        return self.rng.choice(lines).removeprefix("* ").split(" | ")[denied].format_map(slots)
+        line = self.rng.choice(self.lines(templates()[group])).removeprefix("* ")
+        return line.split(" | ")[denied].format_map(slots)
 
     def _name(self, kind: str) -> str:
         things: dict[str, Sequence[str]] = {
@@ -157,11 +143,7 @@ class _Writer:
             "month": names.MONTHS,
             "job": [f"{'an' if job[0] in 'aeiou' else 'a'} {job}" for job in names.JOBS],
         }
-        return self._pick(things[kind])
-
-    def _pick(self, options: Sequence[Item]) -> Item:
-        cut = round(SEEN * len(options))
-        return self.rng.choice(options[cut:] if self.unseen and self.rng.random() < 0.5 else options[:cut])
+        return self.pick(things[kind])
 
 
 def _topic(claim: Claim) -> str:

@@ -21,10 +21,8 @@ class Pair:
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The sequences that the encoder reads."""
         return (self.premise, self.hypothesis)
 
     @property
     def gold(self) -> str:
-        """What predictions are compared with."""
         return self.label

@@ -8,14 +8,13 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.tasks.squad.question import Passage, Question
 from elmo_bench.tasks.squad.squad_json import Entry, line_of
-from elmo_bench.tasks.squad.tokens import Tokeniser
+from elmo_bench.tasks.squad.tokens import passage_tokens, question_tokens
 
 
 class Builder:
     """Makes examples; a passage is tokenised once."""
 
     def __init__(self) -> None:
-        self.tokeniser = Tokeniser()
         self.passages: dict[str, Passage] = {}
 
     def questions(self, entries: Iterable[Entry], where: Path | str, *, answered: bool = True) -> list[Question]:
@@ -32,7 +31,7 @@ class Builder:
                 raise UserError(f"{_at(where, entry)}: a second question with this id. Remove one of them.")
             seen.add(entry.id)
             passage = self._passage(entry.passage)
-            tokens, _ = self.tokeniser.sentence(entry.question)
+            tokens, _ = question_tokens(entry.question)
             if not tokens or not passage.tokens:
                 raise UserError(
                     f"{_at(where, entry)}: its {'passage' if tokens else 'question'} has no words. Remove it."
@@ -60,7 +59,7 @@ class Builder:
 
     def _passage(self, text: str) -> Passage:
         if text not in self.passages:
-            self.passages[text] = Passage(text, *self.tokeniser.passage(text))
+            self.passages[text] = Passage(text, *passage_tokens(text))
         return self.passages[text]
 
 

@@ -9,22 +9,20 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import data_file, hub_table, suite_files, suite_options
+from elmo_bench.base.sources import SuiteData, data_file, hub_table
 from elmo_bench.tasks.squad import mini
 from elmo_bench.tasks.squad.build import Builder
 from elmo_bench.tasks.squad.question import Question
 from elmo_bench.tasks.squad.squad_json import Entry, entries, read_json
 
-SOURCES = ("generated", "files", "hub")
 Files = list[tuple[Path | str, list[Entry]]]  # where the entries came from, and they
 
 
-class Data:
-    """Reads the suites that `conf/task/squad.yaml` names; each is a mapping whose `source` says how it is read.
+class Data(SuiteData):
+    """Reads the suites that `conf/task/squad.yaml` names. Several files of `train` are joined.
 
-    `generated`: `seed`. `files`: `folder`, `train` (one file name, or several that are joined) and `test`. `hub`: `hub`
-    with `repo`, `revision`, and the parquet files `train` and `test`. For these two, `dev` is cut from training: whole
-    articles, drawn with `seed` until they hold `share` of the questions.
+    In files and on the Hub, `dev` is cut from training: whole articles, drawn with `seed` until they hold `share` of
+    the questions.
     longest_answer, longest_word: limits of the head (tokens, characters), for notes about what exceeds them.
     """
 
@@ -32,11 +30,11 @@ class Data:
     ending = ".json"
 
     def __init__(self, *, longest_answer: int, longest_word: int, **suites: Mapping[str, Any]):
-        self.longest_answer, self.longest_word, self.suites = longest_answer, longest_word, suites
+        super().__init__(**suites)
+        self.longest_answer, self.longest_word = longest_answer, longest_word
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Question]]:
-        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
-        options = suite_options(self.suites, suite, SOURCES)
+        options = self.options(suite)
         build = Builder()
         if options["source"] == "generated":
             return {
@@ -60,14 +58,12 @@ class Data:
         return splits
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads; none for generated data. Raises UserError."""
-        options = suite_options(self.suites, suite, SOURCES)
+        options = self.options(suite)
         if options["source"] == "files":
             return [path for split in ("train", "test") for path in _paths(options, split, root)]
-        return suite_files(options, root)
+        return super().files(suite, root)
 
     def canonical(self, example: Question) -> dict[str, Any]:
-        """The example as JSON in the schema `squad-1`."""
         return {
             "id": example.id,
             "question": example.tokens,

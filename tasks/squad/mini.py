@@ -9,55 +9,54 @@ sentences and questions follow patterns that train never has.
 import random
 import re
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
+from typing import TypeVar
 
 from elmo_bench import world
 from elmo_bench.tasks.squad.squad_json import Entry
 from elmo_bench.world import names
-from elmo_bench.world.templates import read_templates
+from elmo_bench.world.draws import Writer, distinct
+from elmo_bench.world.templates import templates_beside
 
 SIZES = {"train": 400, "dev": 50, "test": 50}  # passages
 ASKED = 5  # questions for each passage
 TRAIN = 0.67  # share of the people and contests in train; dev and test have the rest
 MARKED = 0.25  # share of the sentences and questions of dev and test with patterns that train lacks
 
+Item = TypeVar("Item")
 Facts = dict[str, str]  # slot -> text
+Asked = tuple[str, tuple[str, int]]  # a question, and (answer, its first character)
 
 
 def generate(*, seed: int = 0) -> dict[str, list[Entry]]:
     """{"train": 2,000, "dev": 250, "test": 250 questions}; equal for equal seeds everywhere."""
-    rng, here = random.Random(seed), world.build(seed=seed)
-    contests = [
-        event for event in here.events if event.name.split()[-1] in {form.split()[-1] for form in names.CONTESTS}
-    ]
-    splits, done = {}, set()
-    for split, size in SIZES.items():
-        kept = slice(None, round(TRAIN * len(here.people)))
-        held = slice(None, round(TRAIN * len(contests)))
-        if split != "train":
-            kept, held = slice(kept.stop, None), slice(held.stop, None)
-        writer = _Writer(rng, here.people[kept], contests[held], here, unseen=split != "train")
-        found: list[Entry] = []
-        while len(found) < size * ASKED:
-            passage, questions = writer.passage()
-            if passage not in done:
-                done.add(passage)
-                found += [
-                    Entry(
-                        f"{split} {len(found) // ASKED}", passage, f"{split}-{len(found) + number}", question, [answer]
-                    )
-                    for number, (question, answer) in enumerate(questions)
-                ]
-        splits[split] = found
-    return splits
+    here = world.build(seed=seed)
+    forms = {form.split()[-1] for form in names.CONTESTS}
+    contests = [event for event in here.events if event.name.split()[-1] in forms]
+
+    def draw(rng: random.Random, split: str, _: int) -> tuple[str, list[Asked]]:
+        people, events = _share(here.people, split), _share(contests, split)
+        return _Writer(rng, people, events, here, unseen=split != "train").passage()
+
+    splits = distinct(SIZES, seed, draw, key=lambda drawn: drawn[0])
+    return {
+        split: [
+            Entry(f"{split} {at}", passage, f"{split}-{at * ASKED + number}", question, [answer])
+            for at, (passage, questions) in enumerate(drawn)
+            for number, (question, answer) in enumerate(questions)
+        ]
+        for split, drawn in splits.items()
+    }
 
 
-# Lines for dev and test only start with "* ".
-templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
+def _share(items: Sequence[Item], split: str) -> Sequence[Item]:
+    cut = round(TRAIN * len(items))
+    return items[:cut] if split == "train" else items[cut:]
 
 
-class _Writer:
+templates = templates_beside(__file__)
+
+
+class _Writer(Writer):
     """Writes passages about these people and contests."""
 
     def __init__(
@@ -69,10 +68,11 @@ class _Writer:
         *,
         unseen: bool,
     ):
-        self.rng, self.people, self.contests, self.here, self.unseen = rng, people, contests, here, unseen
+        super().__init__(rng, here, unseen=unseen)
+        self.people, self.contests = people, contests
 
-    def passage(self) -> tuple[str, list[tuple[str, tuple[str, int]]]]:
-        """A text, and questions about it, each with (answer, its first character)."""
+    def passage(self) -> tuple[str, list[Asked]]:
+        """A text, and questions about it."""
         people, events = self._people(), self._events()
         blocks = [[("home", facts), ("work", facts)] for facts in people]
         for block in blocks:
@@ -91,14 +91,14 @@ class _Writer:
                 text += sentence + " "
         return text.strip(), self._questions(told)
 
-    def _questions(self, told: list[tuple[Facts, dict[str, int]]]) -> list[tuple[str, tuple[str, int]]]:
+    def _questions(self, told: list[tuple[Facts, dict[str, int]]]) -> list[Asked]:
         """Distinct questions about the facts of the passage."""
         about: dict[str, tuple[Facts, dict[str, int]]] = {}  # all facts about a person or contest
         for facts, places in told:
             known = about.setdefault(facts["key"], (facts, {}))[1]
             known.update({slot: place for slot, place in places.items() if slot not in known})
         kinds = [kind for kind in templates() if kind.startswith("asks")]
-        found: list[tuple[str, tuple[str, int]]] = []
+        found: list[Asked] = []
         while len(found) < ASKED:
             kind, (facts, places) = self.rng.choice(kinds), self.rng.choice(list(about.values()))
             answer = kind.removeprefix("asks ").split(",")[0]
@@ -138,10 +138,7 @@ class _Writer:
         ]
 
     def _template(self, kind: str) -> str:
-        marked = self.unseen and self.rng.random() < MARKED
-        return self.rng.choice([line for line in templates()[kind] if line.startswith("*") == marked]).removeprefix(
-            "* "
-        )
+        return self.rng.choice(self.lines(templates()[kind], MARKED)).removeprefix("* ")
 
 
 def _fill(template: str, facts: Facts) -> tuple[str, dict[str, int]]:

@@ -45,5 +45,4 @@ class Question:
 
     @property
     def gold(self) -> tuple[str, ...]:
-        """What predictions are compared with."""
         return self.answers

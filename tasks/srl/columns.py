@@ -1,6 +1,5 @@
 """Column files whose number of columns changes from sentence to sentence."""
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -9,9 +8,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.tasks.srl.brackets import BracketError, read_tags
 from elmo_bench.tasks.srl.proposition import Proposition, Sentence
-from elmo_bench.text.columns import check_ended
-
-Row = tuple[int, list[str]]  # line number from 1, cells
+from elmo_bench.text.columns import Row, cells_of, check_ended, sentences
 
 
 class Layout(NamedTuple):
@@ -33,20 +30,14 @@ def read_blocks(path: Path, *, comments: bool = False) -> Iterator[list[Row]]:
 
     Raises UserError, with file and line.
     """
-    rows: list[Row] = []
-    for number, line in read_lines(path):
-        text = line.strip(" \t")
-        if text and not (comments and text.startswith("#")):
-            rows.append((number, re.split(r"[ \t]+", text)))
-            if len(rows[-1][1]) != len(rows[0][1]):
+    lines = ((number, cells_of(line)) for number, line in read_lines(path))
+    for rows in sentences(row for row in lines if not (comments and row[1] and row[1][0].startswith("#"))):
+        for number, cells in rows:
+            if len(cells) != len(rows[0][1]):
                 raise UserError(
-                    f"{path}:{number}: {len(rows[-1][1])} columns, but {len(rows[0][1])} in the sentence's first "
+                    f"{path}:{number}: {len(cells)} columns, but {len(rows[0][1])} in the sentence's first "
                     "line. Fix this line."
                 )
-        elif not text and rows:
-            yield rows
-            rows = []
-    if rows:
         yield rows
 
 

@@ -6,50 +6,60 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SPLITS, data_files, hub_table, suite_files, suite_options
+from elmo_bench.base.sources import SuiteData, hub_table
 from elmo_bench.tasks.srl import mini
 from elmo_bench.tasks.srl.columns import read_propositions
 from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from elmo_bench.tasks.srl.props import write_props
 
-SOURCES = ("generated", "files", "hub")
 
-
-class Data:
-    """Reads the suites that `conf/task/srl.yaml` names; each is a mapping whose `source` says how it is read.
-
-    `generated`: `seed`. `files`: `folder`, and for each split the name of a file or of a folder, whose files that match
-    `pattern` are read (or several names, of which the first that exists is read). `hub`: `hub` with `repo`, `revision`
-    and a parquet file for each split.
-    """
+class Data(SuiteData):
+    """Reads the suites that `conf/task/srl.yaml` names."""
 
     schema = "srl-1"
     ending = ".props"
-
-    def __init__(self, **suites: Mapping[str, Any]):
-        self.suites = suites
+    generate = staticmethod(mini.generate)
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Proposition]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError.
 
         Sentences without a predicate give no example; a note says how many there are.
         """
-        options = suite_options(self.suites, suite, SOURCES)
-        if options["source"] == "generated":
-            return mini.generate(seed=options["seed"])
-        read = _from_files if options["source"] == "files" else _from_hub
-        splits = {split: read(options, split, root) for split in SPLITS}
-        without = (f"{split} {_sentences_without(examples):,}" for split, examples in splits.items())
-        note(f"sentences without a predicate, skipped: {', '.join(without)}")
+        splits = super().read(suite, root)
+        if self.options(suite)["source"] != "generated":
+            without = (f"{split} {_sentences_without(examples):,}" for split, examples in splits.items())
+            note(f"sentences without a predicate, skipped: {', '.join(without)}")
         return splits
 
-    def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads; none for generated data. Raises UserError."""
-        options = suite_options(self.suites, suite, SOURCES)
-        return suite_files(options, root, pattern=options.get("pattern"))
+    def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Proposition]:
+        examples = []
+        for path in self.paths(options, split, root):
+            found = read_propositions(path)
+            if found and found[0].tags is None:
+                raise UserError(
+                    f"{path}: predicates, but no column of brackets. Training and scoring need their roles."
+                )
+            examples += found
+        if not examples:
+            folder = Path(root or "") / options["folder"]
+            raise UserError(f"{folder}: no predicates in the {split} split. Check its files.")
+        return examples
+
+    def from_hub(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Proposition]:
+        hub = options["hub"]
+        table, where = hub_table(hub["repo"], hub[split], revision=hub["revision"]), f"{hub['repo']}/{hub[split]}"
+        if "sentences" not in table.column_names:
+            raise UserError(f"{where}: no column sentences. Check hub in conf/task/srl.yaml")
+        examples: list[Proposition] = []
+        for row, sentences in enumerate(table["sentences"]):
+            try:
+                examples += _document(sentences)
+            except (KeyError, TypeError, ValueError) as error:
+                why = f"row {row} is not as expected ({error!r})"
+                raise UserError(f"{where}: {why}. Use your own files instead.") from None
+        return examples
 
     def canonical(self, example: Proposition) -> dict[str, Any]:
-        """The example as JSON in the schema `srl-1`."""
         return {
             "sentence": example.sentence.number,
             "tokens": example.sentence.tokens,
@@ -74,32 +84,6 @@ class Data:
 
 def _sentences_without(examples: Sequence[Proposition]) -> int:
     return sum(len(s.gap) + len(s.rest) for s in dict.fromkeys(example.sentence for example in examples))
-
-
-def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> list[Proposition]:
-    examples = []
-    for path in data_files(root, options["folder"], options[split], pattern=options.get("pattern")):
-        found = read_propositions(path)
-        if found and found[0].tags is None:
-            raise UserError(f"{path}: predicates, but no column of brackets. Training and scoring need their roles.")
-        examples += found
-    if not examples:
-        raise UserError(f"{Path(root or '') / options['folder']}: no predicates in the {split} split. Check its files.")
-    return examples
-
-
-def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> list[Proposition]:
-    hub = options["hub"]
-    table, where = hub_table(hub["repo"], hub[split], revision=hub["revision"]), f"{hub['repo']}/{hub[split]}"
-    if "sentences" not in table.column_names:
-        raise UserError(f"{where}: no column sentences. Check hub in conf/task/srl.yaml")
-    examples: list[Proposition] = []
-    for row, sentences in enumerate(table["sentences"]):
-        try:
-            examples += _document(sentences)
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{where}: row {row} is not as expected ({error!r}). Use your own files instead.") from None
-    return examples
 
 
 def _document(sentences: Sequence[Mapping[str, Any]]) -> list[Proposition]:

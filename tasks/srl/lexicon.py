@@ -1,15 +1,13 @@
 """Words of the mini suite. The order matters: the end of each tuple is kept for dev and test."""
 
+from elmo_bench.world.names import words
+
 
 def _verbs(text: str) -> tuple[tuple[str, str, str], ...]:
     """(lemma, past, participle) of `lemma/past/participle` or, where the last two are one, `lemma/past`."""
     return tuple(
         (lemma, past, part or past) for lemma, past, part, *_ in (f"{verb}//".split("/") for verb in text.split())
     )
-
-
-def _words(text: str, by: str | None = None) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(by))
 
 
 VERBS = {
@@ -42,12 +40,12 @@ VERBS = {
     "want": _verbs("want/wanted try/tried decide/decided hope/hoped refuse/refused agree/agreed"),
     "ask": _verbs("ask/asked tell/told order/ordered persuade/persuaded force/forced"),
 }
-THINGS = _words("letter book horse painting house boat piano lamp clock farm violin carpet parcel coat ring map")
-OPENED = _words("bridge mill shop gate window ferry warehouse school tower harbour lock workshop")
-ADJECTIVES = _words("old small new heavy famous empty cheap broken silver wooden")
-MANNERS = _words("quietly | quickly | with great care | in secret | politely | without a word | gladly", by="|")
-MODALS = _words("will may would could must should might")
-TIMES = _words("yesterday | last week | two years later | the next morning | in the evening | after the war", by="|")
-SCENES = _words(
+THINGS = words("letter book horse painting house boat piano lamp clock farm violin carpet parcel coat ring map")
+OPENED = words("bridge mill shop gate window ferry warehouse school tower harbour lock workshop")
+ADJECTIVES = words("old small new heavy famous empty cheap broken silver wooden")
+MANNERS = words("quietly | quickly | with great care | in secret | politely | without a word | gladly", by="|")
+MODALS = words("will may would could must should might")
+TIMES = words("yesterday | last week | two years later | the next morning | in the evening | after the war", by="|")
+SCENES = words(
     "on the bridge | at home | near the harbour | behind the church | in the garden | at the station", by="|"
 )

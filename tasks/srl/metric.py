@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.srl.arguments import arguments, compare
-from elmo_bench.tasks.srl.brackets import tag_phrases
+from elmo_bench.tasks.srl.brackets import Phrase, tag_phrases
 from elmo_bench.tasks.srl.props import read_props
+from elmo_bench.text.figures import figure_table, percent, shares
 
 Tags = Sequence[Sequence[str]]  # BIO tags of each proposition
 Compared = tuple[list[str], list[str], list[str]]  # labels of correct, excess and missed arguments
@@ -69,19 +69,53 @@ class Metric:
         overall = scores["overall"]
         told = {**overall, **scores}  # either of the two shapes
         labels = scores["by_type"] if "by_type" in scores else {**scores["labels"], **scores["excluded"]}
-        rows = [("overall", overall), *sorted(labels.items(), key=lambda item: (item[0] == EXCLUDED, item[0]))]
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(
-            [
-                f"{told['n_props']} propositions, {told['perfect_props']:.2f} % of them perfect; V is excluded",
-                f"{'':<{width}}  precision  recall      F1  correct  excess  missed",
-            ]
-            + [
-                f"{name:<{width}}  {row['precision']:9.2f}  {row['recall']:6.2f}  {row['f1']:6.2f}  "
-                f"{row['correct']:7d}  {row['excess']:6d}  {row['missed']:6d}"
-                for name, row in rows
-            ]
-        )
+        rows = {"overall": overall, **{name: labels[name] for name in sorted(labels, key=lambda x: (x == EXCLUDED, x))}}
+        columns = {"precision": "precision", "recall": "recall", "F1": "f1"}
+        columns |= {name: name for name in ("correct", "excess", "missed")}
+        head = f"{told['n_props']} propositions, {told['perfect_props']:.2f} % of them perfect; V is excluded"
+        return f"{head}\n{figure_table(rows, columns)}"
+
+
+class Argument(NamedTuple):
+    """From the start of its first piece to the end of its last; `pieces` is empty where it is one phrase."""
+
+    start: int
+    end: int
+    label: str
+    pieces: list[tuple[int, int]]
+
+
+def arguments(phrases: Iterable[Phrase]) -> list[Argument]:
+    """The arguments of phrases. C-X continues the latest X (or C-X without an X); otherwise it is an X itself."""
+    found: list[Argument] = []
+    latest: dict[str, int] = {}
+    for start, end, label, inner in phrases:
+        kind = label.removeprefix("C-")
+        if kind != label and kind in latest:
+            before = found[latest[kind]]
+            before.pieces.extend([(start, end)] if before.pieces else [(before.start, before.end), (start, end)])
+            found[latest[kind]] = before._replace(end=end)
+        else:
+            latest[kind] = len(found)
+            found.append(Argument(start, end, kind, list(inner)))
+    return found
+
+
+def compare(gold: Sequence[Argument], predicted: Sequence[Argument]) -> Compared:
+    """The labels of the correct, the excess and the missed arguments.
+
+    An argument is correct if label, span and every piece match. Of gold arguments with one span the last counts.
+    """
+    wanted = {(a.start, a.end): a for a in gold}
+    correct, excess = [], []
+    for a in predicted:
+        other = wanted.get((a.start, a.end))
+        if other and other.label == a.label and sorted(set(other.pieces)) == sorted(a.pieces):
+            correct.append(a.label)
+            del wanted[a.start, a.end]
+        else:
+            excess.append(a.label)
+    return correct, excess, [a.label for a in wanted.values()]
 
 
 def _pairs(gold: Tags, predicted: Tags) -> list[Compared]:
@@ -91,7 +125,7 @@ def _pairs(gold: Tags, predicted: Tags) -> list[Compared]:
 
 
 def _official(pairs: Sequence[Compared]) -> dict[str, Any]:
-    correct, excess, missed = (Counter(label for labels in side for label in labels) for side in _sides(pairs))
+    correct, excess, missed = (Counter(label for pair in pairs for label in pair[side]) for side in range(3))
     figures = {
         label: _figures(correct[label], excess[label], missed[label]) for label in sorted(correct | excess | missed)
     }
@@ -103,23 +137,14 @@ def _official(pairs: Sequence[Compared]) -> dict[str, Any]:
         "labels": figures,
         "excluded": excluded,
         "n_props": len(pairs),
-        "perfect_props": _percent(perfect, len(pairs)),
+        "perfect_props": percent(perfect, len(pairs)),
     }
-
-
-def _sides(pairs: Sequence[Compared]) -> Iterable[tuple[list[str], ...]]:
-    return zip(*pairs, strict=True) if pairs else [(), (), ()]
 
 
 def _counted(labels: Iterable[str]) -> list[str]:
     return [label for label in labels if label != EXCLUDED]
 
 
-def _percent(part: int, whole: int) -> float:
-    return 100 * part / whole if whole else 0.0
-
-
 def _figures(correct: int, excess: int, missed: int) -> dict[str, Any]:
-    precision, recall = _percent(correct, correct + excess), _percent(correct, correct + missed)
-    f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
-    return dict(correct=correct, excess=excess, missed=missed, precision=precision, recall=recall, f1=f1)
+    found = shares(correct, correct + excess, correct + missed)
+    return {"correct": correct, "excess": excess, "missed": missed, **found}

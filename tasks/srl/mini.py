@@ -6,22 +6,16 @@ order, voice, relative clauses and the predicate, and a sentence has several pre
 
 import random
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
-from typing import TypeVar
 
 from elmo_bench import world
 from elmo_bench.tasks.srl.lexicon import ADJECTIVES, MANNERS, MODALS, OPENED, SCENES, THINGS, TIMES, VERBS
 from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from elmo_bench.world import names
-from elmo_bench.world.templates import read_templates
-
-Item = TypeVar("Item")
+from elmo_bench.world.draws import Writer, distinct
+from elmo_bench.world.templates import templates_beside
 
 SIZES = {"train": 1500, "dev": 150, "test": 150}  # sentences
-SEEN = 0.67  # share of each list that train uses; dev and test take half of their items from the rest
 CLAUSES = ("give", "get", "meet", "open", "work", "say", "want")
 SIMPLE = ("give", "get", "meet", "open", "work")  # allowed within another clause
 ADJUNCTS = {"when": ("ARGM-TMP", "time"), "where": ("ARGM-LOC", "scene"), "how": ("ARGM-MNR", "manner")}
@@ -56,23 +50,21 @@ class Part:
 
 def generate(*, seed: int = 0) -> dict[str, list[Proposition]]:
     """The propositions of 1,500 / 150 / 150 sentences, none of them twice; equal for equal seeds everywhere."""
-    rng, here = random.Random(seed), world.build(seed=seed)
-    splits, done = {}, set()
-    for split, size in SIZES.items():
-        writer = _Writer(rng, here, unseen=split != "train")
-        sentences: list[list[Proposition]] = []
-        while len(sentences) < size:
-            part = writer.part("sentence")
-            part.words[0] = part.words[0][:1].upper() + part.words[0][1:]
-            if tuple(part.words) not in done:
-                done.add(tuple(part.words))
-                sentences.append(_propositions(part, len(sentences)))
-        splits[split] = [proposition for sentence in sentences for proposition in sentence]
-    return splits
+    here = world.build(seed=seed)
+
+    def draw(rng: random.Random, split: str, _: int) -> Part:
+        part = _Writer(rng, here, unseen=split != "train").part("sentence")
+        part.words[0] = part.words[0][:1].upper() + part.words[0][1:]
+        return part
+
+    splits = distinct(SIZES, seed, draw, key=lambda part: tuple(part.words))
+    return {
+        split: [found for number, part in enumerate(parts) for found in _propositions(part, number)]
+        for split, parts in splits.items()
+    }
 
 
-# Lines for dev and test only start with "* ".
-templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
+templates = templates_beside(__file__)
 
 
 def _propositions(part: Part, number: int) -> list[Proposition]:
@@ -85,16 +77,10 @@ def _propositions(part: Part, number: int) -> list[Proposition]:
     return found
 
 
-class _Writer:
-    """Writes for train, or (`unseen`) for dev and test."""
-
-    def __init__(self, rng: random.Random, here: world.World, *, unseen: bool):
-        self.rng, self.here, self.unseen = rng, here, unseen
-
+class _Writer(Writer):
     def part(self, group: str) -> Part:
         """A line of that group, filled."""
-        marked = self.unseen and self.rng.random() < 0.5
-        lines = [line for line in templates()[group] if line.startswith("*") == marked]
+        lines = self.lines(templates()[group])
         part, lemma = Part(), ""
         opened: list[tuple[str, str, int]] = []
         predicates: dict[str, Roles] = {}
@@ -114,7 +100,7 @@ class _Writer:
                     part.add(self._fill(slot))
                     predicates.setdefault(adjunct[1], Roles()).spans.append((role, start, len(part.words) - 1))
             elif verb := re.fullmatch(r"{(\w+)\.(\w+)}", token):
-                forms = self._pick(VERBS[verb[1]])
+                forms = self.pick(VERBS[verb[1]])
                 lemma = forms[0]
                 part.words.append(forms[FORMS.index(verb[2])])
             elif token.startswith("{"):
@@ -133,23 +119,19 @@ class _Writer:
 
     def _text(self, slot: str) -> str:
         if slot == "name":
-            return self._pick(self.here.people).name
+            return self.pick(self.here.people).name
         if slot == "firm":
-            return self._pick(self.here.organisations).name
+            return self.pick(self.here.organisations).name
         if slot == "town":
-            return self._pick(self.here.places).name
+            return self.pick(self.here.places).name
         if slot == "event":
-            return self._pick(self.here.events).name
+            return self.pick(self.here.events).name
         if slot == "year":
             return str(self.rng.randint(1890, 2010))
-        return self._pick(
+        return self.pick(
             {
                 "job": names.JOBS, "product": names.PRODUCTS, "month": names.MONTHS, "day": names.DAYS, "item": THINGS,
                 "place": OPENED, "adjective": ADJECTIVES, "manner": MANNERS, "modal": MODALS, "moment": TIMES,
                 "spot": SCENES,
             }[slot]
         )  # fmt: skip
-
-    def _pick(self, options: Sequence[Item]) -> Item:
-        cut = round(SEEN * len(options))
-        return self.rng.choice(options[cut:] if self.unseen and self.rng.random() < 0.5 else options[:cut])

@@ -29,10 +29,8 @@ class Proposition:
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The sequences that the encoder reads."""
         return (self.sentence.tokens,)
 
     @property
     def gold(self) -> tuple[str, ...] | None:
-        """What predictions are compared with."""
         return self.tags

@@ -7,49 +7,38 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.base.sources import SPLITS, data_file, suite_files, suite_options
+from elmo_bench.base.sources import SuiteData, data_file
 from elmo_bench.tasks.sst5 import mini
 from elmo_bench.tasks.sst5.phrase import LABELS, Phrase
 from elmo_bench.tasks.sst5.trees import Tree, read_trees
 
-SOURCES = ("generated", "files")
 
+class Data(SuiteData):
+    """Reads the suites that `conf/task/sst5.yaml` names.
 
-class Data:
-    """Reads the suites that `conf/task/sst5.yaml` names; each is a mapping whose `source` says how it is read.
-
-    `generated`: `seed`. `files`: `folder`, and for each split a file name. `phrases`, for both: the minimum tokens of
-    the labelled phrases that training reads (null: whole sentences only). Dev and test are whole sentences.
+    They also have `phrases`: the minimum tokens of the labelled phrases that training reads (null: whole sentences
+    only). Dev and test are whole sentences.
     """
 
     schema = "sst5-1"
     ending = ".tsv"
-
-    def __init__(self, **suites: Mapping[str, Any]):
-        self.suites = suites
+    sources = ("generated", "files")
+    generate = staticmethod(mini.generate)
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Phrase]]:
-        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
-        options = suite_options(self.suites, suite, SOURCES)
-        shortest = options["phrases"]
+        shortest = self.options(suite)["phrases"]
         if shortest is not None and (not isinstance(shortest, int) or shortest < 1):
             raise UserError(f"task.data.{suite}.phrases={shortest}: give a number of tokens from 1, or null")
-        trees: dict[str, list[Tree]]
-        if options["source"] == "generated":
-            trees = mini.generate(seed=options["seed"])
-        else:
-            trees = {split: read_trees(data_file(root, options["folder"], options[split])) for split in SPLITS}
+        trees = super().read(suite, root)
         train = _phrases(trees["train"], shortest)
         if not train:
             raise UserError(f"task.data.{suite}.phrases={shortest}: no training phrase is as long. Lower it.")
         return {"train": train, "dev": _phrases(trees["dev"], None), "test": _phrases(trees["test"], None)}
 
-    def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads; none for generated data. Raises UserError."""
-        return suite_files(suite_options(self.suites, suite, SOURCES), root)
+    def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Tree]:
+        return read_trees(data_file(root, options["folder"], options[split]))
 
     def canonical(self, example: Phrase) -> dict[str, Any]:
-        """The example as JSON in the schema `sst5-1`."""
         return {"tokens": example.tokens, "label": example.label}
 
     def vocabulary(self, train: Sequence[Phrase]) -> dict[str, int]:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import read_lines
 from elmo_bench.tasks.sst5.phrase import LABELS
-from elmo_bench.text.labels import label_table, score_labels
+from elmo_bench.text.columns import read_label_pairs
+from elmo_bench.text.figures import label_table, score_labels
 
 
 class Metric:
@@ -37,20 +37,10 @@ class Metric:
 
         Raises UserError with file and line.
         """
-        gold, predicted = [], []
-        for number, line in read_lines(path):
-            if not line.strip():
-                continue
-            cells = [cell.strip() for cell in line.split("\t")]
-            if len(cells) < 2:
-                raise UserError(f"{path}:{number}: expected gold label, tab, predicted label. Fix this line.")
-            if wrong := [cell for cell in cells[:2] if cell not in set("01234")]:
-                raise UserError(f"{path}:{number}: {wrong[0]!r} is not a label: expected 0 to 4. Fix this line.")
-            gold.append(int(cells[0]))
-            predicted.append(int(cells[1]))
-        if not gold:
+        pairs = read_label_pairs(path, gold=set("01234"), predicted=set("01234"), expected="0 to 4")
+        if not pairs:
             raise UserError(f"{path}: no labels. Each line must have gold label, tab, predicted label")
-        return self.score(gold, predicted)
+        return self.score([int(gold) for gold, _ in pairs], [int(predicted) for _, predicted in pairs])
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a label."""

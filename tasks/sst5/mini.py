@@ -6,20 +6,15 @@ judgement; after "but" the second half counts; and "whether" leaves the matter o
 """
 
 import random
-from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from elmo_bench import world
 from elmo_bench.tasks.sst5.lexicon import CLEAR, MIXED, SAME, STRONGER, SUBJECTS, WEAKER
 from elmo_bench.tasks.sst5.trees import Tree
-from elmo_bench.world.templates import read_templates
-
-Item = TypeVar("Item")
+from elmo_bench.world.draws import Writer, distinct
+from elmo_bench.world.templates import templates_beside
 
 SIZES = {"train": 4000, "dev": 250, "test": 250}
-SEEN = 0.67  # share of each list that train uses; dev and test take half of their items from the rest
 
 
 class Part(NamedTuple):
@@ -36,32 +31,21 @@ class Part(NamedTuple):
 
 def generate(*, seed: int = 0) -> dict[str, list[Tree]]:
     """{"train": 4000, "dev": 250, "test": 250 trees}, none twice, labels balanced; equal for equal seeds."""
-    rng, here = random.Random(seed), world.build(seed=seed)
-    splits, done = {}, set()
-    for split, size in SIZES.items():
-        writer = _Writer(rng, here, unseen=split != "train")
-        trees: list[Tree] = []
-        while len(trees) < size:
-            words, nodes = writer.sentence()
-            words = [words[0][:1].upper() + words[0][1:], *words[1:], "."]
-            label = len(trees) % 5  # each label in turn
-            if nodes[0][0] == label and tuple(words) not in done:
-                done.add(tuple(words))
-                trees.append(Tree(tuple(words), ((label, 0, len(words)), *nodes[1:])))
-        splits[split] = trees
-    return splits
+    here = world.build(seed=seed)
+
+    def draw(rng: random.Random, split: str, number: int) -> Tree | None:
+        words, nodes = _Writer(rng, here, unseen=split != "train").sentence()
+        words = [words[0][:1].upper() + words[0][1:], *words[1:], "."]
+        label = number % 5  # each label in turn
+        return Tree(tuple(words), ((label, 0, len(words)), *nodes[1:])) if nodes[0][0] == label else None
+
+    return distinct(SIZES, seed, draw)
 
 
-# Lines for dev and test only start with "* ".
-templates = partial(read_templates, Path(__file__).with_name("templates.txt"))
+templates = templates_beside(__file__)
 
 
-class _Writer:
-    """Writes for train, or (`unseen`) for dev and test."""
-
-    def __init__(self, rng: random.Random, here: world.World, *, unseen: bool):
-        self.rng, self.here, self.unseen = rng, here, unseen
-
+class _Writer(Writer):
     def sentence(self) -> Part:
         """A sentence without its full stop."""
         kind = self.rng.choice(list(templates()))
@@ -89,23 +73,22 @@ class _Writer:
         if self.rng.random() < 0.5:
             word = self.rng.choice(list(MIXED))
             value = self.rng.choice([-1, 1])
-            noun = self._pick(MIXED[word][value < 0])
+            noun = self.pick(MIXED[word][value < 0])
         else:
             value = self.rng.choice(list(CLEAR))
-            noun, word = self._pick(SUBJECTS), self._pick(CLEAR[value])
+            noun, word = self.pick(SUBJECTS), self.pick(CLEAR[value])
         degree = self.rng.random()
         if degree < 0.4 and abs(value) == 1:
-            return noun, _words(f"{'very' if modest else self._pick(STRONGER)} {word}", 2 * value)
+            return noun, _words(f"{'very' if modest else self.pick(STRONGER)} {word}", 2 * value)
         if degree < 0.6 and not modest:
-            return noun, _words(f"{self._pick(WEAKER if abs(value) == 2 else SAME)} {word}", max(-1, min(1, value)))
+            return noun, _words(f"{self.pick(WEAKER if abs(value) == 2 else SAME)} {word}", max(-1, min(1, value)))
         return noun, _words(word, value)
 
     def _fill(self, kind: str, value: int, **parts: Part) -> Part:
         """A template of that kind with its slots filled, as one node of that value."""
-        marked = self.unseen and self.rng.random() < 0.5
-        lines = [line for line in templates()[kind] if line.startswith("*") == marked]
-        person, other = self._pick(self.here.people), self._pick(self.here.people)
-        firm, event = self._pick(self.here.organisations), self._pick(self.here.events)
+        lines = self.lines(templates()[kind])
+        person, other = self.pick(self.here.people), self.pick(self.here.people)
+        firm, event = self.pick(self.here.organisations), self.pick(self.here.events)
         where = self.rng.choice(["", "at the {event}", "at {firm}", "in {seat}"])
         texts = {
             "person": person.name, "job": person.job, "home": person.home.name, "employer": person.employer.name,
@@ -119,10 +102,6 @@ class _Writer:
             inner += [(label, start + len(words), end + len(words)) for label, start, end in part.nodes]
             words += part.words
         return Part(words, [(value + 2, 0, len(words)), *inner])
-
-    def _pick(self, options: Sequence[Item]) -> Item:
-        cut = round(SEEN * len(options))
-        return self.rng.choice(options[cut:] if self.unseen and self.rng.random() < 0.5 else options[:cut])
 
 
 def _words(text: str, value: int = 0) -> Part:

@@ -25,10 +25,8 @@ class Phrase:
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The sequences that the encoder reads."""
         return (self.tokens,)
 
     @property
     def gold(self) -> int | None:
-        """What predictions are compared with."""
         return self.label

@@ -9,8 +9,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.tasks.sst5.phrase import LABELS, Phrase
 from elmo_bench.text.columns import check_ended
-
-BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+from elmo_bench.text.tokenisers import BRACKETS
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.base.sources import data_file, suite_options
+from elmo_bench.base.sources import SuiteData, data_file
 from elmo_bench.tasks.wsd import mini
 from elmo_bench.tasks.wsd.evaluation import keys_beside, read_evaluation, read_keys
 from elmo_bench.tasks.wsd.first_senses import INDEX, read_first_senses
@@ -17,29 +17,26 @@ from elmo_bench.tasks.wsd.metric import Answers
 from elmo_bench.tasks.wsd.semcor import read_semcor
 from elmo_bench.tasks.wsd.sentence import Sentence, Target, entry
 
-SOURCES = ("generated", "files")
 FILES = ("train", "evaluation", "first")
 FIRST_SENSES = (INDEX, "first_sense.tsv.xz")  # names of lists of first senses
 
 
-class Data:
-    """Reads the suites that `conf/task/wsd.yaml` names; each is a mapping whose `source` says how it is read.
+class Data(SuiteData):
+    """Reads the suites that `conf/task/wsd.yaml` names.
 
-    `generated`: `seed`. `files`: `folder`; `train`, SemCor's archive; `evaluation`, the XML of the evaluation
-    framework, with its keys in the same folder; `first`, first senses; `dev` and `test`, names of its data sets.
+    `files` has `folder`; `train`, SemCor's archive; `evaluation`, the XML of the evaluation framework, with its keys in
+    the same folder; `first`, first senses; `dev` and `test`, names of its data sets.
     """
 
     schema = "wsd-1"
     ending = ".key.txt"
-
-    def __init__(self, **suites: Mapping[str, Any]):
-        self.suites = suites
+    sources = ("generated", "files")
+    generate = staticmethod(mini.generate)
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Sentence]]:
-        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
-        options = suite_options(self.suites, suite, SOURCES)
+        options = self.options(suite)
         if options["source"] == "generated":
-            return mini.generate(seed=options["seed"])
+            return super().read(suite, root)
         train, evaluation, first = self._paths(options, root)
         found = read_evaluation(evaluation, read_keys(keys_beside(evaluation)))
         found = _with_first(found, read_first_senses(first))
@@ -51,15 +48,13 @@ class Data:
         return {"train": read_semcor(train), **splits}
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads; none for generated data. Raises UserError."""
-        options = suite_options(self.suites, suite, SOURCES)
+        options = self.options(suite)
         if options["source"] == "generated":
             return []
         train, evaluation, first = self._paths(options, root)
         return [train, evaluation, keys_beside(evaluation), first]
 
     def canonical(self, example: Sentence) -> dict[str, Any]:
-        """The example as JSON in the schema `wsd-1`."""
         return {"tokens": example.tokens, "targets": [asdict(target) for target in example.targets]}
 
     def vocabulary(self, train: Sequence[Sentence]) -> dict[str, list[str]]:

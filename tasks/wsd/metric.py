@@ -12,6 +12,7 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.wsd.evaluation import read_keys
 from elmo_bench.tasks.wsd.sentence import Target, entry
+from elmo_bench.text.figures import figure_table
 
 Answers = tuple[str, ...]  # sense keys of a target; () if there is no answer
 Gold = Sequence[Sequence[Target]]
@@ -62,11 +63,9 @@ class Metric:
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a part of speech."""
-        lines = [f"{'':<8} precision  recall      F1  correct  answers  targets"]
-        for kind, row in {"all": scores["overall"], **scores["by_type"]}.items():
-            shares = f"{row['precision']:9.2f} {row['recall']:7.2f} {row['f1']:7.2f}"
-            lines.append(f"{kind:<8} {shares} {row['correct']:8g} {row['guessed']:8d} {row['gold']:8d}")
-        return "\n".join(lines)
+        columns = {"precision": "precision", "recall": "recall", "F1": "f1"}
+        columns |= {"correct": "correct", "answers": "guessed", "targets": "gold"}
+        return figure_table({"all": scores["overall"], **scores["by_type"]}, columns, least=7)
 
 
 def _part_of_speech(target: Target) -> str:

@@ -9,7 +9,7 @@ from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import cost
 from elmo_bench.encoders.static import path_of
-from elmo_bench.ledger.costs import encoder_part, identity, read_costs
+from elmo_bench.ledger.costs import encoder_key, encoder_part, read_costs
 from elmo_bench.runner.cost import BATCHES, SENTENCES, cost_of, measure
 from elmo_bench.runner.model import load_frozen
 from elmo_bench.spec.config import compose
@@ -90,7 +90,7 @@ def test_several_encoders_in_a_row_have_the_identities_of_their_runs(tmp_path, c
         config = compose("config", [f"encoder={name}", "task=snli", "suite=open", "trainer.threads=2"])
         contents = {"data": "d", **load_frozen(config, {"a"}).contents}
         own = RunSpec.of(config).with_contents(contents)
-        assert identity(found[name]["settings"], found[name]["contents"]) == identity(own.settings, own.contents)
+        assert encoder_key(found[name]["settings"], found[name]["contents"]) == encoder_key(own.settings, own.contents)
         assert found[name]["stored_bytes"] == path_of(f"{name}-mini").stat().st_size
     assert found["fasttext"]["parameters"] == (40_000 + 50_000) * 96  # its card: words and n-gram buckets
     assert found["glove"]["parameters"] == 160_000 * 96

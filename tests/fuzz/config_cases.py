@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.spec.config import CONF, compose, experiment_yaml
-from elmo_bench.spec.experiments import Experiment, _load
+from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec
 from tests.fuzz.cases import Case
 
@@ -34,6 +34,6 @@ def _experiment(folder: Path) -> None:
 
 
 def _read_experiment(folder: Path) -> Any:
-    _load.cache_clear()
+    Experiment.load.cache_clear()
     experiment_yaml("x", folder)
     return Experiment.load("x", folder)

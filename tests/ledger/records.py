@@ -107,7 +107,7 @@ def make_cost(
     rates: dict[str, list[float]] | None = None,
     stored: int | None = 2**24,
 ) -> Any:
-    """What `elmo-bench cost` writes; tokens a second by batch, one for each of three rounds."""
+    """What `elmo-bench cost` writes; tokens a second by batch, one for each round."""
     rates = rates or {"1": [1000.0, 1100.0, 900.0], "32": [4000.0, 4400.0, 3600.0]}
     return {
         "schema": 1,
@@ -122,7 +122,7 @@ def make_cost(
                 "memory_mib": 50.0 + number,
                 "tokens_per_second": {batch: own[number] for batch, own in rates.items()},
             }
-            for number in range(3)
+            for number in range(len(next(iter(rates.values()))))
         ],
         "parameters": 15_360_000,
         "stored_bytes": stored,

@@ -8,8 +8,8 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger.costs import (
     best_batch,
-    costs_of,
-    identity,
+    costs_folder,
+    encoder_key,
     middle,
     path_of,
     rates,
@@ -44,10 +44,10 @@ def test_a_measurement_replaces_the_one_of_other_weights_and_no_other(tmp_path):
 def test_identity_is_of_the_frozen_encoder_alone():
     settings, contents = make_cost()["settings"], make_cost()["contents"]
     run = {**settings, "mix.penalty": 1, "task.version": 3}
-    assert identity(run, {**contents, "data": "d"}) == identity(settings, contents)
+    assert encoder_key(run, {**contents, "data": "d"}) == encoder_key(settings, contents)
     for other in ({**settings, "encoder.precision": "int8"}, {**settings, "encoder.vectors": "x"}):
-        assert identity(other, contents) != identity(settings, contents)
-    assert identity(settings, {"vectors": "b" * 64}) != identity(settings, contents)
+        assert encoder_key(other, contents) != encoder_key(settings, contents)
+    assert encoder_key(settings, {"vectors": "b" * 64}) != encoder_key(settings, contents)
 
 
 def test_medians_and_the_best_batch():
@@ -93,4 +93,4 @@ def test_a_link_is_not_followed(tmp_path):
 
 
 def test_costs_are_next_to_the_ledger(tmp_path):
-    assert costs_of(tmp_path / "results" / "next") == tmp_path / "results" / "costs"
+    assert costs_folder(tmp_path / "results" / "next") == tmp_path / "results" / "costs"

@@ -17,7 +17,7 @@ def table():
             Cell("−1.50 … +2.25", (-1.5, 2.25)),
             Cell("< 0.001", (0.0001,)),
         ],
-        [words("z"), spread(summarise([-4.0]), sign=True), Cell(""), Cell("0.042", (0.0421,))],
+        [words("z"), spread(summarise([-4.0])), Cell(""), Cell("0.042", (0.0421,))],
     ]
     return Table("stem", "A title", columns, rows, ["t", "t"], notes=["A note."])
 

@@ -12,7 +12,7 @@ from elmo_bench.ledger import read_ledger
 from elmo_bench.ledger.costs import encoder_part, write_cost
 from elmo_bench.reporting.costs import by_machine, most_of, stale
 from elmo_bench.reporting.gains import gains_from
-from elmo_bench.reporting.layouts.worth import Point, found, front
+from elmo_bench.reporting.layouts.worth import Point, _rate, found, front
 from elmo_bench.reporting.leaderboard import leaderboard
 from elmo_bench.reporting.rows import select
 from tests.ledger.records import make_cost
@@ -185,3 +185,8 @@ def test_a_report_reads_the_folder_next_to_the_ledger_and_is_the_same_again(ledg
     capsys.readouterr()
     assert report.main(["--ledger", str(ledger), "--costs", str(tmp_path / "with"), "--out", out]) == 2
     assert str(damaged) in capsys.readouterr().err
+
+
+def test_files_have_the_median_that_people_see_also_of_an_even_number_of_rounds():
+    cost = make_cost("glove", rates={"1": [1.0, 2.0, 4.0, 9.0]})
+    assert (_rate(cost, "1").text, _rate(cost, "1").values) == ("3 (1 to 9)", (3.0, 1.0, 9.0))

@@ -15,11 +15,11 @@ from elmo_bench.spec.config import compose
 from elmo_bench.tasks.coref.document import Document
 from elmo_bench.tasks.deprel.sentence import Sentence as Arcs
 from elmo_bench.tasks.ner.metric import Metric
-from elmo_bench.tasks.ner.sentence import Sentence
 from elmo_bench.tasks.squad.question import Passage, Question
 from elmo_bench.tasks.wsd.sentence import Sentence as Senses
 from elmo_bench.tasks.wsd.sentence import Target
 from elmo_bench.text.mistyped import mistype
+from elmo_bench.text.sentence import TaggedSentence as Sentence
 from elmo_bench.text.tags import spans
 from tests.runs import run_small, small
 

@@ -1,13 +1,16 @@
 """The definitions in conf/experiment: complete, consistent with what a sweep runs, and true to the paper."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.runner.plan import plan
-from elmo_bench.spec.config import CONF
-from elmo_bench.spec.experiments import Experiment, experiments
+from elmo_bench.spec.config import CONF, compose
+from elmo_bench.spec.experiments import Experiment, Variant, experiments
+from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.spelling import spelled
 
 LISTED = [name for name in experiments() if Experiment.load(name).caption]
 TABLE1 = {
@@ -20,6 +23,15 @@ TABLE1 = {
 }
 
 
+def specs(experiment: Experiment, *options: str) -> Iterator[tuple[Variant, RunSpec]]:
+    """Each variant with the spec of its run."""
+    values = experiment.sweep[experiment.axis] if experiment.axis else ()
+    for variant in [experiment._at(value) for value in values] or experiment.variants:
+        own = [f"{option}={spelled(value)}" for option, value in variant.options.items()]
+        encoder = f"encoder={variant.encoder or experiment.encoder}"
+        yield variant, RunSpec.of(compose("config", [*options, encoder, *own]))
+
+
 @pytest.mark.parametrize("name", [name for name in LISTED if name != "figure2"])
 def test_every_run_of_a_sweep_is_a_variant_and_every_variant_of_the_paper_is_run(name):
     experiment = Experiment.load(name)
@@ -29,7 +41,7 @@ def test_every_run_of_a_sweep_is_a_variant_and_every_variant_of_the_paper_is_run
     assert None not in variants
     optional = {"mean", "with_characters"}  # not in the paper, so not in the sweep
     assert {variant.key for variant in variants} == {
-        variant.key for variant, _ in experiment.specs(task=task, suite="mini")
+        variant.key for variant, _ in specs(experiment, f"task={task}", "suite=mini")
     } - optional
 
 
@@ -37,12 +49,12 @@ def test_every_run_of_a_sweep_is_a_variant_and_every_variant_of_the_paper_is_run
 def test_a_variant_is_recognised_by_its_spec(name):
     experiment = Experiment.load(name)
     for task in experiment.sweep["task"][:2]:
-        for variant, spec in experiment.specs(task=task, suite="open"):
+        for variant, spec in specs(experiment, f"task={task}", "suite=open"):
             assert experiment.variant_of(spec) == variant
-    for variant, spec in experiment.specs(task="ner", suite="open", data=["data.train_fraction=0.3"]):
+    for variant, spec in specs(experiment, "task=ner", "suite=open", "data.train_fraction=0.3"):
         if name != "figure1":
             assert experiment.variant_of(spec) == variant
-    for _, spec in experiment.specs(task="ner", suite="open", data=["task.training.epochs=3"]):
+    for _, spec in specs(experiment, "task=ner", "suite=open", "task.training.epochs=3"):
         assert experiment.variant_of(spec) is None
 
 

@@ -48,7 +48,7 @@ def main() -> None:
     config = compose("config", ["task=coref", "size=paper", "encoder=elmo"])
     distinct = sorted(set(example.tokens))
     words = LearnedWords(distinct, 300, repeated=len(distinct))  # as wide as GloVe
-    alphabet = Vocabulary.of(character for word in example.tokens for character in word)
+    alphabet = Vocabulary({character for word in example.tokens for character in word})
     embedder = Embedder(
         words=words,
         characters=CharacterCnn(alphabet, dim=config.task.characters.dim, filters=config.task.characters.filters),

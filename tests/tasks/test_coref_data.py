@@ -12,8 +12,7 @@ import pytest
 import yaml
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.coref.brackets import format_column, parse_column
-from elmo_bench.tasks.coref.conll import tidy
+from elmo_bench.tasks.coref.conll import format_column, parse_column, tidy
 from elmo_bench.tasks.coref.data import Data
 from elmo_bench.tasks.coref.document import Document, genre_of
 from tests.runs import DATA

@@ -5,10 +5,10 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.tasks.pos.data import Data, read_file
+from elmo_bench.tasks.pos.data import Data
 from elmo_bench.tasks.pos.metric import Metric
 from elmo_bench.tasks.pos.mini import BOTH, generate
-from elmo_bench.tasks.pos.sentence import Sentence
+from elmo_bench.text.sentence import TaggedSentence as Sentence
 
 # From UD English EWT's guidelines' kind of lines: a range, a word that is only understood.
 CONLLU = """# text = I can't.
@@ -29,7 +29,7 @@ def test_conllu(tmp_path, newline):
     path = tmp_path / "x.conllu"
     with atomic_write(path) as handle:
         handle.write(CONLLU.replace("\n", newline).encode())
-    assert read_file(path) == READ
+    assert Data().read_file(path) == READ
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_columns(tmp_path, text, read):
 def test_a_damaged_file_is_one_line(tmp_path, name, text, said):
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=said):
-        read_file(tmp_path / name)
+        Data().read_file(tmp_path / name)
 
 
 def test_what_is_written_is_what_score_reads(tmp_path):

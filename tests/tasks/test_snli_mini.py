@@ -12,6 +12,7 @@ from elmo_bench import world
 from elmo_bench.tasks.snli import mini
 from elmo_bench.tasks.snli.logic import QUANTIFIERS, Fact, Statement, label
 from elmo_bench.tasks.snli.pair import LABELS
+from elmo_bench.world.draws import SEEN
 
 ROOT = Path(__file__).parents[2]
 
@@ -128,7 +129,7 @@ def test_templates_and_words_of_dev_and_test_that_train_never_shows(suite):
     assert 0.3 < len(starred) / sum(map(len, groups.values())) < 0.45
     seen = {token for pair in suite["train"] for text in pair.texts for token in text}
     people = world.build(seed=0).people
-    kept = {person.name for person in people[round(mini.SEEN * len(people)) :]}
+    kept = {person.name for person in people[round(SEEN * len(people)) :]}
     for split in ("dev", "test"):
         tokens = {token for pair in suite[split] for text in pair.texts for token in text}
         assert {"resides", "attended", "defeated"} <= tokens

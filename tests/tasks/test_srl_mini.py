@@ -11,6 +11,7 @@ from elmo_bench.tasks.srl import mini
 from elmo_bench.tasks.srl.lexicon import VERBS
 from elmo_bench.tasks.srl.metric import Metric
 from elmo_bench.text.tags import spans, to_bio
+from elmo_bench.world.draws import SEEN
 
 ROOT = Path(__file__).parents[2]
 CLASS = {lemma: kind for kind, verbs in VERBS.items() for lemma, *_ in verbs}
@@ -118,7 +119,7 @@ def test_templates_and_words_of_dev_and_test_that_train_never_shows(suite):
     starred = [line for lines in groups.values() for line in lines if line.startswith("*")]
     assert 0.3 < len(starred) / sum(map(len, groups.values())) < 0.37
     seen = {example.lemma for example in suite["train"]}
-    kept = {verb[0] for verbs in VERBS.values() for verb in verbs[round(mini.SEEN * len(verbs)) :]}
+    kept = {verb[0] for verbs in VERBS.values() for verb in verbs[round(SEEN * len(verbs)) :]}
     assert not kept & seen
     for split in ("dev", "test"):
         assert len(kept & {example.lemma for example in suite[split]}) > 10

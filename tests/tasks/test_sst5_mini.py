@@ -12,6 +12,7 @@ from elmo_bench import world
 from elmo_bench.tasks.sst5 import mini
 from elmo_bench.tasks.sst5.lexicon import CLEAR, MIXED, STRONGER, WEAKER
 from elmo_bench.tasks.sst5.trees import Tree
+from elmo_bench.world.draws import SEEN
 
 ROOT = Path(__file__).parents[2]
 
@@ -93,7 +94,7 @@ def test_templates_and_words_of_dev_and_test_that_train_never_shows(suite):
     starred = [line for lines in groups.values() for line in lines if line.startswith("*")]
     assert 0.35 < len(starred) / sum(map(len, groups.values())) < 0.45
     seen = {token for tree in suite["train"] for token in tree.tokens}
-    kept = {word for words in CLEAR.values() for word in words[round(mini.SEEN * len(words)) :]}
+    kept = {word for words in CLEAR.values() for word in words[round(SEEN * len(words)) :]}
     for split in ("dev", "test"):
         assert kept & {token for tree in suite[split] for token in tree.tokens}
     assert not kept & seen

@@ -5,7 +5,7 @@ import random
 import pytest
 from torch.utils.data import DataLoader
 
-from elmo_bench.tasks.ner.sentence import Sentence
+from elmo_bench.text.sentence import TaggedSentence as Sentence
 from elmo_bench.training.data import Batcher, DataModule
 
 LENGTHS = [random.Random(0).randint(1, 40) for _ in range(1000)]
@@ -73,7 +73,7 @@ def test_loaders_give_numbered_collated_batches():
     for batch in found:
         assert batch["lengths"] == [len(sentences[number].tokens) for number in batch["numbers"]]
     assert [batch["numbers"] for batch in data.val_dataloader()] == [[0, 1]]
-    assert [batch["lengths"] for batch in data.test_dataloader()] == [[2]]
+    assert [batch["lengths"] for batch in data.loader("test")] == [[2]]
     data.readings = 3
     assert sum(len(batch["numbers"]) for batch in data.train_dataloader()) == 9
     assert [batch["numbers"] for batch in data.val_dataloader()] == [[0, 1]]

@@ -7,7 +7,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from elmo_bench.reporting.canvas import Drawing, draw, inches, label
+from elmo_bench.reporting.canvas import DARK, LIGHT, Drawing, bare, draw, inches, label
 from elmo_bench.reporting.controls import Controls, selectivity
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
@@ -18,7 +18,6 @@ from elmo_bench.reporting.table import SPREAD, Cell, Column, Line, Table, make_t
 from elmo_bench.spec.experiments import Experiment
 
 Place = tuple[str, int | None]  # encoder, and its layer; None: an encoder that has no layers
-DARK, LIGHT = "#10151c", "#fdfdfd"  # on the cells, whether the page is light or dark
 
 
 @dataclass(frozen=True)
@@ -115,10 +114,7 @@ def _heat(experiment: Experiment, suite: str, found: Sequence[Probe], every: Seq
         axes.set_xticks([x + 0.48 for x in left.values()], ["–" if layer is None else str(layer) for _, layer in left])
         axes.set_yticks([height - 1 - row + 0.46 for row in range(height)], names)
         axes.set_xlabel("layer, 0 is the lowest")
-        axes.grid(visible=False)
-        axes.tick_params(length=0)
-        for side in ("left", "bottom"):
-            axes.spines[side].set_visible(False)
+        bare(axes)
 
     said = "; ".join(
         f"{name}: " + ", ".join(f"{_said(p)} {probe.scores[p][1].mean:.1f}" for p in every if p in probe.scores)

@@ -12,7 +12,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from elmo_bench.reporting.canvas import Drawing, draw, inches, label
+from elmo_bench.reporting.canvas import DARK, LIGHT, Drawing, bare, draw, inches, label
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.layouts import Made
@@ -22,7 +22,7 @@ from elmo_bench.reporting.table import SPREAD, Cell, Column, Line, Table, make_t
 from elmo_bench.spec.experiments import Experiment
 
 SMALL, LARGE = "////", ".."  # below 1/3 hatched, above 2/3 speckled (with three layers, as the paper)
-DARK, LIGHT, BLUE, PALE = "#10151c", "#fdfdfd", "#7d93ad", "#dfe9f5"  # on the cells, whether the page is light or dark
+BLUE, PALE = "#7d93ad", "#dfe9f5"  # patterns on the cells
 
 
 @dataclass(frozen=True)
@@ -160,10 +160,7 @@ def _heat(name: str, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
             [x for x, _ in ticks], [task for _, task in ticks], rotation=35, ha="right", rotation_mode="anchor"
         )
         axes.set_yticks([k + 0.47 for k in range(depth)], [f"layer {k}" for k in range(depth)])
-        axes.grid(visible=False)
-        axes.tick_params(length=0)
-        for side in ("left", "bottom"):
-            axes.spines[side].set_visible(False)
+        bare(axes)
 
     said = "; ".join(
         f"{label(mix.group, ', ')} {mix.heading}: " + ", ".join(f"{w.mean:.2f}" for w in mix.weights) for mix in mixes

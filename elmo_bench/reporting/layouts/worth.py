@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ from elmo_bench.reporting.layouts import Made
 from elmo_bench.reporting.layouts.encoders import picked
 from elmo_bench.reporting.rows import BASELINE
 from elmo_bench.reporting.significance import mean_interval
-from elmo_bench.reporting.table import Cell, Column, Line, Table, make_table, number, words
+from elmo_bench.reporting.table import Cell, Column, Line, Table, interval_cell, make_table, number, words
 from elmo_bench.reporting.tasks import task_info
 from elmo_bench.spec.experiments import Experiment
 
@@ -166,12 +166,11 @@ def _table(stem: str, suite: str, tasks: Sequence[str], costs: Costs, points: di
     for name, point in points.items():
         cost, low_high = point.cost, point.interval
         on = [axis for axis, best in fronts.items() if name in best]
-        shown = " … ".join(f"{bound:+.2f}" for bound in low_high).replace("-", "−") if low_high else ""
         lines.append(
             {
                 Column("encoder", words=True): words(name),
                 Column(f"gain over {BASELINE}"): number(point.gain, "+.2f") if point.gains else Cell(""),
-                Column("95 %", ("low", "high")): Cell(shown, low_high or (None, None)),
+                Column("95 %", ("low", "high")): interval_cell(low_high) if low_high else Cell(""),
                 Column("Pareto front", words=True): words(" and ".join(on)),
                 Column("tokens/s, batch 1", ("", "low", "high")): _rate(cost, SINGLE),
                 Column("best tokens/s", ("", "low", "high")): _rate(cost, best_batch(cost)),
@@ -196,7 +195,7 @@ def _table(stem: str, suite: str, tasks: Sequence[str], costs: Costs, points: di
 
 def _rate(cost: EncoderCost, batch: str) -> Cell:
     found = rates(cost, batch)
-    return Cell(ranged(cost, batch), (found[len(found) // 2], found[0], found[-1]))
+    return Cell(ranged(cost, batch), (median(found), found[0], found[-1]))
 
 
 def _of(tasks: Sequence[str], suite: str) -> str:

@@ -18,7 +18,6 @@ from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.page.explanations import ENCODERS, HOW, LEGEND, SUITES, data_of, failed, machines, superseded
 from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.statistics import summarise
 from elmo_bench.reporting.table import Cell
 from elmo_bench.reporting.tasks import task_info
 
@@ -100,7 +99,7 @@ def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
         "hash": newest["hash"],
         "partial": bool(row.basis.fraction),
         "metric": newest["metric"],
-        "seeds": [_seed(row, record["seed"], home) for record in row.records],
+        "seeds": [_seed(record, home) for record in row.records],
         "facts": [
             ("trained on", trained),
             ("scored on", f"{counts['dev']:,} dev, {counts['test']:,} test"),
@@ -120,10 +119,10 @@ def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
     }
 
 
-def _seed(row: Row, seed: int, home: Path) -> dict[str, Any]:
-    record = next(record for record in row.records if record["seed"] == seed)
-    scores = {split: str(summarise([row.scores(split)[seed]])) for split in ("dev", "test")}
-    return {"seed": seed, "href": _link(home, record), **scores}
+def _seed(record: Brief, home: Path) -> dict[str, Any]:
+    scores: Mapping[str, Any] = record["scores"]
+    shown = {split: f"{scores[split]['overall'][record['metric']]:.2f}" for split in ("dev", "test")}
+    return {"seed": record["seed"], "href": _link(home, record), **shown}
 
 
 def _link(home: Path, record: Brief) -> str:

@@ -60,7 +60,8 @@ def _section(section: Section) -> list[str]:
     drawings = [f"![{escape(figure.alt)}](figures/{figure.stem}.svg)" for figure in section.figures]
     tables = []
     for table in section.tables:
-        lines = [f"**{escape(table.title)}**", _table(to_markdown(table)), *map(escape, table.notes)]
+        shown = "\n".join(map(escape, to_markdown(table).split("\n")))
+        lines = [f"**{escape(table.title)}**", shown, *map(escape, table.notes)]
         if table.folded:
             lines.append(f"{len(table.folded):,} more runs: [CSV](tables/{table.stem}.csv).")
         tables.append("\n\n".join(lines))
@@ -68,10 +69,6 @@ def _section(section: Section) -> list[str]:
     if section.legend:
         return [*start, *tables[:1], LEGEND, *drawings, *tables[1:]]
     return [*start, *drawings, *tables]
-
-
-def _table(text: str) -> str:
-    return "\n".join(escape(line) for line in text.split("\n"))
 
 
 def _code(text: str) -> str:

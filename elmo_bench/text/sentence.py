@@ -1,11 +1,11 @@
-"""The example of this task."""
+"""The example of tasks that tag words."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Sentence:
-    """One sentence; its tags are always valid BIO."""
+class TaggedSentence:
+    """A sentence and the tag of each of its tokens."""
 
     tokens: tuple[str, ...]
     tags: tuple[str, ...]
