@@ -19,8 +19,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import h5py
-
 VOCABULARY = 30_000
 LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 EVERY = 0.1  # seconds between samples
@@ -59,24 +57,6 @@ def watch(command: list[str]) -> tuple[list[float], str, float]:
     return samples, said, time.monotonic() - started
 
 
-def reading(path: Path, sentences: int, reads: int = 2000) -> dict[str, float]:
-    """What it costs to open the file and to read from it, seconds."""
-    rng = random.Random(1)
-    marks = [time.perf_counter()]
-    with h5py.File(path) as file:
-        assert file["0"].shape[-1] > 0
-        marks.append(time.perf_counter())
-        for _ in range(reads):
-            file[str(rng.randrange(sentences))][()]
-        marks.append(time.perf_counter())
-        assert len(file) >= sentences
-        marks.append(time.perf_counter())
-        assert sum(1 for _ in file) >= sentences
-        marks.append(time.perf_counter())
-    opened, read, counted, listed = (after - before for before, after in itertools.pairwise(marks))
-    return {"open_and_first": opened, "one_read": read / reads, "len": counted, "all_keys": listed}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="Is the memory of `embed` flat over a long file?")
     parser.add_argument("--sentences", type=int, default=1_000_000)
@@ -100,7 +80,6 @@ def main() -> None:
             "ratio_of_medians": statistics.median(last) / statistics.median(first),
             "ratio_of_maxima": max(last) / max(first),
             "every_tenth_MB": [round(max(samples[n * tenth : (n + 1) * tenth])) for n in range(10)],
-            "reading_seconds": reading(out, options.sentences),
         }
         print(json.dumps(figures, indent=2))
 
