@@ -225,7 +225,7 @@ def save_trained(
         "options": model.bilm.options,
         "checksum": checksum_of(out / "options.json", weights),
         "title": out.name,
-        "licence": config.licence,
+        "licence": str(config.licence or "not stated"),
         "files": trained.files,
         "tokens": trained.text.tokens,
         "sentences": trained.text.sentences,
