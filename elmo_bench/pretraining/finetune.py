@@ -11,10 +11,9 @@ import torch
 from omegaconf import DictConfig
 from torch import Tensor
 
-from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console, progress
 from elmo_bench.elmo.model import BiLM
-from elmo_bench.elmo.pretrained import load_bilm, locate_with_softmax
+from elmo_bench.elmo.pretrained import NoSoftmax, load_bilm, locate_with_softmax
 from elmo_bench.pretraining.corpus import Corpus, Counts, count_words, shard_files
 from elmo_bench.pretraining.model import SAMPLES, LanguageModel, load_language_model, with_softmax
 from elmo_bench.pretraining.perplexity import Alone, Perplexity, perplexity, pooled
@@ -114,8 +113,8 @@ def _load(config: DictConfig, corpus: Corpus, counts: Counts) -> tuple[LanguageM
     weights = str(config.weights)
     try:
         locate_with_softmax(weights)
-    except UserError:
-        bilm, _ = load_bilm(weights)  # raises if more than the softmax is missing
+    except NoSoftmax:
+        bilm, _ = load_bilm(weights)
         vocabulary = TargetVocabulary.of(counts.words, config.recipe.vocabulary, sentences=counts.sentences)
         model = fit_softmax(
             bilm, corpus, vocabulary, steps=config.fit_steps, samples=config.recipe.samples, seed=config.seed

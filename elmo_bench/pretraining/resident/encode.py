@@ -19,7 +19,7 @@ from elmo_bench.base.progress import console, progress
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.pretraining.corpus import Corpus, Skipped
 from elmo_bench.pretraining.processes import in_order
-from elmo_bench.pretraining.vocabulary import MARKERS, TargetVocabulary
+from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.text.chars import PAD_CHARACTER, SENTENCE_END, SENTENCE_START, words_ids
 
 START, END = 0, 1  # the numbers of the sentence markers
@@ -136,6 +136,3 @@ def _joined(parts: Sequence[tuple[np.ndarray, np.ndarray]], renumbered: np.ndarr
     lengths = np.concatenate([np.zeros(1, np.int64), *(lengths for _, lengths in parts)])
     yield renumbered[np.concatenate([np.zeros(0, np.int32), *(tokens for tokens, _ in parts)])]
     yield np.cumsum(lengths)
-
-
-assert MARKERS[:2] == (SENTENCE_START, SENTENCE_END)
