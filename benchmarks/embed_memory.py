@@ -4,15 +4,13 @@
     python benchmarks/embed_memory.py --sentences 100_000
 
 The text is made here from a fixed seed: words by rank as in a language (Zipf), and one word in twenty that occurs
-nowhere else, so that caches of words fill up. The command runs as a user runs it; its resident memory is sampled, and
-the first tenth of its time is compared with the last tenth, in which the output is put together.
+nowhere else, so that caches of words fill up. The command runs as a user runs it, and its resident memory is sampled.
+At the end of the run the output is put together.
 """
 
 import argparse
 import itertools
-import json
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -71,17 +69,9 @@ def main() -> None:
         samples, said, seconds = watch([*command, "--weights", options.weights, f"--{options.mode}"])
         print(said)
         tenth = len(samples) // 10
-        first, last = samples[:tenth], samples[-tenth:]
-        figures = {
-            "seconds": seconds,
-            "tokens_per_second": options.sentences * options.length / seconds,
-            "first_tenth_MB": {"median": statistics.median(first), "max": max(first)},
-            "last_tenth_MB": {"median": statistics.median(last), "max": max(last)},
-            "ratio_of_medians": statistics.median(last) / statistics.median(first),
-            "ratio_of_maxima": max(last) / max(first),
-            "every_tenth_MB": [round(max(samples[n * tenth : (n + 1) * tenth])) for n in range(10)],
-        }
-        print(json.dumps(figures, indent=2))
+        print(f"{options.sentences * options.length / seconds:,.0f} tokens/s")
+        tenths = ", ".join(f"{max(samples[n * tenth : (n + 1) * tenth]):,.0f}" for n in range(10))
+        print(f"MB at most, by tenths of the run: {tenths}")
 
 
 if __name__ == "__main__":
