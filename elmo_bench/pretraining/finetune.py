@@ -33,20 +33,17 @@ def fit_softmax(
     *,
     steps: int,
     samples: int = SAMPLES,
-    dropout: float = 0.0,
     learning_rate: float = LEARNING_RATE,
     seed: int = 0,
-    device: str = "cpu",
 ) -> LanguageModel:
     """A language model of this biLM, which does not change, and a softmax trained on `steps` batches of the text.
 
     Every sentence is read alone from zero state, as perplexity is measured; sampled loss, AdamW. Batches have BATCH
-    targets of each direction; the text is read as often as needed. `dropout` is a setting of the returned model, not of
-    this training. Raises UserError if the text has no sentence.
+    targets of each direction; the text is read as often as needed. Raises UserError if the text has no sentence.
     """
     torch.manual_seed(seed)
-    model = with_softmax(bilm, words=len(vocabulary), samples=samples, dropout=dropout)
-    softmax = model.softmax.to(device)
+    model = with_softmax(bilm, words=len(vocabulary), samples=samples)
+    softmax = model.softmax
     with torch.no_grad():  # the log-uniform distribution, close to the frequencies of sorted words
         softmax.weight.zero_()
         softmax.bias.copy_(torch.arange(1, len(vocabulary) + 1).reciprocal().log1p().log())
@@ -57,7 +54,7 @@ def fit_softmax(
         f"{steps:,} steps of {BATCH:,} targets in each direction",
         highlight=False,
     )
-    alone = Alone(bilm, vocabulary, device=device)
+    alone = Alone(bilm, vocabulary)
     mean = 0.0
     with progress("fit softmax", total=steps) as meter:
         for step, (tops, targets) in enumerate(islice(_batches(alone, corpus, seed), steps)):

@@ -127,24 +127,22 @@ class Resident:
                 kept.append((self.step, self.read, self.optimizers[0].param_groups[0]["lr"], losses, finite))
                 if len(kept) == READ_EVERY:
                     self._look(kept, meter)
-                    kept = []
                 now = time.monotonic()
                 if now - checked > CHECK_SECONDS and len(self.heldout.sizes):
-                    meter.say(
-                        f"{self.clock.seconds:,.0f} s, step {self.step:,}: held-out perplexity {self.check():.2f}"
-                    )
+                    self._say_perplexity(meter)
                     checked = time.monotonic()
                 if now - saved > 60 * self.config.checkpoint_minutes:
                     self._look(kept, meter)
-                    kept = []
                     self.save()
                     saved = time.monotonic()
             self._look(kept, meter)
             if len(self.heldout.sizes):
-                meter.say(
-                    f"{self.clock.seconds:,.0f} s, step {self.step:,}: held-out perplexity {self.check():.2f}, the end"
-                )
+                self._say_perplexity(meter, ", the end")
         self.save()
+
+    def _say_perplexity(self, meter: Meter, more: str = "") -> None:
+        place = f"{self.clock.seconds:,.0f} s, step {self.step:,}"
+        meter.say(f"{place}: held-out perplexity {self.check():.2f}{more}")
 
     def _remaining(self) -> Iterator[Batch]:
         """The batches from here on; a thread makes the next ones meanwhile."""
@@ -161,7 +159,10 @@ class Resident:
                 self.number, self.index = self.number + 1, 0
 
     def _look(self, kept: list, meter: Meter) -> None:
-        """Read the losses of some steps, which waits for the device. Raises UserError if they are not finite."""
+        """Read the losses of some steps, which waits for the device, and forget them.
+
+        Raises UserError if they are not finite.
+        """
         if not kept:
             return
         losses = torch.stack([losses for *_, losses, _ in kept]).cpu().numpy()
@@ -182,6 +183,7 @@ class Resident:
             f"pass {self.read / self.cells:.2f}",
             steps=len(kept),
         )
+        kept.clear()
 
     def save(self) -> None:
         """Write a checkpoint."""
