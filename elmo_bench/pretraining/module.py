@@ -167,7 +167,7 @@ class Pretraining(pl.LightningModule):
         )
 
     def train_dataloader(self) -> Stream:
-        self.clock.start(self.clock.before)
+        self.clock.start()
         return self.stream(rank=self.global_rank, position=self.position)
 
     def training_step(self, batch: Batch, _index: int) -> dict[str, Tensor]:

@@ -56,7 +56,6 @@ class Resident:
         self.step = self.read = self.number = self.index = 0  # steps, targets, pass, batch of the pass
         self.looked = 0  # targets of the steps whose losses were read
         self.clock, self.curve = Clock(), Curve(self.out / "curve.csv", COLUMNS)
-        self.clock.start(0.0)
 
     @property
     def done(self) -> float:
@@ -117,7 +116,7 @@ class Resident:
 
     def run(self, title: str) -> None:
         """Train to the end, from the current step."""
-        self.clock.start(self.clock.before)
+        self.clock.start()
         kept: list[tuple[int, int, float, Tensor, Tensor]] = []
         checked = saved = time.monotonic()
         self.curve.resume(self.step)
@@ -202,7 +201,7 @@ class Resident:
         for optimizer, state in zip(self.optimizers, checkpoint["optimizers"], strict=True):
             optimizer.load_state_dict(state)
         self.step, (self.read, self.number, self.index) = checkpoint["global_step"], checkpoint["place"]
-        self.clock.start(checkpoint["seconds"])
+        self.clock.before = checkpoint["seconds"]
         self.looked = self.read
 
 
