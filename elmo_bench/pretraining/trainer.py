@@ -54,7 +54,6 @@ class Trained:
     seconds: float
     files: tuple[Path, ...]  # of the text
     text: TextSize
-    first: bool  # this process writes the results
 
 
 def pretrain(config: DictConfig) -> Trained:
@@ -131,7 +130,6 @@ def train(
         seconds=module.clock.seconds,
         files=corpus.files,
         text=text,
-        first=trainer.is_global_zero,
     )
 
 
@@ -166,7 +164,6 @@ def _resident(options: BiLMOptions, corpus: Corpus, config: DictConfig) -> Train
         seconds=training.clock.seconds,
         files=corpus.files,
         text=TextSize(vocabulary.tokens, vocabulary.sentences),
-        first=True,
     )
 
 
