@@ -4,22 +4,18 @@
     python benchmarks/embed_memory.py --sentences 100_000
 
 The text is made here from a fixed seed: words by rank as in a language (Zipf), and one word in twenty that occurs
-nowhere else, so that caches of words fill up. The command runs as a user runs it; its resident memory is sampled, and
-the first tenth of its time is compared with the last tenth, in which the output is put together.
+nowhere else, so that caches of words fill up. The command runs as a user runs it, and its resident memory is sampled.
+At the end of the run the output is put together.
 """
 
 import argparse
 import itertools
-import json
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-
-import h5py
 
 VOCABULARY = 30_000
 LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
@@ -59,24 +55,6 @@ def watch(command: list[str]) -> tuple[list[float], str, float]:
     return samples, said, time.monotonic() - started
 
 
-def reading(path: Path, sentences: int, reads: int = 2000) -> dict[str, float]:
-    """What it costs to open the file and to read from it, seconds."""
-    rng = random.Random(1)
-    marks = [time.perf_counter()]
-    with h5py.File(path) as file:
-        assert file["0"].shape[-1] > 0
-        marks.append(time.perf_counter())
-        for _ in range(reads):
-            file[str(rng.randrange(sentences))][()]
-        marks.append(time.perf_counter())
-        assert len(file) >= sentences
-        marks.append(time.perf_counter())
-        assert sum(1 for _ in file) >= sentences
-        marks.append(time.perf_counter())
-    opened, read, counted, listed = (after - before for before, after in itertools.pairwise(marks))
-    return {"open_and_first": opened, "one_read": read / reads, "len": counted, "all_keys": listed}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="Is the memory of `embed` flat over a long file?")
     parser.add_argument("--sentences", type=int, default=1_000_000)
@@ -91,18 +69,9 @@ def main() -> None:
         samples, said, seconds = watch([*command, "--weights", options.weights, f"--{options.mode}"])
         print(said)
         tenth = len(samples) // 10
-        first, last = samples[:tenth], samples[-tenth:]
-        figures = {
-            "seconds": seconds,
-            "tokens_per_second": options.sentences * options.length / seconds,
-            "first_tenth_MB": {"median": statistics.median(first), "max": max(first)},
-            "last_tenth_MB": {"median": statistics.median(last), "max": max(last)},
-            "ratio_of_medians": statistics.median(last) / statistics.median(first),
-            "ratio_of_maxima": max(last) / max(first),
-            "every_tenth_MB": [round(max(samples[n * tenth : (n + 1) * tenth])) for n in range(10)],
-            "reading_seconds": reading(out, options.sentences),
-        }
-        print(json.dumps(figures, indent=2))
+        print(f"{options.sentences * options.length / seconds:,.0f} tokens/s")
+        tenths = ", ".join(f"{max(samples[n * tenth : (n + 1) * tenth]):,.0f}" for n in range(10))
+        print(f"MB at most, by tenths of the run: {tenths}")
 
 
 if __name__ == "__main__":

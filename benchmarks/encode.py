@@ -4,8 +4,7 @@
     python benchmarks/encode.py --shapes small,original --json encode.json
     python benchmarks/encode.py --device cuda --peer none            # without AllenNLP: checked against model.py
 
-See benchmarks/README.md for the method and how to read the figures. `--peer none` also reads epochs of batches from
-each kind of layer store onto the device. It needs no Hydra.
+See benchmarks/README.md for the method and how to read the figures. It needs no Hydra.
 """
 
 import argparse
@@ -21,7 +20,7 @@ import inputs
 import numpy as np
 import tables
 import torch
-from ours import Ours, Reference, Sentences, stages, store_rates, worst_and_rms
+from ours import Ours, Reference, Sentences, worst_and_rms
 from peer_process import PYTHON, PeerProcess
 
 from elmo_bench.base.errors import UserError
@@ -136,7 +135,7 @@ def run_shape(
     speeds = ", ".join(f"{name} {peak / 1e9:,.0f} GFLOP/s" for name, peak in peaks.items() if peak)
     print(f"\n{shape}; GEMM peak: {speeds}")
     sides = {precision: Ours(folder, precision=precision, device=args.device) for precision in args.precision}
-    results: dict[str, Any] = {"peer": about_peer, "peaks": peaks, "rows": [], "stages": {}, "peer_shares": {}}
+    results: dict[str, Any] = {"peer": about_peer, "peaks": peaks, "rows": [], "peer_shares": {}}
     results["differences"] = compare(sides, peer, sentences[:COMPARED], folder)
     for batch in args.batches:
         chosen = sentences[: args.count_single] if batch == 1 else sentences
@@ -145,16 +144,7 @@ def run_shape(
         seconds, answers = measure(sides, peer, chosen, batch, args)
         results["rows"] += tables.rows({"shape": shape, "batch": batch}, seconds, answers, work)
         results["peer_shares"][batch] = tables.peer_shares(answers)
-        if args.device == "cpu":
-            calls = calls_of_ours(chosen, batch, args.pool)
-            for precision, ours in sides.items():
-                parts = tables.stage_shares(stages(ours.fresh(), calls), work, precision)
-                results["stages"][f"{batch} {precision}"] = parts
     tables.show(results)
-    if isinstance(peer, Reference):
-        results["stores"] = store_rates(sides["float32"], sentences)
-        for name, rate in results["stores"].items():
-            print(f"{name}: {rate:,.0f} tokens/s")
     return results
 
 

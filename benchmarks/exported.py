@@ -20,7 +20,7 @@ from peer_process import PYTHON, PeerProcess
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.export import DTYPES, export
+from elmo_bench.elmo.export import export
 
 LIMIT = 2e-5
 SENTENCES = [
@@ -50,7 +50,7 @@ def main() -> int:
     options = parser.parse_args()
     found = {}
     with tempfile.TemporaryDirectory() as folder, PeerProcess(options.peer, threads=torch.get_num_threads()) as peer:
-        for dtype in DTYPES:
+        for dtype in ("float32", "float16"):  # HDF5 holds no int8
             found[dtype] = worst(peer, options.weights, Path(folder) / dtype, dtype)
             print(f"{dtype}: AllenNLP's layers differ from ours by at most {found[dtype]:.2g}")
     return int(found["float32"] > LIMIT)

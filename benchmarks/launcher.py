@@ -1,11 +1,10 @@
-"""The gain of parallel runs: six runs one after the other, then two at a time, one thread each.
+"""The gain of parallel runs: processor seconds of a run alone and of two side by side, one thread each.
 
-    python benchmarks/launcher.py [--epochs 3] [--task ner] [--encoder glove]
-    python benchmarks/launcher.py --rounds 3       # for a machine that other work keeps busy
+    python benchmarks/launcher.py [--rounds 3] [--epochs 3] [--task ner] [--encoder glove]
 
-Prints both wall times, their ratio, and whether the scores are equal. With `--rounds`, the times are of the processor:
-a run alone and two side by side, in turn. Two runs slow each other down by what they share, above all the memory;
-without other work, two side by side are 2 x alone / side by side times as fast as one after the other.
+Both are measured in turn, so that other work may keep the machine busy. Two runs slow each other down by what they
+share, above all the memory; without other work, two side by side are 2 x alone / side by side times as fast as one
+after the other.
 """
 
 import argparse
@@ -14,22 +13,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from elmo_bench.ledger import read_ledger
-
 ROOT = Path(__file__).resolve().parents[1]
-SEEDS = range(6)
-WAYS = {"one at a time": "launcher.jobs=1", "two at a time": "launcher.jobs=2"}
-
-
-def sweep(folder: Path, options: list[str]) -> float:
-    """Seconds of a sweep into the ledger `folder`."""
-    started = time.monotonic()
-    command = [sys.executable, str(ROOT / "run.py"), "-m", *options, "logger=none", f"ledger={folder}"]
-    subprocess.run([*command, f"launcher.logs={folder}-logs"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    return time.monotonic() - started
 
 
 def processor_seconds(folder: Path, options: list[str], count: int) -> list[float]:
@@ -69,25 +55,10 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--task", default="ner")
     parser.add_argument("--encoder", default="glove")
-    parser.add_argument("--rounds", type=int, help="compare processor seconds instead, in so many rounds")
+    parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     options = [f"task={given.task}", f"encoder={given.encoder}", f"task.training.epochs={given.epochs}"]
-    if given.rounds:
-        return compare_processor_seconds(options, given.rounds)
-    options.append(f"seed={','.join(map(str, SEEDS))}")
-    seconds, scores = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        for number, (way, jobs) in enumerate(WAYS.items()):
-            ledger = Path(folder) / str(number)
-            seconds.append(sweep(ledger, [*options, jobs]))
-            records, _ = read_ledger(ledger)
-            scores.append([record["scores"] for record in records])
-            print(f"{way:<14} {seconds[-1]:7.1f} s  {len(records)} runs", flush=True)
-            if len(records) != len(SEEDS):
-                sys.exit(f"{way}: expected {len(SEEDS)} runs")
-    print(f"two at a time / one at a time: {seconds[1] / seconds[0]:.2f}")
-    print(f"scores are equal: {scores[0] == scores[1]}")
-    return None
+    compare_processor_seconds(options, given.rounds)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,9 @@
-"""Our side of a benchmark: fresh encoders, the share of each stage, the reference model, and the layer stores."""
+"""Our side of a benchmark: fresh encoders, and the reference model."""
 
 import copy
-import importlib
-import statistics
-import tempfile
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import gemm
 import numpy as np
@@ -19,25 +13,10 @@ from torch import Tensor
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.pretrained import load_bilm
-from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.text import chars
 
 Sentences = Sequence[Sequence[str]]
 WARM_UP = ["ʘ"] * 8  # a word that no text has: caches of words stay empty but for it
-# A stage and where its work is called, on the encoder; whatever is not there (any more) counts to what surrounds it.
-STAGES = [
-    ("character CNN", "frozen.vectors.characters"),
-    ("LSTM, the rest", "frozen.network.contextual"),
-]
-# The same, of the LSTM: functions of modules, and products that packed layers hold.
-LOOPS = [("recurrent loop", "elmo_bench.elmo.kernels.recurrence", "run")]
-PRODUCTS = {
-    "both": "step products",
-    "recurrent": "step products",
-    "input": "input projections",
-    "projection": "output projections",
-}
-REST = "ids, sorting, assembling"
 
 
 class Ours:
@@ -54,7 +33,6 @@ class Ours:
         encoder = ElmoEncoder(**self.options)
         for rows in (128, 4, 1):
             encoder.encode([WARM_UP] * rows)
-        chars.word_ids.cache_clear()
         return encoder
 
     def seconds(self, encoder: ElmoEncoder, calls: Sequence[Sentences]) -> float:
@@ -63,69 +41,6 @@ class Ours:
         for call in calls:
             encoder.encode(call)
         return gemm.now(self.device) - start
-
-
-def stages(encoder: ElmoEncoder, calls: Sequence[Sentences]) -> dict[str, float]:
-    """Seconds of each stage without the stages inside it; on a CPU."""
-    clock = _Clock()
-    patches = [clock.patch(owner, name, stage) for stage, owner, name in _places(encoder)]
-    for patch in patches:
-        patch.start()
-    try:
-        clock.timed(REST, lambda: [encoder.encode(call) for call in calls])()
-    finally:
-        for patch in patches:
-            patch.stop()
-    return {stage: seconds for stage, seconds in clock.seconds.items() if seconds}
-
-
-def _places(encoder: ElmoEncoder) -> Iterator[tuple[str, Any, str]]:
-    """(stage, owner, attribute) of every place that exists and can be called."""
-    for stage, path in STAGES:
-        *owners, name = path.split(".")
-        owner: Any = encoder
-        for part in owners:
-            owner = getattr(owner, part, None)
-        if callable(getattr(owner, name, None)):
-            yield stage, owner, name
-    for stage, module, name in LOOPS:
-        if callable(getattr(importlib.import_module(module), name, None)):
-            yield stage, importlib.import_module(module), name
-    for layer in getattr(encoder.frozen.network, "lstms", []):
-        for direction in layer if isinstance(layer, Sequence) else []:
-            for name, stage in PRODUCTS.items():
-                if callable(getattr(direction, name, None)):
-                    yield stage, direction, name
-
-
-class _Clock:
-    """Seconds by stage; inside a stage the clock of the one around it stands still."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = defaultdict(float)
-        self.running: list[str] = []
-        self.since = 0.0
-
-    def patch(self, owner: Any, name: str, stage: str) -> Any:
-        return mock.patch.object(owner, name, self.timed(stage, getattr(owner, name)))
-
-    def timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:
-            self._switch()
-            self.running.append(stage)
-            try:
-                return function(*arguments, **named)
-            finally:
-                self._switch()
-                self.running.pop()
-
-        return call
-
-    def _switch(self) -> None:
-        now = time.perf_counter()
-        if self.running:
-            self.seconds[self.running[-1]] += now - self.since
-        self.since = now
 
 
 def worst_and_rms(found: Sequence[Tensor], wanted: Sequence[Tensor]) -> tuple[float, float]:
@@ -172,31 +87,3 @@ class Reference:
         for batch in request["batches"]:
             self.encoder.batch(batch)
         return {"seconds": gemm.now(self.device) - start, "characters_seconds": 0.0, "ids_seconds": 0.0}
-
-
-def store_rates(ours: Ours, sentences: Sentences, *, batch: int = 32, rounds: int = 5) -> dict[str, float]:
-    """Tokens per second of reading an epoch of batches onto the encoder's device from each kind of layer store.
-
-    Each store's batches are checked against the encoder's layers first.
-    """
-    encoder = ours.fresh()
-    texts = sorted({tuple(sentence) for sentence in sentences}, key=len)
-    batches = [texts[start : start + batch] for start in range(0, len(texts), batch)]
-    tokens, rates = sum(map(len, texts)), {}
-    with tempfile.TemporaryDirectory() as folder:
-        for mode in ("ram", "disk"):
-            for dtype in ("float32", "float16"):
-                options = {"folder": f"{folder}/{dtype}"} if mode == "disk" else {}
-                store = LayerStore(encoder, mode=mode, dtype=dtype, max_gb=100.0, **options)
-                store.fill(texts)
-                for layers, wanted in zip(store.batch(batches[-1]), encoder.encode(batches[-1]), strict=True):
-                    assert layers.device == wanted.device
-                    torch.testing.assert_close(layers[:, : wanted.shape[1]], wanted, atol=0.02, rtol=0.001)
-                seconds = []
-                for _ in range(rounds):
-                    start = gemm.now(ours.device)
-                    for some in batches:
-                        store.batch(some)
-                    seconds.append(gemm.now(ours.device) - start)
-                rates[f"store={mode} dtype={dtype} on {encoder.device.type}"] = tokens / statistics.median(seconds)
-    return rates

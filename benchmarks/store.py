@@ -2,6 +2,7 @@
 
     python benchmarks/store.py                      256 dimensions, 3 layers, float32, one thread
     python benchmarks/store.py --dim 1024 --dtype float16
+    python benchmarks/store.py --device cuda        batches on a GPU, where the store in memory is, too
 
 Layers are random numbers that cost nothing to compute, so that the times are the store's own. Each round reads every
 sentence once from disk and once from memory; figures are medians over the rounds, with their range. Beside the rate by
@@ -16,6 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import gemm
 import torch
 from torch import Tensor
 
@@ -28,11 +30,12 @@ WORDS = (5, 32)  # of a sentence: 18.5 in the mean, as in the training part of W
 class NoEncoder:
     """Layers from a table of random numbers."""
 
-    parameters, device = 0, torch.device("cpu")
+    parameters = 0
 
-    def __init__(self, layers: int, dim: int):
+    def __init__(self, layers: int, dim: int, device: str):
         self.layers, self.dim, self.checksum = layers, dim, f"random {layers} {dim}"
-        self.table = torch.randn(layers, WORDS[1], dim)
+        self.device = torch.device(device)
+        self.table = torch.randn(layers, WORDS[1], dim, device=device)
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         return [self.table[:, : len(sentence)].clone() for sentence in sentences]
@@ -41,11 +44,12 @@ class NoEncoder:
 class Watch:
     """Seconds by the clock and by the processor since it was made."""
 
-    def __init__(self) -> None:
-        self.clock, self.processor = time.perf_counter(), time.process_time()
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.clock, self.processor = gemm.now(device), time.process_time()
 
     def rates(self, tokens: int) -> tuple[float, float]:
-        return tokens / (time.perf_counter() - self.clock), tokens / (time.process_time() - self.processor)
+        return tokens / (gemm.now(self.device) - self.clock), tokens / (time.process_time() - self.processor)
 
 
 def main() -> None:
@@ -57,6 +61,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--folder", type=Path, help="where the store is made (default: the temporary folder)")
     options = parser.parse_args()
 
@@ -67,7 +72,7 @@ def main() -> None:
     texts.sort(key=len)  # sentences of similar length together and batches in any order, as in training
     batches = [texts[start : start + options.batch] for start in range(0, len(texts), options.batch)]
     draw.shuffle(batches)
-    encoder = NoEncoder(options.layers, options.dim)
+    encoder = NoEncoder(options.layers, options.dim, options.device)
 
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         plain = {"dtype": options.dtype, "max_gb": 100.0}
@@ -80,16 +85,16 @@ def main() -> None:
             f"{stores['disk'].bytes_of(texts) / 1e6:,.0f} MB; batches of {options.batch}; {options.threads} thread(s)"
         )
         for name, store in stores.items():
-            watch = Watch()
+            watch = Watch(options.device)
             store.fill(texts)
             show(f"fill {name}", [watch.rates(tokens)])
-        watch = Watch()
+        watch = Watch(options.device)
         LayerStore(encoder, mode="disk", folder=folder, **plain).fill(texts)
         show("find in a later process", [watch.rates(tokens)])
         rates: dict[str, list[tuple[float, float]]] = {name: [] for name in stores}
         for _ in range(1 + options.rounds):
             for name, store in stores.items():
-                watch = Watch()
+                watch = Watch(options.device)
                 for batch in batches:
                     store.batch(batch)
                 rates[name].append(watch.rates(tokens))

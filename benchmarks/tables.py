@@ -1,4 +1,4 @@
-"""From seconds to speeds, ratios and shares, and their tables."""
+"""From seconds to speeds and ratios, and their table."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import gemm
-from ours import REST, Sentences
+from ours import Sentences
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,17 +69,6 @@ def peer_shares(answers: Sequence[Mapping[str, float]]) -> dict[str, float]:
     }
 
 
-def stage_shares(seconds: Mapping[str, float], work: Work, precision: str) -> dict[str, Any]:
-    """Shares of all stages, and how near the LSTM by itself comes to the peak."""
-    total = sum(seconds.values())
-    lstm = total - seconds.get("character CNN", 0.0) - seconds.get(REST, 0.0)
-    floor = work.floor(precision, characters=False)
-    return {
-        "shares": {stage: part / total for stage, part in seconds.items()},
-        "lstm_share_of_peak": floor / lstm if floor and lstm else None,
-    }
-
-
 def show(results: Mapping[str, Any]) -> None:
     """Print what `run_shape` of `encode.py` found."""
     print(
@@ -94,7 +83,3 @@ def show(results: Mapping[str, Any]) -> None:
     for batch, shares in results["peer_shares"].items():
         cnn, ids = shares["characters"], shares["ids"]
         print(f"peer at batch {batch}: {cnn:.0%} in its character CNN; ids would add {ids:.1%}")
-    for name, stage in results["stages"].items():
-        parts = ", ".join(f"{part} {share:.0%}" for part, share in stage["shares"].items())
-        lstm = stage["lstm_share_of_peak"]
-        print(f"ours at batch {name}, cold: {parts}" + (f"; LSTM at {lstm:.0%} of the GEMM peak" if lstm else ""))

@@ -35,8 +35,8 @@ LONGEST = 350  # lines of a file
 # made by this process a moment ago.
 OWN_FILES = {
     "__main__", "base/downloads", "base/machine", "cli/cost", "elmo/published", "elmo/sharing", "encoders/static",
-    "ledger/environment", "ledger/merge", "pretraining/card", "reporting/page/files", "reporting/page/html",
-    "runner/data", "runner/launchers/ray", "runner/sweep", "text/sample", "training/loggers", "world/templates",
+    "ledger/merge", "reporting/page/files", "reporting/page/html", "runner/data",
+    "runner/launchers/ray", "runner/sweep", "text/sample", "training/loggers", "world/templates",
 }  # fmt: skip
 OPENS = re.compile(
     r"json\.loads?\(|\.read_text\(|\.read_bytes\(|\b(safe_open|load_file|read_lines|read_json|parse_json|safe_load)\("

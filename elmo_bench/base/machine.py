@@ -2,6 +2,7 @@
 
 import math
 import os
+import platform
 import sys
 import time
 from pathlib import Path
@@ -17,6 +18,13 @@ def cores() -> int:
     if quota.isdigit() and period.strip().isdigit():
         usable = min(usable, math.ceil(int(quota) / int(period)))
     return max(1, usable)
+
+
+def processor() -> str:
+    """The processor's model name; the architecture if the system does not report it."""
+    lines = [line.partition(":") for line in _read(_PROC / "cpuinfo").splitlines()]
+    models = [value.strip() for key, _, value in lines if key.strip() == "model name"]
+    return (models and models[0]) or platform.processor() or platform.machine()
 
 
 def free_cores(seconds: float = 0.3) -> int:

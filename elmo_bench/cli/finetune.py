@@ -32,12 +32,12 @@ def main(arguments: list[str]) -> int:
         take_text(config, [f"task={config.task}", *of_task])
     from elmo_bench.pretraining.card import check_dtype
     from elmo_bench.pretraining.finetune import finetune
-    from elmo_bench.pretraining.trainer import save_trained
+    from elmo_bench.pretraining.trainer import first_process, save_trained
 
     check_dtype(config.dtype)
     with quiet():
         trained, measured = finetune(config)
-    if trained.first:
+    if first_process():
         said = [
             {**dataclasses.asdict(figures), "corpus": f"{Path(config.heldout).name} {when}"}
             for figures, when in zip(measured, ("before", "after"), strict=False)

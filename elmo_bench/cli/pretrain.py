@@ -17,13 +17,13 @@ def main(arguments: list[str]) -> int:
     from elmo_bench.pretraining.corpus import Corpus, shard_files
     from elmo_bench.pretraining.model import load_language_model  # imports torch; wrong options should not wait for it
     from elmo_bench.pretraining.perplexity import perplexity
-    from elmo_bench.pretraining.trainer import pretrain, save_trained
+    from elmo_bench.pretraining.trainer import first_process, pretrain, save_trained
 
     heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer) if config.heldout else None
     check_dtype(config.dtype)
     with quiet():
         trained = pretrain(config)
-    if trained.first:
+    if first_process():
         out = save_trained(trained, config, command="pretrain", arguments=arguments)
         if heldout:
             device = "cuda" if config.accelerator == "gpu" else "cpu"

@@ -26,6 +26,10 @@ ENDINGS = ("", ".gz", ".xz", ".zst")  # of the vocabulary
 HUB = (f"*{SOFTMAX}", f"*{VOCABULARY}*")
 
 
+class NoSoftmax(UserError):
+    """The weights come without a softmax, as the published ones do."""
+
+
 def load_bilm(weights: str, options: str | None = None) -> tuple[BiLM, str]:
     """The frozen biLM that `locate` finds, and its checksum. Raises UserError."""
     return load_files(*locate(weights, options))
@@ -101,7 +105,7 @@ def locate_options(weights: str) -> Path:
 
 
 def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
-    """(options, weights, softmax, vocabulary) of anything that `locate` finds. Raises UserError without a softmax.
+    """(options, weights, softmax, vocabulary) of anything that `locate` finds. Raises NoSoftmax, or UserError.
 
     Nothing is downloaded for the published names.
     """
@@ -113,8 +117,8 @@ def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
         if (softmax := softmax_of(file)) is not None:
             return options, file, *softmax
         if weights == "mini":
-            raise UserError("weights=mini: its softmax is not shipped. `finetune` fits one.")
-    raise UserError(
+            raise NoSoftmax("weights=mini: its softmax is not shipped. `finetune` fits one.")
+    raise NoSoftmax(
         f"weights={weights}: no softmax next to these weights (published files come without), so no perplexity. "
         "`finetune` fits a softmax to your text."
     )

@@ -27,18 +27,14 @@ STATE = "the state of a bidirectional LSTM"
 NAME = re.compile(r"(weight_ih|weight_hh|bias_ih|bias_hh)_l(\d)(_reverse)?")
 
 
-def load(*, weights: str, inputs: str = "glove.840B.300d", device: str = "cpu") -> Encoder:
-    """The biLSTMs in the file `weights` over the static vectors `inputs` (see `Cove`). Raises UserError."""
-    return Cove(weights=weights, inputs=inputs, device=device)
-
-
 class Cove:
     """CoVe as an `Encoder` (see protocol.py): its layers are the outputs [forward; backward] of each biLSTM.
 
     The input of a word that the static vectors lack is zeros; upper and lower case differ.
     """
 
-    def __init__(self, *, weights: str, inputs: str, device: str = "cpu"):
+    def __init__(self, *, weights: str, inputs: str = "glove.840B.300d", device: str = "cpu"):
+        """`weights`: the file of the biLSTMs. `inputs`: static vectors, by name or path. Raises UserError."""
         path = Path(weights).expanduser()
         self.lstms = read_lstms(path).to(device)
         self.inputs, self.device = inputs, torch.device(device)
@@ -84,6 +80,9 @@ class Cove:
             outputs.append(pad_packed_sequence(packed, batch_first=True)[0])  # BTD
         layers = torch.stack(outputs, dim=1)  # BLTD
         return [row[:, :length].clone() for row, length in zip(layers, lengths.tolist(), strict=True)]
+
+
+load: type[Encoder] = Cove
 
 
 @reader

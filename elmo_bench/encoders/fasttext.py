@@ -15,12 +15,13 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.encoders.ngrams import NGrams
 from elmo_bench.encoders.rows import Rows
+from elmo_bench.encoders.word2vec import records
 
 MAGIC = struct.pack("<i", 793712314)
 VERSIONS = (11, 12)
 SUPERVISED = 3  # of Args.model
 END = "</s>"  # has no n-grams
-LONGEST_WORD = 2**14  # bytes
+ENTRY = 9  # bytes behind a word: its count and its type
 BUFFER = 2**20
 
 
@@ -81,21 +82,13 @@ def _words(file: IO[bytes], wanted: set[str] | None) -> tuple[dict[str, int], in
     if pruned >= 0:
         raise ValueError("its n-grams are pruned, as in quantised models")
     rows: dict[str, int] = {}
-    buffer, start = b"", 0
-    for number in range(size):
-        while (end := buffer.find(b"\0", start)) < 0 or len(buffer) < end + 10:
-            if not (more := file.read(BUFFER)):
-                raise EOFError(f"cut off at word {number + 1:,} of {size:,}")
-            if end < 0 and len(buffer) - start > LONGEST_WORD:
-                break
-            buffer, start = buffer[start:] + more, 0
-        if not 0 <= end - start <= LONGEST_WORD:
-            raise ValueError(f"word {number + 1:,} has more than {LONGEST_WORD:,} bytes")
-        word = buffer[start:end].decode(errors="replace")
+    place = file.tell()
+    for number, (written, _) in enumerate(records(file, size, b"\0", ENTRY, buffer=BUFFER)):
+        place += len(written) + 1 + ENTRY
+        word = written.decode(errors="replace")
         if number < words and (wanted is None or word in wanted):
             rows.setdefault(word, number)
-        start = end + 10  # the count and the type of the entry
-    file.seek(start - len(buffer), 1)
+    file.seek(place)
     return rows, words
 
 

@@ -29,11 +29,6 @@ MODEL = "a character language model of flair"
 UNKNOWN = 0  # row of a character that the model does not know
 
 
-def load(*, weights: str, device: str = "cpu") -> Encoder:
-    """The language models in `weights`, a `.pt` file of flair or a folder of them (see `Flair`). Raises UserError."""
-    return Flair(weights=weights, device=device)
-
-
 class Flair:
     """Flair's embeddings as an `Encoder` (see protocol.py): one layer, [forward; backward]."""
 
@@ -67,6 +62,9 @@ class Flair:
             for row, vectors in zip(pool, zip(*parts, strict=True), strict=True):
                 results[row] = torch.cat(vectors, dim=1)[None]
         return results
+
+
+load: type[Encoder] = Flair
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,11 +31,6 @@ SPARE = 10**6  # numbers that a network may have that its files lack
 ROOM = 2  # positions that some models (RoBERTa) number but never use
 
 
-def load(*, weights: str, pooling: str | None = None, device: str = "cpu") -> Encoder:
-    """The transformer in `weights`, a folder or a repository (see `HfEncoder`). Raises UserError."""
-    return HfEncoder(weights=weights, pooling=pooling, device=device)
-
-
 class Part(NamedTuple):
     """A sequence, or a part of one, that goes through the network at once."""
 
@@ -178,6 +173,9 @@ class HfEncoder:
             sums.index_add_(1, words, layers[row, :, pieces])
             results.append(sums / torch.bincount(words, minlength=text.words).clamp(min=1)[:, None])  # LTD
         return results
+
+
+load: type[Encoder] = HfEncoder
 
 
 def _folder(weights: str) -> Path:

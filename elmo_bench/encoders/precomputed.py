@@ -31,11 +31,6 @@ HDF5 = (".h5", ".hdf5")
 ENDINGS = (*HDF5, ".safetensors")
 
 
-def load(*, weights: str, device: str = "cpu") -> Encoder:
-    """The layers in `weights`, a file or a folder of files (see `Precomputed`). Raises UserError."""
-    return Precomputed(weights=weights, device=device)
-
-
 class LayerFile(Protocol):
     """An open file: `index` maps sentences to names of tensors."""
 
@@ -88,6 +83,9 @@ class Precomputed:
                 f"{list(wanted)} (layers, tokens, dimensions). Give one vector for each token."
             )
         return found.to(self.device)
+
+
+load: type[Encoder] = Precomputed
 
 
 @reader

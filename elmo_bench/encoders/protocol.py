@@ -1,4 +1,4 @@
-"""What an encoder is. A kind of encoder is a module of this package with a function `load(**options) -> Encoder`."""
+"""What an encoder is. A kind of encoder is a module of this package with `load(**options) -> Encoder`."""
 
 from collections.abc import Sequence
 from typing import Protocol

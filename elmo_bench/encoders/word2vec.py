@@ -30,7 +30,8 @@ def read_word2vec(path: Path, keep: Collection[str] | None = None) -> tuple[list
     rows: list[np.ndarray] = []
     with reading(path, "a binary file of word2vec"), open_text(path) as file:
         count, dim = _header(file)
-        for word, numbers in _records(file, count, 4 * dim):
+        for written, numbers in records(file, count, b" ", 4 * dim, buffer=BUFFER):
+            word = written.lstrip(b"\n")
             if wanted is None or word in wanted:
                 words.append(word.decode(errors="replace"))
                 rows.append(np.frombuffer(numbers, "<f4"))
@@ -50,17 +51,21 @@ def _header(file: IO[bytes]) -> tuple[int, int]:
     return count, dim
 
 
-def _records(file: IO[bytes], count: int, size: int) -> Iterator[tuple[bytes, bytes]]:
-    """Each word with its `size` bytes."""
-    buffer, start = b"", 0
+def records(file: IO[bytes], count: int, end: bytes, size: int, *, buffer: int) -> Iterator[tuple[bytes, bytes]]:
+    """`count` records: a word, without the byte `end` after it, and the `size` bytes that follow.
+
+    `buffer` bytes are read at a time. Raises EOFError if the file is cut off, and ValueError for a word that is too
+    long to be one.
+    """
+    held, start = b"", 0
     for number in range(count):
-        while (end := buffer.find(b" ", start)) < 0 or len(buffer) < end + 1 + size:
-            if not (more := file.read(BUFFER)):
+        while (stop := held.find(end, start)) < 0 or len(held) < stop + 1 + size:
+            if not (more := file.read(buffer)):
                 raise EOFError(f"cut off at word {number + 1:,} of {count:,}")
-            if end < 0 and len(buffer) - start > LONGEST_WORD:
+            if stop < 0 and len(held) - start > LONGEST_WORD:
                 break
-            buffer, start = buffer[start:] + more, 0
-        if not 0 <= end - start <= LONGEST_WORD:
+            held, start = held[start:] + more, 0
+        if not 0 <= stop - start <= LONGEST_WORD:
             raise ValueError(f"word {number + 1:,} has more than {LONGEST_WORD:,} bytes")
-        yield buffer[start:end].lstrip(b"\n"), buffer[end + 1 : end + 1 + size]
-        start = end + 1 + size
+        yield held[start:stop], held[stop + 1 : stop + 1 + size]
+        start = stop + 1 + size

@@ -7,6 +7,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.base.machine import processor
+
 _PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -19,7 +21,7 @@ def environment(packages: Iterable[str]) -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "cpu": _cpu(),
+        "cpu": processor(),
         "packages": {name: version for name in packages if (version := _version(name))},
         "commit": commit,
         "dirty": dirty,
@@ -31,16 +33,6 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _cpu() -> str:
-    """The processor's model name; the architecture if the system does not report it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return (models and models[0]) or platform.processor() or platform.machine()
 
 
 def _git_state(project: Path) -> tuple[str | None, bool | None]:

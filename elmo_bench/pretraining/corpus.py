@@ -16,7 +16,6 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.base.progress import progress
 from elmo_bench.base.reading import reader
-from elmo_bench.pretraining.vocabulary import MARKERS, UNKNOWN, TargetVocabulary  # noqa: F401  known by this place too
 from elmo_bench.text.tokenisers import tokeniser
 
 LONGEST = 20_000  # characters

@@ -12,10 +12,9 @@ import torch
 from omegaconf import DictConfig
 from torch import Tensor
 
-from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console, progress
 from elmo_bench.elmo.model import BiLM
-from elmo_bench.elmo.pretrained import load_bilm, locate_with_softmax
+from elmo_bench.elmo.pretrained import NoSoftmax, load_bilm, locate_with_softmax
 from elmo_bench.pretraining.corpus import Corpus, Counts, count_words, shard_files
 from elmo_bench.pretraining.model import SAMPLES, LanguageModel, load_language_model, with_softmax
 from elmo_bench.pretraining.perplexity import Alone, Perplexity, perplexity, pooled
@@ -36,20 +35,17 @@ def fit_softmax(
     *,
     steps: int,
     samples: int = SAMPLES,
-    dropout: float = 0.0,
     learning_rate: float = LEARNING_RATE,
     seed: int = 0,
-    device: str = "cpu",
 ) -> LanguageModel:
     """A language model of this biLM, which does not change, and a softmax trained on `steps` batches of the text.
 
     Every sentence is read alone from zero state, as perplexity is measured; sampled loss, AdamW. Batches have BATCH
-    targets of each direction; the text is read as often as needed. `dropout` is a setting of the returned model, not of
-    this training. Raises UserError if the text has no sentence.
+    targets of each direction; the text is read as often as needed. Raises UserError if the text has no sentence.
     """
     torch.manual_seed(seed)
-    model = with_softmax(bilm, words=len(vocabulary), samples=samples, dropout=dropout)
-    softmax = model.softmax.to(device)
+    model = with_softmax(bilm, words=len(vocabulary), samples=samples)
+    softmax = model.softmax
     with torch.no_grad():  # the log-uniform distribution, close to the frequencies of sorted words
         softmax.weight.zero_()
         softmax.bias.copy_(torch.arange(1, len(vocabulary) + 1).reciprocal().log1p().log())
@@ -60,7 +56,7 @@ def fit_softmax(
         f"{steps:,} steps of {BATCH:,} targets in each direction",
         highlight=False,
     )
-    alone = Alone(bilm, vocabulary, device=device)
+    alone = Alone(bilm, vocabulary)
     mean = 0.0
     with progress("fit softmax", total=steps) as meter:
         for step, (tops, targets) in enumerate(islice(_batches(alone, corpus, seed), steps)):
@@ -119,8 +115,8 @@ def _load(config: DictConfig, corpus: Corpus, counts: Counts) -> tuple[LanguageM
     weights = str(config.weights)
     try:
         locate_with_softmax(weights)
-    except UserError:
-        bilm, _ = load_bilm(weights)  # raises if more than the softmax is missing
+    except NoSoftmax:
+        bilm, _ = load_bilm(weights)
         vocabulary = TargetVocabulary.of(counts.words, config.recipe.vocabulary, sentences=counts.sentences)
         model = fit_softmax(
             bilm, corpus, vocabulary, steps=config.fit_steps, samples=config.recipe.samples, seed=config.seed

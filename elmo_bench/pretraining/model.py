@@ -61,10 +61,10 @@ def load_language_model(weights: str) -> tuple[LanguageModel, TargetVocabulary]:
 
 
 def with_softmax(
-    bilm: BiLM, *, words: int, samples: int = SAMPLES, dropout: float = 0.0, tensors: Mapping[str, Tensor] | None = None
+    bilm: BiLM, *, words: int, samples: int = SAMPLES, tensors: Mapping[str, Tensor] | None = None
 ) -> LanguageModel:
     """A language model that contains this biLM object; its softmax has the values of `tensors`, or random ones."""
-    model = LanguageModel(bilm.options, words=words, samples=samples, dropout=dropout)
+    model = LanguageModel(bilm.options, words=words, samples=samples, dropout=0.0)
     model.bilm = bilm
     if tensors is not None:
         model.softmax.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})

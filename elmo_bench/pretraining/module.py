@@ -10,7 +10,6 @@ import torch
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback
 from torch import Tensor
-from torch.utils.data import DataLoader, IterableDataset
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
@@ -167,9 +166,9 @@ class Pretraining(pl.LightningModule):
             position=position,
         )
 
-    def train_dataloader(self) -> DataLoader:
-        self.clock.start(self.clock.before)
-        return DataLoader(Windows(self.stream(rank=self.global_rank, position=self.position)), batch_size=None)
+    def train_dataloader(self) -> Stream:
+        self.clock.start()
+        return self.stream(rank=self.global_rank, position=self.position)
 
     def training_step(self, batch: Batch, _index: int) -> dict[str, Tensor]:
         # The draws of a step depend on nothing before it.
@@ -232,13 +231,3 @@ class Pretraining(pl.LightningModule):
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         return batch
-
-
-class Windows(IterableDataset):
-    """A stream as a dataset."""
-
-    def __init__(self, stream: Stream):
-        self.stream = stream
-
-    def __iter__(self):
-        return iter(self.stream)

@@ -161,8 +161,8 @@ def losses(x: Tensor, targets: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 def _figures(total: Tensor, *, sentences: int, skipped: int, words: int) -> Perplexity:
     means = total[:, :, 0] / total[:, :, 1]  # direction x (all, without <UNK>)
-    (forward, forward_known), (backward, backward_known) = _exp(means)
-    average, average_known = _exp(means.mean(dim=0)[None])[0]
+    (forward, forward_known), (backward, backward_known) = means.exp().tolist()
+    average, average_known = means.mean(dim=0).exp().tolist()
     targets, known = total[0, :, 1].tolist()
     return Perplexity(
         forward=forward,
@@ -177,7 +177,3 @@ def _figures(total: Tensor, *, sentences: int, skipped: int, words: int) -> Perp
         targets=int(targets),
         words=words,
     )
-
-
-def _exp(means: Tensor) -> list[list[float]]:
-    return means.exp().tolist()

@@ -7,6 +7,7 @@ memory becomes one clear error, and workers end when the parent ends.
 import signal
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -63,14 +64,16 @@ def _share(items: Iterator[Any], pipes: list[Connection]) -> Iterator[Any]:
             if not (some := list(islice(items, 1))):
                 break
             pipe = idle.pop()
-            _send(pipe, some[0])
+            with _both_alive():
+                pipe.send(some[0])
             busy[pipe] = given
             given += 1
         if not busy:
             return
         ready = wait(list(busy))
         for pipe in [pipe for pipe in busy if pipe in ready]:
-            done[busy.pop(pipe)] = _receive(pipe)
+            with _both_alive():
+                done[busy.pop(pipe)] = pipe.recv()
             idle.append(pipe)
         while returned in done:
             result, error = done.pop(returned)
@@ -80,22 +83,12 @@ def _share(items: Iterator[Any], pipes: list[Connection]) -> Iterator[Any]:
             returned += 1
 
 
-def _send(pipe: Connection, item: object) -> None:
+@contextmanager
+def _both_alive() -> Iterator[None]:
     try:
-        pipe.send(item)
-    except OSError:
-        raise _gone() from None
-
-
-def _receive(pipe: Connection) -> tuple[Any, Exception | None]:
-    try:
-        return pipe.recv()
+        yield
     except (EOFError, OSError):
-        raise _gone() from None
-
-
-def _gone() -> UserError:
-    return UserError("one of the processes was killed (out of memory?). Try again with a lower threads=.")
+        raise UserError("one of the processes was killed (out of memory?). Try again with a lower threads=.") from None
 
 
 def _serve(work: Callable, pipe: Connection) -> None:

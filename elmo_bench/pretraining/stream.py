@@ -16,7 +16,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.shuffle import BUFFER, Reader
 from elmo_bench.pretraining.vocabulary import MARKERS, UNKNOWN, TargetVocabulary
-from elmo_bench.text.chars import WORD_LENGTH, word_ids, words_ids
+from elmo_bench.text.chars import WORD_LENGTH, words_ids
 from elmo_bench.text.tokenisers import Tokeniser, tokeniser
 
 START, END = 0, 1  # numbers of the sentence markers
@@ -53,7 +53,7 @@ class Lexicon(dict[str, int]):
         if number == len(self.characters):
             self.characters = np.concatenate([self.characters, np.zeros_like(self.characters)])
             self.place = np.concatenate([self.place, np.zeros_like(self.place)])
-        self.characters[number] = word_ids(word)
+        self.characters[number] = words_ids([word])[0]
         self[word] = number
         return number
 

@@ -54,7 +54,6 @@ class Trained:
     seconds: float
     files: tuple[Path, ...]  # of the text
     text: TextSize
-    first: bool  # this process writes the results
 
 
 def pretrain(config: DictConfig) -> Trained:
@@ -134,7 +133,6 @@ def train(
         seconds=module.clock.seconds,
         files=corpus.files,
         text=text,
-        first=trainer.is_global_zero,
     )
 
 
@@ -170,7 +168,6 @@ def _resident(options: BiLMOptions, corpus: Corpus, config: DictConfig) -> Train
         seconds=training.clock.seconds,
         files=corpus.files,
         text=TextSize(vocabulary.tokens, vocabulary.sentences),
-        first=True,
     )
 
 
@@ -229,7 +226,7 @@ def save_trained(
         "options": model.bilm.options,
         "checksum": checksum_of(out / "options.json", weights),
         "title": out.name,
-        "licence": config.licence,
+        "licence": str(config.licence or "not stated"),
         "files": trained.files,
         "tokens": trained.text.tokens,
         "sentences": trained.text.sentences,

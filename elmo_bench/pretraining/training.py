@@ -81,9 +81,9 @@ class Clock:
         self.before = 0.0
         self.started: float | None = None
 
-    def start(self, before: float) -> None:
+    def start(self) -> None:
         """Count from now on, after `before` seconds of earlier runs."""
-        self.before, self.started = before, time.monotonic()
+        self.started = time.monotonic()
 
     def stop(self) -> None:
         """Keep the seconds so far."""

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
@@ -27,10 +28,10 @@ class TargetVocabulary:
 
     words: tuple[str, ...]
     counts: tuple[int, ...] = ()
-    _index: dict[str, int] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_index", {word: index for index, word in enumerate(self.words)})
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {word: index for index, word in enumerate(self.words)}
 
     def __len__(self) -> int:
         return len(self.words)

@@ -4,7 +4,6 @@ Sources: bilm-tf `UnicodeCharsVocabulary`, AllenNLP `ELMoCharacterMapper`.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -15,35 +14,31 @@ WORD_LENGTH = 50
 SENTENCE_START, SENTENCE_END = "<S>", "</S>"
 
 
-def _row(characters: Sequence[int]) -> np.ndarray:
-    row = np.full(WORD_LENGTH, PAD_CHARACTER, dtype=np.int64)
-    row[: len(characters) + 2] = [BEGIN_WORD, *characters, END_WORD]
-    row.flags.writeable = False
-    return row
-
-
-@lru_cache(maxsize=2**15)  # 700 bytes each
-def word_ids(word: str) -> np.ndarray:
-    """Ids int64 [C=50] of one word: begin-word, at most 48 of its UTF-8 bytes, end-word, then the pad character.
-
-    The literal tokens `<S>` and `</S>` give the rows of the sentence markers, as in AllenNLP.
-    """
-    if word == SENTENCE_START:
-        return _row([BEGIN_SENTENCE])
-    if word == SENTENCE_END:
-        return _row([END_SENTENCE])
-    return _row([byte + 1 for byte in word.encode("utf-8", "ignore")[: WORD_LENGTH - 2]])
+MARKERS = {SENTENCE_START: BEGIN_SENTENCE, SENTENCE_END: END_SENTENCE}
 
 
 def words_ids(words: Sequence[str]) -> np.ndarray:
-    """Ids int64 [N, C=50] of a list of words."""
-    return np.stack([word_ids(word) for word in words]) if words else np.empty((0, WORD_LENGTH), dtype=np.int64)
+    """Ids int64 [N, C=50]: begin-word, at most 48 UTF-8 bytes of the word, end-word, then the pad character.
+
+    The literal tokens `<S>` and `</S>` give the rows of the sentence markers, as in AllenNLP.
+    """
+    spelt = [b"?" if word in MARKERS else word.encode("utf-8", "ignore")[: WORD_LENGTH - 2] for word in words]
+    lengths = np.array([len(word) for word in spelt], dtype=np.int64)
+    ids = np.full((len(words), WORD_LENGTH), PAD_CHARACTER, dtype=np.int64)
+    ids[:, 0] = BEGIN_WORD
+    inside = np.arange(WORD_LENGTH - 2) < lengths[:, None]
+    ids[:, 1:-1][inside] = np.frombuffer(b"".join(spelt), np.uint8).astype(np.int64) + 1
+    ids[np.arange(len(words)), lengths + 1] = END_WORD
+    for row, word in enumerate(words):
+        if word in MARKERS:
+            ids[row, 1] = MARKERS[word]
+    return ids
 
 
 def batch_ids(sentences: Sequence[Sequence[str]]) -> np.ndarray:
     """Ids int64 [B, T, C=50] of tokenised sentences, without sentence markers; padded positions are rows of zeros."""
-    longest = max((len(sentence) for sentence in sentences), default=0)
-    ids = np.zeros((len(sentences), longest, WORD_LENGTH), dtype=np.int64)
-    for row, sentence in zip(ids, sentences, strict=True):
-        row[: len(sentence)] = words_ids(sentence)
+    lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+    inside = np.arange(lengths.max(initial=0)) < lengths[:, None]  # BT
+    ids = np.zeros((*inside.shape, WORD_LENGTH), dtype=np.int64)
+    ids[inside] = words_ids([word for sentence in sentences for word in sentence])
     return ids

@@ -6,7 +6,6 @@ Times are never looked at. The peer itself is compared with recorded figures whe
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -57,17 +56,6 @@ def test_operations_are_those_of_a_hand_count():
     window = 2 * 4 * (1 * 5 + 2 * 7)
     rest = 2 * 2 * 12 * 12 + 2 * 12 * 2
     assert gemm.character_operations(options, [["a", "é"], ["a"]]) == (4 + 5) * window + 2 * rest
-
-
-def test_a_stage_does_not_count_the_stages_inside_it(monkeypatch):
-    import ours
-
-    now = iter([0.0, 1.0, 4.0, 10.0])
-    clock = ours._Clock()
-    monkeypatch.setattr(time, "perf_counter", lambda: next(now))
-    inner = clock.timed("inner", lambda: None)
-    clock.timed("outer", inner)()
-    assert clock.seconds == {"outer": 1.0 + 6.0, "inner": 3.0}
 
 
 def test_ratios_are_those_of_each_round():
@@ -133,9 +121,6 @@ def test_the_benchmark_runs(run_benchmark, capsys):
     ]
     assert all(len(row["ratios"]) == 2 for row in found["rows"])
     assert found["differences"]["float32"]["worst"] < 2e-5
-    for stage in found["stages"].values():
-        assert "character CNN" in stage["shares"]
-        assert sum(stage["shares"].values()) == pytest.approx(1)
     printed = capsys.readouterr().out
     assert "| mini | 4 | float32 | cold |" in printed
     assert "peer at batch 1: 50% in its character CNN; ids would add 10.0%" in printed
@@ -156,13 +141,9 @@ def test_the_peer_gives_the_recorded_figures():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_without_the_peer_the_reference_takes_its_place(run_benchmark, capsys):
+def test_without_the_peer_the_reference_takes_its_place(run_benchmark):
     found = run_benchmark("--count", 8, "--batches", "4", "--peer", "none")["mini"]
     assert found["differences"]["float32"]["worst"] < 2e-5
-    assert set(found["stores"]) == {
-        f"store={mode} dtype={dtype} on cpu" for mode in ("ram", "disk") for dtype in ("float32", "float16")
-    }
-    assert "store=ram dtype=float32 on cpu: " in capsys.readouterr().out
 
 
 def test_it_needs_no_hydra():

@@ -1,7 +1,10 @@
 """A softmax fitted to a frozen encoder: far better than guessing, and the encoder is as it was, bit for bit."""
 
+import shutil
+
 import pytest
 import torch
+from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.pretrained import load_bilm
@@ -81,3 +84,12 @@ def test_no_text_is_one_clear_line(corpus, vocabulary):
     (corpus / "train.txt").write_text("\n")
     with pytest.raises(UserError, match="fewer sentences"):
         fitted(corpus, vocabulary, 1)
+
+
+def test_a_softmax_without_its_vocabulary_is_not_replaced(corpus, tmp_path):
+    for name in ("options.json", "weights.hdf5"):
+        shutil.copy(GOLDEN / name, tmp_path / name)
+    (tmp_path / "softmax.safetensors").touch()
+    config = OmegaConf.create({"weights": str(tmp_path), "corpus": str(corpus / "train.txt"), "tokenizer": "spaces"})
+    with pytest.raises(UserError, match="its vocabulary is missing"):
+        finetune.finetune(OmegaConf.merge(config, {"heldout": None}))

@@ -209,6 +209,12 @@ def test_a_killed_training_resumes_and_gives_the_same_curve(trained, corpus, tmp
     assert (out / "model.int8.safetensors").read_bytes() == (trained / "model.int8.safetensors").read_bytes()
 
 
+def test_no_steps_only_prepare_the_text(corpus, tmp_path):
+    out = tmp_path / "my-bert"
+    assert pretrain(corpus, out, "steps=0") == 0
+    assert {path.name for path in out.iterdir()} == {"text.safetensors", "tokenizer.json", "tokenizer_config.json"}
+
+
 def test_minutes_end_the_training_at_a_rate_of_zero(corpus, tmp_path):
     out = tmp_path / "my-bert"
     assert pretrain(corpus, out, "minutes=0") == 0

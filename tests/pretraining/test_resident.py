@@ -18,7 +18,7 @@ from elmo_bench.pretraining.perplexity import perplexity
 from elmo_bench.pretraining.resident import cross_entropy as softmax
 from elmo_bench.pretraining.resident import loop, muon, network
 from elmo_bench.pretraining.resident.batches import OUTSIDE, Batches
-from elmo_bench.pretraining.resident.encode import encode, spell
+from elmo_bench.pretraining.resident.encode import encode
 from elmo_bench.pretraining.trainer import pretrain, save_trained
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.spec.config import compose
@@ -58,11 +58,6 @@ def config(corpus, out, *more):
 def train(corpus, out, *more):
     with quiet():
         return pretrain(config(corpus, out, *more))
-
-
-def test_many_words_are_spelt_as_one_at_a_time():
-    words = ["<S>", "</S>", *SPELT, "ü" * 24 + "x", "\0a", ""]
-    np.testing.assert_array_equal(spell(words), words_ids(words))
 
 
 def test_the_encoded_text_is_the_text(corpus):

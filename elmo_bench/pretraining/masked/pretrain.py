@@ -34,7 +34,7 @@ def pretrain_masked(config: DictConfig, arguments: Sequence[str]) -> None:
     _check(config)
     threads = choose_threads(config.threads, "pretrain-masked")
     arrays, text = _text(config, processes=threads)
-    if config.minutes == 0:
+    if 0 in (config.minutes, config.steps):
         return
     torch.set_num_threads(threads if config.accelerator == "cpu" else min(threads, 4))
     torch.set_float32_matmul_precision("high")

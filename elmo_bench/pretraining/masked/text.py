@@ -1,7 +1,7 @@
 """Text as rows of word pieces, ready to lie in a GPU's memory as a whole.
 
 A row holds `width` pieces: several stretches `[CLS] … [SEP]`, then padding. Stretches of one row do not see each other
-(`masking.py`). A stretch is a sentence alone, which is how an encoder reads it, or a run of consecutive sentences that
+(`model.py`). A stretch is a sentence alone, which is how an encoder reads it, or a run of consecutive sentences that
 see each other (RoBERTa's FULL-SENTENCES). A pass over the rows reads each sentence twice, once in each way.
 
 Pieces are int16. A piece that continues a word is stored as `~id`, so whole-word masking needs no second array.
@@ -26,17 +26,6 @@ PAD, UNK, CLS, SEP, MASK = range(5)
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # in the order of their ids
 LETTERS = 500  # the most frequent characters, which are pieces; a word with any other character is [UNK]
 AT_ONCE = 2000  # sentences that are split at once
-
-
-@dataclass(frozen=True)
-class Text:
-    """Pieces int16 [N] of a text, the lengths of its sentences and of its runs of sentences, each int64, and counts."""
-
-    pieces: np.ndarray
-    alone: np.ndarray
-    runs: np.ndarray
-    sentences: int
-    words: int
 
 
 @dataclass(frozen=True)
@@ -113,39 +102,28 @@ def rows_of(
 
 
 def _rows_of_file(file: Path, *, tokenizer: str, width: int, kinds: Sequence[str]) -> Rows:
-    text = _text(file, tokenizer, width)
-    lengths = {"alone": text.alone, "together": text.runs}
-    starts = {kind: np.cumsum(each) - each for kind, each in lengths.items()}
-    for table in (starts, lengths):
-        table["both"] = np.concatenate([table["alone"], table["together"]])
-    return Rows(
-        rows={kind: pack(text.pieces, starts[kind], lengths[kind], width=width) for kind in kinds},
-        sentences=text.sentences,
-        words=text.words,
-        pieces=len(text.pieces),
-    )
-
-
-def _text(file: Path, tokenizer: str, width: int) -> Text:
-    """The pieces of a file; sentences and runs are at most `width - 2` long, for [CLS] and [SEP]."""
+    """The rows of a file; sentences and runs are at most `width - 2` long, for [CLS] and [SEP]."""
     pieces: list[np.ndarray] = []
     alone: list[int] = []
     for some in _pieces(file, tokenizer):
         pieces += some
         for sentence in some:
             alone += _lengths(sentence, width - 2)
-    runs = [0]
+    runs = [0] if alone else []
     for length in alone:
         if runs[-1] + length > width - 2:
             runs.append(0)
         runs[-1] += length
     flat = np.concatenate([*pieces, np.empty(0, dtype=np.int16)])
-    return Text(
-        pieces=flat,
-        alone=np.array(alone, dtype=np.int64),
-        runs=np.array(runs if alone else [], dtype=np.int64),
+    lengths = {"alone": np.array(alone, dtype=np.int64), "together": np.array(runs, dtype=np.int64)}
+    starts = {kind: np.cumsum(each) - each for kind, each in lengths.items()}
+    for table in (starts, lengths):
+        table["both"] = np.concatenate([table["alone"], table["together"]])
+    return Rows(
+        rows={kind: pack(flat, starts[kind], lengths[kind], width=width) for kind in kinds},
         sentences=len(pieces),
         words=int((flat >= 0).sum()),
+        pieces=len(flat),
     )
 
 

@@ -70,7 +70,7 @@ class Training:
         Raises UserError if the loss becomes NaN. The last checkpoint stays.
         """
         self._resume()
-        self.clock.start(self.clock.before)
+        self.clock.start()
         batches = self._batches()
         loss: Loss = self.loss
         if self.config.compile:

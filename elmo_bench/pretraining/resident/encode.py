@@ -19,9 +19,8 @@ from elmo_bench.base.progress import console, progress
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.pretraining.corpus import Corpus, Skipped
 from elmo_bench.pretraining.processes import in_order
-from elmo_bench.pretraining.vocabulary import MARKERS, TargetVocabulary
-from elmo_bench.text.chars import BEGIN_WORD, END_WORD, PAD_CHARACTER, SENTENCE_END, SENTENCE_START, WORD_LENGTH
-from elmo_bench.text.chars import words_ids as reference_ids
+from elmo_bench.pretraining.vocabulary import TargetVocabulary
+from elmo_bench.text.chars import PAD_CHARACTER, SENTENCE_END, SENTENCE_START, words_ids
 
 START, END = 0, 1  # the numbers of the sentence markers
 ARRAYS = ("tokens", "starts", "heldout_tokens", "heldout_starts", "characters", "targets")
@@ -100,7 +99,8 @@ def encode(
     vocabulary = TargetVocabulary.of(
         Counter(dict(zip(spelt, counts.tolist(), strict=True))), words, sentences=sentences
     )
-    characters = spell(spelt)
+    chunks = (spelt[start : start + 2**17] for start in range(0, len(spelt), 2**17))  # words_ids makes int64
+    characters = np.concatenate([words_ids(chunk).astype(np.int16) for chunk in chunks])  # WC
     order = np.argsort((characters != PAD_CHARACTER).sum(axis=1), kind="stable")
     order = np.concatenate([[START, END], order[(order != START) & (order != END)]])  # their length is the least
     renumbered = np.empty(len(order), np.int32)
@@ -131,31 +131,8 @@ def read_encoded(folder: Path) -> Encoded:
         return Encoded(**arrays)
 
 
-def spell(words: Sequence[str]) -> np.ndarray:
-    """Ids int16 [W, C] of many words at once; equal to `chars.words_ids`."""
-    ids = np.full((len(words), WORD_LENGTH), PAD_CHARACTER, np.int16)
-    for start in range(0, len(words), 2**17):
-        some = [word.encode("utf-8", "ignore")[: WORD_LENGTH - 2] for word in words[start : start + 2**17]]
-        length = np.array([len(word) for word in some])
-        flat = np.frombuffer(b"".join(word.ljust(WORD_LENGTH - 2, b"\0") for word in some), np.uint8)
-        places = np.arange(WORD_LENGTH - 2)
-        block = ids[start : start + len(some)]
-        block[:, 1:-1] = np.where(
-            places < length[:, None], flat.reshape(len(some), -1).astype(np.int16) + 1, PAD_CHARACTER
-        )
-        block[:, 0] = BEGIN_WORD
-        block[np.arange(len(some)), length + 1] = END_WORD
-    for marker in (SENTENCE_START, SENTENCE_END):
-        for place in (place for place, word in enumerate(words[:2]) if word == marker):
-            ids[place] = reference_ids([marker])[0]
-    return ids
-
-
 def _joined(parts: Sequence[tuple[np.ndarray, np.ndarray]], renumbered: np.ndarray) -> Iterator[np.ndarray]:
     """Tokens int32 [N] and starts int64 [S + 1] of several files."""
     lengths = np.concatenate([np.zeros(1, np.int64), *(lengths for _, lengths in parts)])
     yield renumbered[np.concatenate([np.zeros(0, np.int32), *(tokens for tokens, _ in parts)])]
     yield np.cumsum(lengths)
-
-
-assert MARKERS[:2] == (SENTENCE_START, SENTENCE_END)

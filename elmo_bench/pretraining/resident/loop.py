@@ -56,7 +56,6 @@ class Resident:
         self.step = self.read = self.number = self.index = 0  # steps, targets, pass, batch of the pass
         self.looked = 0  # targets of the steps whose losses were read
         self.clock, self.curve = Clock(), Curve(self.out / "curve.csv", COLUMNS)
-        self.clock.start(0.0)
 
     @property
     def done(self) -> float:
@@ -117,7 +116,7 @@ class Resident:
 
     def run(self, title: str) -> None:
         """Train to the end, from the current step."""
-        self.clock.start(self.clock.before)
+        self.clock.start()
         kept: list[tuple[int, int, float, Tensor, Tensor]] = []
         checked = saved = time.monotonic()
         self.curve.resume(self.step)
@@ -127,24 +126,22 @@ class Resident:
                 kept.append((self.step, self.read, self.optimizers[0].param_groups[0]["lr"], losses, finite))
                 if len(kept) == READ_EVERY:
                     self._look(kept, meter)
-                    kept = []
                 now = time.monotonic()
                 if now - checked > CHECK_SECONDS and len(self.heldout.sizes):
-                    meter.say(
-                        f"{self.clock.seconds:,.0f} s, step {self.step:,}: held-out perplexity {self.check():.2f}"
-                    )
+                    self._say_perplexity(meter)
                     checked = time.monotonic()
                 if now - saved > 60 * self.config.checkpoint_minutes:
                     self._look(kept, meter)
-                    kept = []
                     self.save()
                     saved = time.monotonic()
             self._look(kept, meter)
             if len(self.heldout.sizes):
-                meter.say(
-                    f"{self.clock.seconds:,.0f} s, step {self.step:,}: held-out perplexity {self.check():.2f}, the end"
-                )
+                self._say_perplexity(meter, ", the end")
         self.save()
+
+    def _say_perplexity(self, meter: Meter, more: str = "") -> None:
+        place = f"{self.clock.seconds:,.0f} s, step {self.step:,}"
+        meter.say(f"{place}: held-out perplexity {self.check():.2f}{more}")
 
     def _remaining(self) -> Iterator[Batch]:
         """The batches from here on; a thread makes the next ones meanwhile."""
@@ -161,7 +158,10 @@ class Resident:
                 self.number, self.index = self.number + 1, 0
 
     def _look(self, kept: list, meter: Meter) -> None:
-        """Read the losses of some steps, which waits for the device. Raises UserError if they are not finite."""
+        """Read the losses of some steps, which waits for the device, and forget them.
+
+        Raises UserError if they are not finite.
+        """
         if not kept:
             return
         losses = torch.stack([losses for *_, losses, _ in kept]).cpu().numpy()
@@ -182,6 +182,7 @@ class Resident:
             f"pass {self.read / self.cells:.2f}",
             steps=len(kept),
         )
+        kept.clear()
 
     def save(self) -> None:
         """Write a checkpoint."""
@@ -200,7 +201,7 @@ class Resident:
         for optimizer, state in zip(self.optimizers, checkpoint["optimizers"], strict=True):
             optimizer.load_state_dict(state)
         self.step, (self.read, self.number, self.index) = checkpoint["global_step"], checkpoint["place"]
-        self.clock.start(checkpoint["seconds"])
+        self.clock.before = checkpoint["seconds"]
         self.looked = self.read
 
 
