@@ -12,6 +12,7 @@ import torch
 from omegaconf import DictConfig
 from torch import Tensor
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console, progress
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.pretrained import NoSoftmax, load_bilm, locate_with_softmax
