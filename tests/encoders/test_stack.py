@@ -146,5 +146,5 @@ def test_parts_without_names_or_kinds_are_refused(parts):
 
 
 def test_a_mix_that_one_encoder_has_no_layer_for_is_one_line(weights):
-    with pytest.raises(UserError, match="Give a number from 0 to 2"):
+    with pytest.raises(UserError, match="a whole number from 0 to 2"):
         heads.built("ner", "encoder=elmo_bert_mini", *weights, "mix=layer", "mix.layer=3", "data.max_train=5")

@@ -4,14 +4,14 @@ import shutil
 
 import pytest
 import torch
-from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.pretrained import load_bilm
-from elmo_bench.pretraining import finetune
+from elmo_bench.pretraining import CONF, finetune
 from elmo_bench.pretraining.corpus import Corpus, count_words
 from elmo_bench.pretraining.perplexity import perplexity
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
+from elmo_bench.spec.config import compose
 from tests.pretraining.corpora import made_up
 from tests.runs import GOLDEN
 
@@ -90,6 +90,6 @@ def test_a_softmax_without_its_vocabulary_is_not_replaced(corpus, tmp_path):
     for name in ("options.json", "weights.hdf5"):
         shutil.copy(GOLDEN / name, tmp_path / name)
     (tmp_path / "softmax.safetensors").touch()
-    config = OmegaConf.create({"weights": str(tmp_path), "corpus": str(corpus / "train.txt"), "tokenizer": "spaces"})
+    options = [f"weights={tmp_path}", f"corpus={corpus / 'train.txt'}", f"out={tmp_path / 'out'}"]
     with pytest.raises(UserError, match="its vocabulary is missing"):
-        finetune.finetune(OmegaConf.merge(config, {"heldout": None}))
+        finetune.finetune(compose("finetune", options, folder=CONF))
