@@ -74,7 +74,8 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
         except OmegaConfBaseException as error:
             raise UserError(f"{name}: {each.input_line}: {_first_line(error)}") from None
     try:
-        OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+        OmegaConf.resolve(config)
+        OmegaConf.to_container(config, throw_on_missing=True)
     except MissingMandatoryValue as error:
         raise UserError(f"{error.full_key} has no value; give {error.full_key}=…") from None
     except OmegaConfBaseException as error:
