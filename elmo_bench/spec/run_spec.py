@@ -43,7 +43,7 @@ class RunSpec:
         return cls(
             suite=given["suite"]["name"],
             task=given["task"]["name"],
-            encoder=name_of(given["encoder"]["name"]) or "",
+            encoder=re.sub(r"\s", "_", name_of(given["encoder"]["name"]) or ""),
             size=given["size"]["name"],
             settings=settings_of(given),
         )
