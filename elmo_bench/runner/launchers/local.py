@@ -84,11 +84,11 @@ def print_to(log: str) -> None:
 
 @contextmanager
 def _environment() -> Iterator[None]:
-    """What the fork server inherits: one thread for libraries that count the cores themselves, and where to import from.
+    """For the fork server: one thread for libraries that count the cores themselves, and where to import from.
 
     The server does its imports before it gets our `sys.path`, and would find another installation of elmo-bench first.
     """
-    path = os.pathsep.join(map(os.path.abspath, sys.path))  # noqa: PTH100  # "" is the current folder
+    path = os.pathsep.join(map(os.path.abspath, sys.path))  # "" is the current folder
     given = {"OMP_NUM_THREADS": "1", "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
