@@ -193,7 +193,10 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
     """
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}"
     with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except FileNotFoundError:
+            raise UserError(f"{path.parent}: no folder can be made there. Choose another folder.") from None
         try:
             with temporary.open(mode.replace("w", "x"), encoding=None if "b" in mode else "utf-8") as handle:
                 yield handle

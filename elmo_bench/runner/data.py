@@ -34,7 +34,13 @@ def build_data(config: DictConfig) -> Data:
 
 def read_splits(config: DictConfig, data: Data) -> Splits:
     """{"train", "dev", "test"}: all examples of the suite. Raises UserError."""
-    return data.read(config.suite.name, data_root(config))
+    splits = data.read(config.suite.name, data_root(config))
+    for split in ("train", "dev", "test"):
+        if not splits.get(split):
+            raise UserError(f"task={config.task.name}: Data.read gives no {split} examples. Each split needs some.")
+        if not all(isinstance(text, tuple) for text in splits[split][0].texts):
+            raise UserError(f"task={config.task.name}: texts of an example is not a tuple of tuples of words.")
+    return splits
 
 
 def data_root(config: DictConfig) -> Path | None:
@@ -70,7 +76,10 @@ def _digest(data: Data, splits: Splits) -> str:
     for split in ("train", "dev", "test"):
         hasher.update(f"{split} {len(splits[split])}\n".encode())
         for example in splits[split]:
-            text = json.dumps(data.canonical(example), sort_keys=True, separators=(",", ":"), allow_nan=False)
+            try:
+                text = json.dumps(data.canonical(example), sort_keys=True, separators=(",", ":"), allow_nan=False)
+            except (TypeError, ValueError) as error:
+                raise UserError(f"Data.canonical: {error}. Return plain JSON.") from None
             hasher.update(f"{text}\n".encode())
     return hasher.hexdigest()
 

@@ -27,8 +27,8 @@ class PlannedRun:
 
     @property
     def title(self) -> str:
-        """The options, as one line; addresses are redacted."""
-        return redacted(" ".join(self.options))
+        """The options, as one line, or without any what the defaults are; addresses are redacted."""
+        return redacted(" ".join(self.options)) or f"task={self.spec.task} encoder={self.spec.encoder} seed={self.seed}"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,11 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.spec.config import compose
 from elmo_bench.spec.settings import VERSIONS, parts_of
+from elmo_bench.spec.spelling import unknown_option
+
+_OPEN = ("task", "encoder", "mix", "launcher", "logger")  # `+key=value` may add an option to these
 
 
 def _text(value: Any) -> bool:
@@ -86,7 +90,17 @@ def check_options(config: DictConfig) -> None:
 
 
 def check_given(options: Sequence[str]) -> None:
-    """Raises UserError for a `key=value` that sets a version of the code, which a record states as it is."""
+    """Raises UserError for a `key=value` that no run reads.
+
+    That is one that sets a version of the code, which a record states as it is, and one that `+` adds where nothing
+    looks for it, such as `+data.max_trian=5`.
+    """
     for given in options:
-        if given.partition("=")[0].lstrip("+~") in VERSIONS:
+        key = given.partition("=")[0].lstrip("+~")
+        if key in VERSIONS:
             raise UserError(f"{given}: a version of the code, which no option changes. Remove the option.")
+        if given.startswith("+") and key.split(".")[0] not in _OPEN:
+            parent, _, last = key.rpartition(".")
+            plain = compose("config")
+            if last not in ((OmegaConf.select(plain, parent) if parent else plain) or ()):
+                raise UserError(unknown_option(key, plain))

@@ -17,7 +17,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import (
     ConfigAttributeError,
     ConfigKeyError,
-    InterpolationToMissingValueError,
+    InterpolationResolutionError,
     MissingMandatoryValue,
     OmegaConfBaseException,
 )
@@ -285,7 +285,7 @@ def _check_kind(option: Override, plain: DictConfig, config: DictConfig) -> None
         return
     try:
         before, now = (OmegaConf.select(of, key, throw_on_missing=False) for of in (plain, config))
-    except InterpolationToMissingValueError:  # the default is a value that the user has to give
+    except InterpolationResolutionError:  # the default is a value that the user has to give
         return
     kind = next((name for name, types in KINDS.items() if isinstance(before, types)), None)
     if kind and now is not None and not isinstance(now, KINDS[kind]):

@@ -10,6 +10,12 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 
+MEMBERS = {  # of the classes of a task: elmo_bench/training/contracts.py
+    "Data": ("schema", "ending", "read", "files", "canonical", "vocabulary", "read_file", "write"),
+    "Head": ("collate", "loss", "predict"),
+    "Metric": ("main", "formula", "files", "score", "outcomes", "score_files", "table"),
+}
+
 
 def tasks() -> list[str]:
     """The names of the tasks."""
@@ -17,10 +23,24 @@ def tasks() -> list[str]:
 
 
 def task_class(task: str, part: str) -> Any:
-    """The class `Data`, `Head` or `Metric` of a task: `part` names its module. Raises UserError for an unknown task."""
+    """The class `Data`, `Head` or `Metric` of a task: `part` names its module.
+
+    Raises UserError for an unknown task, and for one without that module, class, or a member of the class.
+    """
     if task not in (known := tasks()) or not task.isidentifier():
         raise UserError(f"task={task:.60}: unknown task. Choose one of: {', '.join(known)}.")
-    return getattr(importlib.import_module(f"elmo_bench.tasks.{task}.{part}"), part.capitalize())
+    module, name = f"elmo_bench.tasks.{task}.{part}", part.capitalize()
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ModuleNotFoundError, AttributeError) as error:
+        if error.name not in (module, name):  # of something that the task imports
+            raise
+        raise UserError(
+            f"task={task}: no class {name} in its {part}.py. CONTRIBUTING.md lists what a task has."
+        ) from None
+    if lacking := [member for member in MEMBERS[name] if not hasattr(found, member)]:
+        raise UserError(f"task={task}: class {name} in its {part}.py has no {', '.join(lacking)}. See CONTRIBUTING.md.")
+    return found
 
 
 def load_encoder(kind: str, *, version: Any = None, **options: Any) -> Any:

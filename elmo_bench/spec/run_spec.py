@@ -42,7 +42,7 @@ class RunSpec:
         return cls(
             suite=given["suite"]["name"],
             task=given["task"]["name"],
-            encoder=name_of(given["encoder"]["name"]) or "",
+            encoder=re.sub(r"\s", "_", name_of(given["encoder"]["name"]) or ""),
             size=given["size"]["name"],
             settings=settings_of(given),
         )

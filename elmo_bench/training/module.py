@@ -49,10 +49,16 @@ class HeadTraining(pl.LightningModule):
     def objective(self, batch: dict[str, Any]) -> Tensor:
         """The head's loss and the penalty of its mixes, which is relative to the loss of one item: a scalar."""
         loss = self.head.loss(batch)
+        if loss.ndim:
+            raise UserError(f"Head.loss: a tensor of shape {[*loss.shape]}. Return a scalar, such as its mean.")
         return loss + getattr(self.head, "items", 1) * self.head.embedder.regularisation()
 
     def validation_step(self, batch: dict[str, Any], _index: int) -> None:
-        self._by_number.update(zip(batch["numbers"], self.head.predict(batch), strict=True))
+        found, numbers = self.head.predict(batch), batch["numbers"]
+        if not isinstance(found, list) or len(found) != len(numbers):
+            shape = f"{len(found)} predictions" if isinstance(found, list) else f"a {type(found).__name__}"
+            raise UserError(f"Head.predict: {shape} for {len(numbers)} examples. Return a list with one for each.")
+        self._by_number.update(zip(numbers, found, strict=True))
 
     test_step = validation_step
 
@@ -88,3 +94,5 @@ class HeadTraining(pl.LightningModule):
         self.predictions = [self._by_number[number] for number in range(len(self.gold[split]))]
         self._by_number = {}
         self.scores = self.metric.score(self.gold[split], self.predictions)
+        if self.metric.main not in self.scores.get("overall", {}):
+            raise UserError(f"Metric.score: no '{self.metric.main}' under 'overall', which is its main figure. Add it.")

@@ -63,3 +63,9 @@ def test_the_system_s_error_is_found_behind_that_of_a_library():
     assert refusal(RuntimeError("something else"), "here") is None
     with pytest.raises(ZeroDivisionError), disk_errors("here"):
         raise ZeroDivisionError
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc, where no folder can be made")
+def test_a_folder_that_cannot_be_made_is_one_line():
+    with pytest.raises(UserError, match=r"^/proc/x: no folder can be made there"), atomic_write(Path("/proc/x/file")):
+        pass

@@ -94,6 +94,30 @@ def test_a_version_of_the_code_is_no_option(given):
             command([given])
 
 
+@pytest.mark.parametrize(
+    ("given", "said"), [("+foo=1", "'foo'"), ("++data.max_trian=5", "'data.max_trian' (did you mean 'max_train'?)")]
+)
+def test_what_is_added_where_nothing_reads_it_is_an_unknown_option(given, said):
+    for command in (run.main, plan):
+        with pytest.raises(UserError, match=re.escape(f"unknown option {said}")):
+            command([given])
+    assert plan(["+data.max_train=5", "+launcher.extra.account=mine", "+task.training.ema.decay=0.9"]).runs
+
+
+def test_a_title_is_never_empty():
+    assert [each.title for each in plan([]).runs] == ["task=ner encoder=elmo seed=0"]
+
+
+def test_a_space_in_a_folder_s_name_is_an_underscore_in_the_encoder_s():
+    [planned] = plan(["encoder=hf", "encoder.name='models/my model'"]).runs
+    assert planned.spec.encoder == "my_model"
+
+
+def test_a_value_may_replace_a_default_that_does_not_exist():
+    """As of a task whose yaml has no numbers for size=cpu."""
+    compose("config", ["+task.training.foo=${task.sizes.no}", "task.training.foo=1"])
+
+
 def test_a_mistake_within_a_chosen_group_lists_that_choice():
     """`glove` has no weights; the list must be its own and not the default encoder's."""
     with pytest.raises(UserError) as error:

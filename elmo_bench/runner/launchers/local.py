@@ -57,7 +57,7 @@ def _start(job: Job) -> BaseProcess:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
     child = context.Process(target=_child, args=(job.arguments(threads=1), str(job.log)))
-    with _one_thread():
+    with _environment():
         child.start()
     return child
 
@@ -83,17 +83,23 @@ def print_to(log: str) -> None:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """For libraries in the children that count the cores themselves: the fork server inherits it."""
-    before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = "1"
+def _environment() -> Iterator[None]:
+    """For the fork server: one thread for libraries that count the cores themselves, and where to import from.
+
+    The server does its imports before it gets our `sys.path`, and would find another installation of elmo-bench first.
+    """
+    path = os.pathsep.join(map(os.path.abspath, sys.path))  # "" is the current folder
+    given = {"OMP_NUM_THREADS": "1", "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["OMP_NUM_THREADS"]
-        else:
-            os.environ["OMP_NUM_THREADS"] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _end(children: Sequence[BaseProcess]) -> None:
