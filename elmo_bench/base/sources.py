@@ -5,6 +5,7 @@ The options of one suite (a node of `task.data` in the yaml) say which: `source`
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ class SuiteData:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
         options = self.options(suite)
         if options["source"] == "generated":
-            return self.generate(seed=options["seed"])
+            return {split: [*examples] for split, examples in _generated(self.generate, options["seed"]).items()}
         read = self.from_files if options["source"] == "files" else self.from_hub
         return {split: read(options, split, root) for split in SPLITS}
 
@@ -84,6 +85,12 @@ class SuiteData:
     def read_file(self, path: Path) -> list[Any]:
         """The examples of a file, whose gold may be missing. Raises UserError with file and line."""
         raise NotImplementedError
+
+
+@cache
+def _generated(generate: Callable[..., dict[str, list[Any]]], seed: int) -> dict[str, list[Any]]:
+    """Made once in a process, which may have many runs."""
+    return generate(seed=seed)
 
 
 def suite_files(options: Mapping[str, Any], root: Path | None, *, pattern: str | None = None) -> list[Path]:
