@@ -46,3 +46,15 @@ def test_averages_are_those_of_the_training_data():
         probe(x[step % 8 :: 8])
     assert probe.standardise.running_mean.tolist() == pytest.approx(x.mean(0).tolist(), abs=0.1)
     assert probe.standardise.running_var.tolist() == pytest.approx(x.var(0).tolist(), rel=0.1)
+
+
+def test_a_batch_of_one_word_is_trained_on_with_the_running_averages():
+    probe = LinearProbe(3, 2)
+    probe(5 + torch.randn(64, 3))
+    before = {name: value.clone() for name, value in probe.state_dict().items()}
+    x = torch.randn(1, 3)
+    scores = probe(x)
+    scores.sum().backward()
+    assert probe.scores.weight.grad.abs().sum() > 0
+    assert all(torch.equal(value, before[name]) for name, value in probe.state_dict().items())
+    assert torch.equal(scores, probe.eval()(x))
