@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
     if bool(config.task) == bool(config.corpus):
         raise UserError("give either corpus=… or task=…")
     if of_task and not config.task:
-        raise UserError(f"finetune: {of_task[0]} is an option of a task's data; give task=… too")
+        raise UserError(f"{of_task[0]} is an option of a task's data; give task=… too")
     if config.task:
         take_text(config, [f"task={config.task}", *of_task])
     from elmo_bench.pretraining.card import check_dtype

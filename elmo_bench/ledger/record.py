@@ -202,8 +202,10 @@ def converged(record: Brief) -> bool:
 
 
 def brief(record: Record) -> Brief:
-    """A record without scores by type, with the curves `dev` and `steps` alone, and with the layer weights of the best
-    epoch, which is the last one (those before it are empty)."""
+    """A record without scores by type, curves but `dev` and `steps`, and layer weights but those of the best epoch.
+
+    The list of layer weights ends with the best epoch; what comes before is empty.
+    """
     kept: Any = {key: record[key] for key in Brief.__required_keys__}  # type: ignore[literal-required]
     if "steps" in (curves := record.get("curves", {})):
         kept["curves"] = {name: curves[name] for name in ("dev", "steps")}

@@ -22,6 +22,7 @@ def words_ids(words: Sequence[str]) -> np.ndarray:
 
     The literal tokens `<S>` and `</S>` give the rows of the sentence markers, as in AllenNLP.
     """
+    # A marker is one character: b"?" keeps its place.
     spelt = [b"?" if word in MARKERS else word.encode("utf-8", "ignore")[: WORD_LENGTH - 2] for word in words]
     lengths = np.array([len(word) for word in spelt], dtype=np.int64)
     ids = np.full((len(words), WORD_LENGTH), PAD_CHARACTER, dtype=np.int64)
