@@ -39,7 +39,7 @@ def test_a_layer_that_is_not_there_is_one_line(given):
 
 @pytest.mark.parametrize("scalars", [[1], ["a", "b", "c"], [0, 0, math.nan]])
 def test_scalars_are_a_finite_number_for_each_layer(scalars):
-    with pytest.raises(UserError, match="of mix=fixed, which needs 3 numbers"):
+    with pytest.raises(UserError, match="mix=fixed needs 3 numbers"):
         ScalarMix(3, kind="fixed", scalars=scalars)
 
 
