@@ -47,9 +47,11 @@ class ScalarMix(nn.Module):
         if layer_norm not in NORMS:
             raise UserError(f"mix.layer_norm={layer_norm}: unknown. Choose one of: {', '.join(NORMS)}.")
         if (kind == "fixed") != (scalars is not None) or (scalars is not None and not _are_numbers(scalars, layers)):
-            raise UserError(f"mix.scalars={scalars}: mix=fixed needs {layers} numbers, one for each layer; no other mix has any.")
+            raise UserError(f"mix.scalars={scalars}: mix=fixed needs {layers} numbers, and no other mix has any.")
         if (kind == "layer") != (layer is not None) or (layer is not None and layer not in range(layers)):
-            raise UserError(f"mix.layer={layer}: mix=layer needs a whole number from 0 to {layers - 1}; no other mix has one.")
+            raise UserError(
+                f"mix.layer={layer}: mix=layer needs a whole number from 0 to {layers - 1}, and no other mix has one."
+            )
         single = {"last": layers - 1, "first": 0, "layer": layer}.get(kind)
         start = [0.0 if single in (None, number) else -math.inf for number in range(layers)]
         values = torch.tensor(start if scalars is None else list(scalars), dtype=torch.float32)
