@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elmo_bench.reporting.formulas import formula
+from elmo_bench.ledger.formulas import formula
 from elmo_bench.reporting.significance import Difference, of_means, over_items
 
 ACCURACY = formula("accuracy")

@@ -7,7 +7,7 @@ import pytorch_lightning as pl
 import torch
 from safetensors.torch import load, save
 
-from elmo_bench.reporting.formulas import formula
+from elmo_bench.ledger.formulas import formula
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.names import task_class
 from elmo_bench.training.module import HeadTraining

@@ -37,9 +37,12 @@ def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
     """Add the runs of the ledger `source` to the ledger `into`: records, outcomes, slices, kept heads and failures.
 
     overwrite: a record of `source` replaces ours. A failure is added if we have no record and no later failure.
+    Raises UserError if `into` cannot be written.
     """
     merged = Merged()
     runs, merged.problems = list_runs(source)
+    if runs:
+        _make_writable(into)
     for run, names in runs.items():
         ours = RunPaths(into, run.suite, run.task, run.encoder, run.hash, run.seed)
         try:
@@ -73,6 +76,15 @@ def unpack(files: dict[str, bytes], ledger: Path) -> None:
             raise UserError(f"{name}: not a path in a ledger")
         with atomic_write(ledger / name) as file:
             file.write(data)
+
+
+def _make_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written ({error.strerror or error})") from None
+    if not os.access(folder, os.W_OK):
+        raise UserError(f"{folder}: cannot be written")
 
 
 def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, *, overwrite: bool) -> None:

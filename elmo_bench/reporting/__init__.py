@@ -2,5 +2,5 @@
 
 `rows.select` collects records into rows, `groups.groups` puts comparable rows together, `gains.gains_from` compares two
 rows, `leaderboard.leaderboard` makes every table and figure, and `page.write` renders them. `console` has the tables
-that a run prints, `json_rows` the rows for programs, and `formulas` the scores as formulas of counts.
+that a run prints, and `json_rows` the rows for programs.
 """

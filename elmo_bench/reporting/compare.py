@@ -8,10 +8,8 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, Brief, RunPaths, of_split, read_outcomes
-from elmo_bench.reporting.formulas import Outcomes, formula
+from elmo_bench.ledger.formulas import AGREES, Outcomes, formula
 from elmo_bench.reporting.significance import OverItems, over_items
-
-AGREES = 0.01  # percentage points between the record's score and its outcomes; some outcomes are rounded
 
 
 class Scored(NamedTuple):

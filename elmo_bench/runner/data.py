@@ -38,8 +38,11 @@ def read_splits(config: DictConfig, data: Data) -> Splits:
     for split in ("train", "dev", "test"):
         if not splits.get(split):
             raise UserError(f"task={config.task.name}: Data.read gives no {split} examples. Each split needs some.")
-        if not all(isinstance(text, tuple) for text in splits[split][0].texts):
-            raise UserError(f"task={config.task.name}: texts of an example is not a tuple of tuples of words.")
+        for number, example in enumerate(splits[split], 1):
+            if not all(isinstance(text, tuple) for text in example.texts):
+                raise UserError(
+                    f"task={config.task.name}: {split}, example {number}: texts is not a tuple of tuples of words."
+                )
     return splits
 
 

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from elmo_bench import ledger
+from elmo_bench.base.errors import UserError
+from elmo_bench.ledger.formulas import AGREES, formula
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained, fill
+from elmo_bench.training.contracts import Metric
 
 
 @dataclass(frozen=True)
@@ -20,14 +23,29 @@ class Evaluated:
 
 
 def evaluate(prepared: Prepared, trained: Trained, work: Path) -> Evaluated:
-    """Score dev, then test. With predictions=true, write the predictions to `work`."""
+    """Score dev, then test. With predictions=true, write the predictions to `work`.
+
+    Raises UserError if a metric's outcomes do not add up to its score.
+    """
     scores, outcomes = {}, {}
     for split in ("dev", "test"):
         if split == "test":
             fill(trained, prepared, "test")
         scores[split] = _score(prepared, trained, split, work)
         outcomes[split] = _outcomes(prepared, trained, split)
+        check_outcomes(trained.module.metric, scores[split], outcomes[split], prepared.spec.task)
     return Evaluated(scores, ledger.joined(outcomes))
+
+
+def check_outcomes(metric: Metric, scores: dict[str, Any], outcomes: dict[str, np.ndarray], task: str) -> None:
+    """Raises UserError if the outcomes of a split do not add up to its score, by the formula that the metric names."""
+    how, said = formula(metric.formula), scores["overall"][metric.main]
+    if lacking := [name for name in how.outcomes if name not in outcomes]:
+        raise UserError(f"task={task}: Metric.outcomes has no {', '.join(lacking)}, which {metric.formula} sums.")
+    if abs((found := how.score_of(outcomes)) - said) > AGREES:
+        raise UserError(
+            f"task={task}: by {metric.formula}, Metric.outcomes add up to {found:.2f}; Metric.score says {said:.2f}."
+        )
 
 
 def _outcomes(prepared: Prepared, trained: Trained, split: str) -> dict[str, np.ndarray]:

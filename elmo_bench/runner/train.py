@@ -16,6 +16,7 @@ from elmo_bench.base.memory import keep_freed_memory
 from elmo_bench.base.progress import console
 from elmo_bench.base.threads import check_threads
 from elmo_bench.encoders.cache import LayerStore
+from elmo_bench.ledger.formulas import formula
 from elmo_bench.runner.data import readings
 from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, shared_stores
 from elmo_bench.runner.prepare import Prepared
@@ -99,13 +100,15 @@ def build(prepared: Prepared) -> Trained:
     keep_freed_memory()
     pl.seed_everything(config.seed, verbose=False)
     training = spec.part("task.training")
+    metric = task_class(spec.task, "metric")()
+    formula(metric.formula)  # fails now, not after training, if there is none
     vocabulary, lexicon = prepared.data.vocabulary(splits["train"]), Lexicon.of(splits["train"])
     try:
         embedder = build_embedder(spec, prepared.frozen, lexicon)
         head = build_head(spec, embedder, vocabulary)
         module = HeadTraining(
             head,
-            task_class(spec.task, "metric")(),
+            metric,
             training["optimizer"],
             {split: [example.gold for example in examples] for split, examples in splits.items()},
             training["schedule"],

@@ -38,6 +38,10 @@ KINDS: dict[str, tuple[type, ...]] = {
     "a list": (ListConfig,),
     "values for its parts": (DictConfig,),
 }
+NEEDED = {  # the keys of a choice that every run reads
+    "task": ("name", "version", "data", "head", "vectors", "place", "mix", "training"),
+    "encoder": ("name", "words", "vectors", "contextual"),
+}
 EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epoch
 
 
@@ -58,8 +62,8 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
         values = []  # `+key=` and `~key` act in the order in which they are given: all of it is left to Hydra
     plain = _composed(name, tuple(str(each.input_line) for each in parsed if each not in values), folder)
     for each in parsed:
-        if _is_group(each, folder) and isinstance(plain.get(each.key_or_group), ListConfig):
-            raise UserError(f"{each.input_line}: a list, not a mapping. Write names and values into its yaml.")
+        if _is_group(each, folder):
+            _check_node(each, plain)
     config = copy.deepcopy(plain)
     if experiment is not None:
         config.experiment = experiment.value()
@@ -267,6 +271,15 @@ def _check_choice(option: Override, folder: Path) -> None:
         raise UserError(
             f"{group}={shown}: unknown {group}; choose one of: {', '.join(known)}{guess(str(value), known)}"
         )
+
+
+def _check_node(option: Override, config: DictConfig) -> None:
+    """Raises UserError if the yaml that an option chooses is a list, or lacks a key that every run reads."""
+    group = option.key_or_group
+    if isinstance(node := config.get(group), ListConfig):
+        raise UserError(f"{option.input_line}: a list, not a mapping. Write names and values into its yaml.")
+    if lacking := [key for key in NEEDED.get(group, ()) if key not in list(node or ())]:
+        raise UserError(f"{option.input_line}: its yaml has no {', '.join(lacking)}. See the others in conf/{group}.")
 
 
 def _copy_interpolated(config: DictConfig, key: str) -> None:

@@ -87,7 +87,7 @@ class Metric(Protocol):
     """The official figures."""
 
     main: str  # the figure in score(...)["overall"] that selects the epoch; higher is better
-    formula: str  # how the main figure follows from summed outcomes: a name in elmo_bench/reporting/formulas.py
+    formula: str  # how the main figure follows from summed outcomes: a name in elmo_bench/ledger/formulas.py
     files: tuple[str, ...]  # the files that `score` takes, as its usage line names them
 
     def score(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm, ttest_ind
 
 from benchmarks import verdicts
-from elmo_bench.reporting.formulas import formula
+from elmo_bench.ledger.formulas import formula
 from elmo_bench.reporting.significance import Difference, Variance, holm, of_means, over_items
 
 ACCURACY, F1 = formula("accuracy"), formula("f1-counts")

@@ -5,7 +5,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes, write_slices
-from elmo_bench.reporting.formulas import FORMULAS
+from elmo_bench.ledger.formulas import FORMULAS
 from elmo_bench.reporting.layouts import slices
 from elmo_bench.reporting.significance import Difference, of_means, over_items
 from tests.reporting.ledgers import add

@@ -73,15 +73,15 @@ def test_one_composition_by_hydra_serves_every_task_and_plain_encoder(monkeypatc
 
 def test_a_choice_that_another_one_changes_is_left_to_hydra(tmp_path):
     files = {
-        "config.yaml": "defaults: [{task: a}, {encoder: b}, _self_]\n",
-        "task/a.yaml": "x: 1\n",
-        "task/c.yaml": "x: 2\n",
-        "encoder/b.yaml": "# @package _global_\ntask: {x: 3}\nencoder: {name: b}\n",
+        "config.yaml": "defaults: [{one: a}, {other: b}, _self_]\n",
+        "one/a.yaml": "x: 1\n",
+        "one/c.yaml": "x: 2\n",
+        "other/b.yaml": "# @package _global_\none: {x: 3}\nother: {name: b}\n",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert compose("config", ["task=c"], folder=tmp_path).task.x == 3
+    assert compose("config", ["one=c"], folder=tmp_path).one.x == 3
 
 
 def pairs():

@@ -72,6 +72,10 @@ def test_a_folder_with_the_name_of_another_encoder_is_refused():
         (b"name: bad\n  x: [1\n", "bad.yaml:2 is not YAML (mapping values are not allowed here)"),
         (b"name: caf\xe9\n", "encoder=bad: a config is not YAML ('utf-8' codec can't decode"),
         (b"- name\n", "encoder=bad: a list, not a mapping"),
+        (
+            b"name: bad\nvectors: null\n",
+            "encoder=bad: its yaml has no words, contextual. See the others in conf/encoder.",
+        ),
     ],
 )
 def test_a_damaged_yaml_is_one_line_and_concerns_no_other_choice(tmp_path, monkeypatch, text, said):

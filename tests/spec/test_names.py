@@ -1,13 +1,16 @@
 """A task that lacks a part, or gives what no run can use: one line for whoever writes it."""
 
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import folders
 from elmo_bench.runner.data import data_digest, read_splits
+from elmo_bench.runner.evaluate import check_outcomes
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.training.module import HeadTraining
@@ -92,3 +95,18 @@ def test_a_loss_and_scores_of_another_shape():
     module.validation_step({"numbers": [0, 1]}, 0)
     with pytest.raises(UserError, match=r"^Metric\.score: no 'f1' under 'overall'"):
         module.on_validation_epoch_end()
+
+
+@pytest.mark.parametrize(
+    ("formula", "outcomes", "said"),
+    [
+        ("mine", {"correct": [1, 0]}, "formula mine: unknown"),
+        ("token-accuracy", {"correct": [1, 0]}, r"Metric\.outcomes has no tokens, which token-accuracy sums\.$"),
+        ("accuracy", {"correct": [1, 1]}, r"Metric\.outcomes add up to 100\.00; Metric\.score says 50\.00\.$"),
+    ],
+)
+def test_outcomes_that_do_not_add_up_to_the_score(formula, outcomes, said):
+    metric: Any = SimpleNamespace(main="f1", formula=formula)
+    arrays = {name: np.array(values) for name, values in outcomes.items()}
+    with pytest.raises(UserError, match=said):
+        check_outcomes(metric, {"overall": {"f1": 50.0}}, arrays, "mine")

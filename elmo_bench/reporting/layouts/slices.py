@@ -9,7 +9,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes, read_slices
-from elmo_bench.reporting.formulas import Formula, Outcomes, formula
+from elmo_bench.ledger.formulas import Formula, Outcomes, formula
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row, baseline_of
 from elmo_bench.reporting.significance import Difference, Variance, of_means, over_items

@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
+from elmo_bench.ledger.formulas import formula
 from elmo_bench.reporting.canvas import Drawing, draw, label, line, look, small
 from elmo_bench.reporting.controls import Controls, selectivity
-from elmo_bench.reporting.formulas import formula
 from elmo_bench.reporting.gains import Gain, Gains, family_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.layouts import Made

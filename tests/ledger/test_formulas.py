@@ -7,8 +7,8 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import read_ledger
+from elmo_bench.ledger.formulas import FORMULAS, formula
 from elmo_bench.reporting.compare import with_outcomes
-from elmo_bench.reporting.formulas import FORMULAS, formula
 from elmo_bench.spec.names import task_class, tasks
 
 RUNS = Path(__file__).parents[2] / "results" / "runs"

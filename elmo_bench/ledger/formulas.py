@@ -13,7 +13,7 @@ A metric names its formula and the record carries the name. c is Σ correct, and
 
 M is muc, bcub and ceafe; their numerators are whole millionths. Other outcomes may be present and are ignored. A score
 is 0 if the divisor is 0. Sources: F1 is van Rijsbergen's (Information retrieval, 1979); the average of three is the
-CoNLL-2012 shared task's (Pradhan et al. 2012). `compare.py` checks that a formula gives the score in the record.
+CoNLL-2012 shared task's (Pradhan et al. 2012). A run and every comparison check that the outcomes add up to the score.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,6 +28,7 @@ Outcomes = Mapping[str, np.ndarray]  # whole numbers [items] by name
 AVERAGED = ("muc", "bcub", "ceafe")
 SIDES = ("recall_num", "recall_den", "precision_num", "precision_den")
 FINE = 1_000_000  # numerators are whole numbers of millionths
+AGREES = 0.01  # percentage points between a score and its outcomes; some outcomes are rounded
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Formula:
 def formula(name: str) -> Formula:
     """The formula of this name. Raises UserError if there is none."""
     if name not in FORMULAS:
-        raise UserError(f"formula {name}: unknown. elmo_bench/reporting/formulas.py has {', '.join(FORMULAS)}.")
+        raise UserError(f"formula {name}: unknown. elmo_bench/ledger/formulas.py has {', '.join(FORMULAS)}.")
     return FORMULAS[name]
 
 
