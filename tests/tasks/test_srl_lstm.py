@@ -1,14 +1,26 @@
 """Alternating highway LSTMs: equal to a plain loop, in values and gradients; padding is never read."""
 
+import shutil
+
 import pytest
 import torch
 from torch import nn
 
 from elmo_bench.nn.dropout import dropout_mask
+from elmo_bench.tasks.srl import highway_lstm
 from elmo_bench.tasks.srl.highway_lstm import AlternatingLstm, HighwayLstm
 
 LENGTHS = (5, 1, 3)
 MASK = torch.arange(max(LENGTHS))[None] < torch.tensor(LENGTHS)[:, None]  # BT
+
+
+@pytest.fixture(params=["C", "torch"], autouse=True)
+def loops(request, monkeypatch):
+    """Every test runs with the loops in C, and with those that do without a compiler."""
+    if request.param == "torch":
+        monkeypatch.setattr(highway_lstm, "compiled", lambda *_: None)
+    elif not shutil.which("cc"):
+        pytest.skip("no C compiler")
 
 
 def plainly(layer, x, keep=None):
@@ -135,3 +147,19 @@ def test_autocast_leaves_it_in_float32():
         y = layer(x.bfloat16(), MASK)
     torch.testing.assert_close(y, layer(x.bfloat16().float(), MASK))
     assert y.dtype == torch.float32
+
+
+@pytest.mark.parametrize("scale", [0.1, 1, 30])
+def test_in_float32_it_agrees_with_float64_where_gates_are_open_and_where_they_are_shut(scale):
+    torch.manual_seed(0)
+    lengths, size = torch.tensor([9, 7, 7, 4, 2, 1]), 21  # rows by four, three, two and one; 105 and 21 columns
+    mask = torch.arange(9)[None] < lengths[:, None]
+    layer = HighwayLstm(5, size, backwards=True, dropout=0.0)
+    x, weights = scale * torch.randn(6, 9, 5), torch.randn(6, 9, size)
+    found = []
+    for kind in (torch.float32, torch.float64):
+        inputs = [x.detach().to(kind).requires_grad_(), *layer.to(kind).parameters()]
+        y = layer(inputs[0], mask)
+        found.append([y, *torch.autograd.grad((y * weights).sum(), inputs)])
+    for single, double in zip(*found, strict=True):
+        torch.testing.assert_close(single.double(), double, atol=2e-5 * scale, rtol=1e-4)
