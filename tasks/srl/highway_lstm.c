@@ -27,9 +27,9 @@ static inline real sigma(real x) {
   return 1 / (1 + e * power);
 }
 
-/* y[i] += x[i] w in `rows` rows, of which `n` to `n` + WIDE; w is [inner, outer]. */
+/* y[i] += x[i] w for at most 6 rows, in columns n to n + WIDE; w is [inner, outer]. */
 static inline void tile(real **y, real **x, const real *w, int rows, long inner, long outer, long n) {
-  lanes sum[4][2] = {{{0}}};
+  lanes sum[6][2] = {{{0}}};
   for (long k = 0; k < inner; k++) {
     const lanes *row = (const lanes *)(w + k * outer + n);
     for (int i = 0; i < rows; i++) sum[i][0] += x[i][k] * row[0], sum[i][1] += x[i][k] * row[1];
@@ -40,13 +40,15 @@ static inline void tile(real **y, real **x, const real *w, int rows, long inner,
 /* y[i] += x[i] w for every row. */
 static void multiply(real **y, real **x, const real *w, long rows, long inner, long outer) {
   long n = 0;
-  for (; n + WIDE <= outer; n += WIDE) {
-    long i = 0;
-    for (; i + 4 <= rows; i += 4) tile(y + i, x + i, w, 4, inner, outer, n);
-    if (rows - i == 3) tile(y + i, x + i, w, 3, inner, outer, n);
-    if (rows - i == 2) tile(y + i, x + i, w, 2, inner, outer, n);
-    if (rows - i == 1) tile(y + i, x + i, w, 1, inner, outer, n);
-  }
+  for (; n + WIDE <= outer; n += WIDE)
+    for (long i = 0; i < rows; i += 6) switch (rows - i) { /* a number that the compiler knows keeps sums in registers */
+        case 1: tile(y + i, x + i, w, 1, inner, outer, n); break;
+        case 2: tile(y + i, x + i, w, 2, inner, outer, n); break;
+        case 3: tile(y + i, x + i, w, 3, inner, outer, n); break;
+        case 4: tile(y + i, x + i, w, 4, inner, outer, n); break;
+        case 5: tile(y + i, x + i, w, 5, inner, outer, n); break;
+        default: tile(y + i, x + i, w, 6, inner, outer, n);
+      }
   if (n < outer)
     for (long i = 0; i < rows; i++)
       for (long k = 0; k < inner; k++)

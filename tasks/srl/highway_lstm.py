@@ -48,14 +48,11 @@ class HighwayCell(Lstm):
 
 
 class HighwayLstm(nn.Module):
-    """One layer in one direction that never reads padding: [B, T, D] -> [B, T, H].
+    """One layer in one direction that never reads padding: [B, T, D] -> [B, T, H]."""
 
-    Variational dropout applies to the new h, before the next step and the next layer read it (He et al. 2017).
-    """
-
-    def __init__(self, dim: int, hidden: int, *, backwards: bool, dropout: float):
+    def __init__(self, dim: int, hidden: int, *, backwards: bool):
         super().__init__()
-        self.backwards, self.dropout = backwards, dropout
+        self.backwards = backwards
         self.input_weight = nn.Parameter(torch.empty((BLOCKS + 1) * hidden, dim))
         self.recurrent = nn.Parameter(torch.empty(BLOCKS * hidden, hidden))
         self.bias = nn.Parameter(torch.zeros(BLOCKS * hidden))
@@ -63,12 +60,9 @@ class HighwayLstm(nn.Module):
             nn.init.orthogonal_(block)
         self.bias.data[2 * hidden : 3 * hidden] = 1  # f
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """x [B, T, D], mask bool [B, T]; padded positions come out as zeros."""
-        keep, hidden = None, self.recurrent.shape[1]
-        if self.training and self.dropout:
-            keep = dropout_mask((len(x), 1, hidden), self.dropout, self.recurrent)  # B1H
-        bias, real = functional.pad(self.bias, (0, hidden)), NUMBERS.get(self.recurrent.dtype)
+    def forward(self, x: Tensor, mask: Tensor, keep: Tensor | None = None) -> Tensor:
+        """x [B, T, D], mask bool [B, T]; padded positions come out as zeros. keep [B, 1, H] multiplies every h."""
+        bias, real = functional.pad(self.bias, (0, self.recurrent.shape[1])), NUMBERS.get(self.recurrent.dtype)
         loops = compiled(LOOPS, real) if x.device.type == "cpu" and real else None
         if loops is not None:
             with torch.autocast("cpu", enabled=False):
@@ -121,19 +115,26 @@ def _call(function: Any, sizes: Sequence[int], lengths: Tensor, backwards: bool,
 
 
 class AlternatingLstm(nn.Module):
-    """A layer for each size in `hidden`, alternately forward and backward: [B, T, D] -> [B, T, hidden[-1]]."""
+    """A layer for each size in `hidden`, alternately forward and backward: [B, T, D] -> [B, T, hidden[-1]].
+
+    Variational dropout applies to the new h, before the next step and the next layer read it (He et al. 2017).
+    """
 
     def __init__(self, dim: int, hidden: Sequence[int], *, dropout: float):
         super().__init__()
         sizes = [dim, *hidden]
         self.layers = nn.ModuleList(
-            HighwayLstm(sizes[layer], units, backwards=layer % 2 == 1, dropout=dropout)
-            for layer, units in enumerate(hidden)
+            HighwayLstm(sizes[layer], units, backwards=layer % 2 == 1) for layer, units in enumerate(hidden)
         )
-        self.dim = sizes[-1]
+        self.hidden, self.dim, self.dropout = list(hidden), sizes[-1], dropout
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """x [B, T, D], mask bool [B, T]; padded positions come out as zeros."""
-        for layer in self.layers:
-            x = layer(x, mask)
+        keep: Sequence[Tensor | None] = [None] * len(self.layers)
+        if self.training and self.dropout:  # all layers at once: a draw of so few numbers is mostly overhead
+            drawn = dropout_mask([len(x) * sum(self.hidden)], self.dropout, next(self.parameters()))
+            parts = drawn.split([len(x) * units for units in self.hidden])
+            keep = [part.view(len(x), 1, -1) for part in parts]
+        for layer, each in zip(self.layers, keep, strict=True):
+            x = layer(x, mask, each)
         return x

@@ -88,13 +88,10 @@ def test_gradients_equal_those_of_the_plain_loop(stack):
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_a_layer_with_dropout_has_the_gradients_of_the_plain_loop(backwards, dropout):
     torch.manual_seed(0)
-    layer = HighwayLstm(3, 4, backwards=backwards, dropout=dropout).double()
+    layer = HighwayLstm(3, 4, backwards=backwards).double()
     x, weights = batch().requires_grad_(), torch.randn(3, 5, 4, dtype=torch.double)
-    inputs = [x, *layer.parameters()]
-    torch.manual_seed(5)
-    ours = torch.autograd.grad((layer(x, MASK) * weights).sum(), inputs)
-    torch.manual_seed(5)
-    keep = dropout_mask((3, 1, 4), dropout, x)
+    inputs, keep = [x, *layer.parameters()], dropout_mask((3, 1, 4), dropout, x)
+    ours = torch.autograd.grad((layer(x, MASK, keep) * weights).sum(), inputs)
     total = sum(
         (plainly(layer, x[row, :length], keep[row, 0]) * weights[row, :length]).sum()
         for row, length in enumerate(LENGTHS)
@@ -116,23 +113,25 @@ def test_padding_is_never_read(stack):
         torch.testing.assert_close(alone[0], y[row, :length], atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("backwards", [False, True])
-def test_dropout_has_one_mask_a_sequence_and_falls_on_what_the_next_step_reads(backwards):
+@pytest.mark.parametrize("layers", [1, 2])  # the last one reads forwards, or backwards
+def test_dropout_has_one_mask_a_sequence_and_falls_on_what_the_next_step_reads(layers):
     torch.manual_seed(0)
-    layer = HighwayLstm(3, 40, backwards=backwards, dropout=0.5)
+    stack = AlternatingLstm(3, [50, 40][-layers:], dropout=0.5)
     x = batch().float()
-    y = layer.train()(x, MASK)
-    kept = (y != 0)[:, 0]  # every sentence has a first token
-    assert 0.3 < kept.float().mean() < 0.7
-    assert not (kept[0] == kept[1]).all()
+    torch.manual_seed(2)
+    y = stack.train()(x, MASK)
+    torch.manual_seed(2)
+    keep = dropout_mask([3 * sum(stack.hidden)], 0.5, x)[-3 * 40 :].view(3, 1, 40)
+    assert ((y != 0)[:, :1] == (keep != 0)).all()  # every sentence has a first token
+    assert 0.3 < (keep != 0).float().mean() < 0.7
+    assert not (keep[0] == keep[1]).all()
     for row, length in enumerate(LENGTHS):
-        assert ((y[row, :length] != 0) == kept[row]).all()
-        torch.testing.assert_close(y[row, :length], plainly(layer, x[row, :length], keep=2.0 * kept[row]))
-    assert (layer.eval()(x, MASK)[:, 0] != 0).all()
+        assert ((y[row, :length] != 0) == (keep[row] != 0)).all()
+    assert (stack.eval()(x, MASK)[:, 0] != 0).all()
 
 
 def test_it_starts_from_orthogonal_blocks_and_a_forget_bias_of_one():
-    layer = HighwayLstm(7, 4, backwards=False, dropout=0.0)
+    layer = HighwayLstm(7, 4, backwards=False)
     for weight, blocks in ((layer.input_weight, 6), (layer.recurrent, 5)):
         assert weight.shape[0] == blocks * 4
         for block in weight.split(4):
@@ -141,7 +140,7 @@ def test_it_starts_from_orthogonal_blocks_and_a_forget_bias_of_one():
 
 
 def test_autocast_leaves_it_in_float32():
-    layer = HighwayLstm(3, 4, backwards=False, dropout=0.0)
+    layer = HighwayLstm(3, 4, backwards=False)
     x = batch().float()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         y = layer(x.bfloat16(), MASK)
@@ -154,7 +153,7 @@ def test_in_float32_it_agrees_with_float64_where_gates_are_open_and_where_they_a
     torch.manual_seed(0)
     lengths, size = torch.tensor([9, 7, 7, 4, 2, 1]), 21  # rows by four, three, two and one; 105 and 21 columns
     mask = torch.arange(9)[None] < lengths[:, None]
-    layer = HighwayLstm(5, size, backwards=True, dropout=0.0)
+    layer = HighwayLstm(5, size, backwards=True)
     x, weights = scale * torch.randn(6, 9, 5), torch.randn(6, 9, size)
     found = []
     for kind in (torch.float32, torch.float64):
