@@ -1,12 +1,16 @@
 """Bidirectional recurrent layers over padded batches."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_bench.nn.compiled import Loops, loops
 from elmo_bench.nn.recurrence import Gru, recur
+
+GRU_IN_C = Path(__file__).with_name("gru.c")  # see benchmarks/README.md for its speed
 
 
 def reverse(x: Tensor, mask: Tensor) -> Tensor:
@@ -58,7 +62,7 @@ class BiLstm(_Bidirectional):
 
 
 class BiGru(_Bidirectional):
-    """A bidirectional GRU layer; see `_Bidirectional`. On CPUs, where oneDNN has no GRU to train, `recur` runs it."""
+    """A bidirectional GRU layer; see `_Bidirectional`. oneDNN trains no GRU: on CPUs `gru.c` or `recur` runs it."""
 
     kind = nn.GRU
 
@@ -72,4 +76,40 @@ class BiGru(_Bidirectional):
         inner = torch.stack([gru.bias_hh_l0.roll(hidden) for gru in layers])  # N(3H): n, r, z
         outer = torch.stack([gru.bias_ih_l0 for gru in layers])  # N(3H): r, z, n
         bias = functional.pad(inner, (0, hidden)) + functional.pad(outer, (hidden, 0))  # N(4H)
+        if (run := loops(GRU_IN_C, recurrent)) is not None:
+            with torch.autocast("cpu", enabled=False):
+                return _CompiledGru.apply(run, x.to(recurrent.dtype), mask, weight, bias, recurrent)
         return recur(Gru, x, mask, weight=weight, bias=bias.flatten(), recurrent=recurrent, backwards=(False, True))
+
+
+class _CompiledGru(torch.autograd.Function):
+    """Both directions of a GRU whose loops over time are C; the arguments are as `recur`'s."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Loops, x, mask, weight, bias, recurrent):  # noqa: PLR0917
+        (batch, length), hidden, lengths = mask.shape, recurrent.shape[2], mask.sum(dim=1)
+        read = x.flatten(0, 1)  # (BT)D
+        blocks = x.new_empty(batch * length, 2, 4 * hidden)  # u, r, z, n
+        before, y = x.new_zeros(2, batch, length, 2 * hidden)  # what a step reads, and what it gives
+        for way, (outer, inner) in enumerate(zip(weight.chunk(2), recurrent, strict=True)):
+            blocks[:, way, :hidden] = bias[way, :hidden]
+            torch.addmm(bias[way, hidden:], read, outer.T, out=blocks[:, way, hidden:])
+            run("forward", (batch, length, hidden), lengths, way == 1, inner.T.contiguous(), blocks, before, y)
+        ctx.save_for_backward(read, lengths, weight, recurrent)
+        ctx.run, ctx.states = run, (blocks, before)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor):
+        (read, lengths, weight, recurrent), (blocks, before) = ctx.saved_tensors, ctx.states
+        ctx.states = None  # overwritten: a second backward pass would be wrong
+        d_y, (batch, length, _), hidden = gradients[0].contiguous(), before.shape, recurrent.shape[2]
+        d_x, d_weight, d_recurrent = torch.zeros_like(read), torch.empty_like(weight), torch.empty_like(recurrent)
+        ways = zip(weight.chunk(2), d_weight.chunk(2), recurrent, d_recurrent, strict=True)
+        for way, (outer, d_outer, inner, d_inner) in enumerate(ways):
+            ctx.run("backward", (batch, length, hidden), lengths, way == 1, inner.contiguous(), blocks, before, d_y)
+            d_products, d_inputs = blocks[:, way, : 3 * hidden], blocks[:, way, hidden:]
+            d_x.addmm_(d_inputs, outer)
+            torch.mm(d_inputs.T, read, out=d_outer)
+            torch.mm(d_products.T, before.view(-1, 2, hidden)[:, way], out=d_inner)
+        return None, d_x.view(batch, length, -1), None, d_weight, blocks.sum(dim=0), d_recurrent

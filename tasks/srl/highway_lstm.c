@@ -3,74 +3,28 @@
    REAL is float or double. Arrays are contiguous: tokens [batch, length, …] as they stand, keep [batch, hidden] or NULL.
    A sequence has lengths[b] tokens; what is behind them is neither read nor written, unless said. */
 
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "loops.h"
 
-typedef REAL real;
-typedef real lanes __attribute__((vector_size(32), aligned(sizeof(real)), may_alias)); /* one vector register */
-
-enum { GATES = 5, BLOCKS = 6, WIDE = 2 * sizeof(lanes) / sizeof(real) }; /* blocks: g, i, f, o, r, V x */
-
-/* σ(x) = 1 / (1 + e⁻ˣ). A float's e⁻ˣ is 2ᵏ eʳ with |r| <= ln 2 / 2, eʳ by Taylor's series: the compiler makes
-   vectors of it, which it could not of the library's exp. Its error is some units of the last place. */
-static inline real sigma(real x) {
-  if (sizeof(real) > 4) return 1 / (1 + (real)exp(-(double)x));
-  float y = x > 87 ? -87 : x < -87 ? 87 : -(float)x;
-  float k = floorf(y * 1.44269504f + 0.5f);
-  float r = y - k * 0.693145752f - k * 1.42860677e-6f; /* ln 2 in two parts, the first one exact times k */
-  float e = 1 + r * (1 + r * (1 / 2.0f + r * (1 / 6.0f + r * (1 / 24.0f + r * (1 / 120.0f + r * (1 / 720.0f))))));
-  int32_t bits = ((int32_t)k + 127) << 23;
-  float power;
-  memcpy(&power, &bits, sizeof power);
-  return 1 / (1 + e * power);
-}
-
-/* y[i] += x[i] w for at most 6 rows, in columns n to n + WIDE; w is [inner, outer]. */
-static inline void tile(real **y, real **x, const real *w, int rows, long inner, long outer, long n) {
-  lanes sum[6][2] = {{{0}}};
-  for (long k = 0; k < inner; k++) {
-    const lanes *row = (const lanes *)(w + k * outer + n);
-    for (int i = 0; i < rows; i++) sum[i][0] += x[i][k] * row[0], sum[i][1] += x[i][k] * row[1];
-  }
-  for (int i = 0; i < rows; i++) ((lanes *)(y[i] + n))[0] += sum[i][0], ((lanes *)(y[i] + n))[1] += sum[i][1];
-}
-
-/* y[i] += x[i] w for every row. */
-static void multiply(real **y, real **x, const real *w, long rows, long inner, long outer) {
-  long n = 0;
-  for (; n + WIDE <= outer; n += WIDE)
-    for (long i = 0; i < rows; i += 6) switch (rows - i) { /* a number that the compiler knows keeps sums in registers */
-        case 1: tile(y + i, x + i, w, 1, inner, outer, n); break;
-        case 2: tile(y + i, x + i, w, 2, inner, outer, n); break;
-        case 3: tile(y + i, x + i, w, 3, inner, outer, n); break;
-        case 4: tile(y + i, x + i, w, 4, inner, outer, n); break;
-        case 5: tile(y + i, x + i, w, 5, inner, outer, n); break;
-        default: tile(y + i, x + i, w, 6, inner, outer, n);
-      }
-  if (n < outer)
-    for (long i = 0; i < rows; i++)
-      for (long k = 0; k < inner; k++)
-        for (long j = n; j < outer; j++) y[i][j] += x[i][k] * w[k * outer + j];
-}
+enum { GATES = 5, BLOCKS = 6 }; /* blocks: g, i, f, o, r, V x */
 
 /* blocks [.., BLOCKS hidden]: W x + b and V x; overwritten with the activations. weight [hidden, GATES hidden]: U.
    Fills before (the h that a step reads; 0 when called), c, s (tanh c) and h, all [.., hidden]. 0 if memory lacks. */
 int forward(long batch, long length, long hidden, const int64_t *lengths, int backwards, const real *weight,
             const real *keep, real *blocks, real *before, real *c, real *s, real *h) {
   real **y = malloc(2 * batch * sizeof *y), **x = y + batch, *zeros = calloc(hidden, sizeof *zeros);
-  for (long t = 0; y && zeros && t < length; t++) {
+  real *w = panels(weight, hidden, GATES * hidden);
+  int done = y && zeros && w;
+  for (long t = 0; done && t < length; t++) {
     long rows = 0;
     for (long b = 0; b < batch; b++)
       if (t < lengths[b]) {
-        long at = b * length + (backwards ? lengths[b] - 1 - t : t);
+        long at = token(b, t, length, lengths, backwards);
         y[rows] = blocks + at * BLOCKS * hidden, x[rows++] = before + at * hidden;
       }
-    multiply(y, x, weight, rows, hidden, GATES * hidden);
+    multiply(y, x, w, rows, hidden, GATES * hidden);
     for (long b = 0; b < batch; b++)
       if (t < lengths[b]) {
-        long at = b * length + (backwards ? lengths[b] - 1 - t : t), last = backwards ? at + 1 : at - 1;
+        long at = token(b, t, length, lengths, backwards), last = backwards ? at + 1 : at - 1;
         real *restrict g = blocks + at * BLOCKS * hidden, *restrict i = g + hidden, *restrict f = i + hidden;
         real *restrict o = f + hidden, *restrict r = o + hidden, *restrict v = r + hidden;
         real *restrict c1 = c + at * hidden, *restrict s1 = s + at * hidden, *restrict h1 = h + at * hidden;
@@ -78,9 +32,9 @@ int forward(long batch, long length, long hidden, const int64_t *lengths, int ba
         for (long j = 0; j < hidden; j++) g[j] *= 2;
         for (long j = 0; j < GATES * hidden; j++) g[j] = sigma(g[j]);
         for (long j = 0; j < hidden; j++) {
-          g[j] = 2 * g[j] - 1; /* tanh(x) = 2 σ(2x) - 1 */
+          g[j] = 2 * g[j] - 1; /* its tanh */
           c1[j] = f[j] * c0[j] + i[j] * g[j];
-          s1[j] = 2 * sigma(2 * c1[j]) - 1;
+          s1[j] = tangent(c1[j]);
           h1[j] = v[j] + r[j] * (o[j] * s1[j] - v[j]);
         }
         if (m)
@@ -88,8 +42,7 @@ int forward(long batch, long length, long hidden, const int64_t *lengths, int ba
         if (t + 1 < lengths[b]) memcpy(before + (backwards ? at - 1 : at + 1) * hidden, h1, hidden * sizeof *h1);
       }
   }
-  int done = y && zeros;
-  free(y), free(zeros);
+  free(y), free(zeros), free(w);
   return done;
 }
 
@@ -99,7 +52,8 @@ int backward(long batch, long length, long hidden, const int64_t *lengths, int b
              const real *keep, real *blocks, const real *c, const real *s, const real *d_h) {
   real **y = malloc(2 * batch * sizeof *y), **x = y + batch, *zeros = calloc(hidden, sizeof *zeros);
   real *from_next = calloc(2 * batch * hidden, sizeof *from_next), *d_c = from_next + batch * hidden;
-  int done = y && zeros && from_next;
+  real *w = panels(weight, GATES * hidden, hidden);
+  int done = y && zeros && from_next && w;
   for (long b = 0; done && b < batch; b++)
     memset(blocks + (b * length + lengths[b]) * BLOCKS * hidden, 0,
            (length - lengths[b]) * BLOCKS * hidden * sizeof *blocks);
@@ -107,7 +61,7 @@ int backward(long batch, long length, long hidden, const int64_t *lengths, int b
     long rows = 0;
     for (long b = 0; b < batch; b++)
       if (t < lengths[b]) {
-        long at = b * length + (backwards ? lengths[b] - 1 - t : t), last = backwards ? at + 1 : at - 1;
+        long at = token(b, t, length, lengths, backwards), last = backwards ? at + 1 : at - 1;
         real *restrict g = blocks + at * BLOCKS * hidden, *restrict i = g + hidden, *restrict f = i + hidden;
         real *restrict o = f + hidden, *restrict r = o + hidden, *restrict v = r + hidden;
         real *restrict next = from_next + b * hidden, *restrict dc = d_c + b * hidden;
@@ -129,8 +83,8 @@ int backward(long batch, long length, long hidden, const int64_t *lengths, int b
         }
         x[rows] = g, y[rows++] = next;
       }
-    multiply(y, x, weight, rows, GATES * hidden, hidden);
+    multiply(y, x, w, rows, GATES * hidden, hidden);
   }
-  free(y), free(zeros), free(from_next);
+  free(y), free(zeros), free(from_next), free(w);
   return done;
 }

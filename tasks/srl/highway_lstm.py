@@ -5,7 +5,6 @@ h = r ∘ o ∘ tanh(c) + (1 - r) ∘ V x
 """
 
 from collections.abc import Sequence
-from ctypes import CDLL, c_long, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_bench.base.compiled import compiled
+from elmo_bench.nn.compiled import Loops, loops
 from elmo_bench.nn.dropout import dropout_mask
 from elmo_bench.nn.recurrence import Lstm, recur, slope_
 
 BLOCKS = 5  # gates, in the order g, i, f, o, r; the input weights have V as a sixth block
-LOOPS = Path(__file__).with_name("highway_lstm.c")  # twice as fast as the same loops in torch (benchmarks/README.md)
-NUMBERS = {torch.float32: "float", torch.float64: "double"}  # of C
+IN_C = Path(__file__).with_name("highway_lstm.c")  # twice as fast as the same loops in torch (benchmarks/README.md)
 
 
 class HighwayCell(Lstm):
@@ -62,12 +60,11 @@ class HighwayLstm(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor, keep: Tensor | None = None) -> Tensor:
         """x [B, T, D], mask bool [B, T]; padded positions come out as zeros. keep [B, 1, H] multiplies every h."""
-        bias, real = functional.pad(self.bias, (0, self.recurrent.shape[1])), NUMBERS.get(self.recurrent.dtype)
-        loops = compiled(LOOPS, real) if x.device.type == "cpu" and real else None
-        if loops is not None:
+        bias = functional.pad(self.bias, (0, self.recurrent.shape[1]))
+        if (run := loops(IN_C, self.recurrent)) is not None:
             with torch.autocast("cpu", enabled=False):
                 x = x.to(self.recurrent.dtype)
-                return _Compiled.apply(loops, x, mask, self.input_weight, bias, self.recurrent, keep, self.backwards)
+                return _Compiled.apply(run, x, mask, self.input_weight, bias, self.recurrent, keep, self.backwards)
         return recur(
             HighwayCell,
             x,
@@ -84,34 +81,26 @@ class _Compiled(torch.autograd.Function):
     """A layer whose loops over time are C, in float32 or float64 on a CPU; the arguments are as `recur`'s."""
 
     @staticmethod
-    def forward(ctx: Any, loops: CDLL, x, mask, weight, bias, recurrent, keep, backwards):  # noqa: PLR0917
+    def forward(ctx: Any, run: Loops, x, mask, weight, bias, recurrent, keep, backwards):  # noqa: PLR0917
         sizes, lengths = (*mask.shape, recurrent.shape[1]), mask.sum(dim=1)  # (B, T, H), B
         blocks = torch.addmm(bias, x.flatten(0, 1), weight.T)  # (BT)(6H)
         before, y = x.new_zeros(2, *sizes)  # BTH; what a step reads
         c, s = x.new_empty(2, *sizes)  # BTH; s is tanh(c)
-        _call(loops.forward, sizes, lengths, backwards, recurrent.T.contiguous(), keep, blocks, before, c, s, y)
+        run("forward", sizes, lengths, backwards, recurrent.T.contiguous(), keep, blocks, before, c, s, y)
         ctx.save_for_backward(x, lengths, weight, recurrent, keep)
-        ctx.loops, ctx.backwards, ctx.states = loops, backwards, (blocks, before, c, s)
+        ctx.run, ctx.backwards, ctx.states = run, backwards, (blocks, before, c, s)
         return y
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor):
         (x, lengths, weight, recurrent, keep), (blocks, before, c, s) = ctx.saved_tensors, ctx.states
         ctx.states = None  # overwritten: a second backward pass would be wrong
-        _call(
-            ctx.loops.backward, c.shape, lengths, ctx.backwards,
-            recurrent.contiguous(), keep, blocks, c, s, gradients[0].contiguous(),
-        )  # fmt: skip
+        arrays = recurrent.contiguous(), keep, blocks, c, s, gradients[0].contiguous()
+        ctx.run("backward", c.shape, lengths, ctx.backwards, *arrays)
         gates = len(recurrent)
         d_x, d_weight = blocks @ weight, blocks.T @ x.flatten(0, 1)
         d_recurrent = blocks[:, :gates].T @ before.flatten(0, 1)
         return None, d_x.view_as(x), None, d_weight, blocks.sum(dim=0), d_recurrent, None, None
-
-
-def _call(function: Any, sizes: Sequence[int], lengths: Tensor, backwards: bool, *arrays: Tensor | None) -> None:
-    pointers = [c_void_p(0 if array is None else array.data_ptr()) for array in arrays]
-    if not function(*map(c_long, sizes), c_void_p(lengths.data_ptr()), int(backwards), *pointers):
-        raise MemoryError(f"{LOOPS.name}: no memory for a batch of {sizes[0]}")
 
 
 class AlternatingLstm(nn.Module):

@@ -15,10 +15,10 @@ MASK = torch.arange(max(LENGTHS))[None] < torch.tensor(LENGTHS)[:, None]  # BT
 
 
 @pytest.fixture(params=["C", "torch"], autouse=True)
-def loops(request, monkeypatch):
+def either(request, monkeypatch):
     """Every test runs with the loops in C, and with those that do without a compiler."""
     if request.param == "torch":
-        monkeypatch.setattr(highway_lstm, "compiled", lambda *_: None)
+        monkeypatch.setattr(highway_lstm, "loops", lambda *_: None)
     elif not shutil.which("cc"):
         pytest.skip("no C compiler")
 

@@ -1,0 +1,61 @@
+"""The loops over time of recurrent layers in C (`loops.h`), compiled for the machine that runs them."""
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from ctypes import CDLL, c_long, c_void_p
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from elmo_bench.base.progress import console
+
+FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
+SHARED = Path(__file__).parent  # of loops.h
+NUMBERS = {torch.float32: "float", torch.float64: "double"}
+
+
+class Loops:
+    """The functions `forward` and `backward` of a C file."""
+
+    def __init__(self, name: str, library: CDLL):
+        self.name, self.library = name, library
+
+    def __call__(
+        self, function: str, sizes: Sequence[int], lengths: Tensor, backwards: bool, *arrays: Tensor | None
+    ) -> None:
+        """Call a function with (batch, length, hidden), lengths int64 [B], the direction and contiguous arrays."""
+        pointers = [c_void_p(0 if array is None else array.data_ptr()) for array in arrays]
+        assert all(array is None or array.is_contiguous() for array in arrays)
+        run = getattr(self.library, function)
+        if not run(*map(c_long, sizes), c_void_p(lengths.data_ptr()), int(backwards), *pointers):
+            raise MemoryError(f"{self.name}: no memory for a batch of {sizes[0]}")
+
+
+def loops(source: Path, like: Tensor) -> Loops | None:
+    """The C file for the type of `like`; None on another device or in another type than float32 and float64.
+
+    Without a compiler (`$CC`, else `cc`) it is None too, and a line says why.
+    """
+    real = NUMBERS.get(like.dtype)
+    return _compiled(source, real) if real and like.device.type == "cpu" else None
+
+
+@cache
+def _compiled(source: Path, real: str) -> Loops | None:
+    """It takes a third of a second, so nothing is kept for the next process."""
+    compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder, source.stem)
+        command = [*compiler, *FLAGS, f"-I{SHARED}", f"-DREAL={real}", "-o", str(library), str(source), "-lm"]
+        try:
+            subprocess.run(command, check=True, capture_output=True, text=True, errors="replace")
+            return Loops(source.name, CDLL(str(library)))
+        except (OSError, subprocess.CalledProcessError) as error:
+            [why, *_] = [*str(getattr(error, "stderr", None) or error).splitlines(), str(error)]
+            console.print(f"{source.name}: not compiled, so it is slower ({why})", highlight=False, markup=False)
+            return None

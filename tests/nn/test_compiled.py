@@ -1,0 +1,67 @@
+"""A C file compiled when it is first needed; without a compiler, its caller does without."""
+
+import shutil
+
+import pytest
+import torch
+
+from elmo_bench.nn.compiled import loops
+
+needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+LENGTHS = torch.tensor([2, 1])
+
+
+@pytest.fixture
+def source(tmp_path):
+    (tmp_path / "twice.c").write_text(
+        '#include "loops.h"\n'
+        "int forward(long batch, long length, long hidden, int64_t *lengths, int backwards, real *x, real *none) {\n"
+        "  for (long b = 0; b < batch; b++) x[b] = backwards ? -lengths[b] : tangent(x[b]);\n"
+        "  return length == 7 && hidden == 5 && !none;\n"
+        "}\n"
+    )
+    return tmp_path / "twice.c"
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_it_computes_in_the_type_of_the_array(source, kind):
+    x = torch.tensor([-300.0, 0.3], dtype=kind)
+    run = loops(source, x)
+    assert run is not None
+    assert run is loops(source, x)
+    expected = x.tanh()
+    run("forward", (2, 7, 5), LENGTHS, False, x, None)
+    torch.testing.assert_close(x, expected)
+    run("forward", (2, 7, 5), LENGTHS, True, x, None)
+    assert x.tolist() == [-2, -1]
+
+
+@needs_compiler
+def test_a_batch_without_room_is_an_error(source):
+    x = torch.zeros(2)
+    with pytest.raises(MemoryError, match=r"^twice\.c: no memory for a batch of 2$"):
+        loops(source, x)("forward", (2, 8, 5), LENGTHS, False, x, None)
+
+
+def test_other_types_and_devices_have_none(source):
+    assert loops(source, torch.zeros(1, dtype=torch.bfloat16)) is loops(source, torch.zeros(1, device="meta")) is None
+
+
+@pytest.mark.parametrize(
+    ("compiler", "said"),
+    [("no-such-cc -m64", "No such file or directory: 'no-such-cc'"), ("false", "returned non-zero")],
+)
+def test_without_a_compiler_it_is_none_and_says_so_once(source, monkeypatch, capsys, compiler, said):
+    monkeypatch.setenv("CC", compiler)
+    assert loops(source, LENGTHS.float()) is loops(source, LENGTHS.float()) is None
+    printed = capsys.readouterr().err
+    assert printed.startswith("twice.c: not compiled, so it is slower (")
+    assert printed.count(said) == 1
+
+
+@needs_compiler
+def test_what_the_compiler_says_is_shown(source, capsys):
+    source.write_text("int forward(void) { return y; }\n")
+    assert loops(source, LENGTHS.float()) is None
+    assert "twice.c" in capsys.readouterr().err.partition("(")[2]
