@@ -2,7 +2,8 @@
 
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import matplotlib as mpl
@@ -54,33 +55,44 @@ _STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Drawing:
-    """A finished figure; `stem` names its files, `alt` describes it in words."""
+    """A figure; `stem` names its files, `alt` describes it in words. It is drawn when a file of it is first needed."""
 
     stem: str
     title: str
     alt: str
-    svg: str
-    png: bytes
-    width: float  # of the SVG, in points
-    task: str = ""  # empty if it shows several
+    paint: Callable[[Axes], None]
+    size: tuple[float, float] = field(kw_only=True)  # inches
+    task: str = field(default="", kw_only=True)  # empty if it shows several
 
+    @property
+    def svg(self) -> str:
+        """The file as text, which a page may contain."""
+        return self._files[0]
 
-def draw(
-    stem: str, title: str, alt: str, paint: Callable[[Axes], None], *, size: tuple[float, float], task: str = ""
-) -> Drawing:
-    """`paint` the axes of a figure of this size in inches."""
-    with mpl.rc_context():
-        mpl.rcdefaults()  # whatever the user's own matplotlibrc says
-        mpl.rcParams.update(_STYLE)
-        canvas = Figure(figsize=size, layout="constrained", facecolor=SURFACE)
-        paint(canvas.add_subplot())
-        canvas.draw_without_rendering()
-        canvas.set_layout_engine("none")  # done once, not for each file
-        svg, png = io.StringIO(), io.BytesIO()
-        FigureCanvasSVG(canvas).print_svg(svg, metadata={"Date": None, "Creator": None, "Title": title})
-        canvas.set_dpi(160)
-        FigureCanvasAgg(canvas).print_png(png, metadata={"Software": None, "Title": title})
-    return Drawing(stem, title, alt, svg.getvalue(), png.getvalue(), size[0] * 72, task)
+    @property
+    def png(self) -> bytes:
+        """The file, at 160 dots an inch."""
+        return self._files[1]
+
+    @property
+    def width(self) -> float:
+        """Of the SVG, in points."""
+        return self.size[0] * 72
+
+    @cached_property
+    def _files(self) -> tuple[str, bytes]:
+        with mpl.rc_context():
+            mpl.rcdefaults()  # whatever the user's own matplotlibrc says
+            mpl.rcParams.update(_STYLE)
+            canvas = Figure(figsize=self.size, layout="constrained", facecolor=SURFACE)
+            self.paint(canvas.add_subplot())
+            canvas.draw_without_rendering()
+            canvas.set_layout_engine("none")  # done once, not for each file
+            svg, png = io.StringIO(), io.BytesIO()
+            FigureCanvasSVG(canvas).print_svg(svg, metadata={"Date": None, "Creator": None, "Title": self.title})
+            canvas.set_dpi(160)
+            FigureCanvasAgg(canvas).print_png(png, metadata={"Software": None, "Title": self.title})
+        return svg.getvalue(), png.getvalue()
 
 
 def label(group: Group, between: str = "\n") -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from elmo_bench.reporting.canvas import FAINT, INK, SURFACE, Drawing, draw, inches, label, look
+from elmo_bench.reporting.canvas import FAINT, INK, SURFACE, Drawing, inches, label, look
 from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.layouts import Made
@@ -104,7 +104,7 @@ def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
     )
     width, height = 3.35 + max(1.35, inches(*labels)), 1.35 + len(lines) * max(0.34, 0.15 * count)
     title = f"Gains over {BASELINE} on test, suite {suite}"
-    return [draw(f"{suite}-gains", title, f"Points gained over {BASELINE}. {alt}.", paint, size=(width, height))]
+    return [Drawing(f"{suite}-gains", title, f"Points gained over {BASELINE}. {alt}.", paint, size=(width, height))]
 
 
 def _rows(experiment: Experiment, group: Group) -> dict[str, Row]:

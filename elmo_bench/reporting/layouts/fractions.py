@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullLocator
 from matplotlib.transforms import offset_copy
 
-from elmo_bench.reporting.canvas import FAINT, Drawing, draw, inches, label, line, look, small
+from elmo_bench.reporting.canvas import FAINT, Drawing, inches, label, line, look, small
 from elmo_bench.reporting.gains import Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.layouts import Made
@@ -158,7 +158,7 @@ def curves(experiment: Experiment, family: Family) -> Drawing:
     alt = f"Test {group.metric} by share of the training data. {said}."
     heading = f"{experiment.caption}: {group.heading}, suite {group.suite}"
     stem = f"{group.stem}-{experiment.name}"
-    return draw(stem, heading, alt, paint, size=small(title), task=group.task)
+    return Drawing(stem, heading, alt, paint, size=small(title), task=group.task)
 
 
 def efficiency(suite: str, families: Sequence[Family]) -> list[Drawing]:
@@ -207,7 +207,7 @@ def efficiency(suite: str, families: Sequence[Family]) -> list[Drawing]:
     alt = f"Share of the training data with which {BASELINE} scores as high. {said}. "
     alt += "With an arrow: more, or less, than its runs show."
     size = (max(4.7, 0.6 + long), 3.3 + 0.17 * (len(lines) + 2) / columns)
-    return [draw(f"{suite}-efficiency", f"Sample efficiency, suite {suite}", alt, paint, size=size)]
+    return [Drawing(f"{suite}-efficiency", f"Sample efficiency, suite {suite}", alt, paint, size=size)]
 
 
 def _shares(axes: Axes) -> None:

@@ -7,7 +7,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from elmo_bench.reporting.canvas import DARK, LIGHT, Drawing, bare, draw, inches, label
+from elmo_bench.reporting.canvas import DARK, LIGHT, Drawing, bare, inches, label
 from elmo_bench.reporting.controls import Controls, selectivity
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
@@ -123,7 +123,7 @@ def _heat(experiment: Experiment, suite: str, found: Sequence[Probe], every: Seq
     alt = f"Test scores by encoder and layer. {said}. Darker is higher within a row."
     above = 0.25 + 0.5 * inches(*(name for name, _ in every))
     size = (0.4 + inches(*names) + 0.5 * at + 0.4, 0.6 + above + 0.42 * height)
-    return draw(f"{suite}-{experiment.name}", f"{experiment.caption}, suite {suite}", alt, paint, size=size)
+    return Drawing(f"{suite}-{experiment.name}", f"{experiment.caption}, suite {suite}", alt, paint, size=size)
 
 
 def _said(place: Place) -> str:

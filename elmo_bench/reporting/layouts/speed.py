@@ -9,7 +9,7 @@ from statistics import fmean
 from matplotlib.axes import Axes
 
 from elmo_bench.ledger import Brief
-from elmo_bench.reporting.canvas import FAINT, Drawing, draw, inches, label, look, small
+from elmo_bench.reporting.canvas import FAINT, Drawing, inches, label, look, small
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.layouts import Made
@@ -134,7 +134,7 @@ def _scores(experiment: Experiment, group: Group, own: dict[str, Curve]) -> Draw
     )
     heading = f"{experiment.caption}: {group.heading}, suite {group.suite}"
     alt = f"Best dev {group.metric} so far by training step. {said}."
-    return draw(f"{group.stem}-{experiment.name}", heading, alt, paint, size=small(title), task=group.task)
+    return Drawing(f"{group.stem}-{experiment.name}", heading, alt, paint, size=small(title), task=group.task)
 
 
 def _gains(experiment: Experiment, suite: str, found: Sequence[Found]) -> Drawing:
@@ -166,4 +166,4 @@ def _gains(experiment: Experiment, suite: str, found: Sequence[Found]) -> Drawin
     )
     title = f"Gains over {BASELINE} on dev at equal steps, suite {suite}"
     size = (max(4.7, 1.2 + 2 * inches(*looks)), 3.3 + 0.17 * (len(lines) + 1) / 2)
-    return draw(f"{suite}-{experiment.name}", title, f"{title}. {said}.", paint, size=size)
+    return Drawing(f"{suite}-{experiment.name}", title, f"{title}. {said}.", paint, size=size)

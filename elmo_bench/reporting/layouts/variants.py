@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from elmo_bench.ledger.formulas import formula
-from elmo_bench.reporting.canvas import Drawing, draw, label, line, look, small
+from elmo_bench.reporting.canvas import Drawing, label, line, look, small
 from elmo_bench.reporting.controls import Controls, selectivity
 from elmo_bench.reporting.gains import Gain, Gains, family_of
 from elmo_bench.reporting.groups import Group
@@ -153,4 +153,4 @@ def _figure(experiment: Experiment, group: Group, pairs: Sequence[VariantRow]) -
     said = "; ".join(f"{row.encoder} {name} = {v.key}: {row.summary('test').mean:.2f}" for v, row in pairs)
     alt = f"Test {group.metric} by {name}. {said}."
     heading = f"{name}: {group.heading}, suite {group.suite}"
-    return draw(f"{group.stem}-{experiment.name}", heading, alt, paint, size=small(title), task=group.task)
+    return Drawing(f"{group.stem}-{experiment.name}", heading, alt, paint, size=small(title), task=group.task)

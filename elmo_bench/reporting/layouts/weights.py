@@ -12,7 +12,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from elmo_bench.reporting.canvas import DARK, LIGHT, Drawing, bare, draw, inches, label
+from elmo_bench.reporting.canvas import DARK, LIGHT, Drawing, bare, inches, label
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.layouts import Made
@@ -174,4 +174,4 @@ def _heat(name: str, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
     long = max(1.35, inches(*(label(mix.group) for mix in mixes)))  # slanted: 0.82 to the side and 0.57 down
     size = (0.2 + 0.82 * long + 0.56 * count, 0.8 + 0.57 * long + 0.36 * depth)
     stem = "-".join([suite, name, *re.findall(r"[\w.]+", encoder)])
-    return draw(stem, caption, alt, paint, size=size)
+    return Drawing(stem, caption, alt, paint, size=size)

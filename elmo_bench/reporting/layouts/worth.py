@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
 from elmo_bench.ledger.costs import SINGLE, EncoderCost, best_batch, middle, rates
-from elmo_bench.reporting.canvas import FAINT, SURFACE, Drawing, draw, look
+from elmo_bench.reporting.canvas import FAINT, SURFACE, Drawing, look
 from elmo_bench.reporting.costs import Costs, best_rate, ranged, stored_mib
 from elmo_bench.reporting.gains import Gain, Gains
 from elmo_bench.reporting.groups import Group
@@ -157,7 +157,7 @@ def _figure(
     said = "; ".join(f"{name}: {at[name]:,.0f} {axis}, {points[name].gain:+.2f} points" for name in at)
     title = f"{TITLE}: {of}, suite {suite}" + (f" ({machine})" if machine else "")
     alt = f"Points over {BASELINE} on {of} by {axis}. {said}. Pareto front: {', '.join(best)}."
-    return draw(stem, title, alt, paint, size=(4.7, 3.1 + 0.085 * (len(at) + 2)))
+    return Drawing(stem, title, alt, paint, size=(4.7, 3.1 + 0.085 * (len(at) + 2)))
 
 
 def _table(stem: str, suite: str, tasks: Sequence[str], costs: Costs, points: dict[str, Point]) -> Table:
