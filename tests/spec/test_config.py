@@ -29,9 +29,11 @@ def options(chosen):
 
 
 def combinations():
-    """Every task with every encoder; the choices of the other groups take turns."""
+    """Every task with a third of the encoders (the slow test has all pairs); the other groups' choices take turns."""
     for row, task in enumerate(choices("task")):
         for at, encoder in enumerate(choices("encoder"), start=row):
+            if at // 3 % 3 != row % 3:
+                continue
             others = ((known := choices(group))[at % len(known)] for group in GROUPS[2:])
             yield dict(zip(GROUPS, (task, encoder, *others), strict=True))
 
@@ -45,7 +47,7 @@ def test_every_choice_is_among_the_combinations():
 
 
 @pytest.mark.parametrize("chosen", list(combinations()), ids=lambda chosen: "-".join(chosen.values()))
-def test_every_task_and_encoder_compose(chosen):
+def test_they_compose(chosen):
     config = compose("config", options(chosen))
     assert OmegaConf.missing_keys(config) == set()
     for group, value in chosen.items():
