@@ -9,6 +9,7 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.runner.plan import plan
 from elmo_bench.spec.config import choices, compose, sweep
+from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec
 from tests.runs import ROOT
 
@@ -31,6 +32,7 @@ def test_every_experiment_has_its_size_here():
 
 @pytest.mark.parametrize("experiment", TABLES)
 def test_an_experiment_has_a_run_for_every_cell(experiment):
+    """Each of its runs is one of its variants; two variants are not in the paper, and not run."""
     tasks, columns = TABLES[experiment]
     found = runs(experiment)
     assert len({run.spec.task for run in found.values()}) == tasks
@@ -38,6 +40,11 @@ def test_an_experiment_has_a_run_for_every_cell(experiment):
     assert {run.spec.suite for run in found.values()} == {"mini"}
     seeds = [values for values in sweep([f"experiment={experiment}"]) if values[0].startswith("seed=")]
     assert seeds == ([["seed=0"]] if experiment == "tune" else [["seed=0", "seed=1", "seed=2"]])
+    if (shown := Experiment.load(experiment)).caption and experiment != "figure2":
+        known = [shown._at(value) for value in shown.sweep[shown.axis]] if shown.axis else shown.variants
+        variants = [shown.variant_of(run.spec) for run in found.values()]
+        assert None not in variants
+        assert {each.key for each in variants if each} == {each.key for each in known} - {"mean", "with_characters"}
 
 
 def test_experiments_share_runs():
