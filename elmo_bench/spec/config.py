@@ -3,7 +3,7 @@
 import copy
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import config_folders
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.spec.options import parse
+from elmo_bench.spec.plain import sweep_of
 from elmo_bench.spec.spelling import guess, spelled, unknown_option
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
@@ -122,14 +123,6 @@ def experiment_yaml(name: Any, folder: Path = CONF) -> dict[str, Any]:
     return yaml_mapping(path, "about", "sweep")
 
 
-def sweep_of(experiment: dict[str, Any]) -> dict[str, list[Any]]:
-    """The values of each option in an experiment's `sweep`."""
-    given = experiment["sweep"]
-    if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
-        raise UserError("sweep: not a mapping from options to values. See conf/experiment.")
-    return {key: value if isinstance(value, list) else [value] for key, value in given.items()}
-
-
 def choices(group: str, folder: Path = CONF) -> list[str]:
     """The names that a config group offers: the yaml files of `<folder>/<group>` and of included folders."""
     return sorted({path.stem for each in searched(folder) for path in (each / group).glob("*.yaml")})
@@ -159,14 +152,6 @@ def yaml_mapping(path: Path, *keys: str) -> dict[str, Any]:
         if not isinstance(found, dict) or not {*keys} <= found.keys():
             raise ValueError(f"it has at least the keys {' and '.join(keys)}" if keys else "not a mapping")
         return found
-
-
-def dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The leaves of nested mappings: `{"mix": {"penalty": 1}}` becomes `{"mix.penalty": 1}`."""
-    leaves: dict[str, Any] = {}
-    for key, value in tree.items():
-        leaves |= dotted(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
-    return leaves
 
 
 @cache

@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.reading import reading
-from elmo_bench.spec.config import CONF, choices, config_file, experiment_yaml, sweep_of
+from elmo_bench.spec.config import CONF, choices, config_file, experiment_yaml
+from elmo_bench.spec.plain import sweep_of
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import RATE
 from elmo_bench.spec.spelling import spelled

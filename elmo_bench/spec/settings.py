@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.spec.config import CONF, dotted, task_yaml, yaml_mapping
+from elmo_bench.spec.config import CONF, task_yaml, yaml_mapping
+from elmo_bench.spec.plain import dotted
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
