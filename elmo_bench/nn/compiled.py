@@ -48,14 +48,14 @@ def loops(source: Path, like: Tensor) -> Loops | None:
 @cache
 def _compiled(source: Path, real: str) -> Loops | None:
     """It takes a third of a second, so nothing is kept for the next process."""
-    compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
-    with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder, source.stem)
-        command = [*compiler, *FLAGS, f"-I{SHARED}", f"-DREAL={real}", "-o", str(library), str(source), "-lm"]
-        try:
+    try:
+        compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder, source.stem)
+            command = [*compiler, *FLAGS, f"-I{SHARED}", f"-DREAL={real}", "-o", str(library), str(source), "-lm"]
             subprocess.run(command, check=True, capture_output=True, text=True, errors="replace")
             return Loops(source.name, CDLL(str(library)))
-        except (OSError, subprocess.CalledProcessError) as error:
-            [why, *_] = [*str(getattr(error, "stderr", None) or error).splitlines(), str(error)]
-            console.print(f"{source.name}: not compiled, so it is slower ({why})", highlight=False, markup=False)
-            return None
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:  # ValueError: quotes in $CC
+        [why, *_] = [*str(getattr(error, "stderr", None) or error).splitlines(), str(error)]
+        console.print(f"{source.name}: not compiled, so it is slower ({why})", highlight=False, markup=False)
+        return None

@@ -176,7 +176,7 @@ def _composed(name: str, options: tuple[str, ...], folder: Path) -> DictConfig:
 
 @cache
 def _plain_node(group: str, choice: str, folder: Path) -> DictConfig | None:
-    """The node that a choice consists of; None if it has a defaults list or a package, or is no choice or damaged."""
+    """The node that a choice consists of; None without a file, or with a defaults list, a package or damage."""
     with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
         if path := config_file(group, choice, folder):
             text = path.read_text(encoding="utf-8")

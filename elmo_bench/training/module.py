@@ -67,7 +67,7 @@ class HeadTraining(pl.LightningModule):
         score = float(self.scores["overall"][self.metric.main])
         self.log(f"dev_{self.metric.main}", score)
         # Lightning itself would step after the epoch's checkpoint, which a resumed run then continues without the step.
-        # A score of 0 is no plateau: the head has found nothing yet, as in the first epochs of tagging with few steps.
+        # A score of 0 does not count as a plateau: the head has found nothing yet, as in first epochs of tagging.
         fitting = self.trainer.state.fn == TrainerFn.FITTING
         if fitting and score > 0 and self.schedule is not None and self.schedule["every"] == "epoch":
             self.lr_schedulers().step(score)  # type: ignore[union-attr, call-arg, arg-type]

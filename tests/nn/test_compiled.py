@@ -50,7 +50,11 @@ def test_other_types_and_devices_have_none(source):
 
 @pytest.mark.parametrize(
     ("compiler", "said"),
-    [("no-such-cc -m64", "No such file or directory: 'no-such-cc'"), ("false", "returned non-zero")],
+    [
+        ("no-such-cc -m64", "No such file or directory: 'no-such-cc'"),
+        ("false", "returned non-zero"),
+        ("cc '", "No closing quotation"),
+    ],
 )
 def test_without_a_compiler_it_is_none_and_says_so_once(source, monkeypatch, capsys, compiler, said):
     monkeypatch.setenv("CC", compiler)

@@ -114,7 +114,7 @@ def test_padding_is_never_read(stack):
 
 
 @pytest.mark.parametrize("layers", [1, 2])  # the last one reads forwards, or backwards
-def test_dropout_has_one_mask_a_sequence_and_falls_on_what_the_next_step_reads(layers):
+def test_dropout_has_one_mask_a_sequence_and_layer(layers):
     torch.manual_seed(0)
     stack = AlternatingLstm(3, [50, 40][-layers:], dropout=0.5)
     x = batch().float()
