@@ -101,7 +101,7 @@ def gains_from(ledger: Path, rows: Iterable[Row]) -> Gains:
             variances[row.basis, split] = dict(zip([one.anchor for one in same], found, strict=True))
         variance = variances[row.basis, split][row.anchor]
         if variance is None:
-            raise UserError("a single seed, and no comparable run has more")
+            raise UserError("a single seed, and no comparable runs whose seeds vary alike")
         return variance
 
     def over_items(ours: Row, theirs: Row, split: str) -> OverItems:

@@ -45,8 +45,9 @@ def test_a_rate_is_chosen_for_the_baseline_and_a_gain_shown_with_each(tmp_path, 
     assert len(table.rows) == 2
     assert [glove[f"× {factor}"] for factor in ("0.5", "1", "2")] == [f"{dev['glove', f, 0]:.2f}" for f in (0.5, 1, 2)]
     assert (glove["best"], glove["its rate"], elmo["best"], elmo["its rate"]) == ("0.5", "0.0005", "2", "0.002")
-    at, each = dev["elmo", 0.5, 0] - dev["glove", 0.5, 0], dev["elmo", 2, 0] - dev["glove", 0.5, 0]
-    assert elmo["gain at glove's best"] == f"{at:+.2f}".replace("-", "−")
+    assert glove["± seeds"] == f"{np.std([dev['glove', 1, 0], dev['glove', 1, 1]], ddof=1):.2f}"
+    at, each = dev["elmo", 1, 0] - dev["glove", 1, 0], dev["elmo", 2, 0] - dev["glove", 0.5, 0]
+    assert elmo["gain at × 1"] == f"{at:+.2f}".replace("-", "−")
     assert elmo["gain, each at its best"] == f"{each:+.2f}"
     assert glove["gain, each at its best"] == ""
     [picked] = [one for one in encoders.picked(TABLE1, own, gain) if one.group.task == "ner"]

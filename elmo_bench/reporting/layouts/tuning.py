@@ -11,7 +11,11 @@ from elmo_bench.reporting.table import SPREAD, Cell, Column, Line, Table, make_t
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
 
-NOTE = f"Exploratory. The factor is on the task's learning rate of today; the gains are of dev scores over {BASELINE}."
+NOTE = (
+    "Exploratory. × 1 is the task's learning rate of today. It stays unless another is better for "
+    f"{BASELINE} by more than ± seeds, the standard deviation of its dev score at × 1. Gains are of dev scores over "
+    f"{BASELINE}."
+)
 
 Tuned = dict[str, dict[float, Row]]  # by encoder and factor
 
@@ -49,20 +53,20 @@ def tables(experiment: Experiment, suite: str, found: Sequence[tuple[Group, Tune
     lines: list[Line] = []
     for group, own in found:
         baseline = own[BASELINE]
-        rate = chosen(baseline)
+        best_of_baseline = baseline[chosen(baseline)]
         for name, rows in own.items():
             best = chosen(rows)
-            at = rows.get(rate)
             lines.append(
                 {
                     Column("task", words=True): words(group.heading),
                     Column("encoder", words=True): words(name),
                     Column("dev", words=True): words(group.metric),
                     **{Column(f"× {factor:g}", SPREAD): _dev(rows.get(factor)) for factor in factors},
+                    Column("± seeds"): number(_over_seeds(group, rows.get(1)), ".2f"),
                     Column("best"): number(best, "g", run=rows[best].anchor),
                     Column("its rate"): number(rows[best].spec.settings[RATE], "g", run=rows[best].anchor),
-                    Column(f"gain at {BASELINE}'s best"): _gain(at, baseline[rate], name),
-                    Column("gain, each at its best"): _gain(rows[best], baseline[rate], name),
+                    Column("gain at × 1"): _gain(rows.get(1), baseline.get(1), name),
+                    Column("gain, each at its best"): _gain(rows[best], best_of_baseline, name),
                 }
             )
     title, tasks = f"{experiment.caption}: learning rates, suite {suite}", [g.task for g, own in found for _ in own]
@@ -73,9 +77,14 @@ def _dev(row: Row | None) -> Cell:
     return spread(row.summary("dev"), run=row.anchor, mark=row.mark) if row else Cell("")
 
 
-def _gain(ours: Row | None, theirs: Row, name: str) -> Cell:
+def _over_seeds(group: Group, row: Row | None) -> float | None:
+    """The standard deviation of the dev score over all seeds of this run, not the experiment's alone."""
+    return next((every.summary("dev").sd for every in group.rows if row and every.spec == row.spec), None)
+
+
+def _gain(ours: Row | None, theirs: Row | None, name: str) -> Cell:
     """Of dev scores; empty for the baseline itself."""
-    if ours is None or name == BASELINE:
+    if ours is None or theirs is None or name == BASELINE:
         return Cell("")
     mark = ours.mark or theirs.mark
     return number(
