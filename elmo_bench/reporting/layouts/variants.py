@@ -44,7 +44,7 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
 
 
 def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
-    """The rows of the table in order; empty if the group has too few of them.
+    """The rows of the table in order, those of other encoders last; empty if the group has too few of them.
 
     An encoder needs `least` variants, counting those that have an encoder of their own, and at least one row of the
     table needs a reference.
@@ -55,7 +55,13 @@ def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
     kept = [(v, row) for v, row in found if v.encoder or len(own[row.encoder]) >= experiment.least]
     if not any(reference(experiment, pair, kept) for pair in kept):
         return []
-    return sorted(kept, key=lambda pair: (experiment.rank(pair[0]), pair[1].encoder))
+    return sorted(kept, key=lambda pair: ("" if _own(experiment, pair) else pair[1].encoder, experiment.rank(pair[0])))
+
+
+def _own(experiment: Experiment, pair: VariantRow) -> bool:
+    """Whether the variant alone says what was run, as it has the experiment's encoder or a fixed one."""
+    variant, row = pair
+    return variant.encoder is not None or row.encoder == experiment.encoder
 
 
 def reference(experiment: Experiment, pair: VariantRow, among: Sequence[VariantRow]) -> Row | None:
@@ -95,7 +101,7 @@ def _table(
     lines: list[Line] = []
     for variant, row in pairs:
         gain = gains.get(row.anchor)
-        fixed, own = variant.encoder is not None or row.encoder == experiment.encoder, selectivity(row, controls)
+        fixed, own = _own(experiment, (variant, row)), selectivity(row, controls)
         name = ", ".join(filter(None, [variant.name if fixed else f"{row.encoder}: {variant.name}", row.note]))
         lines.append(
             {

@@ -23,6 +23,7 @@ from elmo_bench.spec.experiments import Experiment
 
 SMALL, LARGE = "////", ".."  # below 1/3 hatched, above 2/3 speckled (with three layers, as the paper)
 BLUE, PALE = "#7d93ad", "#dfe9f5"  # patterns on the cells
+CELL, GAP = 0.56, 0.4  # inches across; between blocks, in cells
 
 
 @dataclass(frozen=True)
@@ -128,14 +129,18 @@ def hatch_of(weight: float, layers: int) -> str | None:
 
 def _heat(name: str, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
     blocks = {name: [mix for mix in mixes if mix.heading == name] for name in sorted({mix.heading for mix in mixes})}
+    titles = {heading: heading.replace(" at the ", "\nat the ") for heading in blocks}
+    widths = [max(len(own), inches(titles[heading]) / CELL) for heading, own in blocks.items()]
+    across = sum(widths) + GAP * (len(widths) - 1)
     depth = max(len(mix.weights) for mix in mixes)
     colours = mpl.colormaps["Blues"]
 
     def paint(axes: Axes) -> None:
-        at, ticks = 0.0, []
-        for heading, own in blocks.items():
-            axes.text(at, depth + 0.12, heading, fontweight="bold", va="bottom")
-            for mix in own:
+        start, ticks = 0.0, []
+        for (heading, own), width in zip(blocks.items(), widths, strict=True):
+            axes.text(start, depth + 0.12, titles[heading], fontweight="bold", va="bottom")
+            for k, mix in enumerate(own):
+                at = start + k
                 for layer, weight in enumerate(mix.weights):
                     fill = colours(0.08 + 0.8 * weight.mean)
                     ink = LIGHT if weight.mean > 0.6 else DARK
@@ -152,9 +157,8 @@ def _heat(name: str, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
                         told = f"{mix.shares[layer].mean:.0%}"
                         axes.text(at + 0.48, layer + 0.2, told, bbox=plain, **style | {"fontsize": 6.5})
                 ticks.append((at + 0.48, label(mix.group)))
-                at += 1
-            at += 0.4
-        axes.set_xlim(0, at - 0.4)
+            start += width + GAP
+        axes.set_xlim(0, across)
         axes.set_ylim(0, depth + 0.1)
         axes.set_xticks(
             [x for x, _ in ticks], [task for _, task in ticks], rotation=35, ha="right", rotation_mode="anchor"
@@ -170,8 +174,7 @@ def _heat(name: str, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
     caption = f"Layer weights of {encoder}, suite {suite}"
     if any(mix.shares for mix in mixes):
         caption += "; below, each layer's share of weight times mean norm"
-    count = sum(map(len, blocks.values())) + 0.4 * (len(blocks) - 1)
     long = max(1.35, inches(*(label(mix.group) for mix in mixes)))  # slanted: 0.82 to the side and 0.57 down
-    size = (0.2 + 0.82 * long + 0.56 * count, 0.8 + 0.57 * long + 0.36 * depth)
+    size = (0.2 + 0.82 * long + CELL * across, 0.95 + 0.57 * long + 0.36 * depth)
     stem = "-".join([suite, name, *re.findall(r"[\w.]+", encoder)])
     return Drawing(stem, caption, alt, paint, size=size)
