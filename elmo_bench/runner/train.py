@@ -7,7 +7,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.loggers import Logger
 
 from elmo_bench.base.checkpoints import read_checkpoint
@@ -21,7 +21,7 @@ from elmo_bench.runner.data import readings
 from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, shared_stores
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.spec.names import task_class
-from elmo_bench.training.callbacks import AtomicCheckpoints, History, RandomState, ShowProgress
+from elmo_bench.training.callbacks import AtomicCheckpoints, Checkpoints, History, RandomState, ShowProgress
 from elmo_bench.training.data import DataModule
 from elmo_bench.training.ema import Ema
 from elmo_bench.training.module import HeadTraining
@@ -50,9 +50,6 @@ def train(prepared: Prepared, work: Path, *, logger: Logger | None = None) -> Tr
     fill(trained, prepared, "train", "dev")
     main = f"dev_{trained.module.metric.main}"
     patience = EarlyStopping(main, mode="max", patience=training["patience"], check_on_train_epoch_end=True)
-    every: dict[str, Any] = {"dirpath": work, "save_on_train_epoch_end": True, "enable_version_counter": False}
-    best = ModelCheckpoint(filename="best", monitor=main, mode="max", **every)
-    last = ModelCheckpoint(filename="last", **every)  # save_last=True saves only after epochs that are the best so far
     averages = [Ema(**training["ema"])] if training["ema"] else []
     progress = ShowProgress(prepared.title)
     trained.trainer = pl.Trainer(
@@ -63,7 +60,7 @@ def train(prepared: Prepared, work: Path, *, logger: Logger | None = None) -> Tr
         gradient_clip_val=training["clip"],
         num_sanity_val_steps=0,
         reload_dataloaders_every_n_epochs=1,  # the number of batches may differ by epoch (training.data.Batcher)
-        callbacks=[RandomState(), *averages, trained.history, progress, patience, best, last],
+        callbacks=[RandomState(), *averages, trained.history, progress, patience, Checkpoints(work, trained.history)],
         plugins=[AtomicCheckpoints()],
         logger=logger or False,
         log_every_n_steps=10,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.callbacks import Callback, Checkpoint
 from pytorch_lightning.plugins.io import TorchCheckpointIO
 from pytorch_lightning.trainer.states import TrainerFn
 
@@ -80,7 +80,7 @@ class History(Callback):
 
     @property
     def best_epoch(self) -> int:
-        """From 1; the first of equal ones, which is the one that Lightning's ModelCheckpoint keeps."""
+        """From 1; the first of equal ones."""
         return self.scores.index(max(self.scores)) + 1
 
     def on_train_epoch_start(self, trainer: pl.Trainer, module: Any) -> None:
@@ -114,6 +114,21 @@ class History(Callback):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+
+
+class Checkpoints(Checkpoint):
+    """Writes `last.ckpt` into a folder after each epoch, and `best.ckpt` after one with the best dev score so far.
+
+    Lightning's ModelCheckpoint keeps the folder's path, and in a folder that was moved it forgets the best score.
+    """
+
+    def __init__(self, folder: Path, history: History) -> None:
+        self.folder, self.history = folder, history
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
+        if self.history.best_epoch == len(self.history.scores):
+            trainer.save_checkpoint(self.folder / "best.ckpt")
+        trainer.save_checkpoint(self.folder / "last.ckpt")
 
 
 class ShowProgress(Callback):

@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from elmo_bench.base.checkpoints import read_checkpoint
-from elmo_bench.training.callbacks import History
+from elmo_bench.training.callbacks import Checkpoints, History
 from elmo_bench.training.loggers import build_logger
 from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.quiet import quiet
@@ -58,12 +58,11 @@ def run(folder, *, epochs, done=0, logger=None):
     schedule = {"name": "exponential", "gamma": 0.5, "every": STEPS}
     metric = Metric(SCORES[done:])
     module = HeadTraining(Head(done * STEPS), metric, {"name": "sgd", "lr": 1.0}, {"dev": [0]}, schedule)
-    last = pl.callbacks.ModelCheckpoint(folder, "last", save_on_train_epoch_end=True, enable_version_counter=False)
     batches = [{"numbers": [0], "text": Text(), "other": 1}] * STEPS
     with quiet():
         pl.Trainer(
             accelerator="cpu", max_epochs=epochs, logger=logger, default_root_dir=folder,
-            callbacks=[history, last], num_sanity_val_steps=0,
+            callbacks=[history, Checkpoints(folder, history)], num_sanity_val_steps=0,
             enable_progress_bar=False, enable_model_summary=False, limit_val_batches=1,
         ).fit(
             module, DataLoader(batches, batch_size=None), DataLoader(batches, batch_size=None),
@@ -95,6 +94,15 @@ def test_a_resumed_run_goes_on_with_its_curves(tmp_path):
     assert after.curves["seconds"][:2] == before.curves["seconds"]
     assert after.tokens == 2 * before.tokens
     assert after.elapsed > kept["before"] > 0
+
+
+def test_the_best_epoch_stays_the_best_when_its_folder_is_moved(tmp_path):
+    run(tmp_path / "here", epochs=2)
+    moved = (tmp_path / "here").rename(tmp_path / "there")
+    after = run(moved, epochs=4, done=2)
+    assert after.best_epoch == 2
+    assert [read_checkpoint(moved / f"{name}.ckpt")["epoch"] + 1 for name in ("best", "last")] == [2, 4]
+    assert str(tmp_path) not in repr(read_checkpoint(moved / "last.ckpt")["callbacks"])
 
 
 def test_the_csv_logger_writes_next_to_an_earlier_log(tmp_path):
