@@ -68,8 +68,7 @@ def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
     labels = [label(group) for group, _ in lines]
     shows_paper = any(paper and paper.gain is not None for paper in printed)
     gains = [gain for _, own in lines for gain in own.values()]
-    hollow = ["tie"] * any(gain.verdict == "tie" for gain in gains)
-    hollow += ["not converged"] * any(not gain.converged for gain in gains)
+    hollow = list(dict.fromkeys(gain.said for gain in gains if gain.verdict in ("tie", "")))
 
     def paint(axes: Axes) -> None:
         axes.axvline(0, color=FAINT, linewidth=1)
