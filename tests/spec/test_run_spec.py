@@ -192,8 +192,8 @@ def test_a_run_of_an_earlier_protocol_is_compared_with_the_defaults_of_that_prot
 def test_a_factor_on_the_learning_rate_is_in_the_spec_as_that_rate():
     assert spec("task=snli", "lr_scale=1") == spec("task=snli")
     twice = spec("task=snli", "lr_scale=2")
-    assert twice == spec("task=snli", "task.training.optimizer.lr=0.008")
-    assert twice.label == "task.training.optimizer.lr=0.008"
+    assert twice == spec("task=snli", "task.training.optimizer.lr=0.004")
+    assert twice.label == "task.training.optimizer.lr=0.004"
     assert (
         spec("task=snli", "lr_scale=3", "task.training.optimizer.lr=0.1").settings["task.training.optimizer.lr"] == 0.3
     )
