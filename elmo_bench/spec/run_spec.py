@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.settings import RATE, VERSIONS, name_of, protocol_yaml, settings_of
+from elmo_bench.spec.settings import RATE, VERSIONS, name_of, settings_of
 from elmo_bench.spec.spelling import spelled
 
 _NAME = re.compile(r"\w[\w.+=-]*")
@@ -125,7 +125,7 @@ class RunSpec:
     def lr_scale(self) -> float | None:
         """The learning rate over that of the default run; None if one of them has none."""
         try:
-            usual = (self.default().settings | self._earlier).get(RATE)
+            usual = self.default().settings.get(RATE)
         except UserError:
             return None
         ours = self.settings.get(RATE)
@@ -133,31 +133,19 @@ class RunSpec:
             return None
         return float(f"{ours / usual:.6g}")
 
-    @property
-    def _earlier(self) -> dict[str, Any]:
-        """The defaults of the run's training protocol that differ from today's, as far as they are known."""
-        return protocol_yaml(self.protocol).get(self.task, {}) if self.size == "cpu" else {}
-
     @cached_property
     def identity(self) -> str:
-        """Equal for the same run with other contents, or in other versions of task, encoder and protocol.
-
-        Each version has its own defaults, so it is the changes to them that are compared.
-        """
+        """Equal for the same run with other contents, or in other versions of task, encoder and protocol."""
         own = {key: self.settings[key] for key in self.changes}
         return canonical([self.suite, self.task, self.encoder, self.size, own])
 
     @cached_property
     def changes(self) -> dict[str, str]:
-        """{option: value} where this run differs from the default run, as on the command line, sorted by option.
-
-        The default run is of the same training protocol, as far as this version knows its defaults.
-        """
+        """{option: value} where this run differs from the default run, as on the command line, sorted by option."""
         try:
             usual = self.default().settings
         except UserError:  # of a task or encoder that is not installed here
             usual = {}
-        usual = usual | self._earlier
         ours = {key: value for key, value in self.settings.items() if key not in VERSIONS}
         return {key: spelled(ours[key]) for key in sorted(ours) if _differs(key, ours[key], usual)}
 

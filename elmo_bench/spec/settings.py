@@ -6,12 +6,11 @@ An option without effect on a run is left out: λ where no weights are learned, 
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.spec.config import CONF, task_yaml, yaml_mapping
+from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.plain import dotted
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
@@ -47,16 +46,6 @@ def _scaled(rate: Any, factor: float) -> float:
     if not isinstance(rate, int | float):
         raise UserError(f"lr_scale={factor}: the task has no learning rate to multiply. Give {RATE}.")
     return float(f"{rate * factor:.12g}")
-
-
-@cache
-def protocol_yaml(number: Any) -> dict[str, dict[str, Any]]:
-    """`conf/protocols/<number>.yaml`: {task: {option: default of size=cpu}} of an earlier training protocol.
-
-    {} if there is none, as for today's.
-    """
-    path = CONF / "protocols" / f"{number}.yaml"
-    return yaml_mapping(path) if isinstance(number, int) and path.is_file() else {}
 
 
 def _optional(option: str, part: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -93,8 +93,7 @@ def test_missing_and_failed_alone_as_run_takes_them(status, ledger):
 
 
 def test_a_run_of_an_earlier_protocol_is_stale_and_converged_runs_are_counted(status, ledger):
-    limits = ("task.training.epochs=30", "task.training.patience=8", "task.training.schedule=null")  # protocol 1's
-    put(ledger, "encoder=none", "protocol=1", *limits)
+    put(ledger, "encoder=none", "protocol=1")
     put(ledger, "encoder=none", "seed=1", run=17)  # patience is 15 and its best epoch 2
     put(ledger, "encoder=none", "seed=2", run=16)
     _, said = status(sweep=("encoder=none", "seed=0,1,2"))

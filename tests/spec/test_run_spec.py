@@ -15,7 +15,6 @@ from elmo_bench.ledger import run_hash, settings_key
 from elmo_bench.spec.checks import check_options
 from elmo_bench.spec.config import choices, compose
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import protocol_yaml
 
 CONTENTS = {"data": "0" * 64, "weights": "1" * 64, "vectors": "2" * 64}
 # What a choice needs besides.
@@ -169,24 +168,6 @@ def test_an_outdated_spec_is_the_same_run_as_todays():
     assert old.key != today.key
     assert old.identity == today.identity != spec("task=ner").identity
     assert old.label == "mix=last"
-
-
-@pytest.mark.parametrize("task", sorted(protocol_yaml(1)))
-def test_a_run_of_an_earlier_protocol_is_compared_with_the_defaults_of_that_protocol(task):
-    today = spec(f"task={task}", "encoder=elmo", "size=cpu")
-    stored = copy.deepcopy(today.to_json())
-    schedule = [key for key in stored["settings"] if key.startswith("task.training.schedule")]
-    for key in schedule:
-        del stored["settings"][key]
-    stored["settings"] |= {"protocol": 1, **protocol_yaml(1)[task]}
-    old = RunSpec.from_json(stored)
-    assert (old.protocol, today.protocol) == (1, 2)
-    assert old.label == ""
-    assert old.identity == today.identity
-    assert old.key != today.key
-    for longer in ({"task.training.epochs": 50}, {"task.training.epochs": today.settings["task.training.epochs"]}):
-        assert RunSpec.from_json(stored | {"settings": stored["settings"] | longer}).label.startswith("task.training.")
-    assert protocol_yaml(2) == protocol_yaml("../task/ner") == {}
 
 
 def test_a_factor_on_the_learning_rate_is_in_the_spec_as_that_rate():
