@@ -29,7 +29,7 @@ from elmo_bench.training.module import HeadTraining
 
 @dataclass
 class Trained:
-    """A head and what it was trained with. `train` leaves it with the weights of the best epoch."""
+    """A head and what it was trained with. After `train` it has the weights of the best epoch."""
 
     module: HeadTraining
     loaders: DataModule

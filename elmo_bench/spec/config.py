@@ -241,7 +241,7 @@ def _is_group(option: Override, folder: Path) -> bool:
 
 
 def _check_name(option: Override, config: DictConfig) -> None:
-    """Refuse a name that is not the user's to give (`hf` and `precomputed` leave it to them), and that of another."""
+    """Refuse a name except for `hf` and `precomputed`, which take one, and refuse the name of another encoder."""
     if not OmegaConf.is_missing(config.encoder, "name"):
         raise UserError(f"{option.input_line}: encoder.name is for encoder=hf. Other encoders are named by their yaml.")
     last = str(option.value()).rstrip("/").split("/")[-1]

@@ -123,7 +123,7 @@ class RunSpec:
 
     @property
     def lr_scale(self) -> float | None:
-        """The learning rate over that of the default run; None if one of them has none."""
+        """The learning rate divided by the default run's; None if a run has no learning rate."""
         try:
             usual = self.default().settings.get(RATE)
         except UserError:

@@ -63,7 +63,7 @@ def test_an_empty_ledger_misses_everything(status):
 
 
 def test_every_state_is_counted_and_the_time_left_told(status, ledger):
-    """none: 60 s done and a stale one; glove: one failed, one running. glove's time is told by the same task: 60 s."""
+    """none: 60 s done and a stale one; glove: one failed, one running. glove's time is the task's: 60 s."""
     put(ledger, "encoder=none", seconds=80.0)
     put(ledger, "encoder=none", "seed=1", version=0, seconds=40.0)
     fail(ledger, "encoder=glove")

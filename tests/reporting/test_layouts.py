@@ -176,10 +176,13 @@ def test_too_few_variants_make_no_table(tmp_path):
 def test_one_layer_at_a_time_for_an_encoder_of_any_depth(tmp_path):
     for layer in (2, 0, 1, 12):
         add(tmp_path, "pos", "elmo_only", 0, mix="layer", layer=layer, gamma=False)
+        if layer < 2:
+            add(tmp_path, "pos", "bert_mini_only", 0, mix="layer", layer=layer, gamma=False)
     [table] = tables("table6", tmp_path)
-    assert first_column(table) == ["layer 0", "layer 1", "layer 2", "layer 12"]
+    own, other = ["layer 0", "layer 1", "layer 2", "layer 12"], ["bert_mini_only: layer 0", "bert_mini_only: layer 1"]
+    assert first_column(table) == own + other
     assert table.columns[-1].name == "paper: PTB WSJ test (other data)"
-    assert [row[-1].text for row in table.rows] == ["", "97.3", "96.8", ""]
+    assert [row[-1].text for row in table.rows] == ["", "97.3", "96.8", "", "", ""]
 
 
 # Less training data

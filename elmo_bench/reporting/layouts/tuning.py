@@ -13,8 +13,8 @@ from elmo_bench.spec.settings import RATE
 
 NOTE = (
     "Exploratory. × 1 is the task's learning rate of today. It stays unless another is better for "
-    f"{BASELINE} by more than ± seeds, the standard deviation of its dev score at × 1. Gains are of dev scores over "
-    f"{BASELINE}."
+    f"{BASELINE} by more than ± seeds, the standard deviation of its dev score at × 1, and then over three seeds as "
+    f"well. Gains are of dev scores over {BASELINE}."
 )
 
 Tuned = dict[str, dict[float, Row]]  # by encoder and factor

@@ -44,7 +44,7 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
 
 
 def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
-    """The rows of the table in order, those of other encoders last; empty if the group has too few of them.
+    """The rows of the table in order, other encoders last; empty if the group has too few of them.
 
     An encoder needs `least` variants, counting those that have an encoder of their own, and at least one row of the
     table needs a reference.
