@@ -58,13 +58,13 @@ class Epochs(TypedDict):
 
 
 class Curves(TypedDict):
-    """One number per epoch."""
+    """One number per epoch; a Brief has only the first two."""
 
     dev: list[float]  # the main score on dev
+    steps: list[int]  # training steps of the epoch
     train_loss: NotRequired[list[float]]  # mean over the epoch
     lr: NotRequired[list[float]]  # learning rate of the epoch's first step
     seconds: NotRequired[list[float]]  # wall time of the epoch
-    steps: NotRequired[list[int]]  # training steps of the epoch
 
 
 class Parameters(TypedDict):
@@ -131,7 +131,7 @@ class Brief(TypedDict):
     scores: Scores
     layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output; `input elmo` in a stack), or empty
     epochs: Epochs
-    curves: NotRequired[Curves]  # left out by records of protocol 1
+    curves: Curves
     parameters: Parameters
     data: Data
     cost: Cost
@@ -207,8 +207,7 @@ def brief(record: Record) -> Brief:
     The list of layer weights ends with the best epoch; what comes before is empty.
     """
     kept: Any = {key: record[key] for key in Brief.__required_keys__}  # type: ignore[literal-required]
-    if "steps" in (curves := record.get("curves", {})):
-        kept["curves"] = {name: curves[name] for name in ("dev", "steps")}
+    kept["curves"] = {name: record["curves"][name] for name in ("dev", "steps")}  # type: ignore[literal-required]
     best = record["epochs"]["best"]
     kept["scores"] = {split: {"overall": scores["overall"]} for split, scores in record["scores"].items()}  # type: ignore[index]
     if record["layer_weights"]:
@@ -226,7 +225,7 @@ def check_record(record: Any) -> None:
             raise UserError(f"record.scores.{split}.overall: {record['metric']} missing")
     if record["hash"] != run_hash(record["spec"]):
         raise UserError(f"record.hash: {record['hash']:.60} is not the hash of record.spec")
-    for name, curve in record.get("curves", {}).items():
+    for name, curve in record["curves"].items():
         if len(curve) != record["epochs"]["run"]:  # type: ignore[arg-type]
             raise UserError(f"record.curves.{name}: {len(curve)} numbers of {record['epochs']['run']} epochs")  # type: ignore[arg-type]
     if record["layer_weights"] and not 1 <= record["epochs"]["best"] <= len(record["layer_weights"]):

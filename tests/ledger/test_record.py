@@ -93,7 +93,7 @@ def test_a_missing_key_is_named(make_record, key):
         ({"scores": {"dev": {"overall": {"f1": 10**400}}, "test": {"overall": {"f1": 1}}}}, r"f1: a whole number of"),
         ({"hash": "0" * 12}, r"record.hash: 000000000000 is not the hash"),
         ({"epochs": {"run": 3, "best": 4}}, r"record.epochs.best: 4"),
-        ({"curves": {"dev": [1.0]}}, r"record.curves.dev: 1 numbers of 3 epochs"),
+        ({"curves": {"dev": [1.0], "steps": [7, 7, 7]}}, r"record.curves.dev: 1 numbers of 3 epochs"),
         (
             {"curves": {"dev": [1.0, 2.0, 1.0], "steps": [7, 7.5, 8]}},
             r"record.curves.steps\[1\]: 7.5 is not a whole number",
@@ -103,7 +103,7 @@ def test_a_missing_key_is_named(make_record, key):
             {"layer_weights": [{"input": {"weights": "x", "gamma": 1}}]},
             r"layer_weights\[0\].input.weights: 'x' is not a list",
         ),
-        ({"curves": {"dev": [1.0, math.inf]}}, r"record.curves.dev\[1\]: inf is not a finite number"),
+        ({"curves": {"dev": [1.0, math.inf], "steps": [7, 7]}}, r"record.curves.dev\[1\]: inf is not a finite number"),
         ({"spec": [1]}, r"record.spec: \[1\] is not a mapping"),
     ],
 )
@@ -275,21 +275,15 @@ def test_a_failure_holds_spec_and_traceback_until_a_success(make_record, tmp_pat
 def test_converged(make_record, limits, run, best, expected):
     settings = dict(zip(("task.training.epochs", "task.training.patience"), limits, strict=True))
     record = make_record(settings=settings, epochs={"run": run, "best": best}, layer_weights=[])
-    del record["curves"]
     assert converged(record) is expected
     assert converged(record | {"scores": {"dev": {"overall": {"f1": 0.0}}, "test": {"overall": {"f1": 0.0}}}}) is False
 
 
-def test_a_record_of_protocol_1_has_no_curves(make_record, tmp_path):
-    old = make_record()
-    del old["curves"]
-    write_record(RunPaths.of(tmp_path, old), old, OUTCOMES)
-    assert read_record(RunPaths.of(tmp_path, old).record) == old
-    new = make_record(seed=1)
-    write_record(RunPaths.of(tmp_path, new), new, OUTCOMES)
-    first, second = read_all(tmp_path).records
-    assert "curves" not in first
-    assert second["curves"] == {"dev": [55.0, 60.0, 59.0], "steps": [107] * 3}
+def test_a_brief_has_two_curves(make_record, tmp_path):
+    record = make_record()
+    write_record(RunPaths.of(tmp_path, record), record, OUTCOMES)
+    [read] = read_all(tmp_path).records
+    assert read["curves"] == {"dev": [55.0, 60.0, 59.0], "steps": [107] * 3}
 
 
 def test_the_key_leaves_the_contents_out(make_record):

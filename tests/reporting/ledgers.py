@@ -72,7 +72,7 @@ def spec_of(task: str, encoder: str, *, suite: str = "open", size: str = "cpu", 
 def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, **options: Any) -> Record:
     """Write one run; `lift` is how much more it has right. The same arguments write the same bytes. See `spec_of`.
 
-    Other options: created, note, outcomes; best, the best epoch; and curves, which are left out if it is None.
+    Other options: created, note, outcomes; and best, the best epoch.
     """
     made, spec = TASKS[task], spec_of(task, encoder, **options)
     fraction = options.get("train_fraction", 1.0)
@@ -98,10 +98,7 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
         outcomes[split], score = _outcomes(made, right + more, record)
         counts = {name: int(values.sum()) for name, values in outcomes[split].items()}
         record["scores"][split] = {"overall": {record["metric"]: score, **counts}}
-    if "curves" in options and options["curves"] is None:
-        del record["curves"]
-    else:
-        record["curves"] = _curves(record, faster=2 if mixed else 1)
+    record["curves"] = _curves(record, faster=2 if mixed else 1)
     write_record(RunPaths.of(ledger, record), record, joined(outcomes))
     return record
 

@@ -66,7 +66,6 @@ def test_gains_at_equal_steps(tmp_path, found):
     with_curve(tmp_path, "glove", 0, 10, [10.0, 20.0, 15.0, 30.0])
     with_curve(tmp_path, "glove", 1, 10, [20.0, 20.0])  # ends first: it keeps its 20
     with_curve(tmp_path, "elmo", 0, 10, [20.0, 30.0, 29.0])
-    add(tmp_path, "ner", "none", 0, curves=None)  # a record without steps
     own, gain = found()
     [group] = own
     curves = speed.curves(SPEED, group)

@@ -58,15 +58,11 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
 
 
 def curves(experiment: Experiment, group: Group) -> dict[str, Curve]:
-    """By encoder, in the experiment's order; none of a row whose records have no steps."""
+    """By encoder, in the experiment's order."""
     order = [variant.key for variant in experiment.variants]
     rows = {row.encoder: row for row in group.rows if experiment.variant_of(row.spec)}
     names = sorted(rows, key=lambda name: (order.index(name) if name in order else len(order), name))
-    return {
-        name: Curve(rows[name], [_of(record) for record in rows[name].records])
-        for name in names
-        if all("curves" in record for record in rows[name].records)
-    }
+    return {name: Curve(rows[name], [_of(record) for record in rows[name].records]) for name in names}
 
 
 def _of(record: Brief) -> tuple[list[int], list[float]]:
