@@ -41,7 +41,7 @@ def by_slice(stored: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray
 
 
 def of_split(stored: Mapping[str, np.ndarray], split: str) -> dict[str, np.ndarray]:
-    """The outcomes on dev or test. Raises UserError if there are none, as in the records of protocol 1 for dev."""
+    """The outcomes on dev or test. Raises UserError if dev has none."""
     if split == "test":
         return {name: values for name, values in stored.items() if not name.startswith(_DEV)}
     found = {name.removeprefix(_DEV): values for name, values in stored.items() if name.startswith(_DEV)}

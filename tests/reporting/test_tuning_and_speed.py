@@ -121,7 +121,7 @@ def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path):
     for task in ("ner", "srl"):
         for encoder in ("glove", "elmo"):
             for seed in (0, 1):
-                add(tmp_path, task, encoder, seed, settings=OLD, best=2, curves=None)
+                add(tmp_path, task, encoder, seed, settings=OLD, best=2)
     old = board(tmp_path).suites[0]
     assert [old.sections[0].heading, old.sections[-1].heading] == ["At a glance (protocol 1)", "All runs (protocol 1)"]
     assert len(old.sections[0].tables[0].rows) == 2
