@@ -253,9 +253,10 @@ def _check_choice(option: Override, folder: Path) -> None:
     group, value = option.key_or_group, option.value()
     if _is_group(option, folder) and value not in (known := choices(group, folder)):
         shown = spelled(value) if isinstance(value, (str, int, float, bool)) else value
-        raise UserError(
-            f"{group}={shown}: unknown {group}; choose one of: {', '.join(known)}{guess(str(value), known)}"
-        )
+        hint = guess(str(value), known)
+        if not hint and group in ("task", "encoder"):
+            hint = "; or add its folder: --include"
+        raise UserError(f"{group}={shown}: unknown {group}; choose one of: {', '.join(known)}{hint}")
 
 
 def _check_node(option: Override, config: DictConfig) -> None:

@@ -28,7 +28,9 @@ def task_class(task: str, part: str) -> Any:
     Raises UserError for an unknown task, and for one without that module, class, or a member of the class.
     """
     if task not in (known := tasks()) or not task.isidentifier():
-        raise UserError(f"task={task:.60}: unknown task. Choose one of: {', '.join(known)}.")
+        raise UserError(
+            f"task={task:.60}: unknown task. Choose one of: {', '.join(known)}. Or add its folder: --include."
+        )
     module, name = f"elmo_bench.tasks.{task}.{part}", part.capitalize()
     try:
         found = getattr(importlib.import_module(module), name)
