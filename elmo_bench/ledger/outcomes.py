@@ -41,7 +41,7 @@ def by_slice(stored: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray
 
 
 def of_split(stored: Mapping[str, np.ndarray], split: str) -> dict[str, np.ndarray]:
-    """The outcomes on dev or test. Raises UserError if dev has none."""
+    """The outcomes on dev or test. Raises UserError if those on dev were not kept."""
     if split == "test":
         return {name: values for name, values in stored.items() if not name.startswith(_DEV)}
     found = {name.removeprefix(_DEV): values for name, values in stored.items() if name.startswith(_DEV)}

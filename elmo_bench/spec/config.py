@@ -255,7 +255,7 @@ def _check_choice(option: Override, folder: Path) -> None:
         shown = spelled(value) if isinstance(value, (str, int, float, bool)) else value
         hint = guess(str(value), known)
         if not hint and group in ("task", "encoder"):
-            hint = "; or add its folder: --include"
+            hint = "; or give the folder that has it: --include FOLDER"
         raise UserError(f"{group}={shown}: unknown {group}; choose one of: {', '.join(known)}{hint}")
 
 

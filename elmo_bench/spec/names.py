@@ -29,7 +29,8 @@ def task_class(task: str, part: str) -> Any:
     """
     if task not in (known := tasks()) or not task.isidentifier():
         raise UserError(
-            f"task={task:.60}: unknown task. Choose one of: {', '.join(known)}. Or add its folder: --include."
+            f"task={task:.60}: unknown task. Choose one of: {', '.join(known)}. "
+            "Or give the folder that has it: --include FOLDER."
         )
     module, name = f"elmo_bench.tasks.{task}.{part}", part.capitalize()
     try:

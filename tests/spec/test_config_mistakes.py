@@ -141,7 +141,7 @@ def test_a_needed_number_is_asked_for_by_name():
         (["encoder=none,glvoe"], "encoder=glvoe: unknown encoder"),
         (["encoder=glove,none", "mix=scalar,laast"], "mix=laast: unknown mix"),
         (["encoder=none,glove", "seed=0,1", "tsk=1,2"], "unknown option 'tsk'"),
-        (["task=ner,xyz", "encoder=none,glove"], "task=xyz: unknown task"),
+        (["task=ner,xyz", "encoder=none,glove"], "wsd; or give the folder that has it: --include FOLDER"),
     ],
 )
 def test_every_swept_value_is_checked(options, said):
