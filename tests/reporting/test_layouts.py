@@ -78,8 +78,7 @@ def snli(tmp_path_factory):
         ("table3", ["input only", "input and output", "output only"], ["input and output"]),  # the task's place
         (
             "ablation_inputs",
-            ["static vectors only", "character layer only", "ELMo only", "static vectors and ELMo",
-             "mybert: static vectors and ELMo"],
+            ["static vectors only", "character layer only", "ELMo only", "static vectors and ELMo"],
             ["static vectors only"],
         ),
         (

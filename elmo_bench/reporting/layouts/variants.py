@@ -52,7 +52,8 @@ def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
     found = [(variant, row) for row in group.rows if (variant := experiment.variant_of(row.spec))]
     fixed = {variant.key for variant, _ in found if variant.encoder}
     own = {row.encoder: {v.key for v, other in found if other.encoder == row.encoder} | fixed for _, row in found}
-    kept = [(v, row) for v, row in found if v.encoder or len(own[row.encoder]) >= experiment.least]
+    enough = {encoder for encoder, keys in own.items() if len(keys) >= experiment.least}
+    kept = [(v, row) for v, row in found if row.encoder in enough or (v.encoder and enough)]
     if not any(reference(experiment, pair, kept) for pair in kept):
         return []
     return sorted(kept, key=lambda pair: ("" if _own(experiment, pair) else pair[1].encoder, experiment.rank(pair[0])))
