@@ -46,8 +46,8 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
 def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
     """The rows of the table in order, other encoders last; empty if the group has too few of them.
 
-    An encoder needs `least` variants, counting those that have an encoder of their own, and at least one row of the
-    table needs a reference.
+    An encoder needs `least` variants, counting those that have an encoder of their own; rows of these are shown if
+    any encoder has enough. At least one row of the table needs a reference.
     """
     found = [(variant, row) for row in group.rows if (variant := experiment.variant_of(row.spec))]
     fixed = {variant.key for variant, _ in found if variant.encoder}
