@@ -1,6 +1,7 @@
 """From axes to SVG and PNG. The same drawing gives the same bytes, whatever matplotlib's global settings are."""
 
 import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +25,6 @@ MARKERS = ("D", "^", "P", "X", "h", "*")
 
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: it is searched, read aloud, and takes the page's font
-    "svg.hashsalt": "elmo-bench",
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so that it is the same everywhere
     "font.size": 9.0,
@@ -92,7 +92,17 @@ class Drawing:
             FigureCanvasSVG(canvas).print_svg(svg, metadata={"Date": None, "Creator": None, "Title": self.title})
             canvas.set_dpi(160)
             FigureCanvasAgg(canvas).print_png(png, metadata={"Software": None, "Title": self.title})
-        return svg.getvalue(), png.getvalue()
+        return _numbered(svg.getvalue()), png.getvalue()
+
+
+def _numbered(svg: str) -> str:
+    """`svg` with numbers in the ids that matplotlib makes by hashing coordinates.
+
+    Their last bits, which are not printed, differ from one processor to another.
+    """
+    hashed = dict.fromkeys(re.findall(r'\bid="([A-Za-z]+)([0-9a-f]{10})"', svg))
+    names = {kind + digits: f"{kind}{number}" for number, (kind, digits) in enumerate(hashed, 1)}
+    return re.sub(r'(\bid="|#)([A-Za-z]+[0-9a-f]{10})\b', lambda found: found[1] + names.get(found[2], found[2]), svg)
 
 
 def label(group: Group, between: str = "\n") -> str:

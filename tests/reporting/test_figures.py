@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.ledger import read_ledger
+from elmo_bench.reporting.canvas import Drawing
 from elmo_bench.reporting.layouts.weights import LARGE, SMALL, hatch_of
 from elmo_bench.reporting.leaderboard import leaderboard
 from elmo_bench.reporting.rows import select
@@ -58,6 +59,16 @@ def test_bounds_of_several_tasks_at_one_place_are_told_apart(figures):
 
 def test_bars_are_said_to_be_what_they_are(figures):
     assert "bars: 95 % interval over seeds and items" in figures["open-gains"].svg
+
+
+def test_the_last_bits_of_a_coordinate_do_not_show():
+    """They differ between processors, and a committed file is compared with what another machine draws."""
+    first, second = (
+        Drawing("stem", "title", "alt", lambda axes: axes.plot([0, 1], [0, 1], "o-"), size=(width, 2.0))
+        for width in (3.0, 3.0 + 2**-40)
+    )
+    assert first.svg == second.svg
+    assert set(re.findall(r'(?:href="|url\()#(\w+)', first.svg)) <= set(re.findall(r'id="(\w+)"', first.svg))
 
 
 def test_cells_are_marked_as_in_the_paper():
