@@ -43,7 +43,7 @@ class RandomState(Callback):
             version, internal, gauss = self.state["python"]
             random.setstate((version, tuple(internal), gauss))
             torch.set_rng_state(self.state["torch"])
-            if torch.cuda.is_available():
+            if "cuda" in self.state and torch.cuda.is_available():  # the killed part may have seen no GPU
                 torch.cuda.set_rng_state_all(self.state["cuda"])
 
     def state_dict(self) -> dict[str, Any]:
