@@ -128,9 +128,13 @@ def build(prepared: Prepared) -> Trained:
 def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
     """The state of the callbacks in a killed run's last checkpoint; None if there is nothing to resume.
 
-    The best checkpoint is read too: the run needs it in the end, and one that is damaged would end every start.
+    The best checkpoint is read too: the run needs it in the end, and one that is damaged would end every start. A run
+    whose encoder carries states starts anew, because the vectors depend on what the encoder read before the kill.
     """
     if not last.exists():
+        return None
+    if any(getattr(store.encoder, "stateful", False) for store in trained.stores.values()):
+        console.print(f"{title}: starts anew (encoder.contextual.stateful=true: its states are lost)", highlight=False)
         return None
     try:
         kept, best = (read_checkpoint(path, advice="") for path in (last, last.with_name("best.ckpt")))
