@@ -4,15 +4,21 @@ import copy
 import json
 
 import pytest
+import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
+from elmo_bench.encoders.static import load_static
 from elmo_bench.ledger import RunPaths, run_hash
 from elmo_bench.runner.data import build_data, read_splits
 from elmo_bench.runner.kept_head import read_head
+from elmo_bench.runner.model import Frozen
+from elmo_bench.runner.predict import build_kept
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.names import load_encoder
+from elmo_bench.spec.run_spec import RunSpec
 from tests.runs import GOLDEN, run_small
 
 
@@ -46,6 +52,17 @@ def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys):
     assert [row[:2] for row in rows if row] == [
         ["Marvolo", "O"], ["sailed", "O"], ["to", "O"], ["Quibbleton", "O"], ["Zzyzx", "O"],
     ]  # fmt: skip
+
+
+def test_a_kept_head_reads_layers_in_the_type_of_its_run(tmp_path):
+    record = run_small(tmp_path, "store.dtype=float16", "task.training.epochs=1")
+    file, spec = RunPaths.of(tmp_path, record).work / "head.safetensors", RunSpec.from_json(record["spec"])
+    kept = read_head(file)
+    encoder = load_encoder("elmo", weights=str(GOLDEN))
+    frozen = Frozen({"": encoder}, load_static("glove-mini", kept.lexicon.words), 0)
+    _, index = build_kept(spec, frozen, kept, file)
+    [layers] = index([("Anna", "ran")]).layers[""]
+    assert torch.equal(layers, encoder.encode([("Anna", "ran")])[0].half().float())
 
 
 def test_mistakes_are_one_line(tmp_path, text, capsys):
