@@ -80,7 +80,7 @@ class LayerStore:
     def fill(self, sentences: Iterable[Sentence], *, threads: int | None = None) -> None:
         """Find or compute the layers of every distinct sentence. Raises UserError if they do not fit.
 
-        A CPU computes them on so many threads, which change no number; None: as many as there are idle cores.
+        A CPU computes them on so many threads, which change them by rounding alone; None: one for each idle core.
         """
         if self.mode == "off":
             return
