@@ -48,7 +48,8 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     kept = read_head(head_file)
     if kept.spec != spec:
         raise UserError(f"{head_file}: the head of another run than {record_file}")
-    data = build_data(_config(spec))
+    config = _config(spec)
+    data = build_data(config)
     examples = data.read_file(text)
     words = set(words_of(examples))
     note_long_words(spec, words)
@@ -60,8 +61,7 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
                 f"Give the right ones with --{name}."
             )
     head, index = build_kept(spec, frozen, kept, head_file)
-    training, title = _config(spec).task.training, f"predict {spec.task}"
-    predicted = predictions(head, examples, index, training=training, title=title)
+    predicted = predictions(head, examples, index, training=config.task.training, title=f"predict {spec.task}")
     data.write(out, examples, predicted)
     return len(examples)
 
@@ -80,10 +80,18 @@ def predictions(head: Any, examples: Sequence[Any], index: Any, *, training: Dic
 
 
 def _config(spec: RunSpec) -> DictConfig:
-    """This installation's config of the task. Raises UserError for a task that it does not have."""
+    """This installation's config of the task, with the record's options of its data, except those of a suite.
+
+    Raises UserError for a task that is not installed here.
+    """
     if spec.task not in (known := tasks()):
         raise UserError(f"task {spec.task}: not installed here. The tasks are: {', '.join(known)}.")
-    return compose("config", [f"task={spec.task}"])
+    config = compose("config", [f"task={spec.task}"])
+    for key, value in spec.part("task.data").items():
+        if key in config.task.data and not isinstance(value, dict):
+            _check_plain("task", key, value)
+            config.task.data[key] = value
+    return config
 
 
 def _load_frozen(spec: RunSpec, words: set[str], weights: str | None, vectors: str | None) -> Frozen:
@@ -116,15 +124,24 @@ def _load_encoder(options: dict[str, Any], given: str | None, vectors: str | Non
         key: value for key, value in options.items() if key not in ("kind", "version", "weights") and value is not None
     }
     for key, value in numbers.items():
-        if not isinstance(value, (bool, int, float)) and not (isinstance(value, str) and _WORD.fullmatch(value)):
-            raise UserError(f"the record's encoder has {key}={value!r:.60}, which is not a number or a word")
-    named = _known(options.get("weights"), WEIGHTS.get(kind, ()), given, "weights")
+        _check_plain("encoder", key, value)
+    named = options.get("weights")
+    if kind in WEIGHTS or given is not None or named is not None:  # an encoder of the user's may have none
+        numbers["weights"] = _known(named, WEIGHTS.get(kind, ()), given, "weights")
     if "inputs" in numbers:
         numbers["inputs"] = _known(numbers["inputs"], KNOWN, vectors, "vectors")
     try:
-        return load_encoder(kind, weights=named, **numbers)
+        return load_encoder(kind, **numbers)
     except TypeError as error:
         raise UserError(f"the record's encoder has an option that {kind} does not take ({error})") from None
+
+
+def _check_plain(part: str, key: str, value: Any) -> None:
+    """Raises UserError unless an option of a record is null, a number, a word, or a list of these."""
+    for each in value if isinstance(value, list) else [value]:
+        number = each is None or isinstance(each, (bool, int, float))
+        if not number and not (isinstance(each, str) and _WORD.fullmatch(each)):
+            raise UserError(f"the record's {part} has {key}={value!r:.60}, which is not a number or a word")
 
 
 def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) -> str:

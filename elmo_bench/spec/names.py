@@ -57,7 +57,8 @@ def load_encoder(kind: str, *, version: Any = None, **options: Any) -> Any:
         if load is not None:
             return load(**options)
     raise UserError(
-        f"encoder.contextual.kind={kind:.60}: unknown kind of encoder. It is a module of encoders/ with load."
+        f"encoder.contextual.kind={kind:.60}: unknown kind of encoder. It is a module of encoders/ with load: give "
+        "the folder that has it with --include FOLDER."
     )
 
 

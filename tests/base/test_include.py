@@ -57,6 +57,10 @@ def test_a_task_and_an_encoder_of_a_folder_run_and_are_reported(tmp_path):
     assert len(list(work.glob("results/runs/mini/mytask/length/*/seed?.json"))) == 1
     status = bench(work, *include, "status", *given)
     assert "1 run: 1 done" in status.stdout, status.stdout + status.stderr
+    [record] = work.glob("results/runs/mini/mytask/length/*/seed0.json")
+    (work / "new.txt").write_text("The\ndog\n", encoding="utf-8")
+    predicted = bench(work, *include, "predict", str(record), "new.txt", "out.txt")
+    assert predicted.returncode == 0, predicted.stderr
     report = bench(work, *include, "report", "--suite", "mini", "--out", "page")
     assert report.returncode == 0, report.stderr
     assert "length" in (work / "page" / "README.md").read_text()

@@ -15,7 +15,7 @@ from elmo_bench.ledger import RunPaths, run_hash
 from elmo_bench.runner.data import build_data, read_splits
 from elmo_bench.runner.kept_head import read_head
 from elmo_bench.runner.model import Frozen
-from elmo_bench.runner.predict import build_kept
+from elmo_bench.runner.predict import _config, build_kept
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import load_encoder
 from elmo_bench.spec.run_spec import RunSpec
@@ -90,6 +90,15 @@ def test_mistakes_are_one_line(tmp_path, text, capsys):
         "the head of this run is not here (heads are not committed). Run it with overwrite=true."
         in capsys.readouterr().err
     )
+
+
+def test_options_of_the_data_are_those_of_the_run():
+    spec = RunSpec.of(compose("config", ["task=snli", "task.data.tokenizer=spaces", "task.data.mini.seed=7"]))
+    found = _config(spec).task.data
+    assert (found.tokenizer, found.mini.seed) == ("spaces", 0)  # a suite is not read
+    spec.settings["task.data.tokenizer"] = "${oc.env:HOME}"
+    with pytest.raises(UserError, match="the record's task has tokenizer="):
+        _config(spec)
 
 
 @pytest.fixture(scope="module")
