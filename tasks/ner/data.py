@@ -8,9 +8,11 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.sources import SuiteData, data_file, hub_table
 from elmo_bench.tasks.ner import mini
-from elmo_bench.text.columns import check_ended, read_columns
+from elmo_bench.text.columns import cells_of, check_ended, read_columns
 from elmo_bench.text.sentence import TaggedSentence
 from elmo_bench.text.tags import spans, split_tag, to_bio
+
+BOUNDARY = "-DOCSTART-"  # the first cell of a line between documents
 
 
 class Data(SuiteData):
@@ -50,11 +52,12 @@ class Data(SuiteData):
     def read_file(self, path: Path) -> list[TaggedSentence]:
         """The sentences of a column file, token first, tag last; with a single column, all tags are O."""
         for _, line in read_lines(path):
-            if cells := line.split():
+            if (cells := cells_of(line)) and cells[0] != BOUNDARY:
                 if len(cells) > 1:
                     return read_file(path, columns=len(cells))
                 break
-        return [_sentence([c[0] for _, c in rows], ["O"] * len(rows)) for rows in read_columns(path, columns=1)]
+        found = read_columns(path, columns=1, boundary=BOUNDARY)
+        return [_sentence([cells[0] for _, cells in rows], ["O"] * len(rows)) for rows in found]
 
     def write(self, path: Path, examples: Sequence[TaggedSentence], predicted: Sequence[Sequence[str]]) -> None:
         """Write token, gold and predicted tag on a line each, as conlleval reads them."""
@@ -77,7 +80,7 @@ def read_file(path: Path, *, columns: int) -> list[TaggedSentence]:
     """
     check_ended(path)
     sentences = []
-    for rows in read_columns(path, columns=columns, boundary="-DOCSTART-"):
+    for rows in read_columns(path, columns=columns, boundary=BOUNDARY):
         for number, cells in rows:
             try:
                 split_tag(cells[-1])

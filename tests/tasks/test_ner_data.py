@@ -222,3 +222,17 @@ def test_no_network_is_one_sentence(tmp_path, more):
     )
     assert "Use your own files instead" in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("text", ["New\u00a0York\nis\n", "-DOCSTART-\n\nNew\u00a0York\nis\n"])
+def test_a_file_of_tokens_alone_may_begin_with_a_no_break_space_or_a_document(tmp_path, text):
+    path = tmp_path / "tokens.txt"
+    path.write_text(text, encoding="utf-8")
+    assert [sentence.tokens for sentence in Data().read_file(path)] == [("New\u00a0York", "is")]
+
+
+def test_the_columns_after_a_line_of_a_document_are_counted(tmp_path):
+    path = tmp_path / "tagged.txt"
+    path.write_text("-DOCSTART-\n\nAnna B-PER\nlives O\n", encoding="utf-8")
+    [sentence] = Data().read_file(path)
+    assert (sentence.tokens, sentence.tags) == (("Anna", "lives"), ("B-PER", "O"))
