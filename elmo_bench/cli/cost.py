@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_bench.base import include
+from elmo_bench.base.children import import_path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.progress import progress
@@ -97,9 +98,8 @@ def _round(options: Sequence[str], text: Path | None) -> Any:
     folders = [part for folder in include.folders for part in ("--include", str(folder))]
     command = [sys.executable, "-m", "elmo_bench", *folders, "cost", *options, "--once"]
     command += ["--text", str(text)] if text else []
-    done = subprocess.run(
-        command, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, encoding="utf-8", check=False
-    )
+    environment = os.environ | {"OMP_NUM_THREADS": "1"} | import_path()
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["it left no message"])[-1]
         raise UserError(last.removeprefix("elmo-bench cost: "))

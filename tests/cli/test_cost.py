@@ -118,6 +118,8 @@ def test_an_encoder_from_a_folder_outside_is_found_by_the_process(tmp_path, monk
         "{name: length, words: null, vectors: null, contextual: {kind: length, version: 1}}\n"
     )
     monkeypatch.setattr(include, "folders", [tmp_path])
+    (tmp_path / "random.py").write_text("raise SystemExit('not the code of the parent')\n")
+    monkeypatch.chdir(tmp_path)
     found = cost._round(["encoder=length"], None)
     assert found["contents"] == {"weights": "length-1"}
     assert found["parameters"] == 0 and found["files"] == []

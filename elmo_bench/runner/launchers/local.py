@@ -18,6 +18,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.base.children import import_path
 from elmo_bench.base.machine import available_memory, free_cores, gpus, resident_memory
 from elmo_bench.runner.launchers import Ended, Job
 
@@ -88,8 +89,7 @@ def _environment() -> Iterator[None]:
 
     The server does its imports before it gets our `sys.path`, and would find another installation of elmo-bench first.
     """
-    path = os.pathsep.join(map(os.path.abspath, sys.path))  # "" is the current folder
-    given = {"OMP_NUM_THREADS": "1", "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
+    given = {"OMP_NUM_THREADS": "1", **import_path()}
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
     try:
