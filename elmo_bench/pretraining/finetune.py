@@ -15,7 +15,7 @@ from torch import Tensor
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console, progress
 from elmo_bench.elmo.model import BiLM
-from elmo_bench.elmo.pretrained import NoSoftmax, load_bilm, locate_with_softmax
+from elmo_bench.elmo.pretrained import NoSoftmax, checksum_of, load_bilm, locate, locate_with_softmax
 from elmo_bench.pretraining.corpus import Corpus, Counts, count_words, shard_files
 from elmo_bench.pretraining.model import SAMPLES, LanguageModel, load_language_model, with_softmax
 from elmo_bench.pretraining.perplexity import Alone, Perplexity, perplexity, pooled
@@ -106,7 +106,8 @@ def finetune(config: DictConfig) -> tuple[Trained, list[Perplexity]]:
     for parameter in model.parameters():
         parameter.requires_grad_(True)
     text = TextSize(counts.words.total(), counts.sentences)
-    trained = train(model.train(), vocabulary, corpus, config, text=text, title="finetune")
+    begun = checksum_of(*locate(str(config.weights)))
+    trained = train(model.train(), vocabulary, corpus, config, text=text, title="finetune", weights=begun)
     if before is None or heldout is None:
         return trained, []
     return trained, [before, perplexity(trained.model.eval(), vocabulary, heldout)]

@@ -117,8 +117,9 @@ class Checkpoints(Callback):
 class Pretraining(pl.LightningModule):
     """Trains `model` on a corpus by a recipe (`conf/recipe`); each process reads its share of the sentences.
 
-    `cells` are the predictions of one pass, in each direction. A checkpoint adds to Lightning's the position in the
-    text and the LSTM states of every process, and the seconds so far.
+    `cells` are the predictions of one pass, in each direction, and `weights` is the checksum of the weights that the
+    model started from, if there are any. A checkpoint adds to Lightning's the position in the text and the LSTM states
+    of every process, the seconds so far, and `weights`.
     """
 
     def __init__(
@@ -131,8 +132,10 @@ class Pretraining(pl.LightningModule):
         cells: int,
         seed: int,
         processes: int,
+        weights: str | None = None,
     ):
         super().__init__()
+        self.weights = weights
         self.model, self.vocabulary, self.corpus, self.recipe = model, vocabulary, corpus, recipe
         self.cells, self.seed, self.processes = cells, seed, processes
         self.states: list[State] | None = None
@@ -211,7 +214,7 @@ class Pretraining(pl.LightningModule):
         if self.processes > 1:
             everyone = [None] * self.processes
             torch.distributed.all_gather_object(everyone, mine)
-        checkpoint["processes"] = everyone
+        checkpoint["processes"], checkpoint["weights"] = everyone, self.weights
         checkpoint["seconds"], checkpoint["precision"] = self.clock.seconds, self.recipe.precision
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:

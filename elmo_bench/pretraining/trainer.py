@@ -81,8 +81,12 @@ def train(
     *,
     text: TextSize,
     title: str,
+    weights: str | None = None,
 ) -> Trained:
-    """Train a model by `config.recipe`, or resume from the newest good checkpoint in `<out>/checkpoints`."""
+    """Train a model by `config.recipe`, or resume from the newest good checkpoint in `<out>/checkpoints`.
+
+    weights: the checksum of the weights that the training started from. Raises UserError if a checkpoint has another.
+    """
     device = device_of(config.accelerator)
     torch.set_num_threads(check_threads(config.threads) or max(1, choose_threads(None, title) // config.devices))
     if why := fuse(config.compile):
@@ -92,9 +96,21 @@ def train(
     _choose_precision(config, device, checkpoint)
     cells = text.tokens + text.sentences  # a sentence of n words is n + 1 predictions
     module = Pretraining(
-        model, vocabulary, corpus, config.recipe, cells=cells, seed=config.seed, processes=config.devices
+        model,
+        vocabulary,
+        corpus,
+        config.recipe,
+        cells=cells,
+        seed=config.seed,
+        processes=config.devices,
+        weights=weights,
     )
     if resume:
+        if checkpoint.get("weights", weights) != weights:  # older checkpoints do not have it
+            raise UserError(
+                f"{resume}: from weights other than weights={config.weights}. Resume with the same weights, or give "
+                "another out=."
+            )
         check_shape(resume, checkpoint["state_dict"], module)
     logger = None
     if config.wandb:

@@ -1,6 +1,7 @@
 """`pretrain`, `finetune` and `evaluate` as a user calls them, on a tiny corpus."""
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -85,6 +86,11 @@ def test_finetune_goes_on_from_the_weights_and_their_vocabulary(trained, tmp_pat
     assert vocabularies[0] == vocabularies[1]
     old, new = (load_bilm(str(folder))[0] for folder in (trained / "out", tmp_path / "tuned"))
     assert not torch.equal(old.characters.embedding, new.characters.embedding)  # nothing is frozen
+    card = (tmp_path / "tuned" / "README.md").read_text(encoding="utf-8")
+    shutil.copytree(tmp_path / "tuned", tmp_path / "others")
+    assert main(["finetune", f"weights={tmp_path}/others", f"out={tmp_path}/tuned", *more, *TINY]) == 2
+    assert f"from weights other than weights={tmp_path}/others. Resume with the same" in capsys.readouterr().err
+    assert (tmp_path / "tuned" / "README.md").read_text(encoding="utf-8") == card
 
 
 def test_weights_without_a_softmax_get_one_first_and_evaluate_refuses_them(trained, tmp_path, capsys):
