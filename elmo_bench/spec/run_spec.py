@@ -42,7 +42,7 @@ class RunSpec:
         return cls(
             suite=given["suite"]["name"],
             task=given["task"]["name"],
-            encoder=re.sub(r"\s", "_", name_of(given["encoder"]["name"]) or ""),
+            encoder=_without_spaces(name_of(given["encoder"]["name"]) or ""),
             size=given["size"]["name"],
             settings=settings_of(given),
         )
@@ -164,10 +164,12 @@ class RunSpec:
     def _base(self) -> tuple[list[str], "RunSpec"]:
         """The options that name the default run, and its spec."""
         kind = self.settings.get("encoder.contextual.kind")
+        weights = str(self.settings.get("encoder.contextual.weights"))
+        name = weights if _without_spaces(weights) == self.encoder else self.encoder
         words = {"static": "glove", "learned": "none"}
         for encoder in (
             (f"encoder={self.encoder}",),
-            (f"encoder={kind or words.get(str(self.settings.get('encoder.words')))}", f"encoder.name={self.encoder}"),
+            (f"encoder={kind or words.get(str(self.settings.get('encoder.words')))}", f"encoder.name={spelled(name)}"),
         ):
             options = (f"task={self.task}", *encoder, f"suite={self.suite}", f"size={self.size}")
             try:
@@ -179,6 +181,11 @@ class RunSpec:
                 return list(options), found
             problem = UserError(f"encoder {self.encoder}: not installed here")
         raise problem
+
+
+def _without_spaces(name: str) -> str:
+    """The name of an encoder in the ledger, by its folder or file."""
+    return re.sub(r"\s", "_", name)
 
 
 @cache

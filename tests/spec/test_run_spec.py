@@ -38,6 +38,7 @@ def runs():
     yield ["task=snli", "task.training.schedule=null", "task.training.clip=null"]
     yield ["task=srl", "data.train_fraction=0.1", "data.least_steps=100", "data.max_train=50"]
     yield ["encoder.weights=models/two words", "encoder.vectors='5'", "encoder.precision=bfloat16"]
+    yield ["encoder=hf", "encoder.name=models/two words"]
     yield ["place=both", "mix.gamma=false", "mix.penalty=1e-5", "vectors.trainable=false"]
     yield ["task.sizes.cpu.hidden=[4,4]", "encoder=elmo_only"]
     yield ["experiment=debug"]
@@ -136,6 +137,7 @@ def test_an_option_without_effect_makes_no_other_run(options, more):
         (["mix=scalar", "mix.penalty=1", "mix.gamma=true"], "mix.penalty=1"),
         (["mix=last", "place=both"], "mix=last, place=both"),
         (["suite.weights=/home/me/mine"], "encoder.weights=mine"),
+        (["encoder=hf", "encoder.name=models/two words"], ""),  # `two_words` in the ledger
         (["encoder=elmo_characters"], ""),  # its mix is its default
         (["trainer=gpu"], "trainer.precision=bf16-mixed"),
         (["trainer=gpu", "trainer.precision=32-true"], ""),
