@@ -78,6 +78,12 @@ def check_options(config: DictConfig) -> None:
     for option, fits, wanted in _RULES:
         if not fits(value := OmegaConf.select(config, option)):
             raise UserError(f"{option}={value}: {wanted}")
+    data = config.data
+    if data.least_steps is not None and data.max_train is not None and data.train_fraction == 1:
+        raise UserError(
+            f"data.least_steps={data.least_steps}: has no effect on data.max_train={data.max_train}. "
+            "Use data.train_fraction, or remove data.least_steps."
+        )
     encoder, ledger = config.encoder, Path(config.ledger)
     if file := next((path for path in (ledger, *ledger.parents) if path.is_file()), None):
         raise UserError(f"ledger={ledger}: {file} is a file; give a folder")

@@ -228,6 +228,13 @@ def test_a_value_that_no_run_can_have_is_one_line_that_names_it(wrong):
     assert "\n" not in str(error.value)
 
 
+def test_steps_for_a_number_of_examples_are_refused_where_they_would_have_no_effect():
+    check_options(compose("config", ["data.least_steps=100", "data.train_fraction=0.1", "data.max_train=50"]))
+    check_options(compose("config", ["data.least_steps=100"]))  # figure1 has it for all of the data
+    with pytest.raises(UserError, match=r"^data.least_steps=100: has no effect on data.max_train=50"):
+        check_options(compose("config", ["data.least_steps=100", "data.max_train=50"]))
+
+
 def test_a_spec_needs_no_torch():
     import subprocess
     import sys
