@@ -18,7 +18,10 @@ _NOISE = (
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hide Lightning's information lines and the warnings above while the block runs."""
+    """Hide Lightning's information lines and the warnings above while the block runs.
+
+    Ctrl-C and SIGTERM, which Lightning turns into a silent exit with code 1 and 0, raise KeyboardInterrupt.
+    """
     loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning.pytorch", "lightning_fabric")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -28,6 +31,12 @@ def quiet() -> Iterator[None]:
             warnings.filterwarnings("ignore", message=message)
         try:
             yield
+        except SystemExit as ended:
+            from pytorch_lightning.utilities.exceptions import SIGTERMException  # imports torch; few blocks end here
+
+            if isinstance(ended, SIGTERMException) or isinstance(ended.__context__, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            raise
         finally:
             for logger, level in zip(loggers, levels, strict=True):
                 logger.setLevel(level)

@@ -10,6 +10,7 @@ import time
 import pytest
 import torch
 
+from elmo_bench.__main__ import main_into_pipe
 from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.ledger import read_failures, read_ledger
 from elmo_bench.training.module import HeadTraining
@@ -66,6 +67,23 @@ def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_p
     assert record["epochs"]["run"] == EPOCHS
     assert not list(runs.rglob("*.ckpt"))
     assert not list(runs.rglob("*.lock"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_training_ends_with_a_message_and_its_exit_code(tmp_path, monkeypatch, capsys, number):
+    train = HeadTraining.training_step
+
+    def step(*given):
+        signal.raise_signal(number)
+        return train(*given)
+
+    monkeypatch.setattr(HeadTraining, "training_step", step)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # Lightning changes it, and a shell may have
+    try:
+        assert main_into_pipe(["run", *small(f"ledger={tmp_path}", encoder="none")]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err.endswith("elmo-bench: interrupted. Give the same command again to go on.\n")
 
 
 @pytest.mark.slow
