@@ -274,6 +274,15 @@ def test_a_folder_of_another_training_is_refused(trained, corpus, more, message,
     assert message in capsys.readouterr().err
 
 
+def test_a_changed_text_of_the_same_name_is_refused(corpus, tmp_path, capsys):
+    path = tmp_path / "text.txt"
+    path.write_bytes(sorted(corpus.glob("*.txt"))[0].read_bytes())
+    assert pretrain(corpus, tmp_path / "out", "steps=0", f"corpus={path}") == 0
+    path.write_bytes(path.read_bytes() * 2)
+    assert pretrain(corpus, tmp_path / "out", "steps=0", f"corpus={path}") == 2
+    assert "text.safetensors: made with other bytes" in capsys.readouterr().err
+
+
 def test_a_cut_int8_file_is_refused(trained, tmp_path, capsys):
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json", "model.int8.safetensors"):
         (tmp_path / name).write_bytes((trained / name).read_bytes())

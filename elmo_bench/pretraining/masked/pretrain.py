@@ -63,6 +63,7 @@ def _text(config: DictConfig, *, processes: int) -> tuple[dict[str, np.ndarray],
     asked = {
         "files": [file.name for file in files],
         "heldout": [file.name for file in heldout],
+        "bytes": [file.stat().st_size for file in (*files, *heldout)],
         **{key: config[key] for key in ("vocabulary", "tokenizer_lines", "width")},
     }
     path = out / "text.safetensors"
@@ -91,6 +92,7 @@ def read_text(path: Path, asked: dict[str, Any]) -> tuple[dict[str, np.ndarray],
     ):
         about = parse_json(file.metadata()["about"], f"{path}: metadata")
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
+        about = {"bytes": asked.get("bytes"), **about}  # older texts do not have it
         if other := [key for key, value in asked.items() if about.get(key) != value]:
             raise UserError(f"{path}: made with other {', '.join(other)}. Remove {path.parent} or give another out=.")
         width = asked["width"]
