@@ -11,7 +11,7 @@ import os
 import uuid
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -210,6 +210,12 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def keep_inputs(out: Path, inputs: Iterable[Path]) -> None:
+    """Raises UserError if the file to write is one of the files to read, under any name."""
+    if out.exists() and any(path.exists() and out.samefile(path) for path in inputs):
+        raise UserError(f"{out}: this file is read too, and would be overwritten. Give another name for the output.")
 
 
 def sha256_of(path: Path) -> str:

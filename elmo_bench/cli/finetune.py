@@ -9,7 +9,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
+from elmo_bench.base.files import atomic_write, keep_inputs
 from elmo_bench.pretraining import CONF
 from elmo_bench.spec.config import compose
 from elmo_bench.training.quiet import quiet
@@ -52,15 +52,17 @@ def main(arguments: list[str]) -> int:
 def take_text(config: DictConfig, options: list[str]) -> None:
     """Write the sentences of a task's training split, and of its dev split to hold out, to files in `out`."""
     run = compose("config", options)
-    from elmo_bench.runner.data import build_data, read_splits, training_fraction
+    from elmo_bench.runner.data import build_data, data_root, read_splits, training_fraction
 
-    splits = read_splits(run, build_data(run))
+    data = build_data(run)
+    splits = read_splits(run, data)
     splits["train"] = training_fraction(splits["train"], fraction=run.data.train_fraction, limit=run.data.max_train)
     for key, split in (("corpus", "train"), ("heldout", "dev")):
         if config[key]:
             continue
         texts = dict.fromkeys(tuple(text) for example in splits[split] for text in example.texts)  # a question's
         path = Path(config.out) / f"{split}.txt"  # passage is written once for all its questions
+        keep_inputs(path, data.files(run.suite.name, data_root(run)))
         with atomic_write(path, "w") as handle:
             handle.writelines(" ".join(text) + "\n" for text in texts if text)
         config[key] = str(path)

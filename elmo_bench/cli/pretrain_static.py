@@ -9,6 +9,7 @@ import numpy as np
 from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import keep_inputs
 from elmo_bench.base.progress import progress
 from elmo_bench.base.threads import check_threads, choose_threads
 from elmo_bench.encoders.rows import DTYPES
@@ -86,12 +87,18 @@ def check_numbers(config: DictConfig, *, whole: Iterable[str], positive: Iterabl
 
 
 def check_out(config: DictConfig, endings: tuple[str, ...]) -> Path:
-    """`config.out`, whose folder is made. Raises UserError if a file with one of these endings cannot be written."""
+    """`config.out`, whose folder is made.
+
+    Raises UserError if a file with one of these endings cannot be written, or is a file of the text.
+    """
     out = Path(str(config.out))
     if not out.name.endswith(endings):
         raise UserError(f"out={out}: must end in {', '.join(endings[:-1])}{' or ' * (len(endings) > 1)}{endings[-1]}")
     if out.is_dir():
         raise UserError(f"out={out}: is a folder; give a file")
+    for key in ("corpus", "heldout"):
+        if text := config.get(key):
+            keep_inputs(out, shard_files(text))
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

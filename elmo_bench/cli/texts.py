@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
+from elmo_bench.base.files import atomic_write, keep_inputs
 
 
 def main(arguments: list[str]) -> int:
@@ -20,11 +20,13 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     if re.match(r"[\w.]+=", str(given.out)):
         raise UserError(f"{given.out}: an option where the text file belongs. Write: texts OUT {given.out} …")
-    from elmo_bench.runner.data import build_data, read_splits
+    from elmo_bench.runner.data import build_data, data_root, read_splits
     from elmo_bench.spec.config import compose
 
     config = compose("config", given.options)
-    splits = read_splits(config, build_data(config))
+    data = build_data(config)
+    keep_inputs(given.out, data.files(config.suite.name, data_root(config)))
+    splits = read_splits(config, data)
     examples = [example for split in splits.values() for example in split]
     texts = dict.fromkeys(" ".join(text) for example in examples for text in example.texts)
     with atomic_write(given.out, "w") as handle:

@@ -16,6 +16,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import keep_inputs
 from elmo_bench.base.progress import progress
 from elmo_bench.elmo.pretrained import PUBLISHED
 from elmo_bench.encoders.cache import LayerStore
@@ -43,6 +44,7 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     `weights` and `vectors` say where the frozen parts are; needed if the record does not name published ones. Raises
     UserError, also if they are not the ones that the head was trained with.
     """
+    keep_inputs(out, (text, record_file))
     spec = RunSpec.from_json(ledger.read_record(record_file)["spec"])
     head_file = record_file.with_suffix("") / "head.safetensors"
     kept = read_head(head_file)

@@ -124,6 +124,7 @@ def test_the_command_writes_every_precision_and_text_and_says_what_it_did(corpus
         (b"a b\n" * 9, ["epochs=0"], "epochs=0: must be a whole number above 0"),
         (b"a b\n" * 9, ["seed=-1"], "seed=-1: must be a whole number, 0 or more"),
         (b"a b\n" * 9, ["threads=0"], "threads=0: must be a whole number above 0, or null for the idle cores"),
+        (b"a b\n" * 9, ["out=./corpus.txt"], "corpus.txt: this file is read too, and would be overwritten."),
         (b"a b\n" * 9, ["out=corpus.txt/v.txt"], "out=corpus.txt/v.txt: its folder cannot be made"),
         (b"a b\n" * 9, ["dtype=int4"], "dtype=int4: unknown. Choose one of: float32, float16, int8."),
         (b"a b\n" * 9, ["alpha=-1"], "alpha=-1: must be a number above 0"),

@@ -73,12 +73,15 @@ def test_mistakes_are_one_line(tmp_path, text, capsys):
         ([str(paths.record), str(text), "--weights", "mini"], "the head was trained with weights of checksum"),
         ([str(paths.record), str(tmp_path / "nothing.conll"), "--weights", str(GOLDEN)], "nothing.conll: no such file"),
         ([str(tmp_path / "no.json"), str(text)], "no.json"),
+        ([str(paths.record), str(tmp_path / "out")], "out: this file is read too, and would be overwritten."),
     ]
+    (tmp_path / "out").write_text("Anna\n", encoding="utf-8")
     for (record_file, file, *more), message in cases:
         assert main(["predict", record_file, file, str(tmp_path / "out"), *more]) == 2
         said = capsys.readouterr().err
         assert message in said
         assert said.count("\n") == 1
+    assert (tmp_path / "out").read_text(encoding="utf-8") == "Anna\n"
     kept = paths.work / "head.safetensors"
     with safe_open(kept, framework="pt") as file:
         save_file({f"once.{name}": file.get_tensor(name) for name in file.keys()}, kept, file.metadata())  # noqa: SIM118
@@ -90,6 +93,19 @@ def test_mistakes_are_one_line(tmp_path, text, capsys):
         "the head of this run is not here (heads are not committed). Run it with overwrite=true."
         in capsys.readouterr().err
     )
+
+
+def test_texts_and_finetune_overwrite_no_data(tmp_path, capsys):
+    folder = tmp_path / "wnut17"
+    folder.mkdir()
+    for name in ("train.txt", "dev.txt", "test.txt"):
+        (folder / name).write_text("Anna B-person\nlives O\n\n", encoding="utf-8")
+    files = [f"task.data.open.{split}={split}.txt" for split in ("train", "dev", "test")]
+    given = ["task=ner", "suite=open", f"data.root={tmp_path}", *files]
+    for command in (["texts", str(folder / "test.txt")], ["finetune", "weights=mini", f"out={folder}"]):
+        assert main([*command, *given]) == 2
+        assert "this file is read too, and would be overwritten." in capsys.readouterr().err
+    assert {path.read_text(encoding="utf-8") for path in folder.iterdir()} == {"Anna B-person\nlives O\n\n"}
 
 
 def test_options_of_the_data_are_those_of_the_run():
