@@ -1,5 +1,6 @@
 """The main job cut down to a second or two: 60 sentences of the mini suite, two epochs, a tiny head, a tiny biLM."""
 
+import json
 import os
 from pathlib import Path
 
@@ -33,6 +34,11 @@ def result(record: Record) -> dict:
     """What two equal runs have in common: everything except when, where and how fast they ran."""
     told = ("spec", "hash", "scores", "layer_weights", "epochs", "parameters", "data")
     return {key: record[key] for key in told}  # type: ignore[literal-required]
+
+
+def rounded(record: Record) -> dict:
+    """`result` to four digits, for runs whose frozen layers were computed in other batches: they differ by rounding."""
+    return json.loads(json.dumps(result(record)), parse_float=lambda number: float(f"{float(number):.4g}"))
 
 
 def files(folder: Path) -> list[str]:
