@@ -106,7 +106,7 @@ def train(
         weights=weights,
     )
     if resume:
-        if checkpoint.get("weights", weights) != weights:  # older checkpoints do not have it
+        if checkpoint.get("weights", weights) != weights:  # older checkpoints name none
             raise UserError(
                 f"{resume}: from weights other than weights={config.weights}. Resume with the same weights, or give "
                 "another out=."

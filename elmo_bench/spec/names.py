@@ -58,7 +58,7 @@ def load_encoder(kind: str, *, version: Any = None, **options: Any) -> Any:
             return load(**options)
     raise UserError(
         f"encoder.contextual.kind={kind:.60}: unknown kind of encoder. It is a module of encoders/ with load: give "
-        "the folder that has it with --include FOLDER."
+        "its folder with --include FOLDER."
     )
 
 

@@ -92,7 +92,7 @@ def read_text(path: Path, asked: dict[str, Any]) -> tuple[dict[str, np.ndarray],
     ):
         about = parse_json(file.metadata()["about"], f"{path}: metadata")
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
-        about = {"bytes": asked.get("bytes"), **about}  # older texts do not have it
+        about = {"bytes": asked.get("bytes"), **about}  # older texts name none
         if other := [key for key, value in asked.items() if about.get(key) != value]:
             raise UserError(f"{path}: made with other {', '.join(other)}. Remove {path.parent} or give another out=.")
         width = asked["width"]
