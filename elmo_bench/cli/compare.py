@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> int:
             f"{options.suite}, size {options.size}. Encoders with runs that change nothing else: "
             f"{', '.join(known) or 'none'}."
         )
-    gain, where = gains_from(options.ledger, rows), f"suite {options.suite}, size {options.size}"
+    gain, where = gains_from(options.ledger), f"suite {options.suite}, size {options.size}"
     priced = _priced(costs, [row for own in chosen.values() for row in own.values()])
     if len(encoders) > 2:
         _several(chosen, gain, priced, where)

@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
         from elmo_bench.reporting.gains import gains_from
         from elmo_bench.reporting.json_rows import json_rows
 
-        rows = json_rows(selection, gains_from(options.ledger, selection.rows))
+        rows = json_rows(selection, gains_from(options.ledger))
         print(json.dumps(rows, indent=1, ensure_ascii=False))
     else:
         _write(selection, found.failures, costs, options)

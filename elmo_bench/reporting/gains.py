@@ -14,7 +14,7 @@ from elmo_bench.ledger import RunPaths
 from elmo_bench.ledger.index import Index, code_of, state_of
 from elmo_bench.reporting.compare import compare, with_outcomes
 from elmo_bench.reporting.rows import BASELINE, Basis, Row, baseline_of
-from elmo_bench.reporting.significance import Difference, OverItems, Variance, holm, of_means
+from elmo_bench.reporting.significance import Difference, OverItems, Variance, holm, over_seeds
 from elmo_bench.reporting.statistics import relative_reduction
 
 ALPHA = 0.05
@@ -80,29 +80,15 @@ Gains = Callable[..., Gain]  # (ours, theirs, *, split="test")
 Pair = tuple[Row, Row | None]  # a row, and what it is compared with
 
 
-def gains_from(ledger: Path, rows: Iterable[Row]) -> Gains:
-    """`gain(ours, theirs, split="test")`. Variances over seeds are pooled over the comparable ones of `rows`.
+def gains_from(ledger: Path) -> Gains:
+    """`gain(ours, theirs, split="test")`.
 
     What the items say of a pair is computed once, and the index of the ledger keeps it for as long as the scores and
     outcomes stay the same.
     """
-    comparable: dict[Basis, list[Row]] = defaultdict(list)
-    for row in rows:
-        comparable[row.basis].append(row)
-    variances: dict[tuple[Basis, str], dict[str, Variance | None]] = {}
     known: dict[tuple[str, str, str], Gain] = {}
     with Index(ledger) as index:
         stored = index.results()
-
-    def over_seeds(row: Row, split: str) -> Variance:
-        if (row.basis, split) not in variances:
-            same = comparable[row.basis]
-            found = of_means([list(one.scores(split).values()) for one in same])
-            variances[row.basis, split] = dict(zip([one.anchor for one in same], found, strict=True))
-        variance = variances[row.basis, split][row.anchor]
-        if variance is None:
-            raise UserError("a single seed, and no comparable runs whose seeds vary alike")
-        return variance
 
     def over_items(ours: Row, theirs: Row, split: str) -> OverItems:
         key = _key(ledger, (ours, theirs), split, now=time.time_ns())
@@ -118,7 +104,10 @@ def gains_from(ledger: Path, rows: Iterable[Row]) -> Gains:
     def test(ours: Row, theirs: Row, split: str) -> Gain:
         try:
             items = over_items(ours, theirs, split)
-            return Gain(ours, theirs, split, Difference.of(items, (over_seeds(ours, split), over_seeds(theirs, split))))
+            one, other = (over_seeds([*row.scores(split).values()]) for row in (ours, theirs))
+            if one is None or other is None:
+                raise UserError("a single seed")
+            return Gain(ours, theirs, split, Difference.of(items, (one, other)))
         except UserError as error:
             reason = str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
             return Gain(ours, theirs, split, None, reason)

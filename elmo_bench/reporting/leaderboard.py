@@ -92,7 +92,7 @@ def leaderboard(
 
     costs: of encoders, whose gains are shown against them.
     """
-    gain = gains_from(ledger, selection.rows)
+    gain = gains_from(ledger)
     found = groups(selection.rows, combine=combine)
     order = in_paper_order({group.task for group in found})
     found.sort(key=lambda group: (group.suite, order.index(group.task)))

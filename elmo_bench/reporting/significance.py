@@ -5,13 +5,13 @@ few seeds, and because it was scored on some items of many. The variances of the
 standard error, one interval and one p-value, by Student's t.
 
 - Seeds: the sample variance over the seeds of each arm, divided by their number. Seeds of two arms are not paired: two
-  runs with seed 0 have nothing else in common. A variance of three seeds says little, so the variances of comparable
-  runs are pooled where they are homogeneous: a run that varies more than the others keeps its own.
+  runs with seed 0 have nothing else in common. Other runs lend no variance: whether they vary alike can hardly be
+  tested with three seeds, and a pool of the runs that pass such a test is too small (benchmarks/README.md).
 - Items: the paired delete-one jackknife of the difference, over clusters of items that were drawn together, such as
   the questions about a passage. It holds for any formula of sums (`formulas.py`). What single seeds did with single
   items is in the variance over seeds already, and is taken off here.
 - Degrees of freedom: Satterthwaite (1946), An approximate distribution of estimates of variance components, Biometrics
-  Bulletin 2; for two arms alone this is Welch's test (1947).
+  Bulletin 2; without items this is Welch's test (1947).
 
 `benchmarks/verdicts.py` simulates how often a verdict errs.
 """
@@ -27,7 +27,6 @@ import numpy as np
 from elmo_bench.reporting.statistics import LEVEL, t_quantile
 
 POWER = 0.8  # of the smallest difference that could have been detected
-HOMOGENEOUS = 0.4  # p of the F test above which variances are pooled
 
 Score = Callable[[np.ndarray], np.ndarray]  # sums [..., K] to scores [...]
 
@@ -38,7 +37,6 @@ class Variance:
 
     value: float
     df: float
-    pooled: bool = False  # from the same runs as the other arm's, so that the two err together
 
 
 class OverItems(NamedTuple):
@@ -59,7 +57,7 @@ class Difference:
 
     @classmethod
     def of(cls, items: OverItems, seeds: tuple[Variance, Variance]) -> "Difference":
-        """`seeds`: the variance of each mean over seeds (`of_means`).
+        """`seeds`: the variance of each mean over seeds (`over_seeds`).
 
         It is at least what single items show: by chance three seeds may score closer together than that allows.
         """
@@ -97,10 +95,7 @@ class Difference:
 
     @property
     def _parts(self) -> tuple[Variance, ...]:
-        one, other = self.seeds
-        if one.pooled and other.pooled:
-            return Variance(one.value + other.value, one.df), self.items
-        return one, other, self.items
+        return *self.seeds, self.items
 
 
 def mean_interval(differences: Sequence[Difference]) -> tuple[float, float]:
@@ -148,29 +143,11 @@ def _without_each(counts: np.ndarray, score: Score, clusters: np.ndarray | None)
     return score(parts.sum(axis=0) - parts)
 
 
-def of_means(arms: Sequence[Sequence[float]]) -> list[Variance | None]:
-    """The variance of the mean score of each arm over its seeds; the arms are comparable runs.
-
-    Homogeneous arms share one: arms that do not vary more than all others, by an F test. None for an
-    arm of one seed that has nothing to share.
-    """
-    own = [Variance(variance(arm), len(arm) - 1) if len(arm) > 1 else None for arm in arms]
-    repeated = [one for one in own if one]
-    alike = [one for one in repeated if _is_like([other for other in repeated if other is not one], one)]
-    shared = replace(_pooled(alike), pooled=True) if len(alike) > 1 else None
-    used = [shared if one is None or any(one is other for other in alike) else one for one in own]
-    found = [chosen or one for chosen, one in zip(used, own, strict=True)]
-    return [one and replace(one, value=one.value / len(arm)) for one, arm in zip(found, arms, strict=True)]
-
-
-def _is_like(others: Sequence[Variance], one: Variance) -> bool:
-    """Whether a variance is not larger than the others."""
-    rest = _pooled(others) if others else None
-    if rest is None or rest.value == 0:
-        return rest is not None and one.value == 0
-    from scipy.special import fdtrc
-
-    return bool(fdtrc(one.df, rest.df, one.value / rest.value) > HOMOGENEOUS)
+def over_seeds(scores: Sequence[float]) -> Variance | None:
+    """Of the mean of one system's scores, one for each seed; None for a single seed, which says nothing of others."""
+    if len(scores) < 2:
+        return None
+    return Variance(variance(scores) / len(scores), len(scores) - 1)
 
 
 def _satterthwaite(parts: Iterable[Variance]) -> float:
@@ -178,12 +155,6 @@ def _satterthwaite(parts: Iterable[Variance]) -> float:
     parts = list(parts)
     below = sum(part.value**2 / part.df for part in parts)
     return sqrt(sum(part.value for part in parts)) ** 4 / below if below else inf
-
-
-def _pooled(variances: Sequence[Variance]) -> Variance:
-    return Variance(
-        fmean([one.value for one in variances], weights=[one.df for one in variances]), sum(one.df for one in variances)
-    )
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

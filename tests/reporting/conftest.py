@@ -12,6 +12,6 @@ def found(tmp_path):
 
     def found():
         rows = select(read_ledger(tmp_path)[0]).rows
-        return groups(rows), gains_from(tmp_path, rows)
+        return groups(rows), gains_from(tmp_path)
 
     return found

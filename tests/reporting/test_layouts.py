@@ -21,7 +21,7 @@ def columns(table, row=0):
 def tables(name, ledger, **flags):
     experiment, found = Experiment.load(name), select(read_ledger(ledger)[0]).rows
     picked = [(group, rows) for group in groups(found, **flags) if (rows := variants.rows(experiment, group))]
-    return variants.tables(experiment, picked, gains_from(ledger, found))
+    return variants.tables(experiment, picked, gains_from(ledger))
 
 
 def first_column(table):

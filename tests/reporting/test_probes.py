@@ -69,7 +69,7 @@ def test_table5_gives_dev_and_test_together(tmp_path):
         right, answers, targets = (dev[name] + test[name] for name in ("correct", "guessed", "gold"))
         wanted.append(f"{200 * right / (answers + targets):.2f}")
     rows = select(read_all(tmp_path).records).rows  # as `report` reads them
-    [table], _ = variants.made(Experiment.load("table5"), "open", groups(rows), gains_from(tmp_path, rows))
+    [table], _ = variants.made(Experiment.load("table5"), "open", groups(rows), gains_from(tmp_path))
     assert [row["F1, all five data sets"] for row in columns(table)] == wanted
     assert not {*wanted} & {row["test f1"] for row in columns(table)}
 

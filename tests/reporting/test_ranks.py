@@ -10,7 +10,7 @@ from elmo_bench.ledger import read_ledger
 from elmo_bench.reporting.gains import ALPHA, gains_from
 from elmo_bench.reporting.ranks import Rank, letters_of, ranks_of, standings
 from elmo_bench.reporting.rows import select
-from elmo_bench.reporting.significance import Difference, holm, mean_interval, of_means, over_items
+from elmo_bench.reporting.significance import Difference, holm, mean_interval, over_items, over_seeds
 from tests.reporting.ledgers import add
 
 REPETITIONS = 200
@@ -50,7 +50,7 @@ def simulated(rng, skills, *, items=120, seeds=3):
         arms.append((rng.random((seeds, items)) < chance)[..., None].astype(float))
     score = lambda sums: 100 * sums[..., 0] / items  # noqa: E731
     means = [score(arm.sum(axis=1)) for arm in arms]
-    spread = of_means([list(mean) for mean in means])
+    spread = [over_seeds(list(mean)) for mean in means]
     pairs = combinations(range(len(skills)), 2)
     p = {(i, j): Difference.of(over_items(arms[i], arms[j], score), (spread[i], spread[j])).p for i, j in pairs}
     return {number: float(mean.mean()) for number, mean in enumerate(means)}, p
@@ -92,7 +92,7 @@ def test_without_the_adjustment_they_do_not():
 
 def test_intervals_are_narrow_where_encoders_differ():
     assert coverage(EQUAL, holm, repetitions=50)[1] > 2.9
-    assert coverage(APART, holm, repetitions=50)[1] < 0.3
+    assert coverage(APART, holm, repetitions=50)[1] < 0.5
 
 
 def test_the_interval_of_a_mean_over_tasks_holds_in_95_percent_of_repetitions_and_is_not_wide():
@@ -114,7 +114,7 @@ def _one(rng, skills):
         (rng.random((3, items)) < norm.cdf(skill + hard + rng.normal(0, 0.08, size=(3, 1))))[..., None].astype(float)
         for skill in skills
     ]
-    seeds = of_means([list(score(arm.sum(axis=1))) for arm in arms])
+    seeds = [over_seeds(list(score(arm.sum(axis=1)))) for arm in arms]
     return Difference.of(over_items(arms[1], arms[0], score), tuple(seeds[::-1]))
 
 
@@ -125,7 +125,7 @@ def test_standings_test_every_pair_once_and_adjust_for_all(tmp_path):
                 add(tmp_path, task, encoder, seed, lift=0.1 if encoder == "elmo" else 0.0)
     rows = select(read_ledger(tmp_path)[0]).rows
     chosen = {t: {row.encoder: row for row in rows if row.spec.task == t} for t in ("ner", "snli")}
-    found = standings(chosen, gains_from(tmp_path, rows))
+    found = standings(chosen, gains_from(tmp_path))
     assert len(found.gains) == 12
     assert [g.p_holm for g in found.gains] == holm([g.p for g in found.gains])
     assert found.ranks["elmo"].mean == 1.0 and found.ranks["none"].mean == 4.0

@@ -7,7 +7,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes, write_slices
 from elmo_bench.ledger.formulas import FORMULAS
 from elmo_bench.reporting.layouts import slices
-from elmo_bench.reporting.significance import Difference, of_means, over_items
+from elmo_bench.reporting.significance import Difference, over_items, over_seeds
 from tests.reporting.ledgers import add
 
 
@@ -47,7 +47,7 @@ def test_scores_shares_and_gains_by_hand(tmp_path, found):
         gain = rows[at + 1]["gain over glove"]
         assert gain.values[0] == pytest.approx(np.mean(scores["elmo"]) - np.mean(scores["glove"]))
         arms = [np.stack([how.counts_of(s[name]) for s in own[encoder]]) for encoder in ("elmo", "glove")]
-        glove, elmo = of_means([scores["glove"], scores["elmo"]])
+        glove, elmo = (over_seeds(scores[encoder]) for encoder in ("glove", "elmo"))
         interval = Difference.of(over_items(*arms, how.score), (elmo, glove)).interval
         assert rows[at + 1]["95 %"].values == pytest.approx(interval)
         assert rows[at]["gain over glove"].text == rows[at]["95 %"].text == ""
@@ -66,7 +66,7 @@ def test_items_of_one_cluster_count_as_one(tmp_path, found):
         scores[encoder] = [100 * correct.mean() for correct in own]
     table = slices.table("open", slices.read(found()[0], tmp_path))
     [shown] = [row[-1].values for row in table.rows if row[1].text != "all of test" and row[-1].text]
-    glove, elmo = of_means([scores["glove"], scores["elmo"]])
+    glove, elmo = (over_seeds(scores[encoder]) for encoder in ("glove", "elmo"))
     over = {each is None: over_items(arms["elmo"], arms["glove"], how.score, each) for each in (clusters, None)}
     assert shown == pytest.approx(Difference.of(over[False], (elmo, glove)).interval)
     assert shown != pytest.approx(Difference.of(over[True], (elmo, glove)).interval)

@@ -155,4 +155,4 @@ def test_runs_of_two_protocols_are_never_compared(tmp_path, found):
 def test_every_table_with_everything_in_it_is_plain_json(tmp_path):
     full(tmp_path, tasks=("ner",), light=("ner",), seeds=2)
     selection = select(read_ledger(tmp_path)[0])
-    assert json.dumps(json_rows(selection, gains_from(tmp_path, selection.rows)), allow_nan=False)
+    assert json.dumps(json_rows(selection, gains_from(tmp_path)), allow_nan=False)

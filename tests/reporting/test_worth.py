@@ -157,7 +157,7 @@ def test_encoders_without_a_common_task_are_left_out_from_the_one_with_fewest(tm
         for task in tasks:
             add(tmp_path, task, encoder, 0)
     rows = {(row.spec.task, row.encoder): row for row in select(read_ledger(tmp_path)[0]).rows}
-    gain = gains_from(tmp_path, rows.values())
+    gain = gains_from(tmp_path)
     by_task = {
         "ner": {"elmo": gain(rows["ner", "elmo"], rows["ner", "glove"])},
         "snli": {"mybert": gain(rows["snli", "mybert"], rows["snli", "glove"])},

@@ -12,7 +12,7 @@ from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes, read_s
 from elmo_bench.ledger.formulas import Formula, Outcomes, formula
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row, baseline_of
-from elmo_bench.reporting.significance import Difference, Variance, of_means, over_items
+from elmo_bench.reporting.significance import Difference, Variance, over_items, over_seeds
 from elmo_bench.reporting.statistics import summarise
 from elmo_bench.reporting.table import (
     SPREAD,
@@ -115,7 +115,7 @@ def _lines(found: Sliced, name: str) -> list[Line]:
     arms, lines = found.arms.get(name, {}), []
     how = formula(found.rows[0].newest["formula"])
     scores = {anchor: [how.score_of(outcomes) for outcomes in seeds.values()] for anchor, seeds in arms.items()}
-    variances = dict(zip(scores, of_means(list(scores.values())), strict=True))
+    variances = {anchor: over_seeds(own) for anchor, own in scores.items()}
     for row in found.rows:
         run = row.anchor
         if run not in arms:
@@ -144,7 +144,7 @@ def _lines(found: Sliced, name: str) -> list[Line]:
 def _difference(
     how: Formula, ours: Seeds, theirs: Seeds, one: Variance | None, other: Variance | None
 ) -> Difference | None:
-    """None for single seeds without comparable ones, for slices of other units, and for too few units."""
+    """None for single seeds, for slices of other units, and for too few units."""
     sides = [[*arm.values()] for arm in (ours, theirs)]
     clusters = [outcomes.get(CLUSTER, np.arange(0)) for arm in sides for outcomes in arm]
     if one is None or other is None or any(not np.array_equal(each, clusters[0]) for each in clusters[1:]):

@@ -22,12 +22,11 @@ HOW = [
     "Scores are mean ± sample standard deviation over n seeds, never the best seed; a single seed has no ±. The epoch "
     "is selected on dev. Test is scored once, after that.",
     LEGEND,
-    "A difference of two means has one standard error, from two sources. Seeds: the variance over the seeds of each "
-    "run, pooled over comparable runs where they are homogeneous (F test). Items: the paired jackknife over "
-    "the items that both were scored on; questions about one passage, pairs of one premise and the like count as one. "
-    "The interval (95 %) and p follow by Student's t with Satterthwaite's degrees of freedom. Seeds of two runs are "
-    "not paired. A run of one seed takes the pooled variance. That is an assumption, so its verdict can err far more "
-    "often than 5 %.",
+    "A difference of two means has one standard error, from two sources. Seeds: the variance over the seeds of each of "
+    "the two; a single seed is not tested. Items: the paired jackknife over the items that both were scored on; "
+    "questions about one passage, pairs of one premise and the like count as one. The interval (95 %) and p follow by "
+    "Student's t with Satterthwaite's degrees of freedom (Welch's test, and the items). Seeds of two runs are not "
+    "paired.",
     "The primary family of tests is the experiment at the top: its encoder against the baseline, one test a task. "
     "Everything else is exploratory. Ablations are judged on dev, as the paper's tables 2 and 3.",
     "p is adjusted (Holm) for its family of tests: the tests of one experiment over all tasks or, in “All runs”, of "
