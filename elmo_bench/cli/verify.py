@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
@@ -69,9 +68,9 @@ def difference_from(row: Row, printed: Printed) -> Difference:
     """Our mean test score less the paper's, with the variance of either over seeds; items are the same."""
     ours = row.summary("test")
     assert ours.sd is not None
-    own, theirs = Variance(ours.sd**2 / ours.n, ours.n - 1), Variance(0.0, 1)
-    if printed.sd is not None:
-        theirs = Variance(printed.sd**2 / PRINTED_SEEDS, PRINTED_SEEDS - 1)
-    else:  # one run that varies like ours: the same estimate twice, so one component
-        own = replace(own, value=own.value + ours.sd**2)
-    return Difference.of(OverItems(ours.mean - printed.mean, Variance(0.0, 1), (0.0, 0.0)), (own, theirs))
+    own = ours.sd**2 / ours.n
+    if printed.sd is None:  # one run that varies like ours: the same estimate twice, so one component
+        seeds = Variance(own + ours.sd**2, ours.n - 1), Variance(0.0, 1)
+    else:
+        seeds = Variance(own, ours.n - 1), Variance(printed.sd**2 / PRINTED_SEEDS, PRINTED_SEEDS - 1)
+    return Difference.of(OverItems(ours.mean - printed.mean, Variance(0.0, 1), (0.0, 0.0)), seeds)

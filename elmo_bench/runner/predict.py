@@ -82,7 +82,7 @@ def predictions(head: Any, examples: Sequence[Any], index: Any, *, training: Dic
 
 
 def _config(spec: RunSpec) -> DictConfig:
-    """This installation's config of the task, with the record's options of its data, except those of a suite.
+    """This installation's config of the task, with the record's options of its data, except a suite's.
 
     Raises UserError for a task that is not installed here.
     """
@@ -128,7 +128,7 @@ def _load_encoder(options: dict[str, Any], given: str | None, vectors: str | Non
     for key, value in numbers.items():
         _check_plain("encoder", key, value)
     named = options.get("weights")
-    if kind in WEIGHTS or given is not None or named is not None:  # an encoder of the user's may have none
+    if kind in WEIGHTS or given is not None or named is not None:  # an encoder of the user's may be without
         numbers["weights"] = _known(named, WEIGHTS.get(kind, ()), given, "weights")
     if "inputs" in numbers:
         numbers["inputs"] = _known(numbers["inputs"], KNOWN, vectors, "vectors")

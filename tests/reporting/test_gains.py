@@ -101,5 +101,5 @@ def test_a_single_seed_is_not_tested_whatever_other_runs_there_are(tmp_path, fou
             right_on(tmp_path, encoder, range(2 + seed), seed=seed)
     own, gain = found()
     [one] = encoders.picked(TABLE1, own, gain)
-    found = one.gains["elmo"]
-    assert (found.mean, found.difference, found.said, found.untested) == (55.0, None, "not tested", "a single seed")
+    elmo = one.gains["elmo"]
+    assert (elmo.mean, elmo.difference, elmo.said, elmo.untested) == (55.0, None, "not tested", "a single seed")

@@ -24,7 +24,7 @@ HOW = [
     LEGEND,
     "A difference of two means has one standard error, from two sources. Seeds: the variance over the seeds of each of "
     "the two; a single seed is not tested. Items: the paired jackknife over the items that both were scored on; "
-    "questions about one passage, pairs of one premise and the like count as one. The interval (95 %) and p follow by "
+    "questions about one passage, or pairs of one premise, count as one. The interval (95 %) and p follow by "
     "Student's t with Satterthwaite's degrees of freedom (Welch's test, and the items). Seeds of two runs are not "
     "paired.",
     "The primary family of tests is the experiment at the top: its encoder against the baseline, one test a task. "
