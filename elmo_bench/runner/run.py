@@ -1,6 +1,5 @@
 """One run: prepare, train, evaluate, record."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,8 +43,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     with ledger.run_lock(paths, attempt=attempt, spec=spec.to_json()), quiet():  # type: ignore[arg-type]
         if (found := _finished(config, paths)) is not None:  # the process that held the lock finished it
             return found, True
-        if paths.record.exists():  # overwrite=true: an earlier attempt is not resumed
-            shutil.rmtree(paths.work, ignore_errors=True)
+        _remove_finished(paths)
         with (
             _failure_file(paths, spec, attempt),
             disk_errors(paths.work),
@@ -81,6 +79,18 @@ def _paths(config: DictConfig, spec: RunSpec, hash_: str) -> RunPaths:
 
 def _finished(config: DictConfig, paths: RunPaths) -> Record | None:
     return ledger.read_record(paths.record) if paths.record.exists() and not config.overwrite else None
+
+
+def _remove_finished(paths: RunPaths) -> None:
+    """With overwrite=true: remove checkpoints that the finished run left. A killed attempt to replace it is resumed.
+
+    The head and predictions of the finished run stay until those of the new one replace them.
+    """
+    if paths.record.exists():
+        finished = paths.record.stat().st_mtime_ns
+        for checkpoint in paths.work.glob("*.ckpt"):
+            if checkpoint.stat().st_mtime_ns <= finished:
+                checkpoint.unlink()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import torch
 
 from elmo_bench.__main__ import main_into_pipe
 from elmo_bench.base.checkpoints import read_checkpoint
-from elmo_bench.ledger import read_failures, read_ledger
+from elmo_bench.ledger import RunPaths, read_failures, read_ledger
 from elmo_bench.training.module import HeadTraining
 from tests.runs import ROOT, result, run_small, small
 
@@ -155,14 +155,33 @@ def test_a_killed_run_whose_encoder_carries_states_starts_anew(tmp_path, monkeyp
     assert "starts anew (encoder.contextual.stateful=true" in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch):
-    """The old record stands until the new one is whole; overwriting begins anew."""
-    whole = run_small(tmp_path)
+def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch, capsys):
+    """The old record, head and predictions stand until the new ones are whole, and overwriting is resumed too."""
+    whole = run_small(tmp_path, "predictions=true")
+    paths = RunPaths.of(tmp_path, whole)
+    kept = {path.name: path.read_bytes() for path in paths.work.iterdir()}
+    assert kept.keys() >= {"head.safetensors", "dev.predictions.conll", "test.predictions.conll"}
     stopped_at(monkeypatch, "evaluate", tmp_path, "overwrite=true")
     assert read_ledger(tmp_path) == ([whole], [])
+    assert kept.items() <= {path.name: path.read_bytes() for path in paths.work.iterdir()}.items()
+    capsys.readouterr()
     again = run_small(tmp_path, "overwrite=true")
+    assert "resuming after epoch 2" in " ".join(capsys.readouterr().err.split())
     assert result(again) == result(whole)
     assert read_ledger(tmp_path) == ([again], [])
+    assert [path.name for path in paths.work.iterdir()] == ["head.safetensors"]  # no predictions of another head
+
+
+def test_overwriting_does_not_resume_what_a_finished_run_left(tmp_path, capsys):
+    """A kill between the record and the removal of the checkpoints leaves them."""
+    whole = run_small(tmp_path)
+    paths = RunPaths.of(tmp_path, whole)
+    for name in ("last.ckpt", "best.ckpt"):
+        (paths.work / name).write_bytes(b"of the finished run")
+        os.utime(paths.work / name, ns=(paths.record.stat().st_mtime_ns,) * 2)
+    capsys.readouterr()
+    assert result(run_small(tmp_path, "overwrite=true")) == result(whole)
+    assert "anew" not in capsys.readouterr().err  # as it would say of a checkpoint that it cannot read
 
 
 def test_a_checkpoint_of_a_head_with_other_parts_is_no_dead_end(tmp_path, monkeypatch, whole, capsys):
