@@ -20,11 +20,26 @@ SPLITS = ("train", "dev", "test")
 Suites = Mapping[str, Mapping[str, Any]]  # options by the name of the suite
 
 
-def suite_options(suites: Suites, suite: str, sources: Collection[str]) -> Mapping[str, Any]:
+class SuiteOptions(dict[str, Any]):
+    """The options of a suite: an option that is needed and not set is a UserError."""
+
+    def __init__(self, name: str, values: Mapping[str, Any]):
+        super().__init__(values)
+        self.name = name
+
+    def __getitem__(self, option: str) -> Any:
+        value = super().__getitem__(option)
+        return SuiteOptions(f"{self.name}.{option}", value) if isinstance(value, Mapping) else value
+
+    def __missing__(self, option: str) -> Any:
+        raise UserError(f"{self.name}.{option}: not set. Set it as the other suites in the task's yaml do.")
+
+
+def suite_options(suites: Suites, suite: str, sources: Collection[str]) -> SuiteOptions:
     """The options of a suite. Raises UserError for an unknown suite, and for a source that is not in `sources`."""
     if suite not in suites:
         raise UserError(f"suite={suite}: unknown suite. Choose one of: {', '.join(suites)}.")
-    options = suites[suite]
+    options = SuiteOptions(f"task.data.{suite}", suites[suite])
     if options["source"] not in sources:
         raise UserError(
             f"task.data.{suite}.source={options['source']}: unknown source. Choose one of: {', '.join(sources)}."
@@ -49,7 +64,7 @@ class SuiteData:
     def __init__(self, **suites: Mapping[str, Any]):
         self.suites = suites
 
-    def options(self, suite: str) -> Mapping[str, Any]:
+    def options(self, suite: str) -> SuiteOptions:
         """The options of a suite. Raises UserError."""
         return suite_options(self.suites, suite, self.sources)
 
@@ -113,13 +128,17 @@ def data_files(root: Path | None, folder: str, names: str | Sequence[str], *, pa
     Raises UserError where the root is not set or not a folder, where no name exists, and where a name would lead out
     of the root (the user's own symbolic links may lead anywhere).
     """
-    names = [names] if isinstance(names, str) else list(names)
-    wanted = f"{folder}/{' or '.join(names)}"
+    if not isinstance(folder, str):
+        raise UserError(f"folder={folder}: not the name of a folder. Give one inside data.root.")
+    listed: list[Any] = list(names) if isinstance(names, list | tuple) else [names]
+    if not listed or not all(isinstance(name, str) for name in listed):
+        raise UserError(f"{folder}: {names} is not the name of a file. Give one, or several of which one exists.")
+    wanted = f"{folder}/{' or '.join(listed)}"
     if root is None:
         raise UserError(f"data.root is not set. Set it (or $ELMO_BENCH_DATA) to a folder that has {wanted}.")
     if not Path(root).is_dir():
         raise UserError(f"data.root={root}: not a folder. Set it (or $ELMO_BENCH_DATA) to a folder that has {wanted}.")
-    for name in names:
+    for name in listed:
         inside = Path(folder, name)
         if inside.is_absolute() or ".." in inside.parts:
             raise UserError(f"{inside}: leads out of data.root={root}. Use a path inside it.")
@@ -130,7 +149,7 @@ def data_files(root: Path | None, folder: str, names: str | Sequence[str], *, pa
             if found := sorted(file for file in path.rglob(pattern) if file.is_file()):
                 return found
             raise UserError(f"{path}: no {pattern} files in this folder. Put them there, or change data.root.")
-    raise UserError(f"{Path(root) / folder}: {' or '.join(names)} not found. Put it there, or change data.root.")
+    raise UserError(f"{Path(root) / folder}: {' or '.join(listed)} not found. Put it there, or change data.root.")
 
 
 def data_file(root: Path | None, folder: str, names: str | Sequence[str]) -> Path:
@@ -154,7 +173,7 @@ def hub_file(repo: str, file: str, *, revision: str) -> Path:
                 repo, file, repo_type="dataset", revision=revision, endpoint=endpoint, local_files_only=offline()
             )
         )
-    except (HfHubHTTPError, HTTPError, OSError) as error:
+    except (HfHubHTTPError, HTTPError, OSError, ValueError) as error:  # ValueError: no name of a repository or file
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
         raise UserError(
             f"{repo}@{revision}/{file}: not on the Hub, or no network ({reason}). Use your own files instead."

@@ -1,10 +1,16 @@
 """`--include FOLDER`: a task, an encoder and an experiment from outside the installation."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
+
+from elmo_bench.runner.data import build_data
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
 
 ROOT = Path(__file__).parents[2]
 ENCODER = '''
@@ -64,6 +70,21 @@ def test_a_task_and_an_encoder_of_a_folder_run_and_are_reported(tmp_path):
     report = bench(work, *include, "report", "--suite", "mini", "--out", "page")
     assert report.returncode == 0, report.stderr
     assert "length" in (work / "page" / "README.md").read_text()
+
+
+def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, monkeypatch):
+    """As docs/experiments.md has it: reports and `compare` take its runs for such as change nothing."""
+    text = (ROOT / "docs" / "experiments.md").read_text()
+    [yaml] = re.findall(r"(?m)(?:^    .*\n)+", text.partition("clinic.yaml`:")[2].partition("##")[0])
+    (tmp_path / "conf" / "suite").mkdir(parents=True)
+    (tmp_path / "conf" / "suite" / "clinic.yaml").write_text(textwrap.dedent(yaml))
+    monkeypatch.setattr("elmo_bench.base.include.folders", [tmp_path])
+    config = compose("config", ["task=ner", "encoder=elmo", "suite=clinic"])
+    assert build_data(config).options("clinic")["folder"] == "clinic"
+    spec = RunSpec.of(config)
+    assert spec.changes == {}
+    assert spec.command(0) == "elmo-bench run task=ner encoder=elmo suite=clinic size=cpu seed=0"
+    assert RunSpec.of(compose("config", ["task=ner", "suite=clinic", "mix=last"])).label == "mix=last"
 
 
 def test_a_folder_without_tasks_encoders_and_configs_is_refused(tmp_path):

@@ -27,6 +27,16 @@ def test_options_of_a_suite():
         suite_options(suites, "open", ("generated", "hub"))
 
 
+def test_an_option_that_is_not_set_is_one_sentence():
+    options = suite_options({"mine": {"source": "hub", "hub": {"repo": "us/ours", "train": "a"}}}, "mine", ("hub",))
+    with pytest.raises(UserError, match=r"^task\.data\.mine\.folder: not set\. Set it as the other suites"):
+        options["folder"]
+    with pytest.raises(UserError, match=r"^task\.data\.mine\.hub\.revision: not set\."):
+        suite_files(options, None)
+    with pytest.raises(UserError, match=r"^task\.data\.bare\.source: not set\."):
+        suite_options({"bare": {}}, "bare", ("hub",))
+
+
 def test_files_of_a_suite(root):
     folder = root / "ours"
     assert suite_files(FILES, root) == [folder / "b.txt", folder / "dev.txt", folder / "test.txt"]
@@ -43,6 +53,21 @@ def test_a_folder_stands_for_the_files_that_match(root):
     assert data_files(root, "ours", ["none", "all"], pattern="*.conll") == files
     with pytest.raises(UserError, match=r"ours: all not found\. "):
         data_file(root, "ours", "all")
+
+
+@pytest.mark.parametrize(
+    ("folder", "names", "message"),
+    [
+        (3, "a", r"^folder=3: not the name of a folder\. Give one inside data\.root\.$"),
+        ("ours", None, r"^ours: None is not the name of a file\. Give one, or several of which one exists\.$"),
+        ("ours", [], r"^ours: \[\] is not the name of a file\."),
+        ("ours", [3], r"^ours: \[3\] is not the name of a file\."),
+        ("ours", 3, r"^ours: 3 is not the name of a file\."),
+    ],
+)
+def test_what_is_no_name_is_one_sentence(root, folder, names, message):
+    with pytest.raises(UserError, match=message):
+        data_files(root, folder, names)
 
 
 @pytest.mark.parametrize(
