@@ -44,6 +44,8 @@ def suite_options(suites: Suites, suite: str, sources: Collection[str]) -> Suite
         raise UserError(
             f"task.data.{suite}.source={options['source']}: unknown source. Choose one of: {', '.join(sources)}."
         )
+    if options["source"] == "hub" and not isinstance(options["hub"], Mapping):
+        raise UserError(f"task.data.{suite}.hub={options['hub']}: give a mapping with repo, revision and files")
     return options
 
 

@@ -60,6 +60,8 @@ def _data(config: Mapping[str, Any]) -> dict[str, Any]:
         found["data.least_steps"] = data["least_steps"]
     known = task_yaml(config["task"]["name"]).get("data", {})
     source, usual = config["task"]["data"].get(suite) or {}, dotted(known.get(suite) or {})
+    if not isinstance(source, Mapping):
+        raise UserError(f"task.data.{suite}={source}: give a mapping with the source and its options")
     for option, value in config["task"]["data"].items():  # of every suite
         if not isinstance(value, Mapping) and value != _followed(known.get(option), config):
             found[f"task.data.{option}"] = value

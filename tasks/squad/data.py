@@ -9,7 +9,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SuiteData, data_file, hub_table
+from elmo_bench.base.sources import SPLITS, SuiteData, data_file, hub_table
 from elmo_bench.tasks.squad import mini
 from elmo_bench.tasks.squad.build import Builder
 from elmo_bench.tasks.squad.question import Question
@@ -21,8 +21,8 @@ Files = list[tuple[Path | str, list[Entry]]]  # where the entries came from, and
 class Data(SuiteData):
     """Reads the suites that `conf/task/squad.yaml` names. Several files of `train` are joined.
 
-    In files and on the Hub, `dev` is cut from training: whole articles, drawn with `seed` until they hold `share` of
-    the questions.
+    In files and on the Hub, `dev` may be {share, seed}. It is then cut from training: whole articles, drawn with
+    `seed` until they hold `share` of the questions.
     longest_answer, longest_word: limits of the head (tokens, characters), for notes about what exceeds them.
     """
 
@@ -42,17 +42,21 @@ class Data(SuiteData):
                 for split, made in mini.generate(seed=options["seed"]).items()
             }
         read = _from_files if options["source"] == "files" else _from_hub
-        share = options["dev"]["share"]
-        if not isinstance(share, float) or not 0 < share < 1:
-            raise UserError(f"task.data.{suite}.dev.share={share}: give a number between 0 and 1")
-        training, test = read(options, "train", root), read(options, "test", root)
-        kept_out = _articles([entry for _, found in training for entry in found], share, options["dev"]["seed"])
-        examples = [(entry, example) for at, found in training for entry, example in _pairs(build, found, at)]
-        splits = {
-            "train": [example for entry, example in examples if entry.article not in kept_out],
-            "dev": [example for entry, example in examples if entry.article in kept_out],
-            "test": [example for at, found in test for _, example in _pairs(build, found, at)],
+        cut = options["dev"] if isinstance(options["dev"], Mapping) else None
+        if cut is not None and not (isinstance(cut["share"], float) and 0 < cut["share"] < 1):
+            raise UserError(f"task.data.{suite}.dev.share={cut['share']}: give a number between 0 and 1")
+        found = {
+            split: [pair for at, given in read(options, split, root) for pair in _pairs(build, given, at)]
+            for split in _given(options)
         }
+        if cut is not None:
+            train, kept_out = (
+                found["train"],
+                _articles([entry for entry, _ in found["train"]], cut["share"], cut["seed"]),
+            )
+            found["dev"] = [pair for pair in train if pair[0].article in kept_out]
+            found["train"] = [pair for pair in train if pair[0].article not in kept_out]
+        splits = {split: [example for _, example in found[split]] for split in SPLITS}
         for split, questions in splits.items():
             self._note_limits(split, questions)
         return splits
@@ -60,7 +64,7 @@ class Data(SuiteData):
     def files(self, suite: str, root: Path | None) -> list[Path]:
         options = self.options(suite)
         if options["source"] == "files":
-            return [path for split in ("train", "test") for path in _paths(options, split, root)]
+            return [path for split in _given(options) for path in _paths(options, split, root)]
         return super().files(suite, root)
 
     def canonical(self, example: Question) -> dict[str, Any]:
@@ -102,6 +106,11 @@ class Data(SuiteData):
                 f"{split}: {cut} of {len(words)} words have over {self.longest_word} characters: the character CNN "
                 f"reads the first {self.longest_word}"
             )
+
+
+def _given(options: Mapping[str, Any]) -> list[str]:
+    """The splits that have files of their own."""
+    return [split for split in SPLITS if not isinstance(options[split], Mapping)]
 
 
 def _pairs(build: Builder, found: list[Entry], where: Path | str) -> Iterator[tuple[Entry, Question]]:

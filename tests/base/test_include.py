@@ -8,6 +8,9 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
+from elmo_bench.base.errors import UserError
 from elmo_bench.runner.data import build_data
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -85,6 +88,8 @@ def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, monkeypatch):
     assert spec.changes == {}
     assert spec.command(0) == "elmo-bench run task=ner encoder=elmo suite=clinic size=cpu seed=0"
     assert RunSpec.of(compose("config", ["task=ner", "suite=clinic", "mix=last"])).label == "mix=last"
+    with pytest.raises(UserError, match=r"^task\.data\.clinic=\[1\]: give a mapping with the source and its options$"):
+        RunSpec.of(compose("config", ["task=ner", "suite=clinic", "~task.data.clinic", "+task.data.clinic=[1]"]))
 
 
 def test_a_folder_without_tasks_encoders_and_configs_is_refused(tmp_path):

@@ -35,6 +35,8 @@ def test_an_option_that_is_not_set_is_one_sentence():
         suite_files(options, None)
     with pytest.raises(UserError, match=r"^task\.data\.bare\.source: not set\."):
         suite_options({"bare": {}}, "bare", ("hub",))
+    with pytest.raises(UserError, match=r"^task\.data\.mine\.hub=3: give a mapping with repo, revision and files$"):
+        suite_options({"mine": {"source": "hub", "hub": 3}}, "mine", ("hub",))
 
 
 def test_files_of_a_suite(root):

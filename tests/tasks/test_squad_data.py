@@ -91,6 +91,18 @@ def test_dev_is_whole_articles_drawn_with_the_seed(root):
     assert dev(0.1, 0) < dev(0.3, 0)
 
 
+def test_dev_may_have_files_of_its_own(root):
+    data = Data(**LIMITS, open={**OPTIONS["open"], "dev": "dev-v1.1.json"})
+    splits = data.read("open", root)
+    assert splits["dev"] == splits["test"]
+    assert titles(splits["train"]) == set("abcdefghij")
+    assert root / "squad" / "dev-v1.1.json" in data.files("open", root)
+    with pytest.raises(UserError, match=r"^squad: None is not the name of a file"):
+        Data(**LIMITS, open={**OPTIONS["open"], "dev": None}).read("open", root)
+    with pytest.raises(UserError, match=r"^task\.data\.open\.dev\.seed: not set"):
+        Data(**LIMITS, open={**OPTIONS["open"], "dev": {"share": 0.5}}).read("open", root)
+
+
 @pytest.mark.parametrize("change", [lambda t: t.replace("\n", "\r\n"), lambda t: "\ufeff" + t], ids=["CRLF", "BOM"])
 def test_files_that_say_the_same(root, change):
     path = root / "squad" / "dev-v1.1.json"
