@@ -40,7 +40,10 @@ class Data(SuiteData):
         if options["source"] != "files" or options["dev"] is not None:
             return super().read(suite, root)
         train, test = (self.from_files(options, split, root) for split in ("train", "test"))
-        train, dev = cut_by_premise(train, **options["cut"])
+        cut = options["cut"]
+        if not isinstance(cut, Mapping) or type(cut["pairs"]) is not int or cut["pairs"] < 1:
+            raise UserError(f"task.data.{suite}.cut={cut}: give pairs, a whole number from 1, and a seed")
+        train, dev = cut_by_premise(train, pairs=cut["pairs"], seed=cut["seed"])
         return dict(zip(SPLITS, (train, dev, test), strict=True))
 
     def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Pair]:

@@ -184,6 +184,8 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
     [
         ({"tokenizer": "words"}, "tokenizer=words: unknown. Choose spaces or treebank"),
         ({"dev": None, "cut": {"pairs": 9, "seed": 0}}, "cut.pairs=9: dev would hold 2 of 2 pairs"),
+        ({"dev": None, "cut": 3}, "^task.data.paper.cut=3: give pairs, a whole number from 1, and a seed$"),
+        ({"dev": None, "cut": {"pairs": "x", "seed": 0}}, "^task.data.paper.cut=.*: give pairs, a whole number from 1"),
     ],
 )
 def test_options_that_do_not_fit(root, change, message):
