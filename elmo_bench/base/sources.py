@@ -132,7 +132,7 @@ def data_files(root: Path | None, folder: str, names: str | Sequence[str], *, pa
     """
     if not isinstance(folder, str):
         raise UserError(f"folder={folder}: not the name of a folder. Give one inside data.root.")
-    listed: list[Any] = list(names) if isinstance(names, list | tuple) else [names]
+    listed: list[Any] = list(names) if isinstance(names, Sequence) and not isinstance(names, str) else [names]
     if not listed or not all(isinstance(name, str) for name in listed):
         raise UserError(f"{folder}: {names} is not the name of a file. Give one, or several of which one exists.")
     wanted = f"{folder}/{' or '.join(listed)}"

@@ -138,7 +138,9 @@ def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> Fi
 
 
 def _paths(options: Mapping[str, Any], split: str, root: Path | None) -> list[Path]:
-    names = options[split] if isinstance(options[split], list) else [options[split]]
+    names = options[split]
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        names = [names]
     return [data_file(root, options["folder"], name) for name in names]
 
 
