@@ -23,7 +23,7 @@ class Evaluated:
 
 
 def evaluate(prepared: Prepared, trained: Trained, work: Path) -> Evaluated:
-    """Score dev, then test. With predictions=true, write the predictions to `work`; else remove an earlier head's.
+    """Score dev, then test. With predictions=true, write the predictions to `work`.
 
     Raises UserError if a metric's outcomes do not add up to its score.
     """
@@ -63,9 +63,7 @@ def _score(prepared: Prepared, trained: Trained, split: str, work: Path) -> dict
     assert trained.trainer is not None
     run = trained.trainer.validate if split == "dev" else trained.trainer.test
     run(trained.module, dataloaders=trained.loaders.loader(split), verbose=False)
-    path = work / f"{split}.predictions{prepared.data.ending}"
     if prepared.config.predictions:
+        path = work / f"{split}.predictions{prepared.data.ending}"
         prepared.data.write(path, prepared.splits[split], trained.module.predictions)
-    else:
-        path.unlink(missing_ok=True)
     return trained.module.scores

@@ -19,7 +19,7 @@ PACKAGES = (
 
 
 def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: RunPaths, *, attempt: str) -> Record:
-    """Write the head, the outcomes and the record; then remove the checkpoints. Returns the record."""
+    """Write the head, the outcomes and the record; then remove what is no longer needed. Returns the record."""
     config, spec, history = prepared.config, prepared.spec, trained.history
     head: Any = trained.module.head
     kept = write_head(paths.work / "head.safetensors", head, spec, trained.vocabulary, trained.lexicon)
@@ -56,9 +56,15 @@ def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: Ru
         created=ledger.now(),
     )
     ledger.write_record(paths, found, evaluated.outcomes)
-    for checkpoint in paths.work.glob("*.ckpt"):
-        checkpoint.unlink()
+    _remove_leftovers(paths, predictions=not config.predictions)
     return found
+
+
+def _remove_leftovers(paths: RunPaths, *, predictions: bool) -> None:
+    """Remove the checkpoints; with `predictions` also predictions, which are an earlier head's (overwrite=true)."""
+    for pattern in ("*.ckpt", *(["*.predictions.*"] if predictions else [])):
+        for path in paths.work.glob(pattern):
+            path.unlink()
 
 
 def _cost(prepared: Prepared, trained: Trained) -> dict[str, Any]:

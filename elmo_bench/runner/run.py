@@ -43,7 +43,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     with ledger.run_lock(paths, attempt=attempt, spec=spec.to_json()), quiet():  # type: ignore[arg-type]
         if (found := _finished(config, paths)) is not None:  # the process that held the lock finished it
             return found, True
-        _remove_finished(paths)
+        _remove_checkpoints_of_record(paths)
         with (
             _failure_file(paths, spec, attempt),
             disk_errors(paths.work),
@@ -81,10 +81,10 @@ def _finished(config: DictConfig, paths: RunPaths) -> Record | None:
     return ledger.read_record(paths.record) if paths.record.exists() and not config.overwrite else None
 
 
-def _remove_finished(paths: RunPaths) -> None:
-    """With overwrite=true: remove checkpoints that the finished run left. A killed attempt to replace it is resumed.
+def _remove_checkpoints_of_record(paths: RunPaths) -> None:
+    """Remove checkpoints of the finished run, if it left any (overwrite=true).
 
-    The head and predictions of the finished run stay until those of the new one replace them.
+    Younger ones than the record are of a killed attempt to replace it, which is resumed.
     """
     if paths.record.exists():
         finished = paths.record.stat().st_mtime_ns

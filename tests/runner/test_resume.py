@@ -1,4 +1,4 @@
-"""A killed run goes on from its last checkpoint as if it had not been killed; nothing finished is repeated."""
+"""A killed run resumes at its last checkpoint as if it had not been killed; nothing finished is repeated."""
 
 import os
 import re
@@ -104,7 +104,7 @@ def test_a_killed_sweep_repeats_no_finished_run(tmp_path, main_job, capsys):
 
 
 def stopped_at(monkeypatch, step, ledger, *overrides):
-    """A run that stops at a step of the runner, as a kill there would leave it."""
+    """A run that stops at a step of the runner, with what a kill there would leave."""
 
     def stop(*_, **__):
         raise KeyboardInterrupt
