@@ -124,6 +124,11 @@ def suite_files(options: Mapping[str, Any], root: Path | None, *, pattern: str |
     return []
 
 
+def as_list(names: Any) -> list[Any]:
+    """An option that may have one value or several."""
+    return list(names) if isinstance(names, Sequence) and not isinstance(names, str) else [names]
+
+
 def data_files(root: Path | None, folder: str, names: str | Sequence[str], *, pattern: str | None = None) -> list[Path]:
     """The first of `names` in `root`/`folder` that exists: a file, or with `pattern` the matching files of a folder.
 
@@ -132,7 +137,7 @@ def data_files(root: Path | None, folder: str, names: str | Sequence[str], *, pa
     """
     if not isinstance(folder, str):
         raise UserError(f"folder={folder}: not the name of a folder. Give one inside data.root.")
-    listed: list[Any] = list(names) if isinstance(names, Sequence) and not isinstance(names, str) else [names]
+    listed = as_list(names)
     if not listed or not all(isinstance(name, str) for name in listed):
         raise UserError(f"{folder}: {names} is not the name of a file. Give one, or several of which one exists.")
     wanted = f"{folder}/{' or '.join(listed)}"

@@ -41,8 +41,8 @@ class Data(SuiteData):
             return super().read(suite, root)
         train, test = (self.from_files(options, split, root) for split in ("train", "test"))
         cut = options["cut"]
-        if not isinstance(cut, Mapping) or type(cut["pairs"]) is not int or cut["pairs"] < 1:
-            raise UserError(f"task.data.{suite}.cut={cut}: give pairs, a whole number from 1, and a seed")
+        if not isinstance(cut, Mapping) or any(type(cut[key]) is not int for key in ("pairs", "seed")):
+            raise UserError(f"task.data.{suite}.cut={cut}: give the whole numbers pairs and seed")
         train, dev = cut_by_premise(train, pairs=cut["pairs"], seed=cut["seed"])
         return dict(zip(SPLITS, (train, dev, test), strict=True))
 

@@ -9,7 +9,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SPLITS, SuiteData, data_file, hub_table
+from elmo_bench.base.sources import SPLITS, SuiteData, as_list, data_file, hub_table
 from elmo_bench.tasks.squad import mini
 from elmo_bench.tasks.squad.build import Builder
 from elmo_bench.tasks.squad.question import Question
@@ -45,15 +45,15 @@ class Data(SuiteData):
         cut = options["dev"] if isinstance(options["dev"], Mapping) else None
         if cut is not None and not (isinstance(cut["share"], float) and 0 < cut["share"] < 1):
             raise UserError(f"task.data.{suite}.dev.share={cut['share']}: give a number between 0 and 1")
+        if cut is not None and type(cut["seed"]) is not int:
+            raise UserError(f"task.data.{suite}.dev.seed={cut['seed']}: give a whole number")
         found = {
             split: [pair for at, given in read(options, split, root) for pair in _pairs(build, given, at)]
             for split in _given(options)
         }
         if cut is not None:
-            train, kept_out = (
-                found["train"],
-                _articles([entry for entry, _ in found["train"]], cut["share"], cut["seed"]),
-            )
+            train = found["train"]
+            kept_out = _articles([entry for entry, _ in train], cut["share"], cut["seed"])
             found["dev"] = [pair for pair in train if pair[0].article in kept_out]
             found["train"] = [pair for pair in train if pair[0].article not in kept_out]
         splits = {split: [example for _, example in found[split]] for split in SPLITS}
@@ -138,10 +138,7 @@ def _from_files(options: Mapping[str, Any], split: str, root: Path | None) -> Fi
 
 
 def _paths(options: Mapping[str, Any], split: str, root: Path | None) -> list[Path]:
-    names = options[split]
-    if isinstance(names, str) or not isinstance(names, Sequence):
-        names = [names]
-    return [data_file(root, options["folder"], name) for name in names]
+    return [data_file(root, options["folder"], name) for name in as_list(options[split])]
 
 
 def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> Files:

@@ -1,4 +1,4 @@
-"""`--include FOLDER`: a task, an encoder and an experiment from outside the installation."""
+"""`--include FOLDER`: a task, an encoder and a suite from outside the installation."""
 
 import os
 import re
@@ -76,7 +76,7 @@ def test_a_task_and_an_encoder_of_a_folder_run_and_are_reported(tmp_path):
 
 
 def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, monkeypatch):
-    """As docs/experiments.md has it: reports and `compare` take its runs for such as change nothing."""
+    """The yaml is the one in docs/experiments.md. `compare` and reports then treat its runs as default runs."""
     text = (ROOT / "docs" / "experiments.md").read_text()
     [yaml] = re.findall(r"(?m)(?:^    .*\n)+", text.partition("clinic.yaml`:")[2].partition("##")[0])
     (tmp_path / "conf" / "suite").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Reading SNLI as people have it: parses, raw text, reduced files, the Hub's tables; and malformed files."""
+"""Reading SNLI in the forms in use: parses, raw text, reduced files, the Hub's tables; and malformed files."""
 
 import json
 import os
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/snli.yaml").data)
 HUB = OPTIONS["paper"]["hub"]
 
-# Three lines as SNLI's own files have them (more keys, raw sentences), and what an eye reads in them.
+# Three lines as in SNLI's own files (more keys, raw sentences), and what an eye reads in them.
 LINES = [
     {
         "annotator_labels": ["neutral"],
@@ -184,8 +184,8 @@ def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, cap
     [
         ({"tokenizer": "words"}, "tokenizer=words: unknown. Choose spaces or treebank"),
         ({"dev": None, "cut": {"pairs": 9, "seed": 0}}, "cut.pairs=9: dev would hold 2 of 2 pairs"),
-        ({"dev": None, "cut": 3}, "^task.data.paper.cut=3: give pairs, a whole number from 1, and a seed$"),
-        ({"dev": None, "cut": {"pairs": "x", "seed": 0}}, "^task.data.paper.cut=.*: give pairs, a whole number from 1"),
+        ({"dev": None, "cut": 3}, "^task.data.paper.cut=3: give the whole numbers pairs and seed$"),
+        ({"dev": None, "cut": {"pairs": 9, "seed": None}}, "^task.data.paper.cut=.*: give the whole numbers"),
     ],
 )
 def test_options_that_do_not_fit(root, change, message):
