@@ -58,8 +58,8 @@ class Table:
 Line = dict[Column, Cell]  # a row of a table, before its empty columns are left out
 
 NOT_CONVERGED = (
-    f"{DAGGER} not converged: patience did not end every seed, or a best epoch is in the last fifth of the epochs. "
-    "Its gains have no verdict."
+    f"{DAGGER} not converged: patience did not end every seed, a best epoch is in the last fifth of the epochs, or a "
+    "seed learned nothing (0 on dev, or the same score after every epoch but the first). Its gains have no verdict."
 )
 EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
 
@@ -140,7 +140,7 @@ def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test", 
             number(sqrt(found.items.value), run=run),
             number(found.df, ".1f", run=run),
         ]
-        line.update(zip(details, [_p_value(found.p, run=run), *numbers], strict=False))
+        line.update(zip(details, [_p_value(gain.p, run=run), *numbers], strict=False))
     return line
 
 

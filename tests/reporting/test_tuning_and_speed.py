@@ -104,6 +104,7 @@ def test_a_row_that_is_not_converged_is_marked_and_gets_no_verdict(tmp_path, fou
     shown = texts(glance, 0)
     assert [name for name in ("none", "glove", "elmo") if shown[name].endswith("†")] == [late]
     assert texts(gains, 1)["verdict"] == "not converged"
+    assert not texts(gains, 1).get("p")  # a column that is empty in every row is left out
     assert any(note.startswith("† not converged") for note in glance.notes)
     [every] = runs.tables(own, gain)
     assert {texts(every, k)["run"]: texts(every, k)["test f1"].endswith("†") for k in range(3)} == {
