@@ -279,6 +279,22 @@ def test_converged(make_record, limits, run, best, expected):
     assert converged(record | {"scores": {"dev": {"overall": {"f1": 0.0}}, "test": {"overall": {"f1": 0.0}}}}) is False
 
 
+@pytest.mark.parametrize(
+    ("dev", "expected"),
+    [
+        ([33.1, 32.8, 32.8, 32.8], False),  # one answer to everything
+        ([32.8, 33.1, 33.1, 33.1], False),
+        ([33.1, 32.8, 32.9, 32.8], True),
+        ([96.0, 100.0, 100.0, 100.0], True),  # nothing is left to learn
+        ([55.0, 50.0], True),  # one epoch after the first shows nothing
+    ],
+)
+def test_a_run_whose_dev_score_does_not_move_is_not_converged(make_record, dev, expected):
+    best = dev.index(max(dev)) + 1
+    record = make_record(epochs={"run": len(dev), "best": best}, layer_weights=[])
+    assert converged(record | {"curves": {**record["curves"], "dev": dev}}) is expected
+
+
 def test_a_brief_has_two_curves(make_record, tmp_path):
     record = make_record()
     write_record(RunPaths.of(tmp_path, record), record, OUTCOMES)

@@ -34,8 +34,10 @@ HOW = [
     "was shown, which does not show that there is none. detectable: the smallest true difference that one such test "
     "would find in 80 % of repetitions.",
     "† A run is converged if patience ended it and its best epoch is not in the last fifth of the epochs that it may "
-    "have. Without that for every seed of both rows a gain gets no verdict: training longer could change it. "
-    "The protocol is the version of the training schedule; runs of two protocols are never compared.",
+    "have, and if it learned: a dev score of 0, or the same one after every epoch but the first, is of a head that "
+    "gives one answer to everything. Without that for every seed of both rows a gain gets no verdict: training longer, "
+    "or at another rate, could change it. The protocol is the version of the training schedule; runs of two protocols "
+    "are never compared.",
     "fewer errors: the share of the baseline's errors that disappear, 100 · gain / (100 − baseline), as the paper "
     "counts relative increases.",
     f"A gain over {BASELINE} is over its run with the same changes. Other gains are over the run that the column "
