@@ -41,7 +41,7 @@ def put(ledger, *options, version=3, weights="w1", created="2026-01-02T03:04:05+
     spec["settings"] |= {"task.version": version}
     record = make_record(spec=spec, hash=run_hash(spec), seed=config.seed, created=created)
     record["cost"]["seconds"] = seconds
-    record |= {"epochs": {"run": run, "best": 2}, "curves": {"dev": [1.0] * run, "steps": [1] * run}}
+    record |= {"epochs": {"run": run, "best": 2}, "curves": {"dev": [0.5, *[1.0, 0.9] * run][:run], "steps": [1] * run}}
     paths = RunPaths.of(ledger, record)
     write_record(paths, record, OUTCOMES)
     return paths

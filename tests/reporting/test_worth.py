@@ -86,6 +86,17 @@ def test_each_encoder_with_a_cost_and_a_gain_is_in_the_table_and_figures(board):
     assert "elmo: 2,000 tokens/s, +" in shown.figures[0].alt
 
 
+def test_a_gain_of_a_run_that_is_not_converged_is_marked(tmp_path):
+    for encoder, best in (("glove", 60), ("elmo", 61)):  # of 75 epochs
+        add(tmp_path, "ner", encoder, 0, best=best)
+    costs = [cost_of("glove"), cost_of("elmo")]
+    made = leaderboard(select(read_ledger(tmp_path)[0]), [], ledger=tmp_path, command="", costs=costs)
+    [table] = section(made).tables
+    gains = column(table, "gain over glove")
+    assert gains["glove"] == "" and gains["elmo"].endswith(" †")
+    assert any(note.startswith("† not converged") for note in table.notes)
+
+
 def test_nothing_of_a_figure_is_cut_off(board):
     for figure in section(board([*map(cost_of, SPEEDS)])).figures:
         image = matplotlib.image.imread(io.BytesIO(figure.png))[..., :3]

@@ -16,7 +16,7 @@ from elmo_bench.reporting.gains import Gain, Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.layouts import Made
 from elmo_bench.reporting.layouts.encoders import picked
-from elmo_bench.reporting.rows import BASELINE
+from elmo_bench.reporting.rows import BASELINE, DAGGER
 from elmo_bench.reporting.significance import mean_interval
 from elmo_bench.reporting.table import Cell, Column, Line, Table, interval_cell, make_table, number, words
 from elmo_bench.reporting.tasks import task_info
@@ -50,11 +50,15 @@ class Point:
         return mean_interval(tested) if tested and len(tested) == len(self.gains) else None
 
     @property
+    def converged(self) -> bool:
+        return all(gain.converged for gain in self.gains)
+
+    @property
     def said(self) -> str:
         """Why nothing is shown; empty for the baseline and where the interval has no zero."""
         if not self.gains:
             return ""
-        if not all(gain.converged for gain in self.gains):
+        if not self.converged:
             return "not converged"
         return "no difference shown" if self.interval is None or self.interval[0] <= 0 <= self.interval[1] else ""
 
@@ -169,7 +173,7 @@ def _table(stem: str, suite: str, tasks: Sequence[str], costs: Costs, points: di
         lines.append(
             {
                 Column("encoder", words=True): words(name),
-                Column(f"gain over {BASELINE}"): number(point.gain, "+.2f") if point.gains else Cell(""),
+                Column(f"gain over {BASELINE}"): _gain(point),
                 Column("95 %", ("low", "high")): interval_cell(low_high) if low_high else Cell(""),
                 Column("Pareto front", words=True): words(" and ".join(on)),
                 Column("tokens/s, batch 1", ("", "low", "high")): _rate(cost, SINGLE),
@@ -191,6 +195,10 @@ def _table(stem: str, suite: str, tasks: Sequence[str], costs: Costs, points: di
     title = f"{TITLE}: {_of(tasks, suite)}, suite {suite}"
     only = tasks[0] if len(tasks) == 1 else ""
     return make_table(stem, title, lines, tasks=[only] * len(lines), notes=notes)
+
+
+def _gain(point: Point) -> Cell:
+    return number(point.gain, "+.2f", suffix="" if point.converged else f" {DAGGER}") if point.gains else Cell("")
 
 
 def _rate(cost: EncoderCost, batch: str) -> Cell:
