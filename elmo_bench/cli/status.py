@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--missing", action="store_true", help="only list the runs that a sweep would make")
     parser.add_argument("--failed", action="store_true", help="only list the runs that failed")
     parser.add_argument("options", nargs="*", metavar="key=value", help="as for a sweep: suite=open seed=0,1")
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)  # options may also follow a flag
     options = [*([f"experiment={given.experiment}"] if given.experiment else []), *given.options]
     if not options:
         raise UserError("give --experiment NAME, or the options of a sweep (encoder=none,glove,elmo seed=0,1)")

@@ -86,6 +86,7 @@ def test_missing_and_failed_alone_as_run_takes_them(status, ledger):
     _, failed = status("--failed")
     assert failed == f"task=ner encoder=glove seed=0 ledger={ledger}\n  KeyError: 'x'\n"
     _, missing = status("--missing")
+    assert status("task=ner", "--missing")[1] == missing  # options before and after a flag
     assert [line.split()[1:3] for line in missing.splitlines() if line.startswith("task=")] == [
         ["encoder=none", "seed=1"], ["encoder=glove", "seed=0"], ["encoder=glove", "seed=1"],
     ]  # fmt: skip
