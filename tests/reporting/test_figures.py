@@ -61,6 +61,18 @@ def test_bars_are_said_to_be_what_they_are(figures):
     assert "bars: 95 % interval over seeds and items" in figures["open-gains"].svg
 
 
+def test_gains_that_are_not_converged_are_not_drawn(tmp_path):
+    for task, best in (("squad", 3), ("ner", 61)):  # of 60 and 75 epochs
+        for seed in (0, 1):
+            add(tmp_path, task, "glove", seed)
+            add(tmp_path, task, "elmo", seed, best=best)
+    board = leaderboard(select(read_ledger(tmp_path)[0]), [], ledger=tmp_path, command="")
+    [gains] = [figure for figure in board.figures if figure.stem == "open-gains"]
+    assert "not drawn: what is not converged" in gains.svg
+    assert gains.alt.endswith("Not drawn, as not converged: elmo on Named entities.")
+    assert "Named entities: elmo" not in gains.alt
+
+
 def test_the_last_bits_of_a_coordinate_do_not_show():
     """They differ between processors, and a committed file is compared with what another machine draws."""
     first, second = (

@@ -58,10 +58,24 @@ def tables(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> list
 
 
 def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> list[Drawing]:
-    """Gains with their intervals over seeds: a line a task, a mark an encoder; none if there is nothing to compare."""
-    lines = [(one.group, one.gains) for one in picked if one.gains]
+    """Gains with their intervals over seeds: a line a task, a mark an encoder; none if there is nothing to compare.
+
+    Gains of runs that are not converged are in the table alone: they say nothing about an encoder, and one of a head that
+    learned nothing would stretch the axis.
+    """
+    lines = [
+        (one.group, drawn)
+        for one in picked
+        if (drawn := {name: gain for name, gain in one.gains.items() if gain.converged})
+    ]
     if not lines:
         return []
+    left_out = [
+        f"{name} on {label(one.group, ', ')}"
+        for one in picked
+        for name, gain in one.gains.items()
+        if not gain.converged
+    ]
     encoders = list(dict.fromkeys(name for _, own in lines for name in own))
     looks, count = look(encoders), len(encoders)
     printed = [experiment.paper.get(group.task) for group, _ in lines]
@@ -86,7 +100,8 @@ def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
         axes.set_ylim(len(lines) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(f"points over {BASELINE} on test\nbars: 95 % interval over seeds and items")
+        below = "\nnot drawn: what is not converged" if left_out else ""
+        axes.set_xlabel(f"points over {BASELINE} on test\nbars: 95 % interval over seeds and items{below}")
         keys = [Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n) for n in encoders]
         if hollow:
             ring: dict[str, Any] = {"color": FAINT, "marker": "o", "markerfacecolor": SURFACE, "linestyle": ""}
@@ -101,6 +116,7 @@ def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
         f"{label(group, ', ')}: " + ", ".join(f"{name} {gain.mean:+.2f} ({gain.said})" for name, gain in own.items())
         for group, own in lines
     )
+    alt += f". Not drawn, as not converged: {', '.join(left_out)}" if left_out else ""
     width, height = 3.35 + max(1.35, inches(*labels)), 1.35 + len(lines) * max(0.34, 0.15 * count)
     title = f"Gains over {BASELINE} on test, suite {suite}"
     return [Drawing(f"{suite}-gains", title, f"Points gained over {BASELINE}. {alt}.", paint, size=(width, height))]
