@@ -1,4 +1,4 @@
-"""The loops over time of recurrent layers in C (`loops.h`), compiled for the machine that runs them."""
+"""Functions in C, compiled for the machine that runs them: the loops over time of recurrent layers, and dropout."""
 
 import os
 import shlex
@@ -37,6 +37,12 @@ class Loops:
 
 
 def loops(source: Path, like: Tensor) -> Loops | None:
+    """The loops over time in a C file; None where there is no `library`."""
+    found = library(source, like)
+    return None if found is None else Loops(source.name, found)
+
+
+def library(source: Path, like: Tensor) -> CDLL | None:
     """The C file for the type of `like`; None on another device or in another type than float32 and float64.
 
     Without a compiler (`$CC`, else `cc`) it is None too, and a line says why.
@@ -46,15 +52,15 @@ def loops(source: Path, like: Tensor) -> Loops | None:
 
 
 @cache
-def _compiled(source: Path, real: str) -> Loops | None:
+def _compiled(source: Path, real: str) -> CDLL | None:
     """It takes a third of a second, so nothing is kept for the next process."""
     try:
         compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
         with tempfile.TemporaryDirectory() as folder:
-            library = Path(folder, source.stem)
-            command = [*compiler, *FLAGS, f"-I{SHARED}", f"-DREAL={real}", "-o", str(library), str(source), "-lm"]
+            made = Path(folder, source.stem)
+            command = [*compiler, *FLAGS, f"-I{SHARED}", f"-DREAL={real}", "-o", str(made), str(source), "-lm"]
             subprocess.run(command, check=True, capture_output=True, text=True, errors="replace")
-            return Loops(source.name, CDLL(str(library)))
+            return CDLL(str(made))
     except (OSError, ValueError, subprocess.CalledProcessError) as error:  # ValueError: quotes in $CC
         [why, *_] = [*str(getattr(error, "stderr", None) or error).splitlines(), str(error)]
         console.print(f"{source.name}: not compiled, so it is slower ({why})", highlight=False, markup=False)

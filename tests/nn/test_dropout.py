@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from elmo_bench.nn import dropout as dropout_module
 from elmo_bench.nn.dropout import Dropout, dropout_mask
 
 SIZE = 400_000
@@ -47,6 +48,25 @@ def test_torchs_generator_decides():
     torch.manual_seed(3)
     assert torch.equal(Dropout(0.3)(x), first)
     assert not torch.equal(first, second)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("rate", [1e-9, 0.3, 1 - 1e-9])
+def test_compiled_or_not_it_is_the_same(monkeypatch, kind, rate):
+    x = torch.randn(7, 13, 5, dtype=kind).transpose(0, 1)
+    x[3, 2, 1], x[4, 2, 1] = float("inf"), -0.0
+    found = []
+    for found_library in (dropout_module.library, lambda *_: None):
+        monkeypatch.setattr(dropout_module, "library", found_library)
+        torch.manual_seed(5)
+        leaf = x.clone().requires_grad_()
+        y = Dropout(rate)(leaf)
+        y.backward(x)
+        found.append((y, leaf.grad))
+    for one, other in zip(*found, strict=True):
+        assert one.dtype == kind
+        assert torch.equal(one.isnan(), other.isnan())
+        assert torch.equal(one.nan_to_num(), other.nan_to_num())
 
 
 def test_no_rate_and_no_training_change_nothing():
