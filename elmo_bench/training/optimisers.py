@@ -8,56 +8,11 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, ExponentialLR, LRScheduler, ReduceLROnPlateau, StepLR
 
 from elmo_bench.base.errors import UserError
-
-TABLE = 1024  # rows from which on a matrix counts as a table of words
-
-
-class Adadelta(torch.optim.Adadelta):
-    """Adadelta that leaves the rows of a table alone while they have no gradient. It equals torch's.
-
-    Without a gradient both averages of a row decay and its weights stay, so the decay can wait for its next gradient.
-    """
-
-    @torch.no_grad()
-    def step(self, closure: Any = None) -> Any:
-        """One update; `closure`, if given, computes the loss and the gradients."""
-        with torch.enable_grad():
-            loss = None if closure is None else closure()
-        found: list[tuple[torch.nn.Parameter, Tensor]] = []
-        for group in self.param_groups:
-            plain = not (group["weight_decay"] or group["maximize"])
-            for p in group["params"]:
-                if plain and p.grad is not None and p.dim() == 2 and len(p) >= TABLE:
-                    self._update_rows(p, p.grad, self.state[p], group)
-                    found.append((p, p.grad))
-                    p.grad = None
-        super().step()
-        for p, gradient in found:
-            p.grad = gradient
-        return loss
-
-    @staticmethod
-    def _update_rows(p: Tensor, gradient: Tensor, state: dict[str, Tensor], group: dict[str, Any]) -> None:
-        rho, eps = group["rho"], group["eps"]
-        if not state:
-            state["step"] = torch.zeros(())
-            state["square_avg"], state["acc_delta"] = torch.zeros_like(p), torch.zeros_like(p)
-            state["last"] = torch.zeros(len(p), device=p.device)  # the step of each row's last gradient
-        state["step"] += 1
-        rows = gradient.abs().amax(dim=1).nonzero().squeeze(1)  # R
-        waited = rho ** (state["step"] - 1 - state["last"][rows]).to(p.dtype)[:, None]
-        g = gradient[rows]
-        average = (state["square_avg"][rows] * waited).mul_(rho).addcmul_(g, g, value=1 - rho)
-        before = state["acc_delta"][rows] * waited
-        delta = (before + eps).sqrt_().div_((average + eps).sqrt_()).mul_(g)
-        state["square_avg"][rows], state["last"][rows] = average, float(state["step"])
-        state["acc_delta"][rows] = before.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-        p.index_add_(0, rows, delta, alpha=-group["lr"])
+from elmo_bench.training.adadelta import Adadelta
 
 
 def _fused(kind: Callable[..., Optimizer], parameters: list[torch.nn.Parameter], **options: Any) -> Optimizer:
