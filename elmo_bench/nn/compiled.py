@@ -1,4 +1,4 @@
-"""Functions in C, compiled for the machine that runs them: the loops over time of recurrent layers, and dropout."""
+"""C files, compiled for the machine that runs them: loops over time of recurrent layers, dropout and an optimiser."""
 
 import os
 import shlex
