@@ -8,8 +8,9 @@ from torch.utils.data import DataLoader
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choices, compose
+from elmo_bench.training.adadelta import TABLE
 from elmo_bench.training.module import HeadTraining
-from elmo_bench.training.optimisers import OPTIMISERS, SCHEDULES, TABLE, build_optimiser, build_schedule
+from elmo_bench.training.optimisers import OPTIMISERS, SCHEDULES, build_optimiser, build_schedule
 from elmo_bench.training.quiet import quiet
 
 STEPS = 7  # of an epoch; the schedule's steps fall between
@@ -187,3 +188,7 @@ def test_a_schedule_that_does_not_fit_is_one_line(options, message):
 def test_an_optimiser_that_does_not_fit_is_one_line(options, message):
     with pytest.raises(UserError, match=rf"^task\.training\.optimizer{message}"):
         build_optimiser(options, Head().parameters())
+
+
+def test_adam_goes_over_the_memory_once():
+    assert build_optimiser({"name": "adam", "lr": 0.1}, [nn.Parameter(torch.ones(2))]).defaults["fused"]
