@@ -1,11 +1,12 @@
 """The state of every run of a plan: done, running, failed, stale or missing. Reads the ledger; imports no torch."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from elmo_bench.ledger import Brief, Spec, converged, is_held, read_all, settings_key
 from elmo_bench.runner.plan import PlannedRun
@@ -52,7 +53,7 @@ class LedgerState:
             key = keys[record["hash"]]
             state._records[key][seed] = record
             state._specs[record["hash"]][1].add(seed)
-            for group in _groups(key, spec["suite"], spec["task"], spec["encoder"]):
+            for group in _groups(key, spec["suite"], spec["task"], spec["encoder"], spec["settings"]):
                 state._seconds[group].append(record["cost"]["seconds"])
         for _, failure in found.failures:
             state._failed[settings_key(failure["spec"]), failure["seed"]] = failure["error"]
@@ -76,13 +77,14 @@ class LedgerState:
     def seconds_left(self, found: Iterable[RunState]) -> tuple[float, int]:
         """(what the runs that are not done will take one after the other; how many of them have no estimate).
 
-        An estimate is the mean over other seeds of the run, else over runs of its task and encoder, else of its task.
+        An estimate is the mean over other seeds of the run, else over runs of its task and encoder on as much of the
+        training data, else on any amount, else over runs of its task.
         """
         total, unknown = 0.0, 0
         for each in found:
             if each.state != "done":
                 spec = each.run.spec
-                groups = _groups(spec.key, spec.suite, spec.task, spec.encoder)
+                groups = _groups(spec.key, spec.suite, spec.task, spec.encoder, spec.settings)
                 known = next((self._seconds[group] for group in groups if group in self._seconds), None)
                 total += fmean(known) if known else 0.0
                 unknown += known is None
@@ -104,5 +106,7 @@ class LedgerState:
         return RunState(run, "stale" if outdated else "missing")
 
 
-def _groups(key: str, suite: str, task: str, encoder: str) -> tuple[tuple[str, ...], ...]:
-    return (key,), (suite, task, encoder), (suite, task)
+def _groups(key: str, suite: str, task: str, encoder: str, settings: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    """What a run may be compared with, best first."""
+    amount = [str(settings.get(option)) for option in ("data.train_fraction", "data.max_train")]
+    return (key,), (suite, task, encoder, *amount), (suite, task, encoder), (suite, task)

@@ -61,6 +61,14 @@ def test_an_empty_ledger_misses_everything(status):
     assert "4 runs: 4 missing; no comparable run to estimate the time" in said
 
 
+def test_a_run_on_all_of_the_data_is_not_estimated_from_one_on_a_fraction(status, ledger):
+    put(ledger, "encoder=none", "lr_scale=2", seconds=60.0)
+    put(ledger, "encoder=none", "data.train_fraction=0.1", seconds=6.0)
+    put(ledger, "encoder=glove", "data.train_fraction=0.1", seconds=60.0)
+    _, said = status()
+    assert "4 runs: 4 missing; about 4 min left, one after the other" in said
+
+
 def test_every_state_is_counted_and_the_time_left_told(status, ledger):
     """none: 60 s done and a stale one; glove: one failed, one running. glove's time is the task's: 60 s."""
     put(ledger, "encoder=none", seconds=80.0)
