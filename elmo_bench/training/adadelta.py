@@ -14,7 +14,7 @@ TABLE = 1024  # rows from which on a matrix counts as a table of words
 
 
 class Adadelta(torch.optim.Adadelta):
-    """It equals torch's, and reads each number once: in C where there is a compiler.
+    """Equals torch's Adadelta, in one pass over memory where there is a C compiler.
 
     Without a gradient both averages of a row decay and its weights stay, so the decay can wait for its next gradient.
     """
@@ -31,14 +31,14 @@ class Adadelta(torch.optim.Adadelta):
                 if plain and p.grad is not None and _update(p, p.grad, self.state[p], group):
                     done.append((p, p.grad))
                     p.grad = None
-        super().step()  # of what is left
+        super().step()  # the other parameters
         for p, gradient in done:
             p.grad = gradient
         return loss
 
 
 def _update(p: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> bool:
-    """Whether it was done here."""
+    """Update p if it is a table or if there is a compiler; returns whether it was updated."""
     table = p.dim() == 2 and len(p) >= TABLE
     compiled = library(SOURCE, p) if p.is_contiguous() else None
     if not table and compiled is None:

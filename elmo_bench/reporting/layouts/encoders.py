@@ -60,8 +60,8 @@ def tables(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> list
 def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> list[Drawing]:
     """Gains with their intervals over seeds: a line a task, a mark an encoder; none if there is nothing to compare.
 
-    Gains of runs that are not converged are in the table alone: they say nothing about an encoder, and that of a head
-    which learned nothing would stretch the axis.
+    Only the table has the gains of runs that are not converged: they say nothing about an encoder, and a head that
+    learned nothing would stretch the axis.
     """
     lines = [
         (one.group, drawn)
