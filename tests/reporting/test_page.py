@@ -14,6 +14,7 @@ from elmo_bench.cli import report
 from elmo_bench.ledger import read_ledger
 from elmo_bench.reporting.layouts import runs as layout
 from elmo_bench.reporting.page import markdown
+from elmo_bench.reporting.page.explanations import runs_of
 from tests.reporting.ledgers import add, full
 
 VOID = {"meta", "link", "br", "input", "hr", "img"}
@@ -211,3 +212,8 @@ def test_exploratory_and_superseded_runs_are_folded(tmp_path, monkeypatch):
     assert "5 more runs: [CSV](tables/open-ner-runs.csv)." in page
     assert "1 more: see [index.html](index.html)." in page
     assert sum(run in page.partition("## Superseded")[2] for run in old) == 1
+
+
+@pytest.mark.parametrize(("count", "text"), [(1, "1 more run"), (2, "2 more runs"), (1_200, "1,200 more runs")])
+def test_a_number_of_runs_is_said_in_words(count, text):
+    assert runs_of(count, "more ") == text

@@ -16,7 +16,17 @@ from elmo_bench.reporting.canvas import FAINT, GRID, INK, SERIES, SURFACE, Drawi
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard
-from elmo_bench.reporting.page.explanations import ENCODERS, HOW, LEGEND, SUITES, data_of, failed, machines, superseded
+from elmo_bench.reporting.page.explanations import (
+    ENCODERS,
+    HOW,
+    LEGEND,
+    SUITES,
+    data_of,
+    failed,
+    machines,
+    runs_of,
+    superseded,
+)
 from elmo_bench.reporting.rows import Row
 from elmo_bench.reporting.table import Cell
 from elmo_bench.reporting.tasks import task_info
@@ -63,6 +73,7 @@ def html(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[st
             for suite, text in discussions.items()
         },
         machines=machines(record for row in board.selection.rows for record in row.records),
+        runs_of=runs_of,
         older=board.selection.superseded,
         superseded=superseded,
         failed=failed(board.failures),

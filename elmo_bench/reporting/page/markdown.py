@@ -9,7 +9,17 @@ from collections.abc import Iterable, Mapping
 
 from elmo_bench.reporting.formats import to_markdown
 from elmo_bench.reporting.leaderboard import Leaderboard, Section, Suite
-from elmo_bench.reporting.page.explanations import ENCODERS, HOW, LEGEND, SUITES, data_of, failed, machines, superseded
+from elmo_bench.reporting.page.explanations import (
+    ENCODERS,
+    HOW,
+    LEGEND,
+    SUITES,
+    data_of,
+    failed,
+    machines,
+    runs_of,
+    superseded,
+)
 
 MOST = 50  # superseded runs that are listed
 
@@ -63,7 +73,7 @@ def _section(section: Section) -> list[str]:
         shown = "\n".join(map(escape, to_markdown(table).split("\n")))
         lines = [f"**{escape(table.title)}**", shown, *map(escape, table.notes)]
         if table.folded:
-            lines.append(f"{len(table.folded):,} more runs: [CSV](tables/{table.stem}.csv).")
+            lines.append(f"{runs_of(len(table.folded), 'more ')}: [CSV](tables/{table.stem}.csv).")
         tables.append("\n\n".join(lines))
     start = [f"### {section.heading}", section.about]
     if section.legend:
