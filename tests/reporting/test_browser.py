@@ -2,6 +2,7 @@
 
 import shutil
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from elmo_bench.cli import report
 from tests.reporting.ledgers import add, full
 
 pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 180_000  # milliseconds; the machine may have much else to do
 MISSING = "no Chromium: `apt-get install chromium`, or one of " + ", ".join(NAMES) + " on the PATH"
@@ -142,6 +144,18 @@ def test_it_fits_and_can_be_read(browser, folder, width, scheme):
     assert (text, body, table, drawn) == (
         (True, False, False, True) if scheme == "light" else (False, True, True, False)
     )
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 700, 1400])
+def test_a_link_to_a_section_leaves_its_heading_in_view(browser, width):
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.set_default_timeout(PATIENCE)
+    page.goto((ROOT / "results" / "index.html").as_uri())  # its bar has all there is to have, in most lines
+    for heading in page.locator("main h3").all():
+        heading.evaluate("heading => heading.scrollIntoView()")
+        bar, shown = page.locator(".bar").bounding_box(), heading.bounding_box()
+        assert shown["y"] >= bar["y"] + bar["height"]
     page.close()
 
 
