@@ -18,7 +18,7 @@ def dropout(x: Tensor, rate: float) -> Tensor:
     """Zeros at `rate`, and elsewhere x / (the share that is kept).
 
     On a CPU the numbers come from torch's generator, 64 bits at once, six times faster than `torch.dropout` draws them.
-    The rate is rounded to a multiple of 2⁻¹⁶; the factor belongs to the rounded rate, so the mean of x stays.
+    The rate is rounded to a multiple of 2⁻¹⁶; the factor belongs to the rounded rate, so x keeps its expected value.
     """
     if x.device.type != "cpu":
         return functional.dropout(x, rate)

@@ -14,7 +14,7 @@ from elmo_bench.cli import report
 from elmo_bench.ledger import read_ledger
 from elmo_bench.reporting.layouts import runs as layout
 from elmo_bench.reporting.page import markdown
-from elmo_bench.reporting.page.explanations import runs_of
+from elmo_bench.reporting.page.explanations import more_runs
 from tests.reporting.ledgers import add, full
 
 VOID = {"meta", "link", "br", "input", "hr", "img"}
@@ -215,5 +215,5 @@ def test_exploratory_and_superseded_runs_are_folded(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("count", "text"), [(1, "1 more run"), (2, "2 more runs"), (1_200, "1,200 more runs")])
-def test_a_number_of_runs_is_said_in_words(count, text):
-    assert runs_of(count, "more ") == text
+def test_folded_runs_are_counted_in_words(count, text):
+    assert more_runs(count) == text

@@ -67,14 +67,18 @@ def machines(records: Iterable[Brief]) -> list[str]:
         text = f"{device}, {threads}, {environment['precision']}{torch}, {code}"
         hardware[text] += 1
         seconds[text] += round(record["cost"]["seconds"])
-    lines = [f"{text}: {runs_of(count)}, {seconds[text] / 3600:.1f} hours" for text, count in sorted(hardware.items())]
-    total = f"In total: {runs_of(hardware.total())}, {seconds.total() / 3600:.1f} hours of computing"
+    lines = [f"{text}: {_runs(count)}, {seconds[text] / 3600:.1f} hours" for text, count in sorted(hardware.items())]
+    total = f"In total: {_runs(hardware.total())}, {seconds.total() / 3600:.1f} hours of computing"
     return [*lines, total] if len(lines) > 1 else lines
 
 
-def runs_of(count: int, more: str = "") -> str:
-    """A number of runs in words: "1 run", "2 runs"; with ``more="more "`` "1 more run"."""
-    return f"{count:,} {more}run{'s' if count != 1 else ''}"
+def _runs(count: int) -> str:
+    return f"{count:,} run{'s' if count != 1 else ''}"
+
+
+def more_runs(count: int) -> str:
+    """How many runs a table or the page folds away: "1 more run", "1,200 more runs"."""
+    return f"{count:,} more run{'s' if count != 1 else ''}"
 
 
 def data_of(group: Group) -> list[str]:

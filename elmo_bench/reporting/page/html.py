@@ -24,7 +24,7 @@ from elmo_bench.reporting.page.explanations import (
     data_of,
     failed,
     machines,
-    runs_of,
+    more_runs,
     superseded,
 )
 from elmo_bench.reporting.rows import Row
@@ -73,7 +73,7 @@ def html(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[st
             for suite, text in discussions.items()
         },
         machines=machines(record for row in board.selection.rows for record in row.records),
-        runs_of=runs_of,
+        more_runs=more_runs,
         older=board.selection.superseded,
         superseded=superseded,
         failed=failed(board.failures),

@@ -17,7 +17,7 @@ from elmo_bench.reporting.page.explanations import (
     data_of,
     failed,
     machines,
-    runs_of,
+    more_runs,
     superseded,
 )
 
@@ -73,7 +73,7 @@ def _section(section: Section) -> list[str]:
         shown = "\n".join(map(escape, to_markdown(table).split("\n")))
         lines = [f"**{escape(table.title)}**", shown, *map(escape, table.notes)]
         if table.folded:
-            lines.append(f"{runs_of(len(table.folded), 'more ')}: [CSV](tables/{table.stem}.csv).")
+            lines.append(f"{more_runs(len(table.folded))}: [CSV](tables/{table.stem}.csv).")
         tables.append("\n\n".join(lines))
     start = [f"### {section.heading}", section.about]
     if section.legend:
