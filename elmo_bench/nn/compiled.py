@@ -51,17 +51,21 @@ def library(source: Path, like: Tensor) -> CDLL | None:
     return _compiled(source, real) if real and like.device.type == "cpu" else None
 
 
+def compiler() -> list[str]:
+    """The command in `$CC`, else `cc`; ValueError: its quotes are not closed."""
+    return shlex.split(os.environ.get("CC", "")) or ["cc"]
+
+
 @cache
 def _compiled(source: Path, real: str) -> CDLL | None:
     """It takes a third of a second, so nothing is kept for the next process."""
     try:
-        compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
         with tempfile.TemporaryDirectory() as folder:
             made = Path(folder, source.stem)
-            command = [*compiler, *FLAGS, f"-I{SHARED}", f"-DREAL={real}", "-o", str(made), str(source), "-lm"]
+            command = [*compiler(), *FLAGS, f"-I{SHARED}", f"-DREAL={real}", "-o", str(made), str(source), "-lm"]
             subprocess.run(command, check=True, capture_output=True, text=True, errors="replace")
             return CDLL(str(made))
-    except (OSError, ValueError, subprocess.CalledProcessError) as error:  # ValueError: quotes in $CC
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
         [why, *_] = [*str(getattr(error, "stderr", None) or error).splitlines(), str(error)]
         console.print(f"{source.name}: not compiled, so it is slower ({why})", highlight=False, markup=False)
         return None

@@ -1,13 +1,11 @@
 """A C file compiled when it is first needed; without a compiler, its caller does without."""
 
-import shutil
-
 import pytest
 import torch
 
 from elmo_bench.nn.compiled import library, loops
+from tests.compiler import needs_compiler
 
-needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
 LENGTHS = torch.tensor([2, 1])
 
 

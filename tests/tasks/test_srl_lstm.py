@@ -1,7 +1,5 @@
 """Alternating highway LSTMs: equal to a plain loop, in values and gradients; padding is never read."""
 
-import shutil
-
 import pytest
 import torch
 from torch import nn
@@ -9,18 +7,17 @@ from torch import nn
 from elmo_bench.nn.dropout import dropout_mask
 from elmo_bench.tasks.srl import highway_lstm
 from elmo_bench.tasks.srl.highway_lstm import AlternatingLstm, HighwayLstm
+from tests.compiler import needs_compiler
 
 LENGTHS = (5, 1, 3)
 MASK = torch.arange(max(LENGTHS))[None] < torch.tensor(LENGTHS)[:, None]  # BT
 
 
-@pytest.fixture(params=["C", "torch"], autouse=True)
+@pytest.fixture(params=[pytest.param("C", marks=needs_compiler), "torch"], autouse=True)
 def either(request, monkeypatch):
     """Every test runs with the loops in C, and with those that do without a compiler."""
     if request.param == "torch":
         monkeypatch.setattr(highway_lstm, "loops", lambda *_: None)
-    elif not shutil.which("cc"):
-        pytest.skip("no C compiler")
 
 
 def plainly(layer, x, keep=None):

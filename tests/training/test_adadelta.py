@@ -1,20 +1,17 @@
 """Adadelta, compiled and not, against torch's."""
 
-import shutil
-
 import pytest
 import torch
 
 from elmo_bench.training import adadelta
 from elmo_bench.training.adadelta import Adadelta
+from tests.compiler import needs_compiler
 
 SHAPES = ((1100, 3), (4, 3), (5,), ())  # the first is a table of words
 
 
-@pytest.fixture(params=["compiled", "in torch"])
+@pytest.fixture(params=[pytest.param("compiled", marks=needs_compiler), "in torch"])
 def either(request, monkeypatch):
-    if request.param == "compiled" and not shutil.which("cc"):
-        pytest.skip("no C compiler")
     if request.param == "in torch":
         monkeypatch.setattr(adadelta, "library", lambda *_: None)
 
