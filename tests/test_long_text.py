@@ -19,7 +19,7 @@ assert isinstance(found, int) or len(found) == 5000
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 EXAMPLES = {
-    "ner": "__import__('elmo_bench.tasks.ner.sentence').tasks.ner.sentence.Sentence(words, ('O',) * 5000)",
+    "ner": "__import__('elmo_bench.text.sentence').text.sentence.TaggedSentence(words, ('O',) * 5000)",
     "srl": "(lambda m: m.Proposition(m.Sentence(words, 0, (), ()), 2500, 'word', None))"
     "(__import__('elmo_bench.tasks.srl.proposition').tasks.srl.proposition)",
     "sst5": "__import__('elmo_bench.tasks.sst5.phrase').tasks.sst5.phrase.Phrase(words, None)",
