@@ -37,7 +37,7 @@ def test_it_equals_a_packed_one_and_never_reads_padding(kind, torchs, in_c, monk
     torch.manual_seed(0)
     theirs = torchs(5, 3, batch_first=True, bidirectional=True).double()
     assert ours.dim == 6
-    pairs = list(zip(ours.parameters(), theirs.parameters(), strict=True))  # onward first, as torch has them
+    pairs = list(zip(ours.parameters(), theirs.parameters(), strict=True))  # onward first, in torch's order
     for own, other in pairs:
         assert torch.equal(own, other)
     x = torch.randn(4, 7, 5, dtype=torch.double)
