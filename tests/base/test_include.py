@@ -46,8 +46,10 @@ def bench(folder, *arguments):
     )
 
 
-def test_a_task_and_an_encoder_of_a_folder_run_and_are_reported(tmp_path):
-    mine, work = tmp_path / "mine", tmp_path / "work"
+@pytest.fixture
+def include(tmp_path):
+    """`--include` of a folder with a task and an encoder; runs start in the folder `work`."""
+    mine = tmp_path / "mine"
     shutil.copytree(ROOT / "tasks" / "pos", mine / "tasks" / "mytask", ignore=shutil.ignore_patterns("__pycache__"))
     for path in (mine / "tasks" / "mytask").glob("*.py"):
         path.write_text(path.read_text().replace("elmo_bench.tasks.pos", "elmo_bench.tasks.mytask"))
@@ -58,13 +60,25 @@ def test_a_task_and_an_encoder_of_a_folder_run_and_are_reported(tmp_path):
     (mine / "encoders" / "length.py").write_text(ENCODER)
     (mine / "conf" / "encoder").mkdir()
     (mine / "conf" / "encoder" / "length.yaml").write_text(YAML)
-    work.mkdir()
-    include = ["--include", str(mine)]
-    given = ["task=mytask", "encoder=length", "task.training.epochs=1", "data.max_train=20", "mix=scalar"]
-    done = bench(work, *include, "sweep", *given)
+    (tmp_path / "work").mkdir()
+    return ["--include", str(mine)]
+
+
+GIVEN = ["task=mytask", "encoder=length", "task.training.epochs=1", "data.max_train=20", "mix=scalar"]
+
+
+def test_a_task_and_an_encoder_of_a_folder_run(include, tmp_path):
+    done = bench(tmp_path / "work", *include, "run", *GIVEN)
     assert done.returncode == 0, done.stderr
-    assert len(list(work.glob("results/runs/mini/mytask/length/*/seed?.json"))) == 1
-    status = bench(work, *include, "status", *given)
+    assert len(list(tmp_path.glob("work/results/runs/mini/mytask/length/*/seed0.json"))) == 1
+
+
+@pytest.mark.slow
+def test_they_are_swept_found_used_and_reported(include, tmp_path):
+    work = tmp_path / "work"
+    done = bench(work, *include, "sweep", *GIVEN)
+    assert done.returncode == 0, done.stderr
+    status = bench(work, *include, "status", *GIVEN)
     assert "1 run: 1 done" in status.stdout, status.stdout + status.stderr
     [record] = work.glob("results/runs/mini/mytask/length/*/seed0.json")
     (work / "new.txt").write_text("The\ndog\n", encoding="utf-8")

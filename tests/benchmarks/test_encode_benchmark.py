@@ -141,11 +141,13 @@ def test_the_peer_gives_the_recorded_figures():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_without_the_peer_the_reference_takes_its_place(run_benchmark):
     found = run_benchmark("--count", 8, "--batches", "4", "--peer", "none")["mini"]
     assert found["differences"]["float32"]["worst"] < 2e-5
 
 
+@pytest.mark.slow
 def test_it_needs_no_hydra():
     code = "import sys; sys.path[:0] = ['benchmarks']; import encode; print({'hydra', 'omegaconf'} & {*sys.modules})"
     done = subprocess.run(

@@ -104,6 +104,7 @@ def test_weights_that_change_between_rounds_are_refused(in_this_process):
         cost_of(config, [["a"]], "sample", [one, one, other])
 
 
+@pytest.mark.slow
 def test_an_encoder_from_a_folder_outside_is_found_by_the_process(tmp_path, monkeypatch):
     (tmp_path / "encoders").mkdir()
     (tmp_path / "conf" / "encoder").mkdir(parents=True)

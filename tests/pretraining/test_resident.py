@@ -191,7 +191,7 @@ def test_muon_makes_singular_values_equal_and_keeps_each_gate_to_itself():
     assert torch.equal(muon._unstack(stack, weight, True), weight)
 
 
-@pytest.mark.parametrize("more", [(), ("recipe.muon={lr:0.01}",)])
+@pytest.mark.parametrize("more", [pytest.param((), marks=pytest.mark.slow), ("recipe.muon={lr:0.01}",)])
 def test_it_learns_and_its_own_perplexity_is_that_of_evaluate(corpus, more):
     trained = train(corpus, corpus / "out", *more)
     cells = sum(len(sentence) + 1 for sentence in made_up(400))

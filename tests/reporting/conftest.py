@@ -1,6 +1,7 @@
 import pytest
 
 from elmo_bench.ledger import read_ledger
+from elmo_bench.reporting.canvas import Drawing
 from elmo_bench.reporting.gains import gains_from
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import select
@@ -15,3 +16,9 @@ def found(tmp_path):
         return groups(rows), gains_from(tmp_path)
 
     return found
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Figures are blank, for tests of what a report writes beside them: drawing is most of its time."""
+    monkeypatch.setattr(Drawing, "_files", ('<svg xmlns="http://www.w3.org/2000/svg"></svg>', b""))

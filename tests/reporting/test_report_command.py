@@ -37,6 +37,7 @@ def test_a_ledger_of_the_demo_alone_gives_empty_pages(run, store_record, tmp_pat
     assert "has no finished runs of these suites yet" in (tmp_path / "results/index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("options", "amount"),
     [({"penalty": 0.5}, "all of the data"), ({"max_train": 100}, "at most 100 training examples")],
@@ -88,6 +89,7 @@ def test_the_page(run, tmp_path, capsys):
     assert str(tmp_path) not in text + page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_html_links_and_images_from_records_are_text(run, tmp_path):
     evil = "<script>alert(1)</script> <img src=x> ![a](http://b.example/c.png) \\[d](http://b.example)"
     for seed, encoder in enumerate(("glove", "elmo")):
@@ -131,6 +133,7 @@ def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(r
     assert left == {"README.md", "index.html", "DISCUSSION-open.md"} | {path.name for path in own}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_mistake_is_one_line_and_leaves_the_page_alone(run, store_record, tmp_path):
     store_record()
     before = run()
@@ -151,6 +154,7 @@ def test_a_mistake_is_one_line_and_leaves_the_page_alone(run, store_record, tmp_
     assert (tmp_path / "results/README.md").read_text(encoding="utf-8") == before
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_discussion_is_under_its_suite_and_no_other(run, store_record, tmp_path):
     for suite in ("mini", "open"):
         store_record(suite=suite)
@@ -181,6 +185,7 @@ def test_tables_and_figures_go_to_wandb_offline(run, tmp_path, monkeypatch, caps
     assert f"wandb: {folder}" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_mini_only_if_asked_for(run, tmp_path):
     record = add(tmp_path / "runs", "ner", "elmo", 0, suite="mini")
     run()
@@ -190,6 +195,7 @@ def test_mini_only_if_asked_for(run, tmp_path):
     assert "`elmo-bench report --suite mini`" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_runs_on_other_data_are_apart_unless_combined_and_then_labelled(run, tmp_path, capsys):
     add(tmp_path / "runs", "ner", "elmo", 0)
     add(tmp_path / "runs", "ner", "glove", 0, data="other", note="cut")
@@ -238,6 +244,7 @@ def test_json_gives_the_reason_for_a_missing_test(tmp_path, capsys):
     assert "seed0.npz" in against["untested"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_damaged_record_is_named_and_the_others_are_shown(tmp_path, capsys):
     good, bad = (add(tmp_path / "runs", "ner", encoder, 0) for encoder in ("glove", "elmo"))
     path = RunPaths.of(tmp_path / "runs", bad).record

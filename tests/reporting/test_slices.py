@@ -95,6 +95,7 @@ def test_a_slice_without_a_unit_and_other_units_than_the_baseline(tmp_path, foun
     assert elmo[7] == ""  # no paired test of different units
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_both_pages_have_the_section_and_a_damaged_file_is_named(tmp_path, capsys):
     ledger, out = tmp_path / "runs", tmp_path / "out"
     for encoder in ("glove", "elmo"):

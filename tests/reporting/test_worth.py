@@ -179,6 +179,7 @@ def test_encoders_without_a_common_task_are_left_out_from_the_one_with_fewest(tm
     assert points["mybert"].interval is None and points["mybert"].said == "no difference shown"  # a single seed
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_reads_the_folder_of_costs_and_names_a_damaged_file(ledger, tmp_path, capsys):
     pages = []
     for name, costs in (("with", SPEEDS), ("without", ())):

@@ -9,7 +9,8 @@ import pytest
 from tests.runs import ROOT
 
 
-@pytest.mark.parametrize("where", ["environment", pytest.param("here", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["environment", "here"])
 def test_the_runs_of_a_clone_s_sweep_use_the_clone_s_code(tmp_path, where):
     for folder in ("elmo_bench", "elmo_bench/cli", "elmo_bench/runner"):
         (tmp_path / "other" / folder).mkdir(parents=True)

@@ -208,9 +208,9 @@ def flipped(share):
 @pytest.mark.parametrize(
     "damage",
     [
-        ("last.ckpt", lambda content: b""),
-        ("last.ckpt", lambda content: content[:10_000]),
-        ("last.ckpt", flipped(0.02)),
+        pytest.param(("last.ckpt", lambda content: b""), marks=pytest.mark.slow),
+        pytest.param(("last.ckpt", lambda content: content[:10_000]), marks=pytest.mark.slow),
+        pytest.param(("last.ckpt", flipped(0.02)), marks=pytest.mark.slow),
         ("last.ckpt", flipped(0.5)),
         ("best.ckpt", flipped(0.5)),
     ],

@@ -34,7 +34,7 @@ def has(*words):
     return lambda found: not set(words).isdisjoint(found)
 
 
-@pytest.fixture(scope="module", params=["none", "elmo"])
+@pytest.fixture(scope="module", params=[pytest.param("none", marks=pytest.mark.slow), "elmo"])
 def made(request, tmp_path_factory):
     """(ledger, record, the options that made it) of a run with predictions and a head."""
     ledger = tmp_path_factory.mktemp("ledger")

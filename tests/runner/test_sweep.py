@@ -140,7 +140,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_interrupt_ends_the_children(tmp_path, kind):
     command = [sys.executable, "-c", INTERRUPTED, *options(tmp_path / "runs", SLOW, DONE, jobs=1)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -226,12 +226,3 @@ def test_a_part_of_what_a_size_chooses_can_be_set():
     assert config.schedule.patience == 1
     with pytest.raises(UserError, match=r"'task\.training\.ema' has: decay, warming"):
         compose("config", ["task=squad", "task.training.ema.rate=0.5"])
-
-
-def test_tasks_are_found_from_any_folder(tmp_path):
-    """As in a launcher's process, which starts where it pleases."""
-    code = "from elmo_bench.runner.data import build_data; from elmo_bench.spec.config import compose; "
-    code += "build_data(compose('config', ['task=ner']))"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr

@@ -185,6 +185,7 @@ def test_genres(name, genre):
     assert genre_of(name) == genre
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "ontogum").is_dir(), reason="needs ontogum in $ELMO_BENCH_DATA")
 def test_open_suite_is_ontogum(capsys):
     suite = COREF.read("open", DATA)

@@ -286,6 +286,7 @@ def test_a_hub_table_of_another_shape(monkeypatch, tmp_path):
         Data(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "squad").is_dir(), reason="needs squad in $ELMO_BENCH_DATA")
 def test_the_real_training_part():
     """4,370 questions on 12 articles as counted in the raw file; every answer is in its span."""

@@ -38,6 +38,7 @@ def test_all_golden_trees_are_there():
     assert len(CASES) == 60
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "sst").is_dir(), reason="needs sst in $ELMO_BENCH_DATA")
 def test_open_suite_is_the_treebank():
     """Sentences as published; nodes counted as opening parentheses, long ones by a count of the raw text."""

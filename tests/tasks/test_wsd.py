@@ -264,6 +264,7 @@ def test_the_generated_suite():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "wsd").is_dir(), reason="needs the open suite's data in $ELMO_BENCH_DATA")
 def test_the_real_data_has_the_published_counts_and_the_known_baselines():
     """Figures made without this code: 62.0 for the first senses alone, 62.9 for SemCor's most frequent one on 6,570."""

@@ -55,8 +55,8 @@ def same(one: Path, other: Path) -> None:
     ("options", "out", "places"),
     [
         (["in.txt"], "out", NPZ),
-        (["-"], "out.h5", HDF5),
-        (["in.txt", "--stateful", "--batch-size", "2"], "out.h5", HDF5),
+        pytest.param(["-"], "out.h5", HDF5, marks=pytest.mark.slow),
+        pytest.param(["in.txt", "--stateful", "--batch-size", "2"], "out.h5", HDF5, marks=pytest.mark.slow),
     ],
 )
 def test_a_killed_run_goes_on_where_it_was(folder, out, places, options):
