@@ -80,9 +80,10 @@ def test_runs_killed_at_random_times(folder, out):
     assert run(folder, "in.txt", f"whole-{out}", "--average") == 0
     rng = random.Random(0)
     ends: list[int | None] = []
-    finished = 0
+    finished, seconds = 0, 0.4
     while ends.count(-9) < 10 or not finished:
-        ends.append(run(folder, "in.txt", out, "--average", kill_after=rng.uniform(0.1, 0.4) * 1.05 ** len(ends)))
+        ends.append(run(folder, "in.txt", out, "--average", kill_after=rng.uniform(seconds / 4, seconds)))
+        seconds *= 1.1 if ends[-1] else 0.5  # as long as a run takes, on a machine of any speed
         assert len(ends) < 100
         if (folder / out).exists():
             same(folder / out, folder / f"whole-{out}")
