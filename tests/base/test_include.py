@@ -32,6 +32,7 @@ def load():
     return Length()
 '''
 YAML = '{name: length, words: static, vectors: "${suite.vectors}", contextual: {kind: length, version: 1}}\n'
+GIVEN = ["task=mytask", "encoder=length", "task.training.epochs=1", "data.max_train=20", "mix=scalar"]
 
 
 def bench(folder, *arguments):
@@ -64,9 +65,6 @@ def include(tmp_path):
     return ["--include", str(mine)]
 
 
-GIVEN = ["task=mytask", "encoder=length", "task.training.epochs=1", "data.max_train=20", "mix=scalar"]
-
-
 def test_a_task_and_an_encoder_of_a_folder_run(include, tmp_path):
     done = bench(tmp_path / "work", *include, "run", *GIVEN)
     assert done.returncode == 0, done.stderr
@@ -74,7 +72,7 @@ def test_a_task_and_an_encoder_of_a_folder_run(include, tmp_path):
 
 
 @pytest.mark.slow
-def test_they_are_swept_found_used_and_reported(include, tmp_path):
+def test_their_runs_are_swept_listed_used_and_reported(include, tmp_path):
     work = tmp_path / "work"
     done = bench(work, *include, "sweep", *GIVEN)
     assert done.returncode == 0, done.stderr

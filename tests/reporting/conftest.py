@@ -20,5 +20,5 @@ def found(tmp_path):
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Figures are blank, for tests of what a report writes beside them: drawing is most of its time."""
+    """Blank figures, for tests of a report's text: drawing takes most of the time of a report."""
     monkeypatch.setattr(Drawing, "_files", ('<svg xmlns="http://www.w3.org/2000/svg"></svg>', b""))

@@ -46,7 +46,7 @@ def test_the_mini_suite_is_that_of_the_records(task):
 
 
 @pytest.mark.slow
-def test_so_they_are_whatever_the_hash_seed_and_without_torch():
+def test_the_mini_suites_need_no_torch_and_are_the_same_with_another_hash_seed():
     code = (
         "import json, sys; from tests.tasks.test_contracts import digest, tasks\n"
         "print(json.dumps([{task: digest(task) for task in tasks()}, 'torch' in sys.modules]))"

@@ -90,7 +90,6 @@ def test_a_decay_that_is_none():
         Ema(decay=1, warming=False)
 
 
-@pytest.mark.slow
 def test_a_killed_run_goes_on_with_its_averages(tmp_path, monkeypatch):
     """Killed in its second epoch; the head that is kept holds the averages of the best epoch."""
     whole = run_small(tmp_path / "whole", *RUN, encoder="none")
