@@ -1,10 +1,10 @@
-"""The gain of parallel runs: processor seconds of a run alone and of two side by side, one thread each.
+"""The gain of parallel runs: seconds of a run alone and of two side by side, one thread each.
 
     python benchmarks/launcher.py [--rounds 3] [--epochs 3] [--task ner] [--encoder glove]
 
-Both are measured in turn, so that other work may keep the machine busy. Two runs slow each other down by what they
-share, above all the memory; without other work, two side by side are 2 x alone / side by side times as fast as one
-after the other.
+Both are measured in turn. Two side by side are 2 x alone / side by side times as fast as one after the other. On two
+idle cores the clock shows it. Processor seconds show it also while other work keeps the machine busy: they count what
+two runs slow each other down by what they share, above all the memory.
 """
 
 import argparse
@@ -13,14 +13,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def processor_seconds(folder: Path, options: list[str], count: int) -> list[float]:
-    """Of each of `count` runs that start at the same time, one thread each."""
+def seconds(folder: Path, options: list[str], count: int) -> tuple[float, float]:
+    """By the clock until the last of `count` runs ends that start at the same time, and of the processor for each."""
     command = [sys.executable, str(ROOT / "run.py"), *options, "logger=none", "trainer.threads=1"]
+    start = time.perf_counter()
     runs = [
         subprocess.Popen(
             [*command, f"ledger={folder}/{number}"], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -34,20 +36,21 @@ def processor_seconds(folder: Path, options: list[str], count: int) -> list[floa
         if run.returncode:
             sys.exit(f"{' '.join(command)}: exit code {run.returncode}")
         found.append(used.ru_utime + used.ru_stime)
-    return found
+    return time.perf_counter() - start, statistics.mean(found)
 
 
-def compare_processor_seconds(options: list[str], rounds: int) -> None:
-    """Print processor seconds of a run alone and next to another, by round."""
-    gains = []
+def compare(options: list[str], rounds: int) -> None:
+    """Print the seconds of a run alone and of two side by side, by round."""
+    gains: dict[str, list[float]] = {"clock": [], "processor": []}
     for number in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
             order = (1, 2) if number % 2 else (2, 1)
-            found = {count: processor_seconds(Path(folder, str(count)), options, count) for count in order}
-        alone, together = statistics.mean(found[1]), statistics.mean(found[2])
-        gains.append(2 * alone / together)
-        print(f"a run alone {alone:.1f} s, side by side {together:.1f} s each: {gains[-1]:.2f} times", flush=True)
-    print(f"median {statistics.median(gains):.2f} ({min(gains):.2f}-{max(gains):.2f}) times")
+            found = {count: seconds(Path(folder, str(count)), options, count) for count in order}
+        for of, alone, together in zip(gains, found[1], found[2], strict=True):
+            gains[of].append(2 * alone / together)
+            print(f"{of}: alone {alone:.1f} s, side by side {together:.1f} s: {gains[of][-1]:.2f} times", flush=True)
+    for of, each in gains.items():
+        print(f"{of}: median {statistics.median(each):.2f} ({min(each):.2f}-{max(each):.2f}) times")
 
 
 def main() -> None:
@@ -58,7 +61,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     options = [f"task={given.task}", f"encoder={given.encoder}", f"task.training.epochs={given.epochs}"]
-    compare_processor_seconds(options, given.rounds)
+    compare(options, given.rounds)
 
 
 if __name__ == "__main__":
