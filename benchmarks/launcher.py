@@ -2,9 +2,9 @@
 
     python benchmarks/launcher.py [--rounds 3] [--epochs 3] [--task ner] [--encoder glove]
 
-Both are measured in turn. Two side by side are 2 x alone / side by side times as fast as one after the other. On two
-idle cores the clock shows it. Processor seconds show it also while other work keeps the machine busy: they count what
-two runs slow each other down by what they share, above all the memory.
+Both are measured in turn. Two side by side are 2 x alone / side by side times as fast as one after the other. The clock
+needs two idle cores. Processor seconds can also be compared on a busy machine: they grow when two runs slow each other
+down, above all through the memory that they share.
 """
 
 import argparse
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def seconds(folder: Path, options: list[str], count: int) -> tuple[float, float]:
-    """By the clock until the last of `count` runs ends that start at the same time, and of the processor for each."""
+    """Start `count` runs together; seconds by the clock until all have ended, and mean processor seconds of a run."""
     command = [sys.executable, str(ROOT / "run.py"), *options, "logger=none", "trainer.threads=1"]
     start = time.perf_counter()
     runs = [

@@ -27,7 +27,7 @@ def test_the_real_training_part():
     assert sum(same) > 4300
 
 
-def test_open_suite_is_all_of_it():
+def test_the_open_suite_holds_every_question_and_splits_share_no_passage():
     splits = SQUAD.read("open", DATA)
     train, dev, test = (len(splits[name]) for name in ("train", "dev", "test"))
     assert (train + dev, test, 0.1 <= dev / 12308 < 0.15) == (7938 + 4370, 10570, True)
