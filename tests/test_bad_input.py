@@ -196,7 +196,7 @@ def test_unknown_vectors(ends_in_one_line):
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("store=disc", "auto"), ("store.mode=disc", "auto"), ("store.dtype=half", "float16"),
+        ("store=disc", "auto"), ("store.mode=disc", "auto"),
         ("place=middle", "input"), ("mix.layer_norm=words", "token"), ("seed=-1", "seed"),
         ("seed=1.5", "seed=1.5: give a whole number"), ("encoder.name=3", "encoder.name is for encoder=hf"),
         ("mix.penalty=-1", "mix.penalty=-1: give a number from 0"), ("mix.penalty=null", "give a number from 0"),

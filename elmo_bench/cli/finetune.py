@@ -56,7 +56,9 @@ def take_text(config: DictConfig, options: list[str]) -> None:
 
     data = build_data(run)
     splits = read_splits(run, data)
-    splits["train"] = training_fraction(splits["train"], fraction=run.data.train_fraction, limit=run.data.max_train)
+    splits["train"] = training_fraction(
+        splits["train"], seed=run.seed, fraction=run.data.train_fraction, limit=run.data.max_train
+    )
     for key, split in (("corpus", "train"), ("heldout", "dev")):
         if config[key]:
             continue

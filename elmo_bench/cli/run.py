@@ -33,7 +33,7 @@ elmo-bench: what is a frozen encoder worth? One run makes one record in the ledg
   vectors.trainable=true        learn a correction of the static vectors
   data.root=FOLDER              where your data is (default: the environment variable ELMO_BENCH_DATA)
   data.train_fraction=1.0       a fraction of the training data; data.max_train=N: at most N examples
-  store.max_gb=10.0             limit of the cache of frozen layers; store.dtype=float16: half the size
+  store.max_gb=10.0             limit of the cache of frozen layers
   trainer.threads=2             default: one for training, the idle cores for encoding
   task.training.epochs=20       and every other number of conf/task/*.yaml
   ledger=results/runs  overwrite=false  predictions=false

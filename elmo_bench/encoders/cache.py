@@ -23,7 +23,7 @@ VERSION = (
     1  # raise it when an encoder's code gives other vectors for the same weights, so that old layers are not found
 )
 MODES = ("auto", "off", "ram", "disk")
-DTYPES = {"float32": torch.float32, "float16": torch.float16}
+FLOAT = torch.float32  # of layers, wherever they are kept
 TOKENS_AT_ONCE = 16_384
 Layers = np.ndarray | Tensor  # [L, T, D] of a sentence: an array on the CPU, or a tensor on another device
 
@@ -35,7 +35,6 @@ class LayerStore:
     keeps them in this process, on the encoder's device if they fit there; `off` computes them for every batch; `auto`
     is `disk`, but `ram` if the folder cannot be written and `off` above `max_gb`.
     max_gb: the most (10⁹ bytes) of layers in memory, or of files in the folder, whose least recently used are removed.
-    dtype: of what is kept: `float32` is exact, `float16` rounds, in every mode.
     variant: the encoder's configuration that changes its vectors and is not in its checksum.
     """
 
@@ -45,18 +44,15 @@ class LayerStore:
         *,
         mode: str = "auto",
         max_gb: float = 10.0,
-        dtype: str = "float32",
         folder: str | Path | None = None,
         variant: str = "",
         device: str | torch.device | None = None,
     ):
         if mode not in MODES:
             raise UserError(f"store={mode}: unknown. Choose one of: {', '.join(MODES)}.")
-        if dtype not in DTYPES:
-            raise UserError(f"store.dtype={dtype}: unknown. Choose one of: {', '.join(DTYPES)}.")
-        self.encoder, self.mode, self.max_gb, self.dtype = encoder, mode, max_gb, DTYPES[dtype]
+        self.encoder, self.mode, self.max_gb = encoder, mode, max_gb
         self.device = torch.device(encoder.device if device is None else device)
-        self._key = _keys(f"{VERSION} {encoder.layers} {encoder.dim} {dtype} {encoder.checksum}\n{variant}")
+        self._key = _keys(f"{VERSION} {encoder.layers} {encoder.dim} float32 {encoder.checksum}\n{variant}")
         self._kept: dict[Sentence, Layers] = {}  # in memory
         self._memory = torch.device("cpu")  # where they are
         self._stored: dict[Sentence, Entry] = {}  # on disk
@@ -68,14 +64,13 @@ class LayerStore:
                 self._key(()).hex(),
                 layers=encoder.layers,
                 dim=encoder.dim,
-                dtype=self.dtype,
                 max_bytes=max_gb * 1e9,
             )
 
     def bytes_of(self, sentences: Iterable[Sentence]) -> int:
         """The bytes of the layers of these sentences."""
         tokens = sum(len(sentence) for sentence in sentences)
-        return tokens * self.encoder.layers * self.encoder.dim * self.dtype.itemsize
+        return tokens * self.encoder.layers * self.encoder.dim * FLOAT.itemsize
 
     def fill(self, sentences: Iterable[Sentence], *, threads: int | None = None) -> None:
         """Find or compute the layers of every distinct sentence. Raises UserError if they do not fit.
@@ -117,14 +112,14 @@ class LayerStore:
             del self._stored[sentence]
             self._keep_in_memory([sentence], [computed[sentence]])
         rows = [computed[each] if layers is None else layers for each, layers in zip(sentences, found, strict=True)]
-        return self._padded(rows).float()
+        return self._padded(rows)
 
     def _padded(self, rows: Sequence[Layers]) -> Tensor:
         """[B, L, T, D] on the store's device; rows on the CPU are collected there and copied at once."""
         lengths = [layers.shape[1] for layers in rows]
         shape = (len(rows), self.encoder.layers, max(lengths), self.encoder.dim)
         if any(isinstance(layers, np.ndarray) for layers in rows):
-            host = torch.empty(shape, dtype=self.dtype, pin_memory=self.device.type == "cuda")
+            host = torch.empty(shape, dtype=FLOAT, pin_memory=self.device.type == "cuda")
             numbers = host.numpy()  # row by row numpy copies faster than torch
             for row, layers in enumerate(rows):
                 if isinstance(layers, np.ndarray):
@@ -134,7 +129,7 @@ class LayerStore:
                     numbers[row] = 0
             batch = host.to(self.device, non_blocking=True)
         else:
-            batch = torch.zeros(shape, dtype=self.dtype, device=self.device)
+            batch = torch.zeros(shape, dtype=FLOAT, device=self.device)
         for row, layers in enumerate(rows):
             if isinstance(layers, Tensor):
                 batch[row, :, : lengths[row]] = layers
@@ -197,9 +192,7 @@ class LayerStore:
         """Layers as they are kept, on the encoder's device."""
         found = self.encoder.encode(sentences)
         _check(self.encoder, sentences, found)
-        layers = [each.to(self.dtype).contiguous() for each in found]
-        if self.dtype == torch.float16 and layers and bool(torch.stack([each.isinf().any() for each in layers]).any()):
-            raise UserError("store.dtype=float16: a layer has numbers above 65504. Use float32.")
+        layers = [each.to(FLOAT).contiguous() for each in found]
         return [each.numpy() if each.device.type == "cpu" else each for each in layers]
 
 

@@ -8,7 +8,7 @@ A file is a safetensors file with the layers of N sentences, verified at every r
   keys    uint8 [N, 16]  what the layers were computed from (`cache._keys`)
   tokens  int64 [N]      T of each entry
   checks  uint64 [N]     xxh3 of the entry's bytes, seeded with its key, so that a swapped entry does not pass
-  layers  [numbers]      float32 or float16: the entries one after another, each [L, T, D]
+  layers  [numbers]      float32: the entries one after another, each [L, T, D]
 """
 
 import shutil
@@ -39,11 +39,11 @@ NAMES = ("keys", "tokens", "checks", "layers")
 
 
 class StoreFolder:
-    """The files of one encoder (`name`) in `root`, all with the same L, D and dtype; `max_bytes` caps `root`."""
+    """The files of one encoder (`name`) in `root`, all with the same L and D; `max_bytes` caps `root`."""
 
-    def __init__(self, root: Path, name: str, *, layers: int, dim: int, dtype: torch.dtype, max_bytes: float):
+    def __init__(self, root: Path, name: str, *, layers: int, dim: int, max_bytes: float):
         self.root, self.own, self.max_bytes = root, root / name, max_bytes
-        self.layers, self.dim, self.dtype = layers, dim, dtype
+        self.layers, self.dim = layers, dim
 
     @reader
     def entries(self, wanted: Container[bytes], seen: set[str]) -> Iterator[tuple[bytes, "Entry"]]:
@@ -117,7 +117,7 @@ class StoreFolder:
         if found != [(torch.uint8, (count, KEY_BYTES)), (torch.int64, (count,)), (torch.uint64, (count,))]:
             raise DamagedFile(path)
         ends = np.cumsum(tokens.numpy()) * self.layers * self.dim
-        whole = tuple(numbers.shape) == (ends[-1:].sum(),) and numbers.dtype == self.dtype
+        whole = tuple(numbers.shape) == (ends[-1:].sum(),) and numbers.dtype == torch.float32
         if tokens.numpy().min(initial=0) < 0 or not whole:
             raise DamagedFile(path)
         array = numbers.numpy()

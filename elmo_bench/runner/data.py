@@ -87,11 +87,13 @@ def _digest(data: Data, splits: Splits) -> str:
     return hasher.hexdigest()
 
 
-def training_fraction(train: list[Any], *, fraction: float = 1.0, limit: int | None = None) -> list[Any]:
-    """A fraction of the examples, in their order, and at most `limit` of them.
+def training_fraction(
+    train: list[Any], *, seed: int, fraction: float = 1.0, limit: int | None = None
+) -> list[Any]:
+    """A fraction of the examples, in their order, and at most `limit` of them, drawn by the run's seed.
 
-    A smaller fraction is contained in every larger one, and no seed changes it. A fraction is cut between groups
-    (`Example.group`) and has as few whole groups as it needs; a limit is cut anywhere.
+    With one seed, a smaller fraction is contained in every larger one, and every encoder has the same examples. A
+    fraction is cut between groups (`Example.group`) and has as few whole groups as it needs; a limit is cut anywhere.
     """
     if fraction == 1 and (limit is None or limit >= len(train)):
         return train
@@ -100,7 +102,7 @@ def training_fraction(train: list[Any], *, fraction: float = 1.0, limit: int | N
         groups.setdefault(getattr(example, "group", number), []).append(number)
     wanted = max(1, round(fraction * len(train)))
     chosen: list[int] = []
-    for group in random.Random(0).sample(list(groups.values()), len(groups)):
+    for group in random.Random(seed).sample(list(groups.values()), len(groups)):
         if len(chosen) >= wanted:
             break
         chosen += group

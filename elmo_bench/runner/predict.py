@@ -174,8 +174,7 @@ def build_kept(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -
         raise UserError(
             f"{head_file}: does not fit the {spec.task} head of this version ({why}). Run it again with overwrite=true."
         ) from None
-    dtype = str(spec.settings.get("store.dtype", "float32"))
-    stores = {part: LayerStore(encoder, mode="off", dtype=dtype) for part, encoder in frozen.encoders.items()}
+    stores = {part: LayerStore(encoder, mode="off") for part, encoder in frozen.encoders.items()}
     return head.eval(), build_indexer(embedder, stores)
 
 

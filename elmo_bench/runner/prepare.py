@@ -56,7 +56,9 @@ def prepare(config: DictConfig, spec: RunSpec) -> Prepared:
         splits = read_splits(config, data)
         digest = data_digest(config, data, splits)
         fraction, limit = spec.settings["data.train_fraction"], spec.settings["data.max_train"]
-        splits["train"] = training_fraction(without_long_texts(splits["train"]), fraction=fraction, limit=limit)
+        splits["train"] = training_fraction(
+            without_long_texts(splits["train"]), seed=config.seed, fraction=fraction, limit=limit
+        )
         words = words_of([example for examples in splits.values() for example in examples])
         note_long_words(spec, words)
         frozen = load_frozen(config, words)

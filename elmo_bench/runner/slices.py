@@ -64,7 +64,10 @@ class ScoredSplit:
         splits = read_splits(config, data)
         given = config.data
         train = training_fraction(
-            without_long_texts(splits["train"]), fraction=given.train_fraction, limit=given.max_train
+            without_long_texts(splits["train"]),
+            seed=config.seed,
+            fraction=given.train_fraction,
+            limit=given.max_train,
         )
         seen = {word.lower() for word in words_of(train)}
         words = {word for word in words_of(splits["test"]) if any(map(str.isalpha, word))}

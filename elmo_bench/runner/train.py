@@ -41,7 +41,7 @@ class Trained:
 
 
 def train(prepared: Prepared, work: Path, *, logger: Logger | None = None) -> Trained:
-    """Train the run's head until patience or epochs end, with checkpoints in `work`.
+    """Train the run's head until its epochs end, or its patience if it has any, with checkpoints in `work`.
 
     A `last.ckpt` there is resumed. Raises UserError for an option that a part refuses, and if the loss is not finite.
     """
@@ -49,7 +49,8 @@ def train(prepared: Prepared, work: Path, *, logger: Logger | None = None) -> Tr
     trained = build(prepared)
     fill(trained, prepared, "train", "dev")
     main = f"dev_{trained.module.metric.main}"
-    patience = EarlyStopping(main, mode="max", patience=training["patience"], check_on_train_epoch_end=True)
+    waits = training.get("patience")
+    patience = [EarlyStopping(main, mode="max", patience=waits, check_on_train_epoch_end=True)] if waits else []
     averages = [Ema(**training["ema"])] if training["ema"] else []
     progress = ShowProgress(prepared.title)
     trained.trainer = pl.Trainer(
@@ -60,7 +61,7 @@ def train(prepared: Prepared, work: Path, *, logger: Logger | None = None) -> Tr
         gradient_clip_val=training["clip"],
         num_sanity_val_steps=0,
         reload_dataloaders_every_n_epochs=1,  # the number of batches may differ by epoch (training.data.Batcher)
-        callbacks=[RandomState(), *averages, trained.history, progress, patience, Checkpoints(work, trained.history)],
+        callbacks=[RandomState(), *averages, trained.history, progress, *patience, Checkpoints(work, trained.history)],
         plugins=[AtomicCheckpoints()],
         logger=logger or False,
         log_every_n_steps=10,
@@ -69,8 +70,8 @@ def train(prepared: Prepared, work: Path, *, logger: Logger | None = None) -> Tr
     )
     resumed = _resume(trained, work / "last.ckpt", prepared.title)
     done = len(trained.history.scores)
-    waited = resumed[patience.state_key]["wait_count"] if resumed else 0
-    if done < training["epochs"] and waited < patience.patience:  # otherwise only the scores are missing
+    waited = any(resumed[each.state_key]["wait_count"] >= each.patience for each in patience) if resumed else False
+    if done < training["epochs"] and not waited:  # otherwise only the scores are missing
         trained.trainer.fit(
             trained.module,
             datamodule=trained.loaders,

@@ -64,7 +64,7 @@ _RULES: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("data.max_train", _or_null(_whole(1)), "give a whole number from 1, or null for no limit"),
     ("data.least_steps", _or_null(_whole(1)), "give a whole number from 1, or null"),
     ("task.training.epochs", _whole(1), "give a whole number from 1"),
-    ("task.training.patience", _whole(1), "give a whole number from 1"),
+    ("task.training.patience", _or_null(_whole(1)), "give a whole number from 1, or null for all epochs"),
     ("task.training.batch", _whole(1), "give a whole number from 1"),
     ("task.training.tokens", _whole(1), "give a whole number from 1"),
     ("task.training.clip", _or_null(_positive), "give a number above 0, or null"),

@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.settings import RATE, VERSIONS, name_of, settings_of
+from elmo_bench.spec.settings import ABSENT, RATE, VERSIONS, name_of, settings_of
 from elmo_bench.spec.spelling import spelled
 
 _NAME = re.compile(r"\w[\w.+=-]*")
@@ -146,7 +146,8 @@ class RunSpec:
             usual = self.default().settings
         except UserError:  # of a task or encoder that is not installed here
             usual = {}
-        ours = {key: value for key, value in self.settings.items() if key not in VERSIONS}
+        left_out = {key: value for key, value in ABSENT.items() if key in usual}
+        ours = left_out | {key: value for key, value in self.settings.items() if key not in VERSIONS}
         return {key: spelled(ours[key]) for key in sorted(ours) if _differs(key, ours[key], usual)}
 
     @property

@@ -16,6 +16,9 @@ from elmo_bench.spec.plain import dotted
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
 _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+# Left out of a spec at this value. An option that is added later is listed here with its default, so that older records
+# keep their hash.
+ABSENT: dict[str, Any] = {"task.training.patience": None}
 FILES = ("weights", "inputs")  # of an encoder: only the last component of a path is part of a run
 
 
@@ -34,7 +37,8 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
         found[RATE] = _scaled(found.get(RATE), config["lr_scale"])
     found |= _optional("task.training.schedule", trained.get("schedule"))
     found |= _optional("task.training.ema", trained.get("ema"))
-    return found | _data(config) | _encoder(config)
+    found |= _data(config) | _encoder(config)
+    return {key: value for key, value in found.items() if key not in ABSENT or value != ABSENT[key]}
 
 
 def name_of(path: Any) -> str | None:
@@ -110,7 +114,7 @@ def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
             option = f"encoder.{key}" if key in encoder else f"encoder.contextual.{key}"
             shown = redacted(value) if isinstance(value, str) else value
             found[option] = name_of(value) if last in FILES else shown
-    return found | {"place": config["place"], "store.dtype": config["store"]["dtype"]} | _mix(config["mix"])
+    return found | {"place": config["place"]} | _mix(config["mix"])
 
 
 def _mix(mix: Mapping[str, Any]) -> dict[str, Any]:

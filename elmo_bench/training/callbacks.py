@@ -86,7 +86,11 @@ class History(Callback):
     def on_train_epoch_start(self, trainer: pl.Trainer, module: Any) -> None:
         self.epoch_started = time.monotonic()
         self.steps_before = trainer.global_step
-        self.rate = float(trainer.optimizers[0].param_groups[0]["lr"])
+        self.rate: float | None = None
+
+    def on_before_optimizer_step(self, trainer: pl.Trainer, module: Any, optimizer: Any) -> None:
+        if self.rate is None:
+            self.rate = float(optimizer.param_groups[0]["lr"])
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         self.tokens += count_tokens(batch)
@@ -99,7 +103,7 @@ class History(Callback):
         for name, value in (
             ("dev", module.scores["overall"][module.metric.main]),
             ("train_loss", trainer.callback_metrics["loss"]),
-            ("lr", self.rate),
+            ("lr", self.rate or 0.0),
             ("seconds", time.monotonic() - self.epoch_started),
         ):
             self.curves[name].append(float(value))

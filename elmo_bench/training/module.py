@@ -10,7 +10,7 @@ from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.training.contracts import Metric
-from elmo_bench.training.optimisers import build_optimiser, build_schedule
+from elmo_bench.training.optimisers import LINEAR, build_optimiser, build_schedule
 
 
 class HeadTraining(pl.LightningModule):
@@ -46,6 +46,18 @@ class HeadTraining(pl.LightningModule):
         self.log("loss", loss, batch_size=len(batch["numbers"]), on_step=False, on_epoch=True)
         return loss
 
+    def on_train_batch_start(self, batch: dict[str, Any], batch_idx: int) -> None:
+        """Set the rate of the next step by schedule `linear`: its share of all epochs' steps that is left.
+
+        It is computed from the position within the epoch, so a resumed run has the same rates, and so do epochs that
+        differ in their number of steps.
+        """
+        if self.schedule is not None and self.schedule["name"] == LINEAR:
+            done = self.current_epoch + batch_idx / float(self.trainer.num_training_batches)
+            rate = self.optimizer["lr"] * (1 - done / float(self.trainer.max_epochs or 1))
+            for group in self.trainer.optimizers[0].param_groups:
+                group["lr"] = rate
+
     def objective(self, batch: dict[str, Any]) -> Tensor:
         """The head's loss and the penalty of its mixes, which is relative to the loss of one item: a scalar."""
         loss = self.head.loss(batch)
@@ -69,7 +81,7 @@ class HeadTraining(pl.LightningModule):
         # Lightning itself would step after the epoch's checkpoint, which a resumed run then continues without the step.
         # A score of 0 does not count as a plateau: the head has found nothing yet, as in first epochs of tagging.
         fitting = self.trainer.state.fn == TrainerFn.FITTING
-        if fitting and score > 0 and self.schedule is not None and self.schedule["every"] == "epoch":
+        if fitting and score > 0 and self.schedule is not None and self.schedule.get("every") == "epoch":
             self.lr_schedulers().step(score)  # type: ignore[union-attr, call-arg, arg-type]
 
     def on_test_epoch_end(self) -> None:
@@ -77,9 +89,9 @@ class HeadTraining(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         optimiser = build_optimiser(self.optimizer, (p for p in self.parameters() if p.requires_grad))
-        if self.schedule is None:
+        scheduler = None if self.schedule is None else build_schedule(self.schedule, optimiser)
+        if self.schedule is None or scheduler is None:
             return optimiser
-        scheduler = build_schedule(self.schedule, optimiser)
         by_epoch = {"interval": "epoch", "monitor": f"dev_{self.metric.main}"}
         when = by_epoch if self.schedule["every"] == "epoch" else {"interval": "step"}
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": scheduler, **when}}

@@ -1,6 +1,6 @@
 """Optimisers and learning-rate schedules by name: `task.training.optimizer` and `task.training.schedule` in a config.
 
-They look like `{name: adam, lr: 0.001}` and `{name: plateau, every: epoch}`.
+They look like `{name: adam, lr: 0.001}` and `{name: linear}`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -29,6 +29,7 @@ OPTIMISERS: dict[str, Callable[..., Optimizer]] = {
     "adamw": partial(_fused, torch.optim.AdamW),
     "sgd": torch.optim.SGD,
 }
+LINEAR = "linear"  # falls to zero over all epochs; HeadTraining sets it before each step, without a scheduler
 # `plateau` takes the dev score after each epoch; the others count their steps.
 SCHEDULES = {
     "cosine": CosineAnnealingLR,
@@ -43,13 +44,17 @@ def build_optimiser(options: Mapping[str, Any], parameters: Iterable[torch.nn.Pa
     return construct("task.training.optimizer", OPTIMISERS, options, list(parameters))
 
 
-def build_schedule(options: Mapping[str, Any], optimiser: Optimizer) -> LRScheduler:
-    """The schedule `options["name"]`; other options but `every` are its arguments. Raises UserError.
+def build_schedule(options: Mapping[str, Any], optimiser: Optimizer) -> LRScheduler | None:
+    """The scheduler `options["name"]`; other options but `every` are its arguments. None for `linear`. Raises UserError.
 
     every: training steps between two steps of the schedule, or `epoch` for `plateau`. patience of `plateau`: how many
     epochs in a row may bring no gain; the next one that brings none reduces the rate (so 1: two epochs without gain).
     """
     name, every = options.get("name"), options.get("every")
+    if name == LINEAR:
+        if other := sorted(key for key, value in options.items() if key != "name" and value is not None):
+            raise UserError(f"task.training.schedule.{other[0]}: linear has no options. Remove it.")
+        return None
     if name == "plateau":
         if every != "epoch":
             raise UserError(f"task.training.schedule.every={every}: plateau takes dev scores. Use every=epoch.")
@@ -67,7 +72,8 @@ def construct(where: str, known: Mapping[str, Any], options: Mapping[str, Any], 
     arguments = dict(options)
     name = arguments.pop("name", None)
     if name not in known:
-        raise UserError(f"{where}.name={name}: unknown name. Choose one of: {', '.join(known)}.")
+        names = sorted([*known, LINEAR] if known is SCHEDULES else known)
+        raise UserError(f"{where}.name={name}: unknown name. Choose one of: {', '.join(names)}.")
     try:
         return known[name](*given, **arguments)
     except (TypeError, ValueError) as error:

@@ -26,25 +26,24 @@ def store(tmp_path, monkeypatch):
     return store
 
 
-def batch_of(encoder, texts, dtype=torch.float32):
+def batch_of(encoder, texts):
     """What a batch must be, put together by numpy."""
     expected = np.zeros((len(texts), encoder.layers, max(map(len, texts)), encoder.dim), dtype=np.float32)
     for row, layers in zip(expected, encoder.encode(texts), strict=True):
-        row[:, : layers.shape[1]] = layers.to(dtype).numpy()
+        row[:, : layers.shape[1]] = layers.numpy()
     return torch.from_numpy(expected)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("mode", ["auto", "disk", "ram", "off"])
-def test_a_batch_is_what_the_encoder_computes_padded_with_zeros(store, mode, dtype):
+def test_a_batch_is_what_the_encoder_computes_padded_with_zeros(store, mode):
     encoder = WordEncoder()
-    layers = store(mode, encoder, dtype=dtype)
+    layers = store(mode, encoder)
     layers.fill(TEXTS)
     assert sorted(encoder.asked) == ([] if mode == "off" else sorted(TEXTS))
     for texts in (TEXTS[:32], TEXTS[32:33], [TEXTS[5], TEXTS[5], TEXTS[6]], sentences(3, seed=9)):
         batch = layers.batch(texts)
         assert batch.dtype == torch.float32
-        assert torch.equal(batch, batch_of(WordEncoder(), texts, getattr(torch, dtype)))
+        assert torch.equal(batch, batch_of(WordEncoder(), texts))
 
 
 @pytest.mark.parametrize("mode", ["auto", "disk", "ram"])
@@ -83,12 +82,12 @@ def test_the_cache_folder_is_the_place_by_default(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "change",
     [
-        {"encoder": WordEncoder(checksum="other weights")}, {"encoder": WordEncoder(dim=4)}, {"dtype": "float16"},
+        {"encoder": WordEncoder(checksum="other weights")}, {"encoder": WordEncoder(dim=4)},
         {"variant": "another option"}, {"VERSION": cache.VERSION + 1},
     ],
-    ids=["weights", "options", "dtype", "variant", "code"],
+    ids=["weights", "options", "variant", "code"],
 )  # fmt: skip
-def test_other_weights_options_dtype_or_code_are_other_layers(store, monkeypatch, change):
+def test_other_weights_options_or_code_are_other_layers(store, monkeypatch, change):
     store().fill(TEXTS[:9])
     if "VERSION" in change:
         monkeypatch.setattr(cache, "VERSION", change.pop("VERSION"))
@@ -115,25 +114,9 @@ def test_sentences_that_look_alike_are_told_apart(store):
         assert torch.equal(found.batch([pair]), batch_of(WordEncoder(), [pair]))
 
 
-def test_float16_takes_half_the_room(store, tmp_path):
-    exact, rounded = (store(dtype=dtype) for dtype in ("float32", "float16"))
-    assert exact.bytes_of(TEXTS) == 2 * rounded.bytes_of(TEXTS) == sum(map(len, TEXTS)) * 2 * 8 * 4
-    rounded.fill(TEXTS)
-    on_disk = sum(path.stat().st_size for path in (tmp_path / "layers").rglob("*.safetensors"))
-    assert rounded.bytes_of(TEXTS) < on_disk < 1.5 * rounded.bytes_of(TEXTS)
-
-
-def test_float16_refuses_what_it_cannot_hold(store, monkeypatch):
-    monkeypatch.setattr(WordEncoder, "encode", lambda self, texts: [torch.full((2, len(t), 8), 7e4) for t in texts])
-    with pytest.raises(UserError, match=r"store\.dtype=float16.*Use float32"):
-        store(dtype="float16").fill(TEXTS[:3])
-    store(dtype="float32").fill(TEXTS[:3])
-
-
-@pytest.mark.parametrize(("option", "said"), [({"mode": "disc"}, "disk"), ({"dtype": "half"}, "float16")])
-def test_unknown_values(option, said):
-    with pytest.raises(UserError, match=f"Choose one of: .*{said}"):
-        LayerStore(WordEncoder(), **option)
+def test_an_unknown_mode():
+    with pytest.raises(UserError, match=r"Choose one of: .*disk"):
+        LayerStore(WordEncoder(), mode="disc")
 
 
 def test_processes_with_the_same_work_share_it(store):
@@ -194,10 +177,9 @@ class OnDevice(WordEncoder):
         return [layers.to(self.device) for layers in super().encode(sentences)]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("mode", ["disk", "ram", "auto", "off"])
-def test_a_batch_of_layers_on_the_cpu_is_copied_to_the_device_once(store, mode, dtype):
-    layers = store(mode, device="meta", dtype=dtype)
+def test_a_batch_of_layers_on_the_cpu_is_copied_to_the_device_once(store, mode):
+    layers = store(mode, device="meta")
     layers.fill(TEXTS)
     for texts in (TEXTS[:32], TEXTS[:1], sentences(3, seed=9)):  # kept, and never seen
         with Transfers() as transfers:

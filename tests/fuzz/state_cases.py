@@ -133,7 +133,7 @@ def _read_indexed(folder: Path) -> Any:
 
 
 def _store(folder: Path) -> StoreFolder:
-    return StoreFolder(folder, "own", layers=2, dim=3, dtype=torch.float32, max_bytes=1e9)
+    return StoreFolder(folder, "own", layers=2, dim=3, max_bytes=1e9)
 
 
 def _keys() -> list[bytes]:

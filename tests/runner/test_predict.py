@@ -54,17 +54,6 @@ def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys):
     ]  # fmt: skip
 
 
-def test_a_kept_head_reads_layers_in_the_type_of_its_run(tmp_path):
-    record = run_small(tmp_path, "store.dtype=float16", "task.training.epochs=1")
-    file, spec = RunPaths.of(tmp_path, record).work / "head.safetensors", RunSpec.from_json(record["spec"])
-    kept = read_head(file)
-    encoder = load_encoder("elmo", weights=str(GOLDEN))
-    frozen = Frozen({"": encoder}, load_static("glove-mini", kept.lexicon.words), 0)
-    _, index = build_kept(spec, frozen, kept, file)
-    [layers] = index([("Anna", "ran")]).layers[""]
-    assert torch.equal(layers, encoder.encode([("Anna", "ran")])[0].half().float())
-
-
 def test_mistakes_are_one_line(tmp_path, text, capsys):
     record = run_small(tmp_path)
     paths = RunPaths.of(tmp_path, record)

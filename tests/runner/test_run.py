@@ -246,6 +246,3 @@ def test_no_run_pays_for_the_encoder_twice(tmp_path, encoded, monkeypatch):
     assert sum(encoded) == 60 + 250 + 250
     run_small(tmp_path / "runs", folder, "data.max_train=70")
     assert sum(encoded) == 70 + 250 + 250
-    rounded = run_small(tmp_path / "runs", folder, "store.dtype=float16")
-    assert sum(encoded) == 70 + 250 + 250 + 60 + 250 + 250
-    assert RunSpec.from_json(rounded["spec"]).changes["store.dtype"] == "float16"

@@ -43,10 +43,9 @@ def test_what_changes_no_score_changes_no_hash(finished, overrides):
     [
         ["task.training.optimizer.lr=0.002"], ["mix=last"], ["mix.penalty=0.0"], ["mix.layer_norm=token"],
         ["task.training.epochs=3"], ["task.training.batch=16"], ["data.max_train=50"], ["vectors.trainable=false"],
-        ["task.data.mini.seed=1"], ["task.version=4"], ["size=paper"],
+        ["task.data.mini.seed=1"], ["task.version=5"], ["size=paper"],
         ["encoder.contextual.stateful=true", "store=off"],
         ["trainer.precision=bf16-mixed"], ["encoder.words=learned"], ["task.head.dropout=0.4"],
-        ["store.dtype=float16"],
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -92,7 +91,7 @@ def test_the_folder_of_the_weights_is_no_part_of_the_run_but_their_name_is(finis
 @pytest.mark.parametrize("encoder", ["none", "glove"])
 def test_without_elmo_the_mix_and_its_place_are_no_part_of_the_run(encoder):
     plain = hash_of(encoder=encoder)
-    for overrides in (["mix=last"], ["mix.penalty=0.0"], ["place=both"], ["store.dtype=float16"]):
+    for overrides in (["mix=last"], ["mix.penalty=0.0"], ["place=both"]):
         assert hash_of(*overrides, encoder=encoder) == plain
 
 

@@ -214,15 +214,15 @@ def test_help_names_the_groups_of_the_main_job_alone(capsys, main_job):
 
 
 def test_a_schedule_goes_by_steps_or_epochs():
-    compose("config", ["task=coref", "task.training.schedule.every=epoch"])
-    compose("config", ["task=snli", "task.training.schedule.every=10"])
+    compose("config", ["task=coref", "size=paper", "task.training.schedule.every=epoch"])
+    compose("config", ["task=snli", "size=paper", "task.training.schedule.every=10"])
 
 
 def test_a_part_of_what_a_size_chooses_can_be_set():
-    config = compose("config", ["task=squad", "task.training.ema.decay=0.5", "task.training.schedule.patience=3"])
+    config = compose("config", ["task=squad", "task.training.ema.decay=0.5", "task.training.schedule.name=step"])
     assert config.task.training.ema == {"decay": 0.5, "warming": True}
-    assert config.task.training.schedule == {"name": "plateau", "every": "epoch", "factor": 0.5, "patience": 3}
+    assert config.task.training.schedule == {"name": "step"}
     assert config.task.sizes.cpu.ema.decay == 0.999
-    assert config.schedule.patience == 1
+    assert config.schedule.name == "linear"
     with pytest.raises(UserError, match=r"'task\.training\.ema' has: decay, warming"):
         compose("config", ["task=squad", "task.training.ema.rate=0.5"])

@@ -112,7 +112,7 @@ def test_the_ledger_computes_the_same_hash_and_key():
     ("options", "more"),
     [
         (["encoder=elmo", "mix=last"], ["mix.penalty=3"]),  # no weights are learned that λ could hold back
-        (["encoder=glove"], ["mix=last", "place=both", "suite.weights=mine", "store.dtype=float16"]),
+        (["encoder=glove"], ["mix=last", "place=both", "suite.weights=mine"]),
         (["encoder=none"], ["vectors.trainable=true", "mix.gamma=false"]),
         (["encoder=elmo"], ["data.least_steps=100"]),  # all of the data is read once an epoch
         (["encoder=elmo"], ["task.data.open.train=mine.conll"]),  # another suite's
@@ -157,7 +157,7 @@ def test_the_label_is_what_differs_from_the_default_run(options, label):
 
 def test_the_label_of_a_run_that_is_not_installed_here_lists_its_settings():
     stored = spec("task=ner", "encoder=glove").to_json() | {"task": "quiz"}
-    assert "task.training.epochs=75" in RunSpec.from_json(stored).label
+    assert "task.training.epochs=32" in RunSpec.from_json(stored).label
     with pytest.raises(UserError, match="unknown task"):
         RunSpec.from_json(stored).command(0)
 

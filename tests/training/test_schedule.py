@@ -10,7 +10,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choices, compose
 from elmo_bench.training.adadelta import TABLE
 from elmo_bench.training.module import HeadTraining
-from elmo_bench.training.optimisers import OPTIMISERS, SCHEDULES, build_optimiser, build_schedule
+from elmo_bench.training.optimisers import LINEAR, OPTIMISERS, build_optimiser, build_schedule
 from elmo_bench.training.quiet import quiet
 
 STEPS = 7  # of an epoch; the schedule's steps fall between
@@ -33,8 +33,8 @@ class Rates(pl.Callback):
     def __init__(self):
         self.rates = []
 
-    def on_train_batch_start(self, trainer, module, batch, batch_idx):
-        self.rates.append(trainer.optimizers[0].param_groups[0]["lr"])
+    def on_before_optimizer_step(self, trainer, module, optimizer):
+        self.rates.append(optimizer.param_groups[0]["lr"])
 
 
 class Metric:
@@ -53,11 +53,21 @@ def module(schedule, scores=(), optimiser="sgd"):
     return HeadTraining(Head(), Metric(scores), {"name": optimiser, "lr": 1.0}, gold={"dev": [0]}, schedule=schedule)
 
 
-def rates(schedule, folder, *, epochs, resume=None, scores=None, optimiser="sgd"):
+class Kill(pl.Callback):
+    """Ends training after so many epochs, as a kill would."""
+
+    def __init__(self, after):
+        self.after = after
+
+    def on_train_epoch_end(self, trainer, module):
+        trainer.should_stop = trainer.current_epoch + 1 == self.after
+
+
+def rates(schedule, folder, *, epochs, kill=None, resume=None, scores=None, optimiser="sgd"):
     """The learning rate of each step; leaves the checkpoint last.ckpt."""
     seen = Rates()
     trainer = pl.Trainer(
-        accelerator="cpu", max_epochs=epochs, logger=False, enable_checkpointing=False, callbacks=[seen],
+        accelerator="cpu", max_epochs=epochs, logger=False, enable_checkpointing=False, callbacks=[seen, Kill(kill)],
         enable_progress_bar=False, enable_model_summary=False, limit_val_batches=1 if scores else 0,
         num_sanity_val_steps=0,
     )  # fmt: skip
@@ -95,23 +105,19 @@ def test_it_steps_by_devs_score_where_the_paper_halves_the_rate(tmp_path):
 
 
 @pytest.mark.parametrize("optimiser", ["adam", "adadelta"])
-def test_two_epochs_without_gain_halve_the_rate_also_across_a_kill(tmp_path, optimiser):
+def test_the_rate_falls_linearly_to_zero_over_all_epochs_also_across_a_kill(tmp_path, optimiser):
     schedule = compose("config", ["task=ner"]).task.training.schedule
-    # gain, gain, none, a gain (however small), none (equal), none: half; none, none: a quarter; none, gain, none.
-    scores = [50.0, 60.0, 59.0, 60.001, 60.001, 58.0, 60.0, 60.0, 60.0, 61.0, 60.5]
-    wanted = [rate for rate in (1.0,) * 6 + (0.5, 0.5) + (0.25,) * 3 for _ in range(STEPS)]
-    assert rates(schedule, tmp_path, epochs=11, scores=scores, optimiser=optimiser) == pytest.approx(wanted)
-    for killed in (5, 6, 7):  # after one epoch without gain, after two, and in the first at half the rate
-        before = rates(schedule, tmp_path, epochs=killed, scores=scores[:killed], optimiser=optimiser)
-        last, rest = tmp_path / "last.ckpt", scores[killed:]
-        after = rates(schedule, tmp_path, epochs=11, scores=rest, resume=last, optimiser=optimiser)
-        assert before + after == pytest.approx(wanted)
+    wanted = [1 - step / (4 * STEPS) for step in range(4 * STEPS)]
+    assert rates(schedule, tmp_path, epochs=4, optimiser=optimiser) == pytest.approx(wanted)
+    whole = rates(schedule, tmp_path, epochs=4, kill=2, optimiser=optimiser)
+    whole += rates(schedule, tmp_path, epochs=4, resume=tmp_path / "last.ckpt", optimiser=optimiser)
+    assert whole == pytest.approx(wanted)
 
 
 def test_a_score_of_0_is_no_plateau(tmp_path):
-    schedule = compose("config", ["task=ner"]).task.training.schedule
-    wanted = [rate for rate in (1.0,) * 8 + (0.5,) for _ in range(STEPS)]
-    assert rates(schedule, tmp_path, epochs=9, scores=[0.0] * 5 + [1.0, 0.5, 1.0, 0.0]) == pytest.approx(wanted)
+    schedule = compose("config", ["task=snli", "size=paper"]).task.training.schedule
+    wanted = [rate for rate in (1.0,) * 7 + (0.5, 0.5) for _ in range(STEPS)]
+    assert rates(schedule, tmp_path, epochs=9, scores=[0.0] * 5 + [1.0, 0.5, 1.5, 2.0]) == pytest.approx(wanted)
 
 
 def test_half_the_rate_is_half_the_step_of_adadelta_in_tables_too():
@@ -130,13 +136,13 @@ def test_half_the_rate_is_half_the_step_of_adadelta_in_tables_too():
 
 @pytest.mark.parametrize("task", sorted({*choices("task")} - {"wsd"}))  # one pass makes its head
 def test_every_task_has_the_schedule_of_its_size(task):
-    protocol = {"name": "plateau", "every": "epoch", "factor": 0.5, "patience": 1}
     for encoder in ("none", "glove", "elmo"):
-        assert compose("config", [f"task={task}", f"encoder={encoder}"]).task.training.schedule == protocol
+        training = compose("config", [f"task={task}", f"encoder={encoder}"]).task.training
+        assert (training.schedule, training.patience) == ({"name": "linear"}, None)
     paper = compose("config", [f"task={task}", "size=paper"]).task.training.schedule
     assert paper == {
         "coref": {"name": "exponential", "every": 100, "gamma": 0.999},
-        "snli": protocol | {"patience": 0},
+        "snli": {"name": "plateau", "every": "epoch", "factor": 0.5, "patience": 0},
     }.get(task)
 
 
@@ -146,8 +152,10 @@ def test_every_task_has_an_optimiser_and_perhaps_a_schedule(task):
     optimiser = build_optimiser(training.optimizer, Head().parameters())
     assert type(optimiser).__name__.lower() == training.optimizer.name
     assert optimiser.defaults["lr"] == training.optimizer.lr
-    if training.get("schedule"):
-        assert build_schedule(training.schedule, optimiser).optimizer is optimiser
+    for size in ("cpu", "paper"):
+        schedule = compose("config", [f"task={task}", f"size={size}"]).task.training.get("schedule")
+        if schedule and schedule.name != LINEAR:
+            assert build_schedule(schedule, optimiser).optimizer is optimiser
 
 
 def test_the_plateau_is_of_a_score_that_should_rise():
@@ -166,7 +174,8 @@ def test_the_plateau_is_of_a_score_that_should_rise():
             for every in (0, -3, 1.5, None, "batch", "epoch")
         ),
         ({"name": "plateau", "every": 5}, "every=5: plateau takes dev scores. Use every=epoch"),
-        ({"name": "linear", "every": 5}, f".name=linear: unknown name. Choose one of: {', '.join(SCHEDULES)}."),
+        ({"name": "line", "every": 5}, ".name=line: unknown name. Choose one of: cosine, exponential, linear, "),
+        ({"name": "linear", "every": 5}, ".every: linear has no options. Remove it."),
         ({"name": "step", "every": 5, "gama": 0.9}, ": .*gama.* Check its options for step."),
         ({"name": "step", "every": 5}, ": .*step_size.* Check its options for step."),
     ],
