@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# All runs behind results/, in order: the choices of the protocol, then table 1, then everything else, task by task.
+#
+#     ELMO_BENCH_DATA=FOLDER benchmarks/campaign.sh            # two runs at once, one thread each; JOBS=1 for one
+#
+# Start it again at any time: a finished run is skipped and a killed run resumes. results/RUNS.md names the commit that
+# the runs are made with, and docs/protocol.md what the choices were. Where time is short, the order is the plan.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+: "${ELMO_BENCH_DATA:?the folder with the data of the open suite (elmo-bench fetch --suite open)}"
+export OMP_NUM_THREADS=1
+python=${PYTHON:-.venv/bin/python}
+failed=0
+
+sweep() {
+  "$python" -m elmo_bench sweep "$@" suite=open size=cpu trainer.threads=1 logger=none "launcher.jobs=${JOBS:-2}" ||
+    failed=1
+}
+
+# Is the budget long enough (twice the epochs), and the rate right? For the baseline and ELMo on the three quick tasks.
+# Table 1 of each follows at once.
+sweep task=ner encoder=glove,elmo seed=0,1,2
+sweep task=ner encoder=glove,elmo seed=0,1,2 task.training.epochs=64
+sweep experiment=tune task=ner
+sweep experiment=table1 task=ner
+sweep task=snli encoder=glove,elmo seed=0,1,2
+sweep task=snli encoder=glove,elmo seed=0,1,2 task.training.epochs=48
+sweep experiment=tune task=snli
+sweep experiment=table1 task=snli
+sweep task=sst5 encoder=glove,elmo seed=0,1,2
+sweep task=sst5 encoder=glove,elmo seed=0,1,2 task.training.epochs=16
+sweep experiment=tune task=sst5
+sweep task=sst5 encoder=glove lr_scale=0.5,1,2 task.head.dropout.input=0.25 seed=0,1
+sweep experiment=table1 task=sst5
+sweep experiment=table1 task=coref
+sweep experiment=table1 task=squad
+sweep experiment=table1 task=srl
+# Twice the budget on the slow tasks: reported, and chooses nothing.
+sweep task=coref encoder=glove seed=0 task.training.epochs=60
+sweep task=squad encoder=glove seed=0 task.training.epochs=40
+sweep task=srl encoder=glove seed=0 task.training.epochs=90
+# Controls: ELMo's network before training, learned words; and a published encoder. SST-5's layers of MiniLM take 12 GB.
+sweep experiment=controls task=ner
+sweep experiment=controls task=snli
+sweep experiment=controls task=sst5 store=disk store.max_gb=16
+sweep task=coref,squad,srl encoder=random,none seed=0,1,2
+# Five encoders on the same 81 million tokens of text.
+sweep experiment=ladder
+# The paper's ablations.
+sweep experiment=table2
+sweep experiment=table3
+sweep experiment=gamma
+sweep experiment=regularisation
+sweep experiment=ablation_inputs
+sweep experiment=figure1
+# Probes of single layers.
+sweep experiment=layers
+sweep experiment=layers task=pos,deprel task.data.labels=control
+sweep experiment=table5
+sweep experiment=table6
+exit "$failed"

@@ -1,0 +1,68 @@
+"""What dev says of a task's budget of epochs, learning rate and dropout: the tables of docs/protocol.md.
+
+    python benchmarks/choices.py                # or --ledger FOLDER --suite open
+
+Compares runs that differ from their task's default run in one option alone with the default run, over the seeds that
+both have. The default stays unless the other value is better on dev by more than one point and by more than twice the
+standard error of the difference of the two means.
+"""
+
+import argparse
+from collections import defaultdict
+from pathlib import Path
+
+from elmo_bench.ledger import read_all
+from elmo_bench.reporting.statistics import summarise
+from elmo_bench.spec.run_spec import RunSpec
+
+CHOSEN = ("task.training.epochs", "task.training.optimizer.lr", "task.head.dropout.input")
+POINTS, ERRORS = 1.0, 2.0  # percentage points, and standard errors, that a change has to exceed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Compare each choice with the default on dev.")
+    parser.add_argument("--ledger", type=Path, default=Path("results/runs"))
+    parser.add_argument("--suite", default="open")
+    options = parser.parse_args()
+    print("| task | encoder | option | dev | the default's dev | seeds | difference | standard error | default |")
+    print("|---|---|---|---:|---:|---:|---:|---:|---|")
+    for line in lines(scores(options.ledger, options.suite)):
+        print(line)
+
+
+def scores(ledger: Path, suite: str) -> dict[tuple[str, str], dict[str, dict[int, float]]]:
+    """{(task, encoder): {option=value, or "" for the default run: {seed: dev score}}}; newest records win."""
+    found: dict[tuple[str, str], dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    for record in sorted(read_all(ledger, suite=suite).records, key=lambda record: record["created"]):
+        spec = RunSpec.from_json(record["spec"])
+        if spec.changes.keys() <= {*CHOSEN} and len(spec.changes) <= 1 and _is_current(spec):
+            dev = record["scores"]["dev"]["overall"][record["metric"]]
+            found[spec.task, spec.encoder][spec.label][record["seed"]] = dev
+    return found
+
+
+def _is_current(spec: RunSpec) -> bool:
+    usual = spec.default().settings
+    return all(spec.settings.get(key) == usual.get(key) for key in ("protocol", "task.version"))
+
+
+def lines(found: dict[tuple[str, str], dict[str, dict[int, float]]]) -> list[str]:
+    """A line of the table for each value that has two seeds or more in common with the default run."""
+    rows = []
+    for (task, encoder), by_label in sorted(found.items()):
+        usual = by_label.get("", {})
+        for label, scores_ in sorted(by_label.items()):
+            seeds = sorted(usual.keys() & scores_.keys())
+            if label and len(seeds) > 1:
+                new, old = (summarise(each[seed] for seed in seeds) for each in (scores_, usual))
+                gain, error = new.mean - old.mean, (((new.sd or 0) ** 2 + (old.sd or 0) ** 2) / len(seeds)) ** 0.5
+                verdict = "changes" if gain > POINTS and gain > ERRORS * error else "stays"
+                rows.append(
+                    f"| {task} | {encoder} | {label} | {new} | {old} | {len(seeds)} | {gain:+.2f} | "
+                    f"{error:.2f} | {verdict} |"
+                )
+    return rows
+
+
+if __name__ == "__main__":
+    main()
