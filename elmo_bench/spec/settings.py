@@ -105,8 +105,10 @@ def parts_of(contextual: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
 def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
     encoder, contextual = config["encoder"], config["encoder"]["contextual"]
     found: dict[str, Any] = {"encoder.words": encoder["words"]}
+    if encoder["words"]:  # of learned words, the table gives the width
+        found["encoder.vectors"] = name_of(encoder["vectors"])
     if encoder["words"] == "static":
-        found |= {"encoder.vectors": name_of(encoder["vectors"]), "vectors.trainable": config["vectors"]["trainable"]}
+        found["vectors.trainable"] = config["vectors"]["trainable"]
     if contextual is None:
         return found | {"encoder.contextual": None}
     for key, value in dotted(contextual).items():

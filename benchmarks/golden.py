@@ -1,0 +1,134 @@
+"""What later changes have to keep: the hashes of all planned runs, and the first two epochs of some of them.
+
+    python benchmarks/golden.py hashes --root DATA                # compare with tests/golden/hashes.json
+    python benchmarks/golden.py fingerprints --root DATA ner      # compare with tests/golden/fingerprints.json; all tasks
+    python benchmarks/golden.py hashes --root DATA --write        # replace the file: the old runs are orphaned
+
+DATA is the folder with the data of the open suite. A fingerprint is the dev score and the mean training loss of each of
+two epochs on 200 training examples (20 documents for coreference), on one thread. The loss may differ by a thousandth of
+its value, since processors round differently, and the dev score by one item.
+"""
+
+import argparse
+import json
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.ledger.formulas import formula
+from elmo_bench.runner.plan import PlannedRun, plan
+from elmo_bench.runner.prepare import prepare
+from elmo_bench.runner.train import train
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.training.quiet import quiet
+
+CAMPAIGN = Path(__file__).with_name("campaign.sh")
+GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
+TASKS = ("ner", "snli", "sst5", "coref", "squad", "srl")
+LOSS = 1e-3  # of its value
+
+
+def main() -> int:
+    """0 if everything is equal or was written."""
+    parser = argparse.ArgumentParser(description="Compare hashes or fingerprints with the committed ones.")
+    parser.add_argument("what", choices=["hashes", "fingerprints"])
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help="fingerprints of these tasks alone")
+    parser.add_argument("--root", required=True, type=Path, help="the data of the open suite")
+    parser.add_argument("--write", action="store_true", help="replace the committed file")
+    options = parser.parse_args()
+    path = GOLDEN / f"{options.what}.json"
+    known = json.loads(path.read_text()) if path.is_file() else {}
+    if options.what == "hashes":
+        found = hashes(contents(options.root))
+        problems = [] if found == known else ["the hashes differ: the runs that were made are other runs than these"]
+    else:
+        found, problems = dict(known), []
+        for task, encoder in selected(options.tasks):
+            name = f"{task} {encoder}"
+            found[name] = fingerprint(task, encoder, options.root)
+            problems += differences(name, known.get(name), found[name])
+            print(name, json.dumps(found[name]), flush=True)
+    if options.write:
+        path.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+        return 0
+    print("\n".join(problems) or "equal")
+    return int(bool(problems))
+
+
+def planned() -> list[PlannedRun]:
+    """Every run of campaign.sh, one seed for each spec."""
+    found: dict[str, PlannedRun] = {}
+    for line in re.findall(r"^sweep (.*)$", CAMPAIGN.read_text(), re.MULTILINE):
+        for run in plan([*shlex.split(line), "suite=open", "size=cpu"]).runs:
+            found.setdefault(run.spec.key, run)
+    return list(found.values())
+
+
+def group(spec: RunSpec) -> str:
+    """Runs of one group have the same contents."""
+    settings = spec.settings
+    parts = (spec.task, spec.encoder, settings.get("encoder.vectors"), settings.get("task.data.labels"))
+    return " ".join(str(part) for part in parts if part)
+
+
+def contents(root: Path) -> dict[str, dict[str, Any]]:
+    """The contents of each group of planned runs."""
+    found: dict[str, dict[str, Any]] = {}
+    for run in planned():
+        if group(run.spec) not in found:
+            config = compose("config", [*run.options, f"data.root={root}"])
+            found[group(run.spec)] = prepare(config, run.spec).spec.contents or {}
+    return found
+
+
+def hashes(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """{"contents": by group, "runs": {the run's command: its hash}}."""
+    runs = {run.spec.command(0): run.spec.with_contents(found[group(run.spec)]).hash for run in planned()}
+    return {"contents": found, "runs": runs}
+
+
+def selected(tasks: list[str]) -> Iterator[tuple[str, str]]:
+    """(task, encoder) of the fingerprints."""
+    for task in tasks or TASKS:
+        yield from ((task, encoder) for encoder in ("glove", "elmo"))
+        if task == "ner":
+            yield from ((task, encoder) for encoder in ("random", "minilm"))
+
+
+def fingerprint(task: str, encoder: str, root: Path) -> dict[str, Any]:
+    """{"dev": [two scores], "loss": [two], "item": what one item of dev is worth, in points}."""
+    examples = 20 if task == "coref" else 200
+    config = compose(
+        "config",
+        [f"task={task}", f"encoder={encoder}", "suite=open", f"data.root={root}", f"data.max_train={examples}",
+         "task.training.epochs=2", "trainer.threads=1", "logger=none"],
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder, quiet():
+        prepared = prepare(config, RunSpec.of(config))
+        trained = train(prepared, Path(folder))
+    module, curves = trained.module, trained.history.curves
+    outcomes = module.metric.outcomes(module.gold["dev"], module.predictions)
+    item = 100 / formula(module.metric.formula).gold_of(outcomes)
+    return {"dev": curves["dev"], "loss": curves["train_loss"], "item": item}
+
+
+def differences(name: str, known: dict[str, Any] | None, found: dict[str, Any]) -> list[str]:
+    """A line for each figure that is not within its tolerance."""
+    if known is None:
+        return [f"{name}: no fingerprint is committed"]
+    wrong = []
+    for epoch in range(2):
+        if abs(found["loss"][epoch] - known["loss"][epoch]) > LOSS * abs(known["loss"][epoch]):
+            wrong.append(f"{name}: loss of epoch {epoch + 1} {found['loss'][epoch]}, not {known['loss'][epoch]}")
+        if abs(found["dev"][epoch] - known["dev"][epoch]) > known["item"]:
+            wrong.append(f"{name}: dev of epoch {epoch + 1} {found['dev'][epoch]}, not {known['dev'][epoch]}")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())

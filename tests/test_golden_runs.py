@@ -1,0 +1,36 @@
+"""Hashes of all planned runs, and fingerprints of the first epochs: runs that were made stay the same runs."""
+
+import json
+
+import pytest
+
+from benchmarks.golden import GOLDEN, TASKS, differences, fingerprint, group, hashes, planned, selected
+from tests.runs import DATA
+
+KNOWN = json.loads((GOLDEN / "hashes.json").read_text())
+FINGERPRINTS = json.loads((GOLDEN / "fingerprints.json").read_text())
+
+
+def test_every_planned_run_has_its_hash():
+    """A change of a setting, a default or a version shows here: it would orphan the runs behind results/."""
+    assert {group(run.spec) for run in planned()} == KNOWN["contents"].keys()
+    assert hashes(KNOWN["contents"]) == KNOWN
+
+
+def test_differences_are_found():
+    known = FINGERPRINTS["ner glove"]
+    assert differences("ner glove", known, known) == []
+    loss, dev, item = known["loss"], known["dev"], known["item"]
+    assert len(differences("ner glove", known, known | {"loss": [loss[0], loss[1] * 1.0011]})) == 1
+    assert len(differences("ner glove", known, known | {"dev": [dev[0] + 1.01 * item, dev[1]]})) == 1
+    assert differences("ner glove", known, {"loss": [loss[0] * 0.9991, loss[1]], "dev": [dev[0], dev[1] + item / 2]}) == []
+    assert FINGERPRINTS.keys() == {f"{task} {encoder}" for task, encoder in selected([*TASKS])}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the data of the open suite")
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("task", "encoder"), selected([*TASKS]))
+def test_two_epochs_are_what_they_were(task, encoder):
+    name = f"{task} {encoder}"
+    assert differences(name, FINGERPRINTS[name], fingerprint(task, encoder, DATA)) == []
