@@ -38,6 +38,7 @@ class Overlap:
                 self._passages.setdefault(stretch, set()).add(number)
 
     def read(self, sentences: Iterable[Sequence[str]]) -> None:
+        """Search tokenised sentences, and count them."""
         for sentence in sentences:
             self.sentences += 1
             self.tokens += len(sentence)
@@ -60,17 +61,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     corpus = Corpus(tuple(shard_files(given.text)))
     for file in corpus.files:
         overlap.read(corpus.sentences(file))
-    asked = list(questions.values())
+    asked, lengths = list(questions.values()), [len(tokens) for tokens in passages.values()]
     print(
         f"{len(overlap.found):,} of {len(passages):,} passages, with {sum(asked[each] for each in overlap.found):,} of "
         f"{sum(asked):,} questions, share {given.tokens} tokens in a row with the text"
     )
+    print(f"the text: {overlap.sentences:,} sentences, {overlap.tokens:,} tokens, at most {overlap.longest} a sentence")
     print(
-        f"a passage: {sum(map(len, passages.values())) / len(passages):.0f} tokens on average, "
-        f"at most {max(map(len, passages.values()))}"
-    )
-    print(
-        f"the text: {overlap.sentences:,} sentences, {overlap.tokens:,} tokens, at most {overlap.longest} in a sentence"
+        f"a passage: {sum(lengths) / len(lengths):.0f} tokens on average, at most {max(lengths)}; "
+        f"{sum(length > overlap.longest for length in lengths):,} are longer than every sentence of the text"
     )
 
 

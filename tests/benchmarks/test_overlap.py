@@ -49,9 +49,10 @@ def test_passages_that_share_a_stretch_are_counted(squad, capsys, lines, tokens,
     assert first == (
         f"{found[0]} of 3 passages, with {found[1]} of 4 questions, share {tokens} tokens in a row with the text"
     )
-    assert second == "a passage: 10 tokens on average, at most 16"  # 16 + 11 + 3
     words = [len(line.split()) for line in lines]
-    assert third == f"the text: {len(words)} sentences, {sum(words)} tokens, at most {max(words)} in a sentence"
+    assert second == f"the text: {len(words)} sentences, {sum(words)} tokens, at most {max(words)} a sentence"
+    longer = sum(length > max(words) for length in (16, 11, 3))
+    assert third == f"a passage: 10 tokens on average, at most 16; {longer} are longer than every sentence of the text"
 
 
 def test_a_stretch_of_no_tokens_is_refused(squad, capsys):
