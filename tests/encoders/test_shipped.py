@@ -18,6 +18,7 @@ SENTENCES = [("The", "bank", "of", "the", "river", "."), ("She", "went", "to", "
 @pytest.mark.parametrize(
     ("name", "card", "limit"),
     [
+        ("glove-6b.safetensors", "glove-6b.md", 24 * 2**20),
         ("glove-mini.safetensors", "glove-mini.md", 16 * 2**20),
         ("fasttext-mini.safetensors", "fasttext-mini.md", 10 * 2**20),
         ("elmo-mini-weights.safetensors", "elmo-mini.md", 16 * 2**20),
@@ -37,8 +38,8 @@ def test_a_file_is_the_one_of_its_card_and_small_enough(name: str, card: str, li
     assert f"{len(content):,} bytes" in text
 
 
-def test_all_shipped_files_stay_below_64_mib():
-    assert sum(path.stat().st_size for path in MINI.rglob("*") if path.is_file()) < 64 * 2**20
+def test_a_wheel_with_all_shipped_files_stays_below_100_mb():
+    assert sum(path.stat().st_size for path in MINI.rglob("*") if path.is_file()) < 95e6  # the rest needs less than 5
 
 
 def test_the_shipped_bilm_tells_two_banks_apart_and_depends_on_nothing_else():
