@@ -10,7 +10,7 @@ package lacks is its 50-dimensional row times a matrix, the least-squares fit on
 that both packages have. Eight frequent words have their true rows from `glove_6b_frequent.txt`.
 
 Prints how many rows are of which kind, and the mean cosine of mapped and true rows for words that were not fitted. With
-`--data`, also the shares of the tokens of the suite `open` that have a mapped row, and that have none. The same bytes
+`--data`, also the shares of the tokens of the suite `open` with a mapped row, and without a row. The same bytes
 each time, in a minute and 2 GiB of memory.
 """
 

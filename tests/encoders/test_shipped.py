@@ -69,6 +69,16 @@ def test_the_shipped_vectors_know_common_words():
     assert all(table.lookup(word) is not None for word in ("London", "football", "the"))
 
 
+def test_the_shipped_glove_has_published_rows_in_the_published_order():
+    assert load_static("glove-6b").words[:5] == ["the", ",", ".", "of", "to"]
+    table = load_static("glove-6b", keep=("The", "I", "1.5", "Zxqvk"))
+    assert table.words == ["the", "i", "1.5"] and table.dim == 100
+    published = {"The": [-0.038194, -0.24487, 0.72812, -0.39961], "I": [-0.046539, 0.61966, 0.56647, -0.46584]}
+    for word, numbers in published.items():  # the first of each row of glove.6B.100d.txt
+        row = table.vectors[table.lookup(word)]
+        np.testing.assert_allclose(row[:4], numbers, atol=np.abs(row).max() / 127 / 2 + 1e-6)
+
+
 def test_the_shipped_subwords_know_every_word():
     words = ("London", "football", "footballishness", "Lndon")
     table = load_static("fasttext-mini", keep=words)
