@@ -28,11 +28,11 @@ from elmo_bench.encoders.ngrams import NGrams
 from elmo_bench.encoders.vector_files import read_compact, write_compact
 from elmo_bench.encoders.word2vec import read_word2vec
 
-SHIPPED = Path(__file__).parents[1] / "weights"
-MINIS = ("glove-mini", "fasttext-mini")  # vectors that ship with the package, by the names of their files
+WEIGHTS = Path(__file__).parents[1] / "weights"
+SHIPPED = ("glove-6b", "glove-mini", "fasttext-mini")  # the names of the files in WEIGHTS
 ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".txt.zst", ".zip", ".safetensors")
 BINARY = (".bin", ".bin.gz", ".bin.xz", ".bin.zst")  # of word2vec
-KNOWN = (*MINIS, *VECTORS)
+KNOWN = (*SHIPPED, *VECTORS)
 HASH_AGAIN_BELOW = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fraction of a second
 
 
@@ -114,8 +114,8 @@ def numbers_of(path: Path) -> int:
 
 def path_of(name_or_path: str) -> Path:
     """The file of vectors with this name or path; a published one is downloaded first. Raises UserError."""
-    if name_or_path in MINIS:
-        return SHIPPED / f"{name_or_path}.safetensors"
+    if name_or_path in SHIPPED:
+        return WEIGHTS / f"{name_or_path}.safetensors"
     if name_or_path in VECTORS:
         folder = cache_folder() / "vectors"
         for ending in ENDINGS:

@@ -83,17 +83,17 @@ def in_this_process(monkeypatch):
 
 def test_several_encoders_in_a_row_have_the_identities_of_their_runs(tmp_path, capsys, monkeypatch, in_this_process):
     monkeypatch.setattr(cost, "_round", in_this_process)
-    assert main(["cost", "encoder=glove,fasttext", "--out", str(tmp_path)]) == 0
+    assert main(["cost", "encoder=glove,fasttext", "suite=open", "--out", str(tmp_path)]) == 0
     assert "| glove " in (table := capsys.readouterr().out) and "| fasttext " in table
     found = {each["encoder"]: each for each in read_costs(tmp_path)[0]}
-    for name in ("glove", "fasttext"):
+    for name, vectors in (("glove", "glove-6b"), ("fasttext", "fasttext-mini")):
         config = compose("config", [f"encoder={name}", "task=snli", "suite=open", "trainer.threads=2"])
         contents = {"data": "d", **load_frozen(config, {"a"}).contents}
         own = RunSpec.of(config).with_contents(contents)
         assert encoder_key(found[name]["settings"], found[name]["contents"]) == encoder_key(own.settings, own.contents)
-        assert found[name]["stored_bytes"] == path_of(f"{name}-mini").stat().st_size
+        assert found[name]["stored_bytes"] == path_of(vectors).stat().st_size
     assert found["fasttext"]["parameters"] == (40_000 + 50_000) * 96  # its card: words and n-gram buckets
-    assert found["glove"]["parameters"] == 160_000 * 96
+    assert found["glove"]["parameters"] == 200_000 * 100
 
 
 def test_weights_that_change_between_rounds_are_refused(in_this_process):

@@ -18,6 +18,7 @@ SENTENCES = [("The", "bank", "of", "the", "river", "."), ("She", "went", "to", "
 @pytest.mark.parametrize(
     ("name", "card", "limit"),
     [
+        ("glove-6b.safetensors", "glove-6b.md", 24 * 2**20),
         ("glove-mini.safetensors", "glove-mini.md", 16 * 2**20),
         ("fasttext-mini.safetensors", "fasttext-mini.md", 10 * 2**20),
         ("elmo-mini-weights.safetensors", "elmo-mini.md", 16 * 2**20),
@@ -37,8 +38,8 @@ def test_a_file_is_the_one_of_its_card_and_small_enough(name: str, card: str, li
     assert f"{len(content):,} bytes" in text
 
 
-def test_all_shipped_files_stay_below_64_mib():
-    assert sum(path.stat().st_size for path in MINI.rglob("*") if path.is_file()) < 64 * 2**20
+def test_a_wheel_with_all_shipped_files_stays_below_100_mb():
+    assert sum(path.stat().st_size for path in MINI.rglob("*") if path.is_file()) < 95e6  # the rest needs less than 5
 
 
 def test_the_shipped_bilm_tells_two_banks_apart_and_depends_on_nothing_else():
@@ -66,6 +67,16 @@ def test_the_shipped_vectors_know_common_words():
     table = load_static("glove-mini", keep=("London", "football", "the"))
     assert table.vectors.shape == (len(table.words), 96)
     assert all(table.lookup(word) is not None for word in ("London", "football", "the"))
+
+
+def test_the_shipped_glove_has_published_rows_in_the_published_order():
+    assert load_static("glove-6b").words[:5] == ["the", ",", ".", "of", "to"]
+    table = load_static("glove-6b", keep=("The", "I", "1.5", "Zxqvk"))
+    assert table.words == ["the", "i", "1.5"] and table.dim == 100
+    published = {"The": [-0.038194, -0.24487, 0.72812, -0.39961], "I": [-0.046539, 0.61966, 0.56647, -0.46584]}
+    for word, numbers in published.items():  # the first of each row of glove.6B.100d.txt
+        row = table.vectors[table.lookup(word)]
+        np.testing.assert_allclose(row[:4], numbers, atol=np.abs(row).max() / 127 / 2 + 1e-6)
 
 
 def test_the_shipped_subwords_know_every_word():
