@@ -46,8 +46,8 @@ def main() -> None:
     )
     for name, values in (("untrained", found.mean(dim=0)), ("least", found.amin(dim=0)), ("most", found.amax(dim=0))):
         print(f"{name:<10} {_shown(values)}")
-    scaled = target / found.mean(dim=0) * found
-    print(f"scaled     {100 * (scaled / target - 1).abs().amax():.0f} % from elmo-mini's at most, of {len(found)} seeds")
+    off = 100 * (found / found.mean(dim=0) - 1).abs().amax()
+    print(f"scaled: at most {off:.0f} % from elmo-mini's with any of {len(found)} seeds")
     print(f"scales: [{_shown(target / found.mean(dim=0), ', ')}]")
 
 

@@ -55,9 +55,7 @@ def load(
         )
     bilm, numbers = untrained(options, seed=seed)
     identity = f"untrained {digest([options.to_json(), list(map(float, factors))])}"
-    encoder = UntrainedEncoder.of(
-        bilm, f"{identity} {numbers}", precision=precision, stateful=stateful, device=device
-    )
+    encoder = UntrainedEncoder.of(bilm, f"{identity} {numbers}", precision=precision, stateful=stateful, device=device)
     encoder.identity = identity
     encoder.scales = torch.tensor(factors, dtype=torch.float32, device=encoder.device)[:, None, None]
     return encoder

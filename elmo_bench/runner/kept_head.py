@@ -38,6 +38,7 @@ def write_head(
     spec: RunSpec,
     vocabulary: Mapping[str, Any],
     lexicon: Lexicon,
+    *,
     encoders: Mapping[str, str],
 ) -> Path:
     """Write the trained parameters; the encoder and the static table are not among them."""

@@ -64,7 +64,9 @@ class Frozen:
 
     @property
     def contents(self) -> dict[str, Any]:
-        """Their part of `RunSpec.contents`, equal for every seed: checksums, and the width of learned words, which comes from a table."""
+        """Their part of `RunSpec.contents`, the same for every seed: checksums or identities, and the width of learned
+        words, which comes from a table.
+        """
         found: dict[str, Any] = {}
         if self.encoders:
             weights = {part: getattr(each, "identity", each.checksum) for part, each in self.encoders.items()}

@@ -97,9 +97,7 @@ def _config(spec: RunSpec) -> DictConfig:
     return config
 
 
-def _load_frozen(
-    spec: RunSpec, seed: int, words: set[str], weights: str | None, vectors: str | None
-) -> Frozen:
+def _load_frozen(spec: RunSpec, seed: int, words: set[str], weights: str | None, vectors: str | None) -> Frozen:
     settings, parts = spec.settings, parts_of(spec.encoder_options() or None)
     given = _by_part(parts, weights)
     encoders = {part: _load_encoder(options, seed, given.get(part), vectors) for part, options in parts.items()}

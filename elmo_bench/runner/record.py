@@ -22,8 +22,8 @@ def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: Ru
     """Write the head, the outcomes and the record; then remove what is no longer needed. Returns the record."""
     config, spec, history = prepared.config, prepared.spec, trained.history
     head: Any = trained.module.head
-    about = spec, trained.vocabulary, trained.lexicon, prepared.frozen.checksums
-    kept = write_head(paths.work / "head.safetensors", head, *about)
+    about = spec, trained.vocabulary, trained.lexicon
+    kept = write_head(paths.work / "head.safetensors", head, *about, encoders=prepared.frozen.checksums)
     encoders = prepared.frozen.encoders.values()
     found = Record(
         schema=ledger.SCHEMA,
