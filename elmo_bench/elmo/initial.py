@@ -32,12 +32,12 @@ def initialise(bilm: BiLM) -> None:
 
 
 def untrained(options: BiLMOptions, *, seed: int) -> tuple[BiLM, str]:
-    """A frozen biLM with the initial values of a seed, and its checksum: SHA-256 of its numbers."""
+    """A frozen biLM with the initial values of a seed, and the SHA-256 of its numbers."""
     with torch.random.fork_rng(devices=[]):
         bilm = BiLM(options)
         torch.manual_seed(seed)
         initialise(bilm)
-    digest = hashlib.sha256(repr(options).encode())
+    digest = hashlib.sha256()
     for parameter in bilm.requires_grad_(False).parameters():
         digest.update(parameter.numpy().data)
-    return bilm, f"untrained {digest.hexdigest()}"
+    return bilm, digest.hexdigest()

@@ -1,4 +1,7 @@
-"""What an encoder is. A kind of encoder is a module of this package with `load(**options) -> Encoder`."""
+"""What an encoder is. A kind of encoder is a module of this package with `load(**options) -> Encoder`.
+
+A `load` with a parameter `seed` gets the run's, unless the yaml has one. Its encoder then also has `identity`.
+"""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -14,7 +17,7 @@ class Encoder(Protocol):
 
     @property
     def checksum(self) -> str:
-        """Identifies the vectors, in the hash of a run and in the cache."""
+        """Identifies the vectors, in the cache and in the hash of a run."""
 
     @property
     def layers(self) -> int:
@@ -32,7 +35,8 @@ class Encoder(Protocol):
     def device(self) -> torch.device: ...
 
     # May also have `expect(words)`: the words that `encode` will read, in one call before the first;
-    # and `files`: the paths of the files that it was loaded from.
+    # `files`: the paths of the files that it was loaded from;
+    # and `identity`: in place of `checksum` in the hash, so that runs whose seeds draw other numbers share one.
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""

@@ -1,7 +1,7 @@
 """`head.safetensors`: a trained head, and the plain data that building it again needs.
 
-The file may come from a stranger. Its metadata holds the vocabulary, the lexicon and the spec; they are checked, and
-nothing in them chooses code or a file.
+The file may come from a stranger. Its metadata holds the vocabulary, the lexicon, the spec and the encoders' checksums;
+they are checked, and nothing in them chooses code or a file.
 """
 
 import dataclasses
@@ -29,12 +29,26 @@ class KeptHead(NamedTuple):
     spec: RunSpec
     vocabulary: dict[str, Any]  # what the head knows of the training data
     lexicon: Lexicon
+    encoders: dict[str, str]  # `Frozen.checksums`
 
 
-def write_head(path: Path, head: nn.Module, spec: RunSpec, vocabulary: Mapping[str, Any], lexicon: Lexicon) -> Path:
+def write_head(
+    path: Path,
+    head: nn.Module,
+    spec: RunSpec,
+    vocabulary: Mapping[str, Any],
+    lexicon: Lexicon,
+    *,
+    encoders: Mapping[str, str],
+) -> Path:
     """Write the trained parameters; the encoder and the static table are not among them."""
     tensors = {name: tensor.contiguous() for name, tensor in head.state_dict().items()}
-    about = {"spec": spec.to_json(), "vocabulary": dict(vocabulary), "lexicon": dataclasses.asdict(lexicon)}
+    about = {
+        "spec": spec.to_json(),
+        "vocabulary": dict(vocabulary),
+        "lexicon": dataclasses.asdict(lexicon),
+        "encoders": dict(encoders),
+    }
     with atomic_write(path) as handle:
         handle.write(save(tensors, {"about": json.dumps(about)}))
     return path
@@ -57,7 +71,9 @@ def read_head(path: Path) -> KeptHead:
         words, repeated, characters = lexicon["words"], lexicon["repeated"], lexicon["characters"]
         if not (_is_words(words) and _is_words(characters) and type(repeated) is int and 0 <= repeated <= len(words)):
             raise ValueError("its lexicon is not lists of words and a number")
-        return KeptHead(tensors, RunSpec.from_json(spec), vocabulary, Lexicon(words, repeated, characters))
+        if not isinstance(encoders := about["encoders"], dict) or not _is_words(list(encoders.values())):
+            raise ValueError("its encoders are not checksums")
+        return KeptHead(tensors, RunSpec.from_json(spec), vocabulary, Lexicon(words, repeated, characters), encoders)
 
 
 def _is_known(value: Any) -> bool:

@@ -58,11 +58,18 @@ class Frozen:
     width: int  # of the word vectors, static or learned
 
     @property
+    def checksums(self) -> dict[str, str]:
+        """Of the numbers of each encoder, which may be another seed's where the contents are equal."""
+        return {part: encoder.checksum for part, encoder in self.encoders.items()}
+
+    @property
     def contents(self) -> dict[str, Any]:
-        """Their part of `RunSpec.contents`: checksums, and the width of learned words, which comes from a table."""
+        """Their part of `RunSpec.contents`, the same for every seed: checksums or identities, and the width of learned
+        words, which comes from a table.
+        """
         found: dict[str, Any] = {}
         if self.encoders:
-            weights = {part: encoder.checksum for part, encoder in self.encoders.items()}
+            weights = {part: getattr(each, "identity", each.checksum) for part, each in self.encoders.items()}
             found["weights"] = weights.get("", weights)
         if self.vectors is not None:
             found["vectors"] = self.vectors.checksum
@@ -74,7 +81,7 @@ class Frozen:
 def load_frozen(config: DictConfig, words: Iterable[str]) -> Frozen:
     """The encoders, and the vectors that these words can look up. Raises UserError."""
     kind, words = config.encoder.words, set(words)
-    encoders = {part: load_encoder(**options) for part, options in _parts(config).items()}
+    encoders = {part: load_encoder(run_seed=config.seed, **options) for part, options in _parts(config).items()}
     tell(encoders.values(), words)
     if not kind:
         return Frozen(encoders, None, 0)

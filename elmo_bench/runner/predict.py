@@ -45,7 +45,8 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     UserError, also if they are not the ones that the head was trained with.
     """
     keep_inputs(out, (text, record_file))
-    spec = RunSpec.from_json(ledger.read_record(record_file)["spec"])
+    record = ledger.read_record(record_file)
+    spec = RunSpec.from_json(record["spec"])
     head_file = record_file.with_suffix("") / "head.safetensors"
     kept = read_head(head_file)
     if kept.spec != spec:
@@ -55,7 +56,7 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     examples = data.read_file(text)
     words = set(words_of(examples))
     note_long_words(spec, words)
-    frozen = _load_frozen(spec, words.union(kept.lexicon.words), weights, vectors)
+    frozen = _load_frozen(spec, record["seed"], words.union(kept.lexicon.words), weights, vectors)
     for name, checksum in frozen.contents.items():
         if checksum != (trained := (spec.contents or {}).get(name)):
             raise UserError(
@@ -96,10 +97,10 @@ def _config(spec: RunSpec) -> DictConfig:
     return config
 
 
-def _load_frozen(spec: RunSpec, words: set[str], weights: str | None, vectors: str | None) -> Frozen:
+def _load_frozen(spec: RunSpec, seed: int, words: set[str], weights: str | None, vectors: str | None) -> Frozen:
     settings, parts = spec.settings, parts_of(spec.encoder_options() or None)
     given = _by_part(parts, weights)
-    encoders = {part: _load_encoder(options, given.get(part), vectors) for part, options in parts.items()}
+    encoders = {part: _load_encoder(options, seed, given.get(part), vectors) for part, options in parts.items()}
     tell(encoders.values(), words)
     if settings["encoder.words"] == "static":
         named = _known(settings["encoder.vectors"], KNOWN, vectors, "vectors")
@@ -119,7 +120,7 @@ def _by_part(parts: Collection[str], weights: str | None) -> dict[str, str]:
     return given
 
 
-def _load_encoder(options: dict[str, Any], given: str | None, vectors: str | None) -> Encoder:
+def _load_encoder(options: dict[str, Any], seed: int, given: str | None, vectors: str | None) -> Encoder:
     """The encoder that a record's options describe, with the files that the user gave or with published ones."""
     kind = str(options["kind"])
     numbers = {
@@ -133,7 +134,7 @@ def _load_encoder(options: dict[str, Any], given: str | None, vectors: str | Non
     if "inputs" in numbers:
         numbers["inputs"] = _known(numbers["inputs"], KNOWN, vectors, "vectors")
     try:
-        return load_encoder(kind, **numbers)
+        return load_encoder(kind, run_seed=seed, **numbers)
     except TypeError as error:
         raise UserError(f"the record's encoder has an option that {kind} does not take ({error})") from None
 
@@ -156,11 +157,18 @@ def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) ->
 
 
 def build_kept(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -> tuple[Any, Indexer]:
-    """The head with its trained parameters, and what makes its batches. Raises UserError if the file is of other sizes.
+    """The head with its trained parameters, and what makes its batches.
+
+    Raises UserError if the file is of other sizes, or was trained on other numbers of an encoder that draws them.
 
     The head is first built without memory: the file's tensors bound its sizes and its layers, whatever numbers a spec
     holds.
     """
+    if kept.encoders != frozen.checksums:
+        raise UserError(
+            f"{head_file}: trained with other random numbers in its encoder than are drawn here, of another seed or by "
+            "another version of torch. Run it again with overwrite=true."
+        )
     try:
         with torch.device("meta"), _few_tensors(10 * len(kept.tensors) + 1000):
             wanted = build_head(spec, build_embedder(spec, frozen, kept.lexicon), kept.vocabulary).state_dict()

@@ -22,7 +22,8 @@ def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: Ru
     """Write the head, the outcomes and the record; then remove what is no longer needed. Returns the record."""
     config, spec, history = prepared.config, prepared.spec, trained.history
     head: Any = trained.module.head
-    kept = write_head(paths.work / "head.safetensors", head, spec, trained.vocabulary, trained.lexicon)
+    about = spec, trained.vocabulary, trained.lexicon
+    kept = write_head(paths.work / "head.safetensors", head, *about, encoders=prepared.frozen.checksums)
     encoders = prepared.frozen.encoders.values()
     found = Record(
         schema=ledger.SCHEMA,

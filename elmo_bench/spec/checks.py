@@ -84,13 +84,18 @@ def check_options(config: DictConfig) -> None:
             f"data.least_steps={data.least_steps}: has no effect on data.max_train={data.max_train}. "
             "Use data.train_fraction, or remove data.least_steps."
         )
-    encoder, ledger = config.encoder, Path(config.ledger)
+    encoder, mix, ledger = config.encoder, config.mix.kind, Path(config.ledger)
     if file := next((path for path in (ledger, *ledger.parents) if path.is_file()), None):
         raise UserError(f"ledger={ledger}: {file} is a file; give a folder")
     if encoder.words and not encoder.vectors:
         raise UserError(
             f"encoder.vectors=null: encoder.words={encoder.words} needs a static table, which gives their width"
         )
+    named = encoder.get("with_first") or {}  # {encoder: the name that it has with mix=first}
+    others = [named.get(encoder.name)] if mix == "first" else [key for key in named if named[key] == encoder.name]
+    if other := next(filter(None, others), None):
+        same = f"encoder={other}" + ("" if mix == "first" else f" mix={mix}")
+        raise UserError(f"encoder={encoder.name} mix={mix}: the same run as {same}. Use that name.")
     if any(options.get("stateful") for options in parts_of(encoder.contextual).values()) and config.store.mode != "off":
         raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")
 

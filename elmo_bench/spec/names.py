@@ -5,6 +5,7 @@ record from elsewhere cannot.
 """
 
 import importlib
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +47,18 @@ def task_class(task: str, part: str) -> Any:
     return found
 
 
-def load_encoder(kind: str, *, version: Any = None, **options: Any) -> Any:
+def load_encoder(kind: str, *, run_seed: int = 0, version: Any = None, **options: Any) -> Any:
     """The encoder that the module `elmo_bench.encoders.<kind>` loads. Raises UserError for an unknown kind.
 
+    run_seed: the `seed` of a `load` that takes one, unless the options have it.
     version: of its code, which is part of a run's hash and no option of `load`.
     """
     known = {path.stem for root in _folders("encoders") for path in Path(root).glob("*.py")}
     if kind in known and kind.isidentifier():
         load = getattr(importlib.import_module(f"elmo_bench.encoders.{kind}"), "load", None)
         if load is not None:
+            if "seed" in inspect.signature(load).parameters:
+                options.setdefault("seed", run_seed)
             return load(**options)
     raise UserError(
         f"encoder.contextual.kind={kind:.60}: unknown kind of encoder. It is a module of encoders/ with load: give "

@@ -6,8 +6,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.encoders import cache
 from elmo_bench.encoders.cache import LayerStore
+from elmo_bench.runner import model
+from tests.runs import run_small
 from tests.word_encoder import WordEncoder, sentences
 
 TEXTS = sentences(200)
@@ -236,3 +239,12 @@ def test_memory_of_a_gpu_is_used_if_half_of_it_stays_free(monkeypatch):
     assert cache._has_room(torch.device("cuda"), 499)
     assert not cache._has_room(torch.device("cuda"), 500)
     assert cache._has_room(torch.device("cpu"), 10**12)
+
+
+def test_elmo_word_reads_the_stored_layers_of_elmo(tmp_path, monkeypatch):
+    given = ("store=disk", f"store.folder={tmp_path / 'layers'}", "task.training.epochs=1")
+    run_small(tmp_path / "ledger", *given)
+    monkeypatch.setattr(model, "_stores", {})  # as in a new process
+    monkeypatch.setattr(ElmoEncoder, "encode", lambda *_: pytest.fail("a second encoding"))
+    record = run_small(tmp_path / "ledger", *given, encoder="elmo_word")
+    assert record["layer_weights"][0]["input"]["weights"] == [1, 0, 0]

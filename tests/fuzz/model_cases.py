@@ -201,7 +201,7 @@ def _head(folder: Path) -> None:
     torch.manual_seed(0)
     spec = RunSpec.of(compose("config", ["task=ner", "encoder=none"]))
     lexicon = Lexicon(["the", "cat"], 1, ["t", "h"])
-    write_head(folder / "head.safetensors", nn.Linear(3, 2), spec, {"labels": ["O", "B-x"]}, lexicon)
+    write_head(folder / "head.safetensors", nn.Linear(3, 2), spec, {"labels": ["O", "B-x"]}, lexicon, encoders={})
 
 
 def _bert(folder: Path) -> None:

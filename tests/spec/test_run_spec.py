@@ -139,6 +139,8 @@ def test_an_option_without_effect_makes_no_other_run(options, more):
         (["suite.weights=/home/me/mine"], "encoder.weights=mine"),
         (["encoder=hf", "encoder.name=models/two words"], ""),  # `two_words` in the ledger
         (["encoder=elmo_characters"], ""),  # its mix is its default
+        (["encoder=elmo_word", "mix.penalty=1"], ""),
+        (["encoder=elmo_word", "mix.gamma=false"], "mix.gamma=false"),
         (["trainer=gpu"], "trainer.precision=bf16-mixed"),
         (["trainer=gpu", "trainer.precision=32-true"], ""),
         (["size=paper", "suite=open"], ""),
@@ -153,6 +155,28 @@ def test_an_option_without_effect_makes_no_other_run(options, more):
 def test_the_label_is_what_differs_from_the_default_run(options, label):
     assert spec(*options).label == label
     assert spec(*options).default().label == ""
+
+
+def test_elmo_word_is_elmo_with_its_first_layer():
+    word, elmo = spec("encoder=elmo_word"), spec("encoder=elmo", "mix=first")
+    assert (word.encoder, word.settings) == ("elmo_word", elmo.settings)
+    assert "mix.penalty" not in word.settings
+    assert word.command(3) == "elmo-bench run task=ner encoder=elmo_word suite=mini size=cpu seed=3"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["encoder=elmo", "mix=first"], "encoder=elmo mix=first: the same run as encoder=elmo_word."),
+        (["encoder=elmo_word", "mix=last"], "encoder=elmo_word mix=last: the same run as encoder=elmo mix=last."),
+        (["mix=first", "encoder=elmo_only"], "encoder=elmo_only mix=first: the same run as encoder=elmo_characters."),
+    ],
+)
+def test_no_run_has_two_names(given, said):
+    with pytest.raises(UserError, match=f"^{said} Use that name"):
+        check_options(compose("config", given))
+    for other in (["encoder=random", "mix=first"], ["encoder=elmo_word"], ["encoder=elmo", "mix=layer", "mix.layer=0"]):
+        check_options(compose("config", other))
 
 
 def test_the_label_of_a_run_that_is_not_installed_here_lists_its_settings():
