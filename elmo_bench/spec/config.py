@@ -53,7 +53,7 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     `experiment=NAME` adds the options of `conf/experiment/NAME.yaml`. Raises UserError for an unknown key, group
     choice or experiment, a malformed option, a value of the wrong kind, and an option with several values.
     """
-    parsed = parse([_single(values) for values in sweep(options, folder=folder)])
+    parsed = parse(_one_run(options, folder))
     experiment = next((each for each in parsed if each.key_or_group == "experiment"), None)
     parsed = [each for each in parsed if each is not experiment]
     for each in parsed:
@@ -90,11 +90,12 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     return config
 
 
-def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]]:
-    """The `key=value`s of every option that is given, in order; the runs of a sweep are their combinations.
+def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list[str]]]:
+    """The `key=value`s of every option, in order; the runs of a sweep are their combinations.
 
-    `experiment=NAME` is followed by the options of that experiment, unless they are given too. Raises UserError for a
-    malformed option, an unknown experiment or more than one.
+    That is one product, or one for each mapping of the `sweep` of `experiment=NAME`, which is followed by the options
+    of that mapping, unless they are given too. Raises UserError for a malformed option, an unknown experiment or more
+    than one.
     """
     parsed = parse(options)
     if (folder / "experiment").is_dir():
@@ -103,10 +104,15 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]
             raise UserError("experiment=…: more than one. Start one sweep for each.")
         rest = [each for each in parsed if each not in asked]
         name = asked[0].value() if asked else None
-        own = {} if name is None else sweep_of(experiment_yaml(name, folder))
-        parsed = [*asked, *parse([f"{key}={','.join(map(spelled, values))}" for key, values in own.items()]), *rest]
+        parts = [] if name is None else sweep_of(experiment_yaml(name, folder))
+        own = [parse([f"{key}={','.join(map(spelled, values))}" for key, values in part.items()]) for part in parts]
+        return [_product([*asked, *part, *rest], folder) for part in own or [[]]]
+    return [_product(parsed, folder)]
+
+
+def _product(options: Sequence[Override], folder: Path) -> list[list[str]]:
     values: dict[str, list[str]] = {}
-    for each in parsed:
+    for each in options:
         values[str(each.get_key_element())] = list(_values(each, folder))  # a key that is repeated keeps its position
     return list(values.values())
 
@@ -227,6 +233,17 @@ def _values(option: Override, folder: Path) -> Iterator[str]:
     )
     for value in found:
         yield f"{option.get_key_element()}={value!s}"
+
+
+def _one_run(options: Sequence[str], folder: Path) -> list[str]:
+    """With those that an experiment adds; of several sweeps, that of a sweep whose options are all given."""
+    runs = [[_single(values) for values in product] for product in sweep(options, folder=folder)]
+    if len(runs) > 1:
+        given = {str(each.get_key_element()) for each in parse(options)}
+        runs = [run for run in runs if len(run) == len(given)] or runs
+    if any({*run} != {*runs[0]} for run in runs):
+        raise UserError(f"{runs[0][0]} has {len(runs)} sweeps: use `sweep` (run.py -m), which makes the runs of each")
+    return runs[0]
 
 
 def _single(values: Sequence[str]) -> str:

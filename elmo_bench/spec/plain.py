@@ -14,9 +14,10 @@ def dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return leaves
 
 
-def sweep_of(experiment: dict[str, Any]) -> dict[str, list[Any]]:
-    """The values of each option in an experiment's `sweep`."""
+def sweep_of(experiment: dict[str, Any]) -> list[dict[str, list[Any]]]:
+    """The values of each option in an experiment's `sweep`: one mapping, or several, each of which is a product."""
     given = experiment["sweep"]
-    if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
-        raise UserError("sweep: not a mapping from options to values. See conf/experiment.")
-    return {key: value if isinstance(value, list) else [value] for key, value in given.items()}
+    parts = given if isinstance(given, list) else [given]
+    if not parts or not all(isinstance(part, dict) and all(isinstance(key, str) for key in part) for part in parts):
+        raise UserError("sweep: not a mapping from options to values, or a list of them. See conf/experiment.")
+    return [{key: value if isinstance(value, list) else [value] for key, value in part.items()} for part in parts]
