@@ -59,9 +59,9 @@ Line = dict[Column, Cell]  # a row of a table, before its empty columns are left
 
 NOT_CONVERGED = (
     f"{DAGGER} not converged: a seed had fewer epochs than the task's budget, the task has no measured budget, or a "
-    "seed learned nothing (0 on dev, or the same score after every epoch). Its gains have no verdict. To measure a budget, "
-    "run the baseline and an encoder at twice the epochs, three seeds: if neither gains more than one point and more "
-    "than twice its standard error, write the epochs to report.budget in the task's yaml."
+    "seed learned nothing (0 on dev, or the same score after every epoch). Its gains have no verdict. To measure a "
+    "budget, run the baseline and an encoder at twice the epochs, three seeds: if neither gains more than one point "
+    "and more than twice its standard error, write the epochs to report.budget in the task's yaml."
 )
 EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
 

@@ -1,7 +1,6 @@
 """Compose a config from `conf/` and `key=value` options; a mistake is one line that lists the good choices."""
 
 import copy
-import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -17,7 +16,6 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import (
     ConfigAttributeError,
     ConfigKeyError,
-    InterpolationResolutionError,
     MissingMandatoryValue,
     OmegaConfBaseException,
 )
@@ -25,25 +23,17 @@ from omegaconf.errors import (
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import config_folders
 from elmo_bench.base.reading import reader, reading
+from elmo_bench.spec.kinds import check_kind
 from elmo_bench.spec.options import parse
 from elmo_bench.spec.plain import sweep_of
 from elmo_bench.spec.spelling import guess, spelled, unknown_option
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 
-# What may replace a value of each kind, apart from null. Text may be replaced by anything, since a name or a path may
-# look like a number.
-KINDS: dict[str, tuple[type, ...]] = {
-    "true or false": (bool,),
-    "a number": (int, float),
-    "a list": (ListConfig,),
-    "values for its parts": (DictConfig,),
-}
 NEEDED = {  # the keys of a choice that every run reads
     "task": ("name", "version", "data", "head", "vectors", "place", "mix", "training"),
     "encoder": ("name", "words", "vectors", "contextual"),
 }
-EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epoch
 
 
 @reader
@@ -86,7 +76,7 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     except OmegaConfBaseException as error:
         raise UserError(f"{name}: {_first_line(error)}") from None
     for each in values:
-        _check_kind(each, plain, config)
+        check_kind(each, plain, config)
     return config
 
 
@@ -104,7 +94,7 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list
             raise UserError("experiment=…: more than one. Start one sweep for each.")
         rest = [each for each in parsed if each not in asked]
         name = asked[0].value() if asked else None
-        parts = [] if name is None else sweep_of(experiment_yaml(name, folder))
+        parts = [] if name is None else experiment_yaml(name, folder)["sweep"]
         own = [parse([f"{key}={','.join(map(spelled, values))}" for key, values in part.items()]) for part in parts]
         return [_product([*asked, *part, *rest], folder) for part in own or [[]]]
     return [_product(parsed, folder)]
@@ -119,14 +109,19 @@ def _product(options: Sequence[Override], folder: Path) -> list[list[str]]:
 
 @reader
 def experiment_yaml(name: Any, folder: Path = CONF) -> dict[str, Any]:
-    """`conf/experiment/<name>.yaml` as plain data. Raises UserError for an unknown name and a damaged file."""
+    """`conf/experiment/<name>.yaml` as plain data, its sweep as `sweep_of` gives it.
+
+    Raises UserError for an unknown name and a damaged file.
+    """
     if name not in (known := choices("experiment", folder)):
         raise UserError(
             f"experiment={name}: unknown experiment; choose one of: {', '.join(known)}{guess(str(name), known)}"
         )
     path = config_file("experiment", name, folder)
     assert path is not None
-    return yaml_mapping(path, "about", "sweep")
+    found = yaml_mapping(path, "about", "sweep")
+    with reading(path, "an experiment", "See elmo_bench/spec/experiments.py for the keys."):
+        return found | {"sweep": sweep_of(found)}
 
 
 def choices(group: str, folder: Path = CONF) -> list[str]:
@@ -292,24 +287,6 @@ def _copy_interpolated(config: DictConfig, key: str) -> None:
         if isinstance(node, DictConfig) and OmegaConf.is_interpolation(node, part) and part in node:
             node[part] = copy.deepcopy(node[part])
         node = node.get(part) if isinstance(node, DictConfig) else None
-
-
-def _check_kind(option: Override, plain: DictConfig, config: DictConfig) -> None:
-    """Raises UserError where something else replaces a number, a switch, a list or a group of values."""
-    key = option.key_or_group
-    if key in EITHER:
-        return
-    try:
-        before, now = (OmegaConf.select(of, key, throw_on_missing=False) for of in (plain, config))
-    except InterpolationResolutionError:  # the default is a value that the user has to give
-        return
-    kind = next((name for name, types in KINDS.items() if isinstance(before, types)), None)
-    if kind and now is not None and not isinstance(now, KINDS[kind]):
-        if isinstance(before, DictConfig):
-            part = str(next(iter(before)))
-            key, before = f"{key}.{part}", before[part]
-        example = json.dumps(before, default=list).replace(" ", "")
-        raise UserError(f"{option.input_line}: give {kind}, such as {key}={example}")
 
 
 def _first_line(error: Exception) -> str:

@@ -33,7 +33,6 @@ from typing import Any
 
 from elmo_bench.base.reading import reading
 from elmo_bench.spec.config import CONF, choices, config_file, experiment_yaml
-from elmo_bench.spec.plain import sweep_of
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import RATE, VECTORS
 from elmo_bench.spec.spelling import spelled
@@ -192,7 +191,6 @@ def _parsed(name: str, given: Any) -> Experiment:
         raise ValueError(f"unknown key {', '.join(map(str, unknown))}")
     keys = dict(given)
     row = keys.pop("name", "{}")
-    keys["sweep"] = sweep_of(keys)
     keys["variants"] = tuple(_variant(str(key), options) for key, options in keys.get("variants", {}).items())
     keys["without"] = tuple(keys.get("without", ()))
     keys["paper"] = {task: _paper(figures) for task, figures in keys.get("paper", {}).items()}
