@@ -21,8 +21,8 @@ The yaml holds everything about an experiment, key by key:
 
 A variant without an encoder belongs to the last encoder of the sweep and, in reports, to any other encoder in the
 ledger: they take its position. All rows of a table have the static vectors of their suite, or those that its variants
-name (`encoder.vectors`, for a sweep of `suite.vectors`). In the layout `encoders` a variant may have a list of
-references: a test of each; the first is also that of other encoders in its position.
+name (`encoder.vectors`, for a sweep of `suite.vectors`), where these are not their suite's. In the layout `encoders` a
+variant may have a list of references: a test of each; the first is also that of other encoders in its position.
 """
 
 from collections.abc import Mapping
@@ -143,13 +143,14 @@ class Experiment:
         changed = {option for option in spec.changes if option not in given}
         variation = {option for option in changed if not option.startswith("encoder.")}
         if VECTORS in changed and not any(VECTORS in variant.options for variant in self.variants):
-            return None
+            return None  # over other static vectors than the rows of this table
         if self.axis:
             return self._on_axis(spec, variation)
         fixed = {variant.encoder for variant in self.variants}
         for variant in self.variants:
             if variant.encoder is not None:
                 fits = variant.encoder == spec.encoder and changed <= variant.options.keys()
+                fits = fits and (VECTORS in changed or VECTORS not in variant.options)
             elif self.layout == "encoders":
                 fits = variation <= variant.options.keys()
             else:  # another encoder takes the position only if it has layers too

@@ -40,12 +40,13 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
 
 
 def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list[Picked]:
-    """Each group on all of the data that has such runs.
+    """Each group on all of the data that has such runs, two of them unless the experiment is the main one.
 
     The differences that the main experiment names, over all tasks, are the primary family of tests; all others are a
     second one, which is exploratory.
     """
-    found = [(group, own) for group in groups if not group.basis.fraction and (own := _rows(experiment, group))]
+    found = [(group, _rows(experiment, group)) for group in groups if not group.basis.fraction]
+    found = [(group, own) for group, own in found if len(own) >= (1 if experiment.name == MAIN else 2)]
     pairs = [
         (group, names, [own[name][1] for name in names]) for group, own in found for names in _pairs(experiment, own)
     ]

@@ -14,9 +14,9 @@ SUITES = {
     "paper": "paper is the paper's data. The paper's figures are next to ours.",
 }
 ENCODERS = (
-    f"{BASELINE}: static vectors, in the place of the paper's baseline. elmo_word: {BASELINE} and ELMo's character layer, "
-    f"a better word vector without context. elmo: {BASELINE} and all of ELMo. Controls: none learns its words; random is "
-    "ELMo's network before training."
+    f"{BASELINE}: static vectors, in the place of the paper's baseline. elmo_word: {BASELINE} and ELMo's character "
+    f"layer, a better word vector without context. elmo: {BASELINE} and all of ELMo. Controls: none learns its words; "
+    "random is ELMo's network before training."
 )
 LEGEND = (
     f"▲ ahead, ▼ behind: the difference holds over seeds and test items, p ≤ {ALPHA} after Holm's adjustment for its "
