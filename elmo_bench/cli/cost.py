@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
     given = [f"trainer.{each}" if each.startswith("device=") else each for each in options.options]
     from elmo_bench.spec.config import compose, sweep
 
-    runs = [list(each) for each in itertools.product(*sweep(given))]
+    runs = [list(each) for product in sweep(given) for each in itertools.product(*product)]
     configs = [_checked(compose("config", each)) for each in runs]
     sentences = _sentences(options.text)
     if options.once:

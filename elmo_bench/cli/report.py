@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def main(arguments: list[str]) -> int:
     """Write the leaderboard, or print its rows as JSON.
 
-    The exit code is 2 if a file of the ledger had to be skipped. Raises UserError for a ledger that is missing or
-    empty, and for a suite without runs.
+    The exit code is 2 if a file of the ledger had to be skipped. Raises UserError for a ledger that is missing, for a
+    folder that has files but no runs, and for a suite without runs.
     """
     parser = argparse.ArgumentParser(
         prog="elmo-bench report",
@@ -67,12 +67,12 @@ def _read(ledger: Path, suites: list[str] | None) -> Ledger:
     for problem in found.problems:
         print(f"elmo-bench report: {problem}", file=sys.stderr)
     known = {record["spec"]["suite"] for record in found.records} | {run.suite for run, _ in found.failures}
-    if not known:
+    if not known and any(ledger.iterdir()):
         raise UserError(f"--ledger {ledger}: no run in it. Give the folder of the records.")
     if unknown := [suite for suite in suites or () if suite not in known]:
         raise UserError(f"--suite {' '.join(unknown)}: no run in {ledger}, which has {', '.join(sorted(known))}")
     shown = set(suites) if suites else known - {"mini"}
-    if not shown:
+    if not shown and known:
         print(f"{ledger} has runs of suite mini alone: --suite mini shows them", file=sys.stderr)
     return found._replace(
         records=[record for record in found.records if record["spec"]["suite"] in shown],

@@ -13,7 +13,6 @@ from elmo_bench.ledger.record import (
     Record,
     Spec,
     check_record,
-    converged,
     now,
     run_hash,
     settings_key,

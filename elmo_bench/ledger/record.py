@@ -187,23 +187,6 @@ def settings_key(spec: Spec) -> str:
     return digest({**spec, "contents": None})[:12]
 
 
-def converged(record: Brief) -> bool:
-    """Whether patience ended the run, and its best epoch is not in the last fifth of the epochs that it may have.
-
-    A run learned nothing, and is not converged, if it scores 0 on dev, or if all epochs after the first score the
-    same, below 100: its head gives one answer to everything. A limit of one epoch is for heads that one pass over
-    the data makes, such as mean vectors of word senses: there is nothing to wait for.
-    """
-    settings, epochs = record["spec"]["settings"], record["epochs"]
-    limit, patience = (settings.get(f"task.training.{name}") for name in ("epochs", "patience"))
-    found = record["scores"]["dev"]["overall"][record["metric"]]
-    later = record["curves"]["dev"][1:]
-    stuck = len(later) > 1 and len(set(later)) == 1 and later[0] < 100
-    if not isinstance(limit, int) or not isinstance(patience, int) or found <= 0 or stuck:
-        return False
-    return limit == 1 or (epochs["run"] - epochs["best"] >= max(patience, 1) and 5 * epochs["best"] <= 4 * limit)
-
-
 def brief(record: Record) -> Brief:
     """A record without scores by type, curves but `dev` and `steps`, and layer weights but those of the best epoch.
 

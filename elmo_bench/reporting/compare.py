@@ -26,11 +26,12 @@ def with_outcomes(ledger: Path, records: Iterable[Brief], *, split: str = "test"
     return [Scored(record, of_split(outcomes, split), split) for record, outcomes in stored]
 
 
-def compare(ours: Sequence[Scored], theirs: Sequence[Scored]) -> OverItems:
+def compare(ours: Sequence[Scored], theirs: Sequence[Scored], *, paired: bool = False) -> OverItems:
     """The difference of the mean scores of two runs, each given as its seeds, and what items say of it.
 
-    Raises UserError if the two were not scored on the same data with the same metric, if outcomes do not add up to the
-    score of their record, and if they are of a single item.
+    `paired`: the same seeds in the same order, which trained on the same subsets. Raises UserError if the two were not
+    scored on the same data with the same metric, if outcomes do not add up to the score of their record, and if they
+    are of a single item.
     """
     sides = [*ours, *theirs]
     for side in sides[1:]:
@@ -40,7 +41,7 @@ def compare(ours: Sequence[Scored], theirs: Sequence[Scored]) -> OverItems:
     if len(np.unique(clusters) if clusters is not None else next(iter(sides[0].outcomes.values()))) < 2:
         raise UserError(f"{_name(sides[0])}: its outcomes are of a single item. Compare on more data.")
     left, right = (np.stack([how.counts_of(side.outcomes) for side in arm]) for arm in (ours, theirs))
-    return over_items(left, right, how.score, clusters)
+    return over_items(left, right, how.score, clusters, paired=paired)
 
 
 def _check_same_data(one: Scored, other: Scored) -> None:

@@ -91,11 +91,12 @@ def gains_from(ledger: Path) -> Gains:
         stored = index.results()
 
     def over_items(ours: Row, theirs: Row, split: str) -> OverItems:
-        key = _key(ledger, (ours, theirs), split, now=time.time_ns())
+        key = _key(ledger, (ours, theirs), split, now=time.time_ns())  # the rows say whether their seeds are paired
         if key in stored:
             mean, variance, noise = stored[key]
             return OverItems(mean, Variance(*variance), tuple(noise))
-        found = compare(*(with_outcomes(ledger, row.records, split=split) for row in (ours, theirs)))
+        sides = (with_outcomes(ledger, row.records, split=split) for row in (ours, theirs))
+        found = compare(*sides, paired=_is_paired(ours, theirs))
         if key is not None:
             with Index(ledger) as index:
                 index.store_results({key: [found.mean, [found.variance.value, found.variance.df], found.noise]})
@@ -103,22 +104,46 @@ def gains_from(ledger: Path) -> Gains:
 
     def test(ours: Row, theirs: Row, split: str) -> Gain:
         try:
+            seeds = [over_seeds(scores) for scores in _over_what(ours, theirs, split)]
             items = over_items(ours, theirs, split)
-            one, other = (over_seeds([*row.scores(split).values()]) for row in (ours, theirs))
-            if one is None or other is None:
+            tested = tuple(own for own in seeds if own is not None)
+            if len(tested) < len(seeds):
                 raise UserError("a single seed")
-            return Gain(ours, theirs, split, Difference.of(items, (one, other)))
+            return Gain(ours, theirs, split, Difference.of(items, tested))
         except UserError as error:
             reason = str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
             return Gain(ours, theirs, split, None, reason)
 
     def gain(ours: Row, theirs: Row, *, split: str = "test") -> Gain:
+        if _is_paired(ours, theirs):
+            ours, theirs = _of_common_seeds(ours, theirs), _of_common_seeds(theirs, ours)
         pair = ours.anchor, theirs.anchor, split
         if pair not in known:
             known[pair] = test(ours, theirs, split)
         return replace(known[pair], ours=ours, theirs=theirs)  # tables label their rows
 
     return gain
+
+
+def _is_paired(ours: Row, theirs: Row) -> bool:
+    """Whether equal seeds trained on the same subset, which the seed draws; so they do wherever a fraction is taken."""
+    return ours.by_seed and ours.basis == theirs.basis
+
+
+def _of_common_seeds(row: Row, other: Row) -> Row:
+    """The row without the seeds that the other does not have; all of it if they have none in common."""
+    kept = tuple(record for record in row.records if record["seed"] in other.seeds)
+    return replace(row, records=kept or row.records)
+
+
+def _over_what(ours: Row, theirs: Row, split: str) -> list[list[float]]:
+    """The scores of each row by seed or, of paired seeds, their differences. Raises UserError without a common seed."""
+    one, other = (row.scores(split) for row in (ours, theirs))
+    if not _is_paired(ours, theirs):
+        return [[*one.values()], [*other.values()]]
+    if one.keys() != other.keys():
+        raise UserError("no seed in common")
+    return [[one[seed] - other[seed] for seed in one]]
 
 
 def over_baseline(rows: Sequence[Row]) -> list[Pair]:

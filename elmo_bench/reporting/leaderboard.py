@@ -149,7 +149,7 @@ def _protocols(groups: Sequence[Group]) -> list[int]:
 
 
 def _shows(experiment: Experiment, group: Group) -> bool:
-    return group.task in experiment.sweep.get("task", ()) or not task_info(group.task, group.suite).probe
+    return group.task in experiment.values("task") or not task_info(group.task, group.suite).probe
 
 
 _LAYOUTS = {

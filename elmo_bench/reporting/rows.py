@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import Brief, converged
+from elmo_bench.ledger import Brief
 from elmo_bench.reporting.statistics import Summary, summarise
+from elmo_bench.spec.budget import converged
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import VECTORS
 
 LABELS = "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones
 BASELINE = "glove"  # static vectors: what an encoder is compared with
@@ -75,6 +77,16 @@ class Row:
     def variation(self) -> dict[str, str]:
         """The changes to neither the encoder nor the amount of data; empty for a run that compares encoders."""
         return {k: v for k, v in self.changes.items() if not k.startswith("encoder.") and k not in FRACTION}
+
+    @property
+    def by_seed(self) -> bool:
+        """Whether each seed trained on a subset of its own, the same for every run with that seed."""
+        return any(option == "data.train_fraction" for option, _ in self.basis.fraction)
+
+    @property
+    def other_vectors(self) -> bool:
+        """Whether its static vectors are not its suite's: it belongs to no table of those."""
+        return VECTORS in self.changes
 
     @cached_property
     def label(self) -> str:

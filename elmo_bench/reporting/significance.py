@@ -5,8 +5,10 @@ few seeds, and because it was scored on some items of many. The variances of the
 standard error, one interval and one p-value, by Student's t.
 
 - Seeds: the sample variance over the seeds of each arm, divided by their number. Seeds of two arms are not paired: two
-  runs with seed 0 have nothing else in common. Other runs lend no variance: whether they vary alike can hardly be
-  tested with three seeds, and a pool of the runs that pass such a test is too small (benchmarks/README.md).
+  runs with seed 0 have nothing else in common. On a fraction of the training data they have their subset in common,
+  which the seed draws; there it is the sample variance of the differences of equal seeds, divided by their number.
+  Other runs lend no variance: whether they vary alike can hardly be tested with three seeds, and a pool of the runs
+  that pass such a test is too small (benchmarks/README.md).
 - Items: the paired delete-one jackknife of the difference, over clusters of items that were drawn together, such as
   the questions about a passage. It holds for any formula of sums (`formulas.py`). What single seeds did with single
   items is in the variance over seeds already, and is taken off here.
@@ -44,7 +46,9 @@ class OverItems(NamedTuple):
 
     mean: float
     variance: Variance  # over items, without what differs between seeds
-    noise: tuple[float, float]  # the variance of each mean that its seeds get from single items
+    noise: tuple[
+        float, ...
+    ]  # the variance that its seeds get from single items: of each mean, or of paired differences
 
 
 @dataclass(frozen=True)
@@ -52,17 +56,17 @@ class Difference:
     """A difference of two means, and what its uncertainty consists of."""
 
     mean: float
-    seeds: tuple[Variance, Variance]  # of the mean of each arm
+    seeds: tuple[Variance, ...]  # of the mean of each arm, or, with paired seeds, of the mean difference
     items: Variance
 
     @classmethod
-    def of(cls, items: OverItems, seeds: tuple[Variance, Variance]) -> "Difference":
-        """`seeds`: the variance of each mean over seeds (`over_seeds`).
+    def of(cls, items: OverItems, seeds: tuple[Variance, ...]) -> "Difference":
+        """`seeds`: the variance of each mean over seeds (`over_seeds`), or of the mean of paired differences.
 
         It is at least what single items show: by chance three seeds may score closer together than that allows.
         """
-        one, other = (replace(own, value=max(own.value, least)) for own, least in zip(seeds, items.noise, strict=True))
-        return cls(items.mean, (one, other), items.variance)
+        raised = (replace(own, value=max(own.value, least)) for own, least in zip(seeds, items.noise, strict=True))
+        return cls(items.mean, tuple(raised), items.variance)
 
     @property
     def error(self) -> float:
@@ -106,25 +110,34 @@ def mean_interval(differences: Sequence[Difference]) -> tuple[float, float]:
     return mean - reach, mean + reach
 
 
-def over_items(ours: np.ndarray, theirs: np.ndarray, score: Score, clusters: np.ndarray | None = None) -> OverItems:
+def over_items(
+    ours: np.ndarray,
+    theirs: np.ndarray,
+    score: Score,
+    clusters: np.ndarray | None = None,
+    *,
+    paired: bool = False,
+) -> OverItems:
     """Of the mean scores over seeds, from counts of the same items.
 
-    `ours` is [seeds, items, K] and `theirs` [other seeds, items, K]. `clusters` [items] are whole numbers, equal for
-    items that were drawn together; default: each item on its own. Source: Efron and Stein (1981), The jackknife
-    estimate of variance, Annals of Statistics 9. Raises ValueError for different items or fewer than two clusters.
+    `ours` is [seeds, items, K] and `theirs` [other seeds, items, K]; `paired`: the same seeds in the same order, which
+    trained on the same subsets. `clusters` [items] are whole numbers, equal for items that were drawn together;
+    default: each item on its own. Source: Efron and Stein (1981), The jackknife estimate of variance, Annals of
+    Statistics 9. Raises ValueError for different items or fewer than two clusters.
     """
     if ours.shape[1:] != theirs.shape[1:]:
         raise ValueError(f"counts of shape {ours.shape} against {theirs.shape}")
     arms = [_without_each(counts, score, clusters) for counts in (ours, theirs)]  # [clusters, seeds] each
     if len(arms[0]) < 2:
         raise ValueError("a variance over items needs at least two clusters of them")
-    means = [arm.mean(axis=1, keepdims=True) for arm in arms]
-    one, other = (
-        _spread(arm - mean) / arm.shape[1] / max(1, arm.shape[1] - 1) for arm, mean in zip(arms, means, strict=True)
+    gap = arms[0].mean(axis=1, keepdims=True) - arms[1].mean(axis=1, keepdims=True)
+    varied = [arms[0] - arms[1]] if paired else arms
+    noise = tuple(
+        _spread(each - each.mean(axis=1, keepdims=True)) / each.shape[1] / max(1, each.shape[1] - 1) for each in varied
     )
-    items = max(0.0, _spread(means[0] - means[1]) - one - other)
+    items = max(0.0, _spread(gap) - sum(noise))
     mean = float(score(ours.sum(axis=1)).mean() - score(theirs.sum(axis=1)).mean())
-    return OverItems(mean, Variance(items, len(arms[0]) - 1), (one, other))
+    return OverItems(mean, Variance(items, len(arms[0]) - 1), noise)
 
 
 def _spread(left_out: np.ndarray) -> float:

@@ -58,8 +58,10 @@ class Table:
 Line = dict[Column, Cell]  # a row of a table, before its empty columns are left out
 
 NOT_CONVERGED = (
-    f"{DAGGER} not converged: patience did not end every seed, a best epoch is in the last fifth of the epochs, or a "
-    "seed learned nothing (0 on dev, or the same score after every epoch but the first). Its gains have no verdict."
+    f"{DAGGER} not converged: a seed had fewer epochs than the task's budget, the task has no measured budget, or a "
+    "seed learned nothing (0 on dev, or the same score after every epoch). Its gains have no verdict. To measure a "
+    "budget, run the baseline and an encoder at twice the epochs, three seeds: if neither gains more than one point "
+    "and more than twice its standard error, write the epochs to report.budget in the task's yaml."
 )
 EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
 
@@ -117,30 +119,36 @@ def seeds(found: Sequence[int], run: str) -> Cell:
 def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test", parts: bool = False) -> Line:
     """Gain, interval, relative error reduction, what could be detected, adjusted p and verdict.
 
+    Also how many seeds each of the two has, where the numbers differ. `over`: empty if another column says it.
     `split`: of every gain in the table. `parts`: also p before the adjustment, and of what the error consists.
     """
-    mean = Column(f"gain over {over}" if split == "test" else f"{split} gain over {over}", ("mean", "se"))
+    name = f"gain over {over}" if over else "gain"
+    mean = Column(name if split == "test" else f"{split} {name}", ("mean", "se"))
+    numbers = Column("n of the two", ("ours", "other"))
     between, fewer, verdict = Column("95 %", ("low", "high")), Column("fewer errors"), Column("verdict", words=True)
     details = [Column("p"), Column("± seeds"), Column("± items"), Column("df")] if parts else []
-    line = dict.fromkeys([mean, between, fewer, Column("detectable"), Column("p (Holm)"), verdict, *details], Cell(""))
+    named = [mean, between, numbers, fewer, Column("detectable"), Column("p (Holm)"), verdict, *details]
+    line = dict.fromkeys(named, Cell(""))
     if gain is None:
         return line
     found, run, said = gain.difference, gain.ours.anchor, gain.said
     signed = f"{gain.mean:+.2f}".replace("-", "−")
     line[mean] = Cell(signed, (gain.mean, found.error if found else None), run)
+    seeds = [len(row.seeds) for row in (gain.ours, gain.theirs)]
+    line[numbers] = Cell("{} and {}".format(*seeds), tuple(seeds), run) if len({*seeds}) > 1 else Cell("")
     line[fewer] = number(gain.reduction, ".1f", run=run, suffix=" %")
     line[verdict] = Cell(f"{gain.mark} {said}".strip(), (said,), run)
     if found:
-        of_seeds = sqrt(found.seeds[0].value + found.seeds[1].value)
+        of_seeds = sqrt(sum(own.value for own in found.seeds))
         line[between] = interval_cell(found.interval, run=run)
         line[Column("detectable")] = number(found.detectable, run=run)
         line[Column("p (Holm)")] = _p_value(gain.p_holm, run=run)
-        numbers = [
+        sources = [
             number(of_seeds, run=run),
             number(sqrt(found.items.value), run=run),
             number(found.df, ".1f", run=run),
         ]
-        line.update(zip(details, [_p_value(gain.p, run=run), *numbers], strict=False))
+        line.update(zip(details, [_p_value(gain.p, run=run), *sources], strict=False))
     return line
 
 

@@ -18,6 +18,7 @@ class TaskInfo:
     data: str = ""  # of this suite
     trained: int | None = None  # examples in the paper's training split
     same: str = OTHER  # what the suite's data has in common with the paper's; empty if it is the paper's
+    width: str = ""  # of the heads with size=cpu, as a fraction of the paper's
     probe: bool = False  # shown by experiments alone that sweep it, so that no table mixes it with other tasks
 
     def beside_paper(self, text: str) -> str:
@@ -32,12 +33,13 @@ def task_info(task: str, suite: str) -> TaskInfo:
     if not known:
         return TaskInfo(task, same=same)
     data = known["data"].get(suite, "")
-    return TaskInfo(known["title"], known["unit"], data, known.get("trained"), same, known.get("probe", False))
+    more = {key: known[key] for key in ("trained", "width", "probe") if key in known}
+    return TaskInfo(known["title"], known["unit"], data, same=same, **more)
 
 
 def in_paper_order(tasks: Iterable[str]) -> list[str]:
     """The tasks of table 1 in the paper's order, then the others by name."""
-    order = Experiment.load(MAIN).sweep["task"]
+    order = list(Experiment.load(MAIN).paper)
     return sorted(tasks, key=lambda task: (order.index(task) if task in order else len(order), task))
 
 

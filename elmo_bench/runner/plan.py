@@ -43,13 +43,13 @@ class Plan:
 
 
 def plan(options: Sequence[str]) -> Plan:
-    """Every combination of the options' values, in order, each run once.
+    """Every combination of the options' values, in order, each run once; of an experiment's sweeps, one by one.
 
     Raises UserError for an option or value that is wrong in any of the runs.
     """
     check_given(options)
-    lists = sweep(options)
-    for values in lists:
+    products = sweep(options)
+    for values in (values for product in products for values in product):
         key = _option(values[0]) if values else ""
         if len(values) > 1 and key.split(".")[0] in ONCE:
             raise UserError(f"{key} has {len(values)} values, but all runs of a sweep share it. Give one value.")
@@ -57,7 +57,7 @@ def plan(options: Sequence[str]) -> Plan:
     known: dict[tuple[str, ...], tuple[RunSpec, Any]] = {}  # by the options but the seed, which changes no spec
     seeds: dict[tuple[str, ...], int] = {}
     first = None
-    for options_ in itertools.product(*lists):
+    for options_ in (combined for product in products for combined in itertools.product(*product)):
         given = tuple(option for option in options_ if _option(option) == "seed")
         rest = tuple(option for option in options_ if option not in given)
         if rest in known and given in seeds:

@@ -1,7 +1,6 @@
 """Compose a config from `conf/` and `key=value` options; a mistake is one line that lists the good choices."""
 
 import copy
-import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -17,7 +16,6 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import (
     ConfigAttributeError,
     ConfigKeyError,
-    InterpolationResolutionError,
     MissingMandatoryValue,
     OmegaConfBaseException,
 )
@@ -25,25 +23,17 @@ from omegaconf.errors import (
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import config_folders
 from elmo_bench.base.reading import reader, reading
+from elmo_bench.spec.kinds import check_kind
 from elmo_bench.spec.options import parse
 from elmo_bench.spec.plain import sweep_of
 from elmo_bench.spec.spelling import guess, spelled, unknown_option
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 
-# What may replace a value of each kind, apart from null. Text may be replaced by anything, since a name or a path may
-# look like a number.
-KINDS: dict[str, tuple[type, ...]] = {
-    "true or false": (bool,),
-    "a number": (int, float),
-    "a list": (ListConfig,),
-    "values for its parts": (DictConfig,),
-}
 NEEDED = {  # the keys of a choice that every run reads
     "task": ("name", "version", "data", "head", "vectors", "place", "mix", "training"),
     "encoder": ("name", "words", "vectors", "contextual"),
 }
-EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epoch
 
 
 @reader
@@ -53,7 +43,7 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     `experiment=NAME` adds the options of `conf/experiment/NAME.yaml`. Raises UserError for an unknown key, group
     choice or experiment, a malformed option, a value of the wrong kind, and an option with several values.
     """
-    parsed = parse([_single(values) for values in sweep(options, folder=folder)])
+    parsed = parse(_one_run(options, folder))
     experiment = next((each for each in parsed if each.key_or_group == "experiment"), None)
     parsed = [each for each in parsed if each is not experiment]
     for each in parsed:
@@ -86,15 +76,16 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     except OmegaConfBaseException as error:
         raise UserError(f"{name}: {_first_line(error)}") from None
     for each in values:
-        _check_kind(each, plain, config)
+        check_kind(each, plain, config)
     return config
 
 
-def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]]:
-    """The `key=value`s of every option that is given, in order; the runs of a sweep are their combinations.
+def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list[str]]]:
+    """The `key=value`s of every option, in order; the runs of a sweep are their combinations.
 
-    `experiment=NAME` is followed by the options of that experiment, unless they are given too. Raises UserError for a
-    malformed option, an unknown experiment or more than one.
+    That is one product, or one for each mapping of the `sweep` of `experiment=NAME`, which is followed by the options
+    of that mapping, unless they are given too. Raises UserError for a malformed option, an unknown experiment or more
+    than one.
     """
     parsed = parse(options)
     if (folder / "experiment").is_dir():
@@ -103,24 +94,34 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[str]
             raise UserError("experiment=…: more than one. Start one sweep for each.")
         rest = [each for each in parsed if each not in asked]
         name = asked[0].value() if asked else None
-        own = {} if name is None else sweep_of(experiment_yaml(name, folder))
-        parsed = [*asked, *parse([f"{key}={','.join(map(spelled, values))}" for key, values in own.items()]), *rest]
+        parts = [] if name is None else experiment_yaml(name, folder)["sweep"]
+        own = [parse([f"{key}={','.join(map(spelled, values))}" for key, values in part.items()]) for part in parts]
+        return [_product([*asked, *part, *rest], folder) for part in own or [[]]]
+    return [_product(parsed, folder)]
+
+
+def _product(options: Sequence[Override], folder: Path) -> list[list[str]]:
     values: dict[str, list[str]] = {}
-    for each in parsed:
+    for each in options:
         values[str(each.get_key_element())] = list(_values(each, folder))  # a key that is repeated keeps its position
     return list(values.values())
 
 
 @reader
 def experiment_yaml(name: Any, folder: Path = CONF) -> dict[str, Any]:
-    """`conf/experiment/<name>.yaml` as plain data. Raises UserError for an unknown name and a damaged file."""
+    """`conf/experiment/<name>.yaml` as plain data, its sweep as `sweep_of` gives it.
+
+    Raises UserError for an unknown name and a damaged file.
+    """
     if name not in (known := choices("experiment", folder)):
         raise UserError(
             f"experiment={name}: unknown experiment; choose one of: {', '.join(known)}{guess(str(name), known)}"
         )
     path = config_file("experiment", name, folder)
     assert path is not None
-    return yaml_mapping(path, "about", "sweep")
+    found = yaml_mapping(path, "about", "sweep")
+    with reading(path, "an experiment", "See elmo_bench/spec/experiments.py for the keys."):
+        return found | {"sweep": sweep_of(found)}
 
 
 def choices(group: str, folder: Path = CONF) -> list[str]:
@@ -229,6 +230,17 @@ def _values(option: Override, folder: Path) -> Iterator[str]:
         yield f"{option.get_key_element()}={value!s}"
 
 
+def _one_run(options: Sequence[str], folder: Path) -> list[str]:
+    """With those that an experiment adds; of several sweeps, that of a sweep whose options are all given."""
+    runs = [[_single(values) for values in product] for product in sweep(options, folder=folder)]
+    if len(runs) > 1:
+        given = {str(each.get_key_element()) for each in parse(options)}
+        runs = [run for run in runs if len(run) == len(given)] or runs
+    if any({*run} != {*runs[0]} for run in runs):
+        raise UserError(f"{runs[0][0]} has {len(runs)} sweeps: use `sweep` (run.py -m), which makes the runs of each")
+    return runs[0]
+
+
 def _single(values: Sequence[str]) -> str:
     if len(values) != 1:
         key = values[0].partition("=")[0] if values else "a glob"
@@ -275,24 +287,6 @@ def _copy_interpolated(config: DictConfig, key: str) -> None:
         if isinstance(node, DictConfig) and OmegaConf.is_interpolation(node, part) and part in node:
             node[part] = copy.deepcopy(node[part])
         node = node.get(part) if isinstance(node, DictConfig) else None
-
-
-def _check_kind(option: Override, plain: DictConfig, config: DictConfig) -> None:
-    """Raises UserError where something else replaces a number, a switch, a list or a group of values."""
-    key = option.key_or_group
-    if key in EITHER:
-        return
-    try:
-        before, now = (OmegaConf.select(of, key, throw_on_missing=False) for of in (plain, config))
-    except InterpolationResolutionError:  # the default is a value that the user has to give
-        return
-    kind = next((name for name, types in KINDS.items() if isinstance(before, types)), None)
-    if kind and now is not None and not isinstance(now, KINDS[kind]):
-        if isinstance(before, DictConfig):
-            part = str(next(iter(before)))
-            key, before = f"{key}.{part}", before[part]
-        example = json.dumps(before, default=list).replace(" ", "")
-        raise UserError(f"{option.input_line}: give {kind}, such as {key}={example}")
 
 
 def _first_line(error: Exception) -> str:

@@ -5,7 +5,7 @@ The yaml holds everything about an experiment, key by key:
 | key | meaning |
 |---|---|
 | `about` | one or two sentences, for the page and the list of experiments |
-| `sweep` | option: values; the runs are all combinations |
+| `sweep` | option: values; the runs are all combinations. Or a list of such mappings: the runs of each, none twice |
 | `caption` | heading of its tables and section; without one, reports do not show the experiment |
 | `order` | position of its section on the page; without one it follows the others, by name |
 | `layout` | `variants` (default): a table a task; `line`: and a line; or another module of reporting/layouts |
@@ -20,7 +20,9 @@ The yaml holds everything about an experiment, key by key:
 | `paper` | the paper's figures by task: `scored` (data set and split), `figures` by variant, the printed `gain` |
 
 A variant without an encoder belongs to the last encoder of the sweep and, in reports, to any other encoder in the
-ledger: they take its position.
+ledger: they take its position. All rows of a table have the static vectors of their suite, or those that its variants
+name (`encoder.vectors`, for a sweep of `suite.vectors`), where these are not their suite's. In the layout `encoders` a
+variant may have a list of references: a test of each; the first is also that of other encoders in its position.
 """
 
 from collections.abc import Mapping
@@ -31,9 +33,8 @@ from typing import Any
 
 from elmo_bench.base.reading import reading
 from elmo_bench.spec.config import CONF, choices, config_file, experiment_yaml
-from elmo_bench.spec.plain import sweep_of
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import RATE
+from elmo_bench.spec.settings import RATE, VECTORS
 from elmo_bench.spec.spelling import spelled
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
@@ -80,7 +81,7 @@ class Experiment:
 
     name: str
     about: str
-    sweep: dict[str, list[Any]]
+    sweep: list[dict[str, list[Any]]]
     caption: str = ""
     order: float = float("inf")
     layout: str = "variants"
@@ -88,7 +89,7 @@ class Experiment:
     axis: str = ""
     row: str = "{}"  # the yaml's `name`: of a row, by the value of the axis
     heading: str = "variant"
-    reference: str | dict[str, str] | None = None
+    reference: str | dict[str, tuple[str, ...]] | None = None
     over: str = ""
     least: int = 2
     pooled: str = ""
@@ -104,16 +105,31 @@ class Experiment:
         with reading(path, "an experiment", "See elmo_bench/spec/experiments.py for the keys."):
             return _parsed(name, given)
 
+    def values(self, option: str) -> list[Any]:
+        """What the runs of the sweep give an option, each value once; empty if it is not swept."""
+        found: list[Any] = []
+        for value in (value for part in self.sweep for value in part.get(option, ())):
+            if value not in found:
+                found.append(value)
+        return found
+
     @property
     def encoder(self) -> str:
         """The encoder whose position others take."""
-        return str(self.sweep.get("encoder", ["elmo"])[-1])
+        return str((self.values("encoder") or ["elmo"])[-1])
+
+    def references(self, variant: str) -> tuple[str, ...]:
+        """The variants that a variant is compared with; none for a reference, and if it is the default run."""
+        if isinstance(self.reference, dict):
+            return self.reference.get(variant, ())
+        return (self.reference,) if self.reference not in (None, variant) else ()  # type: ignore[return-value]
 
     @property
     def fixed(self) -> dict[str, Any]:
         """Options with a single value that every run of an axis has."""
-        single = {key: values[0] for key, values in self.sweep.items() if key not in SWEPT and len(values) == 1}
-        return {key: value for key, value in single.items() if key != self.axis}
+        own = {option for part in self.sweep for option in part} - {*SWEPT, self.axis}
+        single = {option: self.values(option) for option in own if all(option in part for part in self.sweep)}
+        return {option: values[0] for option, values in single.items() if len(values) == 1}
 
     def variant_of(self, spec: RunSpec) -> Variant | None:
         """The variant that this run is, for any task, suite and size; None if it is not part of the experiment.
@@ -123,15 +139,18 @@ class Experiment:
         """
         if spec.encoder in self.without:
             return None
-        given = () if any(option in self.sweep for option in FRACTION) else FRACTION
+        given = () if self.axis in FRACTION else FRACTION
         changed = {option for option in spec.changes if option not in given}
         variation = {option for option in changed if not option.startswith("encoder.")}
+        if VECTORS in changed and not any(VECTORS in variant.options for variant in self.variants):
+            return None  # over other static vectors than the rows of this table
         if self.axis:
             return self._on_axis(spec, variation)
         fixed = {variant.encoder for variant in self.variants}
         for variant in self.variants:
             if variant.encoder is not None:
                 fits = variant.encoder == spec.encoder and changed <= variant.options.keys()
+                fits = fits and (VECTORS in changed or VECTORS not in variant.options)
             elif self.layout == "encoders":
                 fits = variation <= variant.options.keys()
             else:  # another encoder takes the position only if it has layers too
@@ -145,7 +164,8 @@ class Experiment:
         settings, fixed = spec.settings, self.fixed
         option = RATE if self.axis == "lr_scale" else self.axis
         fits = all(settings.get(option, value) == value for option, value in fixed.items())
-        if option not in settings or not fits or not variation <= {option, *fixed}:
+        free = {key for part in self.sweep for key in part if len(self.values(key)) > 1}
+        if option not in settings or not fits or not variation <= {option, *fixed, *free}:
             return None
         value = spec.lr_scale if option == RATE else settings[option]
         return None if value is None else self._at(value)
@@ -172,12 +192,12 @@ def _parsed(name: str, given: Any) -> Experiment:
         raise ValueError(f"unknown key {', '.join(map(str, unknown))}")
     keys = dict(given)
     row = keys.pop("name", "{}")
-    keys["sweep"] = sweep_of(keys)
     keys["variants"] = tuple(_variant(str(key), options) for key, options in keys.get("variants", {}).items())
     keys["without"] = tuple(keys.get("without", ()))
     keys["paper"] = {task: _paper(figures) for task, figures in keys.get("paper", {}).items()}
     if isinstance(reference := keys.get("reference"), Mapping):
-        keys["reference"] = {str(ours): str(theirs) for ours, theirs in reference.items()}
+        lists = {str(ours): theirs if isinstance(theirs, list) else [theirs] for ours, theirs in reference.items()}
+        keys["reference"] = {ours: tuple(map(str, theirs)) for ours, theirs in lists.items()}
     elif reference is not None:
         keys["reference"] = str(reference)
     found = Experiment(name=name, row=row, **keys)
@@ -201,18 +221,20 @@ def _paper(given: Mapping[str, Any]) -> PaperFigures:
 def _check(experiment: Experiment) -> None:
     if experiment.layout not in LAYOUTS:
         raise ValueError(f"layout: {experiment.layout} is not one of {', '.join(LAYOUTS)}")
-    if experiment.axis and experiment.axis not in experiment.sweep:
+    swept = {option for part in experiment.sweep for option in part}
+    if experiment.axis and experiment.axis not in swept:
         raise ValueError(f"axis: {experiment.axis} is not in the sweep")
     if experiment.axis and experiment.variants:
         raise ValueError("give axis or variants, not both")
-    keys = {variant.key for variant in experiment.variants} or {
-        str(v) for v in experiment.sweep.get(experiment.axis, ())
-    }
+    keys = {variant.key for variant in experiment.variants} or {*map(str, experiment.values(experiment.axis))}
     reference = experiment.reference
-    used = {*reference, *reference.values()} if isinstance(reference, dict) else {reference} - {None}
+    named = reference if isinstance(reference, dict) else {}
+    used = {*named, *(one for several in named.values() for one in several)} or {reference} - {None}  # type: ignore[arg-type]
+    if experiment.layout != "encoders" and any(len(several) > 1 for several in named.values()):
+        raise ValueError("reference: several for one variant, which only the layout encoders takes")
     used |= {variant for paper in experiment.paper.values() for variant in paper.figures}
     if unknown := sorted(map(str, used - keys)):
         raise ValueError(f"{', '.join(unknown)}: not among the variants, which are {', '.join(sorted(keys))}")
-    allowed = set(experiment.sweep)
-    if wrong := sorted({option for variant in experiment.variants for option in variant.options} - allowed - {"mix"}):
+    allowed = swept | {"mix"} | ({VECTORS} if "suite.vectors" in swept else set())
+    if wrong := sorted({option for variant in experiment.variants for option in variant.options} - allowed):
         raise ValueError(f"variants: {', '.join(wrong)} is not in the sweep")

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from elmo_bench.base.errors import UserError
-
 
 def dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """The leaves of nested mappings: `{"mix": {"penalty": 1}}` becomes `{"mix.penalty": 1}`."""
@@ -14,9 +12,13 @@ def dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return leaves
 
 
-def sweep_of(experiment: dict[str, Any]) -> dict[str, list[Any]]:
-    """The values of each option in an experiment's `sweep`."""
+def sweep_of(experiment: dict[str, Any]) -> list[dict[str, list[Any]]]:
+    """The values of each option in an experiment's `sweep`: one mapping, or several, each of which is a product.
+
+    Raises ValueError.
+    """
     given = experiment["sweep"]
-    if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
-        raise UserError("sweep: not a mapping from options to values. See conf/experiment.")
-    return {key: value if isinstance(value, list) else [value] for key, value in given.items()}
+    parts = given if isinstance(given, list) else [given]
+    if not parts or not all(isinstance(part, dict) and all(isinstance(key, str) for key in part) for part in parts):
+        raise ValueError("sweep: not a mapping from options to values, or a list of them")
+    return [{key: value if isinstance(value, list) else [value] for key, value in part.items()} for part in parts]

@@ -14,6 +14,7 @@ from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.plain import dotted
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
+VECTORS = "encoder.vectors"  # the static vectors, or those whose width learned words have
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
 _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 # Left out of a spec at this value. An option that is added later is listed here with its default, so that older records
@@ -105,8 +106,8 @@ def parts_of(contextual: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
 def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
     encoder, contextual = config["encoder"], config["encoder"]["contextual"]
     found: dict[str, Any] = {"encoder.words": encoder["words"]}
-    if encoder["words"]:  # of learned words, the table gives the width
-        found["encoder.vectors"] = name_of(encoder["vectors"])
+    if encoder["words"]:
+        found[VECTORS] = name_of(encoder["vectors"])
     if encoder["words"] == "static":
         found["vectors.trainable"] = config["vectors"]["trainable"]
     if contextual is None:

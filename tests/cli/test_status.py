@@ -34,14 +34,14 @@ def status(ledger, capsys):
     return status
 
 
-def put(ledger, *options, version=3, weights="w1", created="2026-01-02T03:04:05+00:00", seconds=60.0, run=3):
+def put(ledger, *options, version=None, weights="w1", created="2026-01-02T03:04:05+00:00", seconds=60.0, dev=None):
     """The record of a run of today's config, without the run."""
     config = compose("config", list(options))
     spec = RunSpec.of(config).with_contents({"weights": weights}).to_json()
-    spec["settings"] |= {"task.version": version}
+    spec["settings"] |= {} if version is None else {"task.version": version}
     record = make_record(spec=spec, hash=run_hash(spec), seed=config.seed, created=created)
     record["cost"]["seconds"] = seconds
-    record |= {"epochs": {"run": run, "best": 2}, "curves": {"dev": [0.5, *[1.0, 0.9] * run][:run], "steps": [1] * run}}
+    record["curves"] = {"dev": dev or [55.0, 60.0, 59.0], "steps": [1] * 3}
     paths = RunPaths.of(ledger, record)
     write_record(paths, record, OUTCOMES)
     return paths
@@ -71,7 +71,7 @@ def test_a_run_on_all_of_the_data_is_not_estimated_from_one_on_a_fraction(status
 
 def test_every_state_is_counted_and_the_time_left_told(status, ledger):
     """none: 60 s done and a stale one; glove: one failed, one running. glove's time is the task's: 60 s."""
-    put(ledger, "encoder=none", seconds=80.0)
+    put(ledger, "encoder=none", seconds=80.0, dev=[5.0, 5.0, 5.0])
     put(ledger, "encoder=none", "seed=1", version=0, seconds=40.0)
     fail(ledger, "encoder=glove")
     spec = RunSpec.of(compose("config", ["encoder=glove"])).with_contents({"weights": "w"})
@@ -102,8 +102,8 @@ def test_missing_and_failed_alone_as_run_takes_them(status, ledger):
 
 def test_a_run_of_an_earlier_protocol_is_stale_and_converged_runs_are_counted(status, ledger):
     put(ledger, "encoder=none", "protocol=1")
-    put(ledger, "encoder=none", "seed=1", run=17)  # patience is 15 and its best epoch 2
-    put(ledger, "encoder=none", "seed=2", run=16)
+    put(ledger, "encoder=none", "seed=1")
+    put(ledger, "encoder=none", "seed=2", dev=[0.0, 0.0, 0.0])  # learned nothing
     _, said = status(sweep=("encoder=none", "seed=0,1,2"))
     assert "3 runs: 2 done (1 converged), 1 stale" in said
     assert "| mini  | ner  | none    | 2    | 1         |         |        | 1     |         |" in said
@@ -113,13 +113,26 @@ def test_a_seed_on_older_weights_is_stale(status, ledger):
     put(ledger, "encoder=none", weights="old")
     put(ledger, "encoder=none", "seed=1", weights="new", created="2026-02-02T03:04:05+00:00")
     _, said = status(sweep=("encoder=none", "seed=0,1"))
-    assert "2 runs: 1 done (0 converged), 1 stale" in said
+    assert "2 runs: 1 done (1 converged), 1 stale" in said
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "3"])
 def test_a_lease_that_says_nothing_hinders_nothing(status, ledger, content):
     put(ledger, "encoder=none").lease.write_text(content)
     assert "1 done" in status(sweep=("encoder=none",))[1]
+
+
+def test_fewer_epochs_than_the_tasks_budget_are_not_converged(status, ledger):
+    for epochs in (31, 32):
+        put(ledger, "encoder=none", f"task.training.epochs={epochs}")
+    _, said = status(sweep=("encoder=none", "task.training.epochs=31,32"))
+    assert "2 runs: 2 done (1 converged)" in said
+
+
+def test_learned_words_as_wide_as_other_vectors_are_another_run(status, ledger):
+    put(ledger, "encoder=none", "suite.vectors=senna")
+    assert "1 missing" in status(sweep=("encoder=none",))[1]
+    assert "1 done" in status(sweep=("encoder=none", "suite.vectors=senna"))[1]
 
 
 def test_other_settings_are_other_runs(status, ledger):
@@ -145,7 +158,7 @@ def test_a_damaged_record_is_named_and_the_others_are_counted(status, ledger, ca
     code = main(["status", *SWEEP, f"ledger={ledger}"])
     printed = capsys.readouterr()
     assert code == 2
-    assert "4 runs: 1 done (0 converged), 3 missing" in printed.out
+    assert "4 runs: 1 done (1 converged), 3 missing" in printed.out
     [line] = printed.err.splitlines()
     assert line.startswith(f"elmo-bench status: {paths.record}: not valid JSON")
 

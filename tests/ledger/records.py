@@ -27,7 +27,7 @@ def make_record(
     attempt: str = ATTEMPT,
     **changes,
 ) -> Record:
-    """A complete record of a converged run.
+    """A complete record of a run.
 
     `changes` replace top-level keys; different `settings` or `weights` give a different hash.
     """

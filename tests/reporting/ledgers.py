@@ -1,5 +1,6 @@
 """A made-up ledger as real runs would leave it: six tasks, the paper's experiments, outcomes that fit the scores."""
 
+import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +39,8 @@ TASKS = {
 PAPER = ("ner", "sst5", "snli", "srl", "coref", "squad")
 LIGHT = ("ner", "snli", "srl")
 LIFT = {"none": -0.08, "glove": 0.0, "elmo": 0.05, "elmo_only": 0.03, "elmo_characters": 0.0, "mybert": 0.07}
-LIFT |= {"random_only": -0.2, "bert_mini_only": 0.02}
+LIFT |= {"random_only": -0.2, "bert_mini_only": 0.02, "elmo_word": 0.03, "random": -0.02, "fasttext": 0.01}
+LIFT |= {"bert_mini": 0.04}
 PLACES = {"input": ["input"], "output": ["output"], "both": ["input", "output"]}
 
 
@@ -47,6 +49,12 @@ def default(task: str, encoder: str, suite: str, size: str) -> RunSpec:
     """The default run; `mybert` is a transformer without a yaml."""
     chosen = ["encoder=hf", "encoder.name=mybert"] if encoder == "mybert" else [f"encoder={encoder}"]
     return RunSpec.of(compose("config", [f"task={task}", *chosen, f"suite={suite}", f"size={size}"]))
+
+
+def today() -> tuple[int, int]:
+    """The versions of ner and of the training protocol."""
+    settings = default("ner", "glove", "open", "cpu").settings
+    return settings["task.version"], settings["protocol"]
 
 
 def spec_of(task: str, encoder: str, *, suite: str = "open", size: str = "cpu", **options: Any) -> RunSpec:
@@ -82,7 +90,7 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     accuracy = task in ("sst5", "snli")
     data: dict[str, Any] = {"counts": {"train": train, "dev": made.items, "test": made.items}}
     mixed, best = "mix" in spec.settings, options.get("best", 3)
-    limit, patience = (spec.settings[f"task.training.{name}"] for name in ("epochs", "patience"))
+    limit, patience = spec.settings["task.training.epochs"], spec.settings.get("task.training.patience", 9)
     record = make_record(seed=seed, **({"created": options["created"]} if "created" in options else {}))
     record |= {  # type: ignore[operator]
         "spec": spec.to_json(),
@@ -103,11 +111,18 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     return record
 
 
+def stuck(ledger: Path, *run: Any, **options: Any) -> None:
+    """Write one run, as `add`, that learned nothing: the same dev score after every epoch."""
+    record = add(ledger, *run, **options)
+    record["curves"]["dev"] = [record["curves"]["dev"][0]] * record["epochs"]["run"]
+    RunPaths.of(ledger, record).record.write_text(json.dumps(record), encoding="utf-8")
+
+
 def full(ledger: Path, *, tasks: Sequence[str] = PAPER, light: Sequence[str] = LIGHT, seeds: int = 3) -> None:
     """All of the paper's tables and figures; variations of the `light` tasks alone."""
     for seed in range(seeds):
         for task in tasks:
-            for encoder in ("none", "glove", "elmo"):
+            for encoder in ("none", "glove", "elmo_word", "elmo"):
                 add(ledger, task, encoder, seed)
         for task in light:
             add(ledger, task, "mybert", seed)

@@ -11,17 +11,18 @@ from scipy.stats import t
 from elmo_bench.ledger import RunPaths, write_record
 from elmo_bench.reporting.formats import to_csv
 from elmo_bench.reporting.gains import family_of
-from elmo_bench.reporting.layouts import encoders, runs
+from elmo_bench.reporting.layouts import encoders, runs, speed, weights
+from elmo_bench.reporting.significance import holm
 from elmo_bench.spec.experiments import Experiment
 from tests.ledger.records import make_record
 from tests.reporting.ledgers import spec_of
 
-TABLE1 = Experiment.load("table1")
+TABLE1, LADDER = Experiment.load("table1"), Experiment.load("ladder")
 
 
-def right_on(ledger, encoder, items, *, seed=0, task="sst5"):
+def right_on(ledger, encoder, items, *, seed=0, task="sst5", **options):
     """A run that has these of 10 items right."""
-    correct, spec = np.isin(np.arange(10), items), spec_of(task, encoder)
+    correct, spec = np.isin(np.arange(10), items), spec_of(task, encoder, **options)
     overall = {"overall": {"accuracy": 10.0 * int(correct.sum())}}
     record = make_record(seed=seed, metric="accuracy", formula="accuracy", scores={"dev": overall, "test": overall})
     record |= {"spec": spec.to_json(), "hash": spec.hash, "epochs": {"run": 10, "best": 3}}
@@ -47,12 +48,12 @@ def test_a_gain_by_hand(tmp_path, found):
     assert {name: found.verdict for name, found in picked.gains.items()} == {"none": "tie", "elmo": "ahead"}
     glance, gains = encoders.tables(TABLE1, "open", [picked])
     reach = t.ppf(0.975, df) * error
-    assert [cell.text for cell in gains.rows[1]][1:8] == [
-        "elmo", "primary", "2 (0, 1)", "+70.00", f"{70 - reach:+.2f} … {70 + reach:+.2f}", "82.4 %",
+    assert [cell.text for cell in gains.rows[0]][1:9] == [
+        "elmo", "glove", "primary", "2 (0, 1)", "+70.00", f"{70 - reach:+.2f} … {70 + reach:+.2f}", "82.4 %",
         f"{reach + t.ppf(0.8, df) * error:.2f}",
     ]  # fmt: skip
     assert [cell.text for cell in glance.rows[0]][:4] == [
-        "Sentiment (sst5)", "20.00 ± 0.00 =", "15.00 ± 7.07", "85.00 ± 7.07 ▲",
+        "Sentiment (sst5)", "15.00 ± 7.07", "85.00 ± 7.07 ▲", "20.00 ± 0.00 =",
     ]  # fmt: skip
 
 
@@ -66,9 +67,9 @@ def test_programs_read_verdicts_and_seeds_in_words(tmp_path, found):
     made = [*encoders.tables(TABLE1, "open", encoders.picked(TABLE1, own, gain)), *runs.tables(own, gain)]
     [one], by_encoder, every = (list(csv.DictReader(io.StringIO(to_csv(table)))) for table in made)
     assert [one[f"{name} verdict"] for name in ("none", "glove", "elmo")] == ["not tested", "", "ahead"]
-    assert [(row["family"], row["verdict"]) for row in by_encoder] == [
-        ("exploratory", "not tested"),
-        ("primary", "ahead"),
+    assert [(row["encoder"], row["over"], row["family"], row["verdict"]) for row in by_encoder] == [
+        ("elmo", "glove", "primary", "ahead"),
+        ("none", "glove", "exploratory", "not tested"),
     ]
     assert {row["run"]: (row["seeds"], row["verdict"]) for row in every} == {
         "elmo": ("0, 2", "ahead"), "glove": ("0, 2", ""), "none": ("0", "not tested"),
@@ -103,3 +104,119 @@ def test_a_single_seed_is_not_tested_whatever_other_runs_there_are(tmp_path, fou
     [one] = encoders.picked(TABLE1, own, gain)
     elmo = one.gains["elmo"]
     assert (elmo.mean, elmo.difference, elmo.said, elmo.untested) == (55.0, None, "not tested", "a single seed")
+
+
+def test_the_better_word_vector_and_context_are_told_apart_in_one_family(tmp_path, found):
+    """Three differences a task, all primary; an encoder that the experiment does not name is in another family."""
+    for task in ("sst5", "squad"):
+        for seed, more in enumerate((0, 1)):
+            for encoder, right in (("glove", 1), ("elmo_word", 4), ("elmo", 8), ("random", 1)):
+                right_on(tmp_path, encoder, range(right + more), task=task, seed=seed)
+    own, gain = found()
+    picked = encoders.picked(TABLE1, own, gain)
+    named = [("elmo_word", "glove"), ("elmo", "glove"), ("elmo", "elmo_word")]
+    assert [list(one.tests) for one in picked] == [[*named, ("random", "glove")]] * 2
+    for one in picked:
+        assert [round(one.tests[pair].mean, 9) for pair in named] == [30.0, 70.0, 40.0]
+        assert set(one.gains) == {"elmo_word", "elmo", "random"}
+        assert one.gains["elmo"] is one.tests["elmo", "glove"]
+    family = [one.tests[pair] for one in picked for pair in named]
+    assert [each.p_holm for each in family] == pytest.approx(holm([each.p for each in family]))
+    assert [one.gains["random"].p_holm for one in picked] == [1.0, 1.0]
+    glance, gains = encoders.tables(TABLE1, "open", picked)
+    columns = [column.name for column in glance.columns]
+    assert columns[1:6] == ["glove", "elmo_word", "elmo", "random", "elmo − elmo_word"]
+    assert {row[5].text.split()[0] for row in glance.rows} == {"+40.00"}
+    assert [[cell.text for cell in row][1:4] for row in gains.rows[:4]] == [
+        ["elmo_word", "glove", "primary"], ["elmo", "glove", "primary"], ["elmo", "elmo_word", "primary"],
+        ["random", "glove", "exploratory"],
+    ]  # fmt: skip
+
+
+def test_where_arms_have_other_numbers_of_seeds_the_tables_say_how_many(tmp_path, found):
+    for encoder, seeds in (("glove", 4), ("elmo_word", 4), ("elmo", 4), ("none", 2)):
+        for seed in range(seeds):
+            right_on(tmp_path, encoder, [seed], seed=seed)
+    own, gain = found()
+    glance, gains = encoders.tables(TABLE1, "open", encoders.picked(TABLE1, own, gain))
+    [n] = [row[[column.name for column in glance.columns].index("n")].text for row in glance.rows]
+    assert n == "4: glove, elmo_word, elmo; 2: none"
+    at = [column.name for column in gains.columns].index("n of the two")
+    assert {row[1].text: row[at].text for row in gains.rows} == {"elmo_word": "", "elmo": "", "none": "2 and 4"}
+    [every] = runs.tables(own, gain)
+    at = [column.name for column in every.columns].index("n of the two")
+    assert {row[0].text: row[at].text for row in every.rows}["none"] == "2 and 4"
+
+
+def test_on_a_fraction_seeds_are_paired_and_only_common_ones_count(tmp_path, found):
+    part = {"train_fraction": 0.1}
+    right = {"glove": {0: [0], 1: [0, 1], 2: [0, 2, 3]}, "elmo": {1: [0, 1, 4, 5], 2: [0, 2, 3, 4, 6], 3: range(9)}}
+    for encoder, by_seed in right.items():
+        for seed, items in by_seed.items():
+            right_on(tmp_path, encoder, items, seed=seed, **part)
+            right_on(tmp_path, encoder, items, seed=seed)
+    own, gain = found()
+    for group in own:
+        rows = {row.encoder: row for row in group.rows}
+        found_gain = gain(rows["elmo"], rows["glove"])
+        if not group.basis.fraction:
+            assert (len(found_gain.difference.seeds), found_gain.ours.seeds) == (2, [1, 2, 3])
+            continue
+        gaps = np.array([
+            [100.0 * (np.isin(i, [*right["elmo"][seed]]) * 1 - np.isin(i, right["glove"][seed]) * 1) for i in range(10)]
+            for seed in (1, 2)
+        ])  # fmt: skip
+        mean = gaps.mean(axis=0)
+        noise = sum((one - mean).var(ddof=1) for one in gaps) / 10 / 2 / 1
+        assert (found_gain.ours.seeds, found_gain.theirs.seeds, found_gain.mean) == ([1, 2], [1, 2], 20.0)
+        [over_seeds] = found_gain.difference.seeds
+        assert (over_seeds.value, over_seeds.df) == (pytest.approx(max(0.0, noise)), 1)  # both seeds gain 20
+        assert found_gain.difference.items.value == pytest.approx(max(0.0, mean.var(ddof=1) / 10 - noise))
+
+
+@pytest.mark.parametrize(("seeds", "why"), [((2, 3), "no seed in common"), ((1, 2), "a single seed")])
+def test_a_fraction_without_two_common_seeds_is_not_tested(tmp_path, found, seeds, why):
+    for encoder, own_seeds in (("glove", (0, 1)), ("elmo", seeds)):
+        for seed in own_seeds:
+            right_on(tmp_path, encoder, [seed, 5], seed=seed, train_fraction=0.1)
+    [group], gain = found()
+    rows = {row.encoder: row for row in group.rows}
+    assert gain(rows["elmo"], rows["glove"]).untested == why
+
+
+def test_the_ladder_has_the_runs_over_its_vectors_and_table_1_has_the_others(tmp_path, found):
+    """The paper's suite has vectors of its own; those of fasttext are its own on every suite."""
+    suite = {"suite": "paper", "size": "paper"}
+    for seed in (0, 1):
+        for at, encoder in enumerate(("none", "glove", "bert_mini", "elmo")):
+            right_on(tmp_path, encoder, range(at + seed), seed=seed, **suite)
+            ladder = {"settings": {"encoder.vectors": "glove-mini"}}
+            right_on(tmp_path, encoder, range(at + seed + 3), seed=seed, **ladder, **suite)
+        right_on(tmp_path, "fasttext", range(9), seed=seed, **suite)
+    own, gain = found()
+    [ladder] = encoders.picked(LADDER, own, gain)
+    [table1] = encoders.picked(TABLE1, own, gain)
+    assert {name: row.summary("test").mean for name, row in ladder.rows.items()} == {
+        "none": 35.0, "glove": 45.0, "fasttext": 90.0, "bert_mini": 55.0, "elmo": 65.0,
+    }  # fmt: skip
+    assert {name: row.summary("test").mean for name, row in table1.rows.items()} == {
+        "glove": 15.0, "elmo": 35.0, "bert_mini": 25.0, "none": 5.0,
+    }  # fmt: skip
+    assert list(ladder.tests) == [(name, "glove") for name in ("none", "fasttext", "bert_mini", "elmo")]
+    assert ladder.gains["fasttext"].mean == 45.0
+    glance, gains = encoders.tables(LADDER, "paper", [ladder])
+    assert (glance.stem, gains.stem) == ("paper-ladder-glance", "paper-ladder-gains")
+    assert glance.title == "The same 81 million tokens: test scores, suite paper"
+    assert {row[3].text for row in gains.rows} == {"exploratory"}
+    [drawing] = encoders.figures(LADDER, "paper", [ladder])
+    assert drawing.stem == "paper-ladder-gains"
+    for name, experiment in (("speed", speed), ("figure2", weights)):
+        tables, _ = experiment.made(Experiment.load(name), "paper", own, gain)
+        shown = {cell.run for table in tables for row in table.rows for cell in row}
+        assert not shown & {row.anchor for row in ladder.rows.values()}
+
+
+def test_a_ladder_of_one_rung_is_no_table(tmp_path, found):
+    right_on(tmp_path, "fasttext", range(9))
+    own, gain = found()
+    assert encoders.made(LADDER, "open", own, gain) == ([], [])

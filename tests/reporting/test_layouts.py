@@ -42,7 +42,8 @@ def test_no_fraction_and_no_variation_among_the_encoders(tmp_path, found):
     own, gain = found()
     glance = encoders.tables(TABLE1, "open", encoders.picked(TABLE1, own, gain))[0]
     shown = columns(glance)
-    assert list(shown) == ["task", "glove", "elmo", "score", "trained on", "the paper, glove → elmo"]
+    assert list(shown) == ["task", "glove", "elmo", "score", "n", "trained on", "width", "the paper, glove → elmo"]
+    assert (shown["n"], shown["width"]) == ("1", "1/2 of the paper's")
     assert shown["trained on"] == "WNUT-17: 3,394 sentences (paper: 14,041)"
     assert shown["the paper, glove → elmo"] == "CoNLL-2003 test: 90.15 → 92.22 ± 0.10 (other data)"
     whole, *parts = runs.tables(own, gain)
@@ -78,7 +79,10 @@ def snli(tmp_path_factory):
         ("table3", ["input only", "input and output", "output only"], ["input and output"]),  # the task's place
         (
             "ablation_inputs",
-            ["static vectors only", "character layer only", "ELMo only", "static vectors and ELMo"],
+            [
+                "static vectors only", "character layer only", "ELMo only", "static vectors and character layer",
+                "static vectors and ELMo",
+            ],
             ["static vectors only"],
         ),
         (
@@ -221,6 +225,7 @@ def test_a_table_of_fractions_has_each_of_them(tmp_path, found):
         ["1 %", "936", "elmo"], ["1 %", "936", "glove"], ["10 %", "9,357", "elmo"], ["10 %", "9,357", "glove"],
         ["100 %", "93,567", "elmo"], ["100 %", "93,567", "glove"],
     ]  # fmt: skip
+    assert any(note.startswith("Tests on a fraction are paired by seed and by item") for note in table.notes)
     names = [column.name for column in table.columns]
     for name in ("gain over glove", "verdict"):
         assert [bool(row[names.index(name)].text) for row in table.rows] == [True, False] * 3

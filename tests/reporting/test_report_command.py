@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths, write_failure
-from tests.reporting.ledgers import add
+from tests.reporting.ledgers import add, today
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,6 +35,31 @@ def test_a_ledger_of_the_demo_alone_gives_empty_pages(run, store_record, tmp_pat
     assert "has no finished runs of these suites yet" in run()
     assert "has runs of suite mini alone: --suite mini shows them" in capsys.readouterr().err
     assert "has no finished runs of these suites yet" in (tmp_path / "results/index.html").read_text(encoding="utf-8")
+
+
+def test_an_empty_ledger_gives_empty_pages(run, tmp_path, capsys):
+    (tmp_path / "runs").mkdir()
+    assert "has no finished runs of these suites yet" in run()
+    assert capsys.readouterr().err == ""
+    assert {path.name for path in (tmp_path / "results").rglob("*")} == {"README.md", "index.html"}
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_two_encoders_on_one_task_are_a_page_of_what_there_is(run, tmp_path):
+    for seed in range(5):
+        for encoder in ("glove", "elmo"):
+            add(tmp_path / "runs", "ner", encoder, seed)
+    text = run()
+    [glance] = [line for line in text.splitlines() if line.startswith("| Named entities (ner) |")][:1]
+    assert [cell.strip() for cell in glance.split("|")][4:8] == [
+        "f1",
+        "5",
+        *["WNUT-17: 3,394 sentences (paper: 14,041)"],
+        "1/2 of the paper's",
+    ]
+    assert "elmo_word" not in glance.partition("## How")[0] and "Semantic roles" not in text
+    assert "| Named entities (ner) | elmo    | glove | primary | 5 (0, 1, 2, 3, 4) |" in text
+    assert "†" not in text.partition("## How to read this")[0].replace("† not converged. No mark", "")
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -69,9 +94,9 @@ def test_the_page(run, tmp_path, capsys):
     for part in (
         "Rendered from the ledger by `elmo-bench report`.",
         "A processor, 2 threads, float32, torch 2.13.0, commit cccccccccc: 6 runs, 0.1 hours",
-        "open is not the paper's data",
+        "open is public data, and not the paper's",
         "Data of ner: 3,394 train, 1,287 dev, 1,287 test (digest ",
-        "; size cpu; version 3, protocol 2.",
+        "; size cpu; version {}, protocol {}.".format(*today()),
         "| Named entities (ner) | elmo    | input |",
         "(seed 0) by",
         "changed: weights",
@@ -207,7 +232,7 @@ def test_runs_on_other_data_are_apart_unless_combined_and_then_labelled(run, tmp
     text = run("--combine")
     assert "`elmo-bench report --combine`" in text
     assert "which differs between rows: 3,384 train, 1,287 dev, 1,287 test (digest " in text
-    assert "; cut); size cpu; version 3, protocol 2: glove, 3,384 examples" in text
+    assert "; cut); size cpu; version {}, protocol {}: glove, 3,384 examples".format(*today()) in text
     assert "gain over" not in text.partition("## How")[0]  # nothing is compared with a run on other data
 
 

@@ -4,7 +4,7 @@ from statistics import variance
 
 import numpy as np
 import pytest
-from scipy.stats import norm, ttest_ind
+from scipy.stats import norm, ttest_ind, ttest_rel
 
 from benchmarks import verdicts
 from elmo_bench.ledger.formulas import formula
@@ -74,6 +74,47 @@ def test_seeds_vary_at_least_as_much_as_their_items_show():
     noise = 2 * np.var([50, 50, -50, -50], ddof=1) / 4 / 2
     assert found.seeds == (Variance(pytest.approx(noise), 1), Variance(3.0, 2))
     assert found.mean == 25.0
+
+
+def test_of_paired_seeds_it_is_that_of_their_differences():
+    ours, theirs = [[1, 1, 0, 0, 1], [1, 0, 1, 0, 1]], [[0, 0, 0, 0, 1], [0, 1, 0, 1, 1]]
+    found = over_items(right(*ours), right(*theirs), ACCURACY.score, paired=True)
+    gaps = 100.0 * (np.array(ours) - np.array(theirs))  # [seeds, items]
+    mean = gaps.mean(axis=0)
+    noise = (gaps - mean).var(axis=1, ddof=1).sum() / 5 / 2
+    assert found.noise == (pytest.approx(noise, rel=1e-12),)
+    assert found.variance.value == pytest.approx(max(0.0, mean.var(ddof=1) / 5 - noise), rel=1e-12)
+    assert found.mean == pytest.approx(mean.mean())
+
+
+def test_with_paired_seeds_alone_it_is_the_paired_t_test():
+    ours, theirs = [61.0, 63.5, 64.0, 60.2], [58.0, 59.0, 63.0, 58.8]
+    gaps = [one - other for one, other in zip(ours, theirs, strict=True)]
+    found = Difference(float(np.mean(gaps)), (over_seeds(gaps),), NONE)
+    paired = ttest_rel(ours, theirs)
+    assert found.p == pytest.approx(paired.pvalue, rel=1e-9)
+    assert found.interval == pytest.approx(tuple(paired.confidence_interval()), rel=1e-9)
+
+
+def subsets(rng, *, better, paired):
+    """The p-value of two systems with three seeds each; equal seeds share a subset, which shifts both by the same."""
+    shift = rng.normal(0, 0.05, (3, 1)) + rng.normal(0, 0.005, (2, 3, 1)) + np.array([better, 0.0])[:, None, None]
+    chance = 0.5 + rng.normal(0, 0.15, 500)
+    arms = (rng.random((2, 3, 500)) < np.clip(chance + shift, 0, 1)).astype(float)
+    scores = 100 * arms.mean(axis=2)
+    seeds = [scores[0] - scores[1]] if paired else [*scores]
+    items = over_items(right(*arms[0]), right(*arms[1]), ACCURACY.score, paired=paired)
+    return Difference.of(items, tuple(map(over_seeds, seeds))).p
+
+
+def test_pairing_by_seed_keeps_the_rate_of_false_alarms_and_finds_more():
+    rng = np.random.default_rng(7)
+    alarms, found, unpaired = (
+        np.mean([subsets(rng, better=better, paired=paired) <= 0.05 for _ in range(400)])
+        for better, paired in ((0.0, True), (0.08, True), (0.08, False))
+    )
+    assert alarms <= 0.08  # 3 standard errors above 5 %
+    assert found > unpaired + 0.1
 
 
 def test_other_items_and_a_single_cluster_are_refused():

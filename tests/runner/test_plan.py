@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 
 import pytest
@@ -13,12 +14,13 @@ from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec
 from tests.runs import ROOT
 
-# (tasks, columns): a run for each task, column and three seeds
+# (tasks, columns): a run for each task, column and three seeds (FIVE: or five)
 TABLES = {
-    "table1": (6, 3), "table2": (3, 4), "table3": (3, 3), "ablation_inputs": (3, 4), "gamma": (2, 4),
-    "regularisation": (3, 7), "figure1": (2, 2 * 5), "figure2": (6, 1), "table5": (1, 3), "table6": (1, 3),
-    "layers": (3, 3 * 3), "ladder": (6, 6), "tune": (6, 2 * 3), "speed": (6, 3),
+    "table1": (6, 3), "table2": (3, 4), "table3": (3, 3), "ablation_inputs": (2, 5), "gamma": (2, 4),
+    "regularisation": (2, 4), "figure1": (2, 2 * 5), "figure2": (6, 1), "table5": (1, 3), "table6": (1, 3),
+    "layers": (3, 3 * 3), "ladder": (3, 5), "tune": (6, 2 * 3), "speed": (6, 3),
 }  # fmt: skip
+FIVE = {"table1", "figure2", "speed"}  # on ner, snli and sst5
 
 
 @cache
@@ -27,49 +29,90 @@ def runs(experiment, *options):
 
 
 def test_every_experiment_has_its_size_here():
-    assert set(choices("experiment")) == {*TABLES, "debug"}
+    assert set(choices("experiment")) == {*TABLES, "controls", "debug"}
 
 
 @pytest.mark.parametrize("experiment", TABLES)
 def test_an_experiment_has_a_run_for_every_cell(experiment):
-    """Each of its runs is one of its variants; two variants are not in the paper, and not run."""
+    """Each of its runs is one of its variants; one variant is not in the paper, and not run."""
     tasks, columns = TABLES[experiment]
-    found = runs(experiment)
+    suite = "paper" if experiment == "ladder" else "mini"  # whose vectors are not the ladder's
+    found = runs(experiment, f"suite={suite}")
     assert len({run.spec.task for run in found.values()}) == tasks
     assert len(found) == tasks * columns
-    assert {run.spec.suite for run in found.values()} == {"mini"}
-    seeds = [values for values in sweep([f"experiment={experiment}"]) if values[0].startswith("seed=")]
-    assert seeds == ([["seed=0"]] if experiment == "tune" else [["seed=0", "seed=1", "seed=2"]])
+    assert {run.spec.suite for run in found.values()} == {suite}
+    products = sweep([f"experiment={experiment}"])
+    seeds = [len(values) for product in products for values in product if values[0].startswith("seed=")]
+    if experiment != "tune":
+        assert seeds == ([5, 3] if experiment in FIVE else [3] * len(products))
     if (shown := Experiment.load(experiment)).caption and experiment != "figure2":
-        known = [shown._at(value) for value in shown.sweep[shown.axis]] if shown.axis else shown.variants
+        known = [shown._at(value) for value in shown.values(shown.axis)] or shown.variants
         variants = [shown.variant_of(run.spec) for run in found.values()]
         assert None not in variants
-        assert {each.key for each in variants if each} == {each.key for each in known} - {"mean", "with_characters"}
+        assert {each.key for each in variants if each} == {each.key for each in known} - {"mean"}
 
 
 def test_experiments_share_runs():
-    """Table 2's baseline is table 1's; where a task's own λ is 0.001 (SNLI, SRL) so is its best column; so is figure
-    2, the end of figure 1's curves, the middle of λ's, table 3's own place, and (a), (c), (d) of the ablation."""
+    """Table 2's baseline is table 1's; where a task's own λ is 0.001 (SNLI) so is its best column; so is figure 2, the
+    end of figure 1's curves, table 3's own place, and what the ablation has with static vectors."""
     first = set(runs("table1"))
-    assert len(first & set(runs("table2"))) == 3 + 2
+    assert len(first & set(runs("table2"))) == 2 + 1
     assert set(runs("figure2")) < first == set(runs("speed"))
     assert len(first & set(runs("tune"))) == 2 * 6  # of both encoders, where the factor is 1
     assert len(first & set(runs("figure1"))) == 2 * 2
     steps = {run.spec.settings.get("data.least_steps") for run in runs("figure1").values()}
     assert steps == {None, 100}
-    assert len(first & set(runs("regularisation"))) == 2
-    assert len(first & set(runs("table3"))) == 3
-    assert len(first & set(runs("ablation_inputs"))) == 3 * 2
-    assert len(set(runs("table2")) & set(runs("gamma"))) == 2 * 2  # the last layer; λ=0.001
+    assert not first & set(runs("regularisation"))  # it has no task's own λ
+    assert len(first & set(runs("table3"))) == 2
+    assert len(first & set(runs("ablation_inputs"))) == 2 * 3
+    assert len(set(runs("table2")) & set(runs("gamma"))) == 2 + 1  # the last layer; λ=0.001
     assert {*runs("table5"), *runs("table6")} < set(runs("layers"))
-    assert first < set(runs("ladder"))
+
+
+def test_five_seeds_here_and_three_there():
+    found = Counter((run.spec.task, run.spec.encoder) for run in plan(["experiment=table1"]).runs)
+    assert found == {
+        (task, encoder): 5 if task in ("ner", "snli", "sst5") else 3
+        for task in ("ner", "snli", "sst5", "coref", "squad", "srl")
+        for encoder in ("glove", "elmo_word", "elmo")
+    }
+
+
+def test_a_run_that_two_sweeps_share_is_planned_once():
+    """Both have the first three seeds of ner."""
+    found = [(run.spec.encoder, run.seed) for run in plan(["experiment=table1", "task=ner"]).runs]
+    assert len(found) == len(set(found)) == 3 * 5
+
+
+def test_semantic_roles_of_tables_2_and_3_are_of_a_part_of_the_data():
+    for table in ("table2", "table3"):
+        fractions = {(run.spec.task, run.spec.settings["data.train_fraction"]) for run in runs(table).values()}
+        assert fractions == {("ner", 1.0), ("snli", 1.0), ("srl", 0.3)}
+
+
+def test_the_controls_of_table1():
+    tasks = ("ner", "snli", "sst5", "coref", "squad", "srl")
+    wanted = {(task, encoder, seed) for task in tasks for encoder in ("random", "none") for seed in (0, 1, 2)}
+    wanted |= {(task, "minilm", seed) for task in tasks[:3] for seed in (0, 1, 2)}
+    assert {(run.spec.task, run.spec.encoder, run.seed) for run in plan(["experiment=controls"]).runs} == wanted
+
+
+def test_the_ladder_has_one_set_of_vectors_whatever_the_suites():
+    for suite in ("mini", "paper"):
+        found = plan(["experiment=ladder", "task=ner", "seed=0", f"suite={suite}"]).runs
+        vectors = {run.spec.encoder: run.spec.settings["encoder.vectors"] for run in found}
+        assert set(vectors.values()) == {"glove-mini", "fasttext-mini"}
+        assert vectors["none"] == "glove-mini"
+    own = plan(["encoder=none,glove,elmo", "task=ner", "suite=paper"]).runs
+    assert not {run.spec.key for run in own} & {run.spec.key for run in found}
 
 
 def test_given_options_replace_those_of_the_experiment():
-    found = runs("table2", "task=ner", "suite=open", "encoder=elmo")
+    found = runs("table2", "task=ner", "suite=open", "encoder=elmo", "data.train_fraction=1")
     assert {(run.spec.suite, run.spec.task, run.spec.encoder) for run in found.values()} == {("open", "ner", "elmo")}
     assert len(found) == 3
-    assert len(plan(["experiment=table2", "task=ner", "seed=5,6"]).runs) == 4 * 2
+    both = [run.spec.settings["data.train_fraction"] for run in plan(["experiment=table2", "task=ner", "seed=5"]).runs]
+    assert both == [1.0] * 4 + [0.3] * 4
 
 
 def test_the_options_of_a_planned_run_make_it():
@@ -100,7 +143,7 @@ def test_other_data_weights_and_vectors_are_other_runs_of_a_sweep(swept):
 
 def test_a_sweep_that_is_started_as_a_run_is_one_line(main_job, capsys):
     assert main_job("experiment=table2") == 2
-    assert "task has 3 values: use `sweep` (run.py -m), which makes a run of each\n" in capsys.readouterr().err
+    assert "task has 2 values: use `sweep` (run.py -m), which makes a run of each\n" in capsys.readouterr().err
 
 
 def test_two_experiments_at_once_are_refused():

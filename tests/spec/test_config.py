@@ -117,11 +117,29 @@ def test_every_command_has_its_config_and_asks_for_what_it_needs(name, needs):
 
 
 def test_an_option_that_is_given_replaces_the_experiments():
-    assert sweep(["experiment=table6", "encoder=elmo", "seed=1,2", "mix.gamma=true"]) == [
+    assert sweep(["experiment=table6", "encoder=elmo", "seed=1,2", "mix.gamma=true"]) == [[
         ["experiment=table6"], ["task=pos"], ["encoder=elmo"], ["mix=layer"],
         ["mix.layer=0", "mix.layer=1", "mix.layer=2"], ["mix.gamma=true"], ["seed=1", "seed=2"],
-    ]  # fmt: skip
+    ]]  # fmt: skip
     assert compose("config", ["experiment=debug", "data.max_train=5"]).data.max_train == 5
+
+
+def test_an_option_replaces_that_of_each_of_several_sweeps_and_is_added_where_it_is_missing():
+    given = ["experiment=table3", "seed=7", "place=both,input", "encoder=elmo_only", "mix.penalty=1"]
+    same = [["encoder=elmo_only"], ["place=both", "place=input"], ["seed=7"]]
+    assert sweep(given) == [
+        [["experiment=table3"], ["task=ner", "task=snli"], *same, ["mix.penalty=1"]],
+        [["experiment=table3"], ["task=srl"], *same, ["data.train_fraction=0.3"], ["mix.penalty=1"]],
+    ]
+    assert sweep(["seed=0,1"]) == [[["seed=0", "seed=1"]]]
+
+
+def test_one_run_of_several_sweeps_is_that_whose_options_are_all_given():
+    run = ["experiment=table3", "task=srl", "encoder=elmo", "place=both", "seed=0"]
+    assert compose("config", run).data.train_fraction == 1
+    assert compose("config", [*run, "data.train_fraction=0.3"]).data.train_fraction == 0.3
+    with pytest.raises(UserError, match=r"^experiment=table3 has 2 sweeps: use `sweep`"):
+        compose("config", ["experiment=table3", "task=srl", "place=both", "seed=0"])
 
 
 def test_no_config_names_a_python_object():

@@ -55,7 +55,7 @@ def test_a_mistake_is_one_line_that_lists_the_good_ones(given, said):
 def test_a_path_needs_no_quotes_for_its_letters_and_signs(root, monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     assert compose("config", [f"data.root={root}"]).data.root == root.replace("~", "/home/me")
-    [[passed_on]] = sweep([f"data.root={root}"])
+    [[[passed_on]]] = sweep([f"data.root={root}"])
     assert compose("config", [passed_on]).data.root == root.replace("~", "/home/me")
 
 

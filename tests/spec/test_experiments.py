@@ -24,8 +24,7 @@ TABLE1 = {
 
 def specs(experiment: Experiment, *options: str) -> Iterator[tuple[Variant, RunSpec]]:
     """Each variant with the spec of its run."""
-    values = experiment.sweep[experiment.axis] if experiment.axis else ()
-    for variant in [experiment._at(value) for value in values] or experiment.variants:
+    for variant in [experiment._at(value) for value in experiment.values(experiment.axis)] or experiment.variants:
         own = [f"{option}={spelled(value)}" for option, value in variant.options.items()]
         encoder = f"encoder={variant.encoder or experiment.encoder}"
         yield variant, RunSpec.of(compose("config", [*options, encoder, *own]))
@@ -34,13 +33,14 @@ def specs(experiment: Experiment, *options: str) -> Iterator[tuple[Variant, RunS
 @pytest.mark.parametrize("name", [name for name in LISTED if name != "figure2"])
 def test_a_variant_is_recognised_by_its_spec(name):
     experiment = Experiment.load(name)
-    for task in experiment.sweep["task"][:2]:
-        for variant, spec in specs(experiment, f"task={task}", "suite=open"):
+    suite = "suite=paper" if name == "ladder" else "suite=open"  # with vectors that are not the ladder's
+    for task in experiment.values("task")[:2]:
+        for variant, spec in specs(experiment, f"task={task}", suite):
             assert experiment.variant_of(spec) == variant
-    for variant, spec in specs(experiment, "task=ner", "suite=open", "data.train_fraction=0.3"):
+    for variant, spec in specs(experiment, "task=ner", suite, "data.train_fraction=0.3"):
         if name != "figure1":
             assert experiment.variant_of(spec) == variant
-    for _, spec in specs(experiment, "task=ner", "suite=open", "task.training.epochs=3"):
+    for _, spec in specs(experiment, "task=ner", suite, "task.training.epochs=3"):
         assert experiment.variant_of(spec) is None
 
 
@@ -50,6 +50,62 @@ def test_the_list_of_experiments_is_that_of_the_files():
     assert list(listed) and set(listed) == set(experiments())
     for name, about in listed.items():
         assert Experiment.load(name).about.startswith(about)
+
+
+def test_one_mapping_and_a_list_of_one_are_the_same(tmp_path):
+    (tmp_path / "experiment").mkdir()
+    for name, sweep in (("one", "{task: [ner, snli], seed: 0}"), ("list", "[{task: [ner, snli], seed: 0}]")):
+        (tmp_path / "experiment" / f"{name}.yaml").write_text(f"{{about: x, sweep: {sweep}}}", encoding="utf-8")
+    one, other = (Experiment.load(name, tmp_path) for name in ("one", "list"))
+    assert one.sweep == other.sweep == [{"task": ["ner", "snli"], "seed": [0]}]
+
+
+def test_values_of_several_sweeps_are_in_order_and_each_is_there_once():
+    table1, table2 = Experiment.load("table1"), Experiment.load("table2")
+    assert table1.values("task") == ["ner", "snli", "sst5", "coref", "squad", "srl"]
+    assert table1.values("seed") == [0, 1, 2, 3, 4]
+    assert (table2.values("data.train_fraction"), table2.values("place")) == ([0.3], [])
+    assert table1.encoder == "elmo"
+
+
+def test_table1_asks_for_the_better_word_vector_and_for_context():
+    table1 = Experiment.load("table1")
+    assert {variant.key: table1.references(variant.key) for variant in table1.variants} == {
+        "glove": (), "elmo_word": ("glove",), "elmo": ("glove", "elmo_word"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("encoder", ["none", "glove", "bert_mini", "elmo"])
+def test_a_run_over_other_vectors_is_in_the_ladder_alone_and_no_other_run_is(encoder):
+    """The paper's suite has vectors of its own."""
+    own, other = (
+        RunSpec.of(compose("config", ["task=ner", f"encoder={encoder}", "suite=paper", *more]))
+        for more in ([], ["suite.vectors=glove-mini"])
+    )
+    assert own.key != other.key
+    shown = {name: [Experiment.load(name).variant_of(spec) for spec in (own, other)] for name in LISTED}
+    assert shown["ladder"][0] is None and shown["ladder"][1].key == encoder
+    assert shown["table1"][0] is not None
+    assert [name for name, (_, found) in shown.items() if found] == ["ladder"]
+
+
+def test_fasttext_has_vectors_of_its_own_and_is_in_the_ladder():
+    spec = RunSpec.of(compose("config", ["task=ner", "encoder=fasttext", "suite=paper", "suite.vectors=glove-mini"]))
+    assert spec == RunSpec.of(compose("config", ["task=ner", "encoder=fasttext", "suite=paper"]))
+    assert Experiment.load("ladder").variant_of(spec).key == "fasttext"
+    assert Experiment.load("table1").variant_of(spec) is None
+
+
+def test_a_swept_option_besides_the_axis_may_vary(tmp_path):
+    text = (
+        "{about: x, axis: lr_scale, sweep: [{task: ner, lr_scale: [1, 2]}, {task: ner, task.head.dropout: [0.2, 0.5]}]}"
+    )
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
+    mine = Experiment.load("mine", tmp_path)
+    for options, key in ((["task.head.dropout=0.2"], "1"), (["lr_scale=2"], "2"), (["place=both"], None)):
+        found = mine.variant_of(RunSpec.of(compose("config", ["task=ner", *options])))
+        assert (found and found.key) == key
 
 
 @pytest.mark.parametrize("task", TABLE1)
@@ -85,6 +141,9 @@ def test_development_tables(table, task, printed):
         ("{about: x, sweep: {task: ner}, variants: {a: {}}, reference: b}", "b: not among the variants, which are a"),
         ("{about: x, sweep: {task: ner}, variants: {a: {place: both}}}", "variants: place is not in the sweep"),
         ("{about: x, sweep: {place: [input]}, axis: place, variants: {a: {}}}", "axis or variants, not both"),
+        ("{about: x, sweep: {a: {}}, variants: {a: {}, b: {}}, reference: {a: [a, b]}}", "only the layout encoders"),
+        ("{about: x, sweep: []}", "sweep: not a mapping from options to values, or a list of them"),
+        ("{about: x, sweep: [{task: ner}, snli]}", "sweep: not a mapping from options to values, or a list of them"),
         ("{about: x", "expected ',' or '}'"),
     ],
 )

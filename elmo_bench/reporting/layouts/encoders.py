@@ -8,13 +8,15 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from elmo_bench.reporting.canvas import FAINT, INK, SURFACE, Drawing, inches, label, look
-from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
+from elmo_bench.reporting.gains import Gain, Gains, adjusted
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.layouts import Made
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.table import JUDGED, Cell, Column, Line, Table, gain_cells, make_table, seeds, spread, words
 from elmo_bench.reporting.tasks import task_info
-from elmo_bench.spec.experiments import Experiment
+from elmo_bench.spec.experiments import MAIN, Experiment, Variant
+
+Names = tuple[str, str]  # of a row and of what it is compared with
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,12 @@ class Picked:
 
     group: Group
     rows: dict[str, Row]
-    gains: dict[str, Gain]  # over the baseline; by encoder, without the baseline
+    tests: dict[Names, Gain]
+
+    @property
+    def gains(self) -> dict[str, Gain]:
+        """Over the baseline."""
+        return {ours: gain for (ours, _), gain in self.tests.items() if gain.theirs.spec.encoder == BASELINE}
 
 
 def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
@@ -33,19 +40,28 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
 
 
 def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list[Picked]:
-    """Each group on all of the data that has such runs.
+    """Each group on all of the data that has such runs, two of them unless the experiment is the main one.
 
-    The gains of the experiment's encoder over all tasks are the primary family of tests; the gains of other encoders
-    are a second one, which is exploratory.
+    The differences that the main experiment names, over all tasks, are the primary family of tests; all others are a
+    second one, which is exploratory.
     """
     found = [(group, _rows(experiment, group)) for group in groups if not group.basis.fraction]
-    pairs = [pair for _, rows in found for pair in over_baseline(list(rows.values()))]
-    primary = [pair for pair in pairs if pair[0].encoder == experiment.encoder]
-    gains = family_of(primary, gain) | family_of([pair for pair in pairs if pair not in primary], gain)
+    found = [(group, own) for group, own in found if len(own) >= (1 if experiment.name == MAIN else 2)]
+    pairs = [
+        (group, names, [own[name][1] for name in names]) for group, own in found for names in _pairs(experiment, own)
+    ]
+    gains: dict[tuple[Group, Names], Gain] = {}
+    for primary in (True, False):
+        family = [pair for pair in pairs if _primary(experiment, pair[2][0]) == primary]
+        tested = adjusted([gain(*rows) for _, _, rows in family])
+        gains |= {(group, names): each for (group, names, _), each in zip(family, tested, strict=True)}
     return [
-        Picked(group, rows, {name: gains[row.anchor] for name, row in rows.items() if row.anchor in gains})
-        for group, rows in found
-        if rows
+        Picked(
+            group,
+            {name: row for name, (_, row) in own.items()},
+            {names: gains[group, names] for names in _pairs(experiment, own)},
+        )
+        for group, own in found
     ]
 
 
@@ -53,7 +69,7 @@ def tables(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> list
     """Scores; then, if there is anything to compare, gains."""
     if not picked:
         return []
-    compared = any(one.gains for one in picked)
+    compared = any(one.tests for one in picked)
     return [_glance(experiment, suite, picked), *([_gains(experiment, suite, picked)] if compared else [])]
 
 
@@ -118,18 +134,46 @@ def figures(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
     )
     alt += f". Not drawn, as not converged: {', '.join(left_out)}" if left_out else ""
     width, height = 3.35 + max(1.35, inches(*labels)), 1.35 + len(lines) * max(0.34, 0.15 * count)
-    title = f"Gains over {BASELINE} on test, suite {suite}"
-    return [Drawing(f"{suite}-gains", title, f"Points gained over {BASELINE}. {alt}.", paint, size=(width, height))]
+    title, stem = _title(experiment, f"Gains over {BASELINE} on test, suite {suite}"), _stem(experiment, suite, "gains")
+    return [Drawing(stem, title, f"Points gained over {BASELINE}. {alt}.", paint, size=(width, height))]
 
 
-def _rows(experiment: Experiment, group: Group) -> dict[str, Row]:
-    compared = [row for row in group.rows if experiment.variant_of(row.spec)]
-    found = {", ".join(filter(None, [row.encoder, row.note])): row for row in compared}
+def _rows(experiment: Experiment, group: Group) -> dict[str, tuple[Variant, Row]]:
+    """By name: that of the variant if it has an encoder of its own, else the encoder's; in order."""
+    compared = [(variant, row) for row in group.rows if (variant := experiment.variant_of(row.spec))]
+    names = [", ".join(filter(None, [v.key if v.encoder else row.encoder, row.note])) for v, row in compared]
+    found = dict(zip(names, compared, strict=True))
     return {name: found[name] for name in sorted(found, key=lambda name: _rank(experiment, name))}
+
+
+def _pairs(experiment: Experiment, own: dict[str, tuple[Variant, Row]]) -> list[Names]:
+    """Each row and a reference of its variant, on the same basis; an encoder in another's position has the first."""
+    found = []
+    for name, (variant, row) in own.items():
+        keys = experiment.references(variant.key)
+        for key in keys if variant.encoder or row.encoder == experiment.encoder else keys[:1]:
+            fits = (n for n, (other, its) in own.items() if other.key == key and n != name and its.basis == row.basis)
+            found += [(name, other) for other in fits if own[other][0].encoder or own[other][1].encoder == row.encoder]
+    return found
+
+
+def _primary(experiment: Experiment, row: Row) -> bool:
+    """Whether the tests of a row are what the experiment is for, and decided before its runs."""
+    return experiment.name == MAIN and row.encoder in {variant.key for variant in experiment.variants}
+
+
+def _stem(experiment: Experiment, suite: str, name: str) -> str:
+    return f"{suite}-{name}" if experiment.name == MAIN else f"{suite}-{experiment.name}-{name}"
+
+
+def _title(experiment: Experiment, title: str) -> str:
+    return title if experiment.name == MAIN else f"{experiment.caption}: {title[0].lower()}{title[1:]}"
 
 
 def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
     encoders = sorted({name for one in picked for name in one.rows}, key=lambda name: _rank(experiment, name))
+    tested = [(names, gain) for one in picked for names, gain in one.tests.items()]
+    others = dict.fromkeys(names for names, gain in tested if gain.theirs.spec.encoder != BASELINE)
     lines: list[Line] = []
     for one in picked:
         info, paper = task_info(one.group.task, suite), experiment.paper.get(one.group.task)
@@ -138,17 +182,26 @@ def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tab
             {
                 Column("task", words=True): words(one.group.heading),
                 **{Column(name, JUDGED): _judged(one.rows.get(name), one.gains.get(name)) for name in encoders},
+                **{
+                    Column(f"{ours} − {theirs}", ("mean", "verdict")): _difference(one.tests.get((ours, theirs)))
+                    for ours, theirs in others
+                },
                 Column("score", words=True): words(
                     "/".join(sorted({row.newest["metric"] for row in one.rows.values()}))
                 ),
+                Column("n", words=True): words(_seeds(one.rows)),
                 Column("trained on", words=True): words(_trained_on(one.group)),
+                Column("width", words=True): words(
+                    f"{info.width} of the paper's" if info.width and one.group.basis.size == "cpu" else ""
+                ),
                 Column(f"the paper, {BASELINE} → {experiment.encoder}", words=True): words(
                     info.beside_paper(f"{paper.scored}: {both}") if paper else ""
                 ),
             }
         )
     tasks = [one.group.task for one in picked]
-    return make_table(f"{suite}-glance", f"Test scores, suite {suite}", lines, tasks=tasks)
+    title = _title(experiment, f"Test scores, suite {suite}")
+    return make_table(_stem(experiment, suite, "glance"), title, lines, tasks=tasks)
 
 
 def _judged(row: Row | None, gain: Gain | None) -> Cell:
@@ -158,24 +211,43 @@ def _judged(row: Row | None, gain: Gain | None) -> Cell:
     return spread(row.summary("test"), run=row.anchor, mark=(gain.mark if gain else "") or row.mark, hint=hint)
 
 
+def _difference(gain: Gain | None) -> Cell:
+    if gain is None:
+        return Cell("")
+    shown = f"{gain.mean:+.2f} {gain.mark}".rstrip().replace("-", "−")
+    return Cell(shown, (gain.mean, gain.said), gain.ours.anchor, hint=gain.said)
+
+
+def _seeds(rows: dict[str, Row]) -> str:
+    """`3`, or how many each has, most first: `5: glove, elmo; 3: none`."""
+    found: dict[int, list[str]] = {}
+    for name, row in rows.items():
+        found.setdefault(len(row.seeds), []).append(name)
+    if len(found) == 1:
+        return str(*found)
+    return "; ".join(f"{count}: {', '.join(found[count])}" for count in sorted(found, reverse=True))
+
+
 def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
-    found = [(one.group, name, gain) for one in picked for name, gain in one.gains.items()]
+    found = [(one.group, *pair, gain) for one in picked for pair, gain in one.tests.items()]
     lines: list[Line] = []
-    for group, name, gain in found:
-        paper = experiment.paper.get(group.task) if name == experiment.encoder else None
+    for group, name, other, gain in found:
+        paper = experiment.paper.get(group.task) if (name, other) == (experiment.encoder, BASELINE) else None
         printed = task_info(group.task, suite).beside_paper(f"+{paper.gain}, {paper.scored}") if paper else ""
         lines.append(
             {
                 Column("task", words=True): words(group.heading),
                 Column("encoder", words=True): words(name),
-                Column("family", words=True): words("primary" if name == experiment.encoder else "exploratory"),
+                Column("over", words=True): words(other),
+                Column("family", words=True): words("primary" if _primary(experiment, gain.ours) else "exploratory"),
                 Column("seeds"): seeds(gain.ours.seeds, gain.ours.anchor),
-                **gain_cells(gain, parts=True),
+                **gain_cells(gain, "", parts=True),
                 Column("the paper's gain", words=True): words(printed),
             }
         )
-    title, tasks = f"Gains over {BASELINE} on test, suite {suite}", [group.task for group, _, _ in found]
-    return make_table(f"{suite}-gains", title, lines, tasks=tasks, gains=[gain for _, _, gain in found])
+    title, stem = _title(experiment, f"Gains on test, suite {suite}"), _stem(experiment, suite, "gains")
+    tasks, gains = [group.task for group, *_ in found], [gain for *_, gain in found]
+    return make_table(stem, title, lines, tasks=tasks, gains=gains)
 
 
 def _trained_on(group: Group) -> str:

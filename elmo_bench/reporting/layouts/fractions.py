@@ -29,6 +29,11 @@ from elmo_bench.reporting.table import (
 )
 from elmo_bench.spec.experiments import Experiment
 
+PAIRED = (
+    "Tests on a fraction are paired by seed and by item: seed k of both encoders has the subset that seed k draws, and "
+    "only seeds that both have count. On all of the data seeds are not paired."
+)
+
 
 @dataclass(frozen=True)
 class Point:
@@ -135,7 +140,9 @@ def tables(experiment: Experiment, families: Sequence[Family], gain: Gains) -> l
             )
         title = f"{experiment.caption}: {group.heading}, suite {group.suite}"
         stem, mine = f"{group.stem}-{experiment.name}", [gains.get(p.row.anchor) for p in points]
-        found.append(make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine, notes=[EXPLORATORY]))
+        found.append(
+            make_table(stem, title, lines, tasks=[group.task] * len(lines), gains=mine, notes=[EXPLORATORY, PAIRED])
+        )
     return found
 
 

@@ -40,7 +40,7 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
 
 def probes(experiment: Experiment, groups: Sequence[Group]) -> list[Probe]:
     """For each task of the experiment its scores, and its selectivity if runs on control labels are known."""
-    controls, found, tasks = Controls.of(groups), [], experiment.sweep["task"]
+    controls, found, tasks = Controls.of(groups), [], experiment.values("task")
     shown = [group for group in groups if group.task in tasks and not group.basis.fraction and not group.basis.labels]
     for group in sorted(shown, key=lambda group: tasks.index(group.task)):
         rows = {place: row for row in group.rows if (place := _place(experiment, row))}
@@ -52,7 +52,7 @@ def probes(experiment: Experiment, groups: Sequence[Group]) -> list[Probe]:
 
 def places(experiment: Experiment, found: Sequence[Probe]) -> list[Place]:
     """Every encoder and layer: encoders without layers, then the experiment's encoders, then others."""
-    order = [str(encoder) for encoder in experiment.sweep["encoder"]]
+    order = [str(encoder) for encoder in experiment.values("encoder")]
 
     def rank(place: Place) -> tuple[bool, int, str, int]:
         encoder, layer = place
@@ -66,7 +66,7 @@ def _place(experiment: Experiment, row: Row) -> Place | None:
     if variant is not None:
         return row.encoder, variant.options[experiment.axis]
     layered = "encoder.contextual.kind" in row.spec.settings
-    return None if layered or row.variation else (row.encoder, None)
+    return None if layered or row.variation or row.other_vectors else (row.encoder, None)
 
 
 def _table(experiment: Experiment, suite: str, found: Sequence[Probe], every: Sequence[Place]) -> Table:

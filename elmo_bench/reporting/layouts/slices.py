@@ -80,7 +80,8 @@ def table(suite: str, found: Sequence[Sliced]) -> Table:
 
 def _read_group(group: Group, ledger: Path, *, every: bool) -> Sliced:
     comparing = not group.basis.fraction and not group.basis.labels
-    rows = _ordered([row for row in group.rows if every or (comparing and not row.variation)])
+    plain = [row for row in group.rows if not row.variation and not row.other_vectors]
+    rows = _ordered(list(group.rows) if every else plain if comparing else [])
     arms, problems = dict[str, Arms](), []
     for row in rows:
         try:
@@ -93,7 +94,7 @@ def _read_group(group: Group, ledger: Path, *, every: bool) -> Sliced:
 
 def _ordered(rows: Sequence[Row]) -> list[Row]:
     """In the order of the main experiment, then by name."""
-    order = [str(encoder) for encoder in Experiment.load(MAIN).sweep["encoder"]]
+    order = [str(encoder) for encoder in Experiment.load(MAIN).values("encoder")]
     return sorted(rows, key=lambda row: (order.index(row.encoder) if row.encoder in order else len(order), row.label))
 
 

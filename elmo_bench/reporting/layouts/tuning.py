@@ -13,8 +13,8 @@ from elmo_bench.spec.settings import RATE
 
 NOTE = (
     "Exploratory. × 1 is the task's learning rate of today. It stays unless another is better for "
-    f"{BASELINE} by more than ± seeds, the standard deviation of its dev score at × 1, and then over three seeds as "
-    f"well. Gains are of dev scores over {BASELINE}."
+    f"{BASELINE}, over the same seeds, by more than ± seeds, the standard deviation of its dev score at × 1. Gains are "
+    f"of dev scores over {BASELINE}."
 )
 
 Tuned = dict[str, dict[float, Row]]  # by encoder and factor
@@ -27,16 +27,18 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
 
 
 def tuned(experiment: Experiment, group: Group) -> Tuned:
-    """The runs of a group that differ in the learning rate alone, with the experiment's seeds.
+    """The runs of a group that differ in the learning rate and in what else the experiment sweeps, with its seeds.
 
-    Of encoders with several rates, and of the baseline.
+    Of encoders (with these other changes) that have several rates, and of the baseline.
     """
-    seeds = experiment.sweep.get("seed", [0])
+    seeds = experiment.values("seed") or [0]
     found: Tuned = {}
     for row in group.rows:
         records = tuple(record for record in row.records if record["seed"] in seeds)
         if records and (variant := experiment.variant_of(row.spec)):
-            found.setdefault(row.encoder, {})[variant.options[experiment.axis]] = replace(row, records=records)
+            other = [f"{key}={value}" for key, value in row.variation.items() if key != RATE]
+            name = ", ".join([row.encoder, *other])
+            found.setdefault(name, {})[variant.options[experiment.axis]] = replace(row, records=records)
     order = sorted(found, key=lambda name: (name != BASELINE, name))
     return {name: dict(sorted(found[name].items())) for name in order if name == BASELINE or len(found[name]) > 1}
 

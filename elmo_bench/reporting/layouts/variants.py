@@ -69,10 +69,9 @@ def reference(experiment: Experiment, pair: VariantRow, among: Sequence[VariantR
     """The row that a row is compared with: on the same basis and, unless its variant has a fixed encoder, with the same
     encoder. None for the reference itself, or if the row is missing."""
     variant, row = pair
-    wanted = experiment.reference
-    key = wanted.get(variant.key) if isinstance(wanted, dict) else wanted
+    keys = experiment.references(variant.key)
     for other_variant, other in among:
-        fits = other_variant.key == key if wanted is not None else not other.variation
+        fits = other_variant.key in keys if experiment.reference is not None else not other.variation
         same = other_variant.encoder or other.encoder == row.encoder
         if fits and same and other is not row and other.basis == row.basis:
             return other

@@ -96,7 +96,8 @@ def _share_columns(mix: Mix, layers: int) -> Line:
 
 
 def _of_group(group: Group) -> list[Mix]:
-    rows = [r for r in group.rows if r.variation.keys() <= {"place"} and r.spec.settings.get("mix") == "scalar"]
+    rows = [r for r in group.rows if r.spec.settings.get("mix") == "scalar" and not r.other_vectors]
+    rows = [r for r in rows if r.variation.keys() <= {"place"}]
     found: dict[tuple[str, str], Mix] = {}
     for row in sorted(rows, key=lambda row: (bool(row.variation), row.variation.get("place") != "both", row.label)):
         for mix in mixes_of(group, row):

@@ -10,10 +10,14 @@ from elmo_bench.reporting.rows import BASELINE, Row, Superseded
 
 SUITES = {
     "mini": "mini is text made by a generator. It shows that everything works, and nothing about language.",
-    "open": "open is not the paper's data. Do not compare these scores with the published ones.",
+    "open": "open is public data, and not the paper's. Do not compare these scores with the published ones.",
     "paper": "paper is the paper's data. The paper's figures are next to ours.",
 }
-ENCODERS = f"{BASELINE}: static vectors, the paper's baseline. none: learned words. elmo: {BASELINE} and ELMo."
+ENCODERS = (
+    f"{BASELINE}: static vectors, in the place of the paper's baseline. elmo_word: {BASELINE} and ELMo's character "
+    f"layer, a better word vector without context. elmo: {BASELINE} and all of ELMo. Controls: none learns its words; "
+    "random is ELMo's network before training."
+)
 LEGEND = (
     f"▲ ahead, ▼ behind: the difference holds over seeds and test items, p ≤ {ALPHA} after Holm's adjustment for its "
     "family of tests. = tie: it was not shown. † not converged. No mark: not tested."
@@ -26,22 +30,24 @@ HOW = [
     "the two; a single seed is not tested. Items: the paired jackknife over the items that both were scored on; "
     "questions about one passage, or pairs of one premise, count as one. The interval (95 %) and p follow by "
     "Student's t with Satterthwaite's degrees of freedom (Welch's test, and the items). Seeds of two runs are not "
-    "paired.",
-    "The primary family of tests is the experiment at the top: its encoder against the baseline, one test a task. "
-    "Everything else is exploratory. Ablations are judged on dev, as the paper's tables 2 and 3.",
+    "paired, except on a fraction of the training data: there seed k of both has the subset that seed k draws, and the "
+    "variance is that of the differences of equal seeds.",
+    "The primary family of tests is the experiment at the top: each difference that it names, on each task. Everything "
+    "else is exploratory. Ablations are judged on dev, as the paper's tables 2 and 3.",
     "p is adjusted (Holm) for its family of tests: the tests of one experiment over all tasks or, in “All runs”, of "
     "one table. So the same pair can have a different p in another table. Above 0.05 the two are a tie: no difference "
     "was shown, which does not show that there is none. detectable: the smallest true difference that one such test "
     "would find in 80 % of repetitions.",
-    "† A run is converged if patience ended it and its best epoch is not in the last fifth of the epochs that it may "
-    "have, and if it learned: a dev score of 0, or the same one after every epoch but the first, is of a head that "
-    "gives one answer to everything. Without that for every seed of both rows a gain gets no verdict: training longer, "
-    "or at another rate, could change it. The protocol is the version of the training schedule; runs of two protocols "
+    "† Converged belongs to a task: its budget of epochs was measured (twice as many change little), and every encoder "
+    "at that budget has it, unless a run learned nothing: a dev score of 0, or the same one after every epoch, is of a "
+    "head that gives one answer to everything. With a seed that is not converged in either row a gain gets no verdict. "
+    "The protocol is the version of the training schedule; runs of two protocols "
     "are never compared.",
     "fewer errors: the share of the baseline's errors that disappear, 100 · gain / (100 − baseline), as the paper "
     "counts relative increases.",
-    f"A gain over {BASELINE} is over its run with the same changes. Other gains are over the run that the column "
-    "names, on the same data. Without such a run no gain is shown.",
+    "A gain is over the run that the table names, on the same data; in “All runs” over the baseline with the same "
+    "changes. Without such a run no gain is shown. n of the two: how many seeds each has, where the numbers differ.",
+    "width: the layers of the heads, as a fraction of the paper's.",
     "Compared runs have the same data, the same version of the task, the same size and the same fraction of the "
     "training data. Others are in tables of their own, with the difference in the heading (report --combine puts "
     "different data, versions and sizes into one table, with labels).",
