@@ -187,6 +187,12 @@ def hub_file(repo: str, file: str, *, revision: str) -> Path:
         ) from None
 
 
+def check_words(words: Sequence[Any], where: str) -> None:
+    """Raise UserError unless every word of a table is text, empty or not."""
+    if wrong := [word for word in words if not isinstance(word, str)]:
+        raise UserError(f"{where} has {wrong[0]!r:.60} where a word belongs. Use your own files instead.")
+
+
 @reader
 def hub_table(repo: str, file: str, *, revision: str) -> "Dataset":
     """A parquet file of a data set repository as a table; no code from the Hub runs. Raises UserError."""

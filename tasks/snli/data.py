@@ -13,6 +13,7 @@ from elmo_bench.base.sources import SPLITS, SuiteData, data_file, hub_table
 from elmo_bench.tasks.snli import mini
 from elmo_bench.tasks.snli.jsonl import read_pairs
 from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
+from elmo_bench.text.escaped import line_of
 from elmo_bench.text.tokenisers import tokeniser
 
 
@@ -79,7 +80,7 @@ class Data(SuiteData):
         """Write a line for each pair: gold label (- if there is none), predicted label, premise, hypothesis."""
         with atomic_write(path, "w") as handle:
             for pair, label in zip(examples, predicted, strict=True):
-                handle.write("\t".join((pair.label, label, " ".join(pair.premise), " ".join(pair.hypothesis))) + "\n")
+                handle.write("\t".join((pair.label, label, line_of(pair.premise), line_of(pair.hypothesis))) + "\n")
 
 
 def cut_by_premise(train: Sequence[Pair], *, pairs: int, seed: int) -> tuple[list[Pair], list[Pair]]:
