@@ -187,10 +187,10 @@ def hub_file(repo: str, file: str, *, revision: str) -> Path:
         ) from None
 
 
-def check_words(words: Sequence[Any], where: str) -> None:
-    """Raise UserError unless every word of a table is text, empty or not."""
-    if wrong := [word for word in words if not isinstance(word, str)]:
-        raise UserError(f"{where} has {wrong[0]!r:.60} where a word belongs. Use your own files instead.")
+def check_texts(cells: Sequence[Any], where: str) -> None:
+    """Raise UserError unless these cells of a table hold text, which may be empty."""
+    if wrong := [cell for cell in cells if not isinstance(cell, str)]:
+        raise UserError(f"{where} has {wrong[0]!r:.60} where text belongs. Use your own files instead.")
 
 
 @reader

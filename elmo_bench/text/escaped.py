@@ -1,20 +1,20 @@
-r"""Tokens in files in which white space separates tokens: white space inside a token is escaped, and so is no text.
+r"""The spelling of tokens in files that separate tokens by white space: white space inside a token is escaped.
 
-`\u{a0}` is a no-break space (the number of its character in hexadecimal digits), `\u{}` an empty token, and `\u{5c}u{`
-the text `\u{`. All other tokens are written as they are, and text without `\u{` is read as it is.
+`\u{a0}` is a no-break space (its number in hexadecimal digits), `\u{}` an empty token, and `\u{5c}u{` the text `\u{`.
+Every other character is written unchanged, and text without `\u{` is read unchanged.
 """
 
 import re
 from collections.abc import Container, Iterable
 
-_SPECIAL = re.compile(r"[\s\ufeff]|\\(?=u\{)")  # the second one is left out at the start of a file
+_SPECIAL = re.compile(r"[\s\ufeff]|\\(?=u\{)")  # readers drop a byte order mark at the start of a file
 _WRITTEN = re.compile(r"\\u\{([0-9a-f]{0,6})\}")
 
 
 def escaped(token: str, *, reserved: Container[str] = ()) -> str:
-    """A token as a file has it, without white space.
+    """The spelling of a token: at least one character, and no white space.
 
-    reserved: tokens that have a meaning in this file; their first character is escaped.
+    reserved: words with another meaning in the file. A token that equals one has its first character escaped.
     """
     first = 0 if token and token not in reserved else 1
     start = [_code(token[:1])] if first else []
@@ -22,7 +22,7 @@ def escaped(token: str, *, reserved: Container[str] = ()) -> str:
 
 
 def unescaped(text: str) -> str:
-    """The token that a file has as this text."""
+    """The token of a spelling."""
     return _WRITTEN.sub(_character, text) if "\\u{" in text else text
 
 

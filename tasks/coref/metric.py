@@ -133,7 +133,7 @@ def counts(key: Chains, response: Chains) -> np.ndarray:
 
 
 def _in_order(chains: Chains) -> list[list[Mention]]:
-    """Chains in the order of their first tokens, which is that of a file; "last" and "later copies" mean this order."""
+    """Chains in the order of their first tokens, as files have them; "last" and "later copies" refer to this order."""
     found = [[(span[0], span[1]) for span in chain] for chain in chains]
     return sorted(found, key=lambda chain: min((start for start, _ in chain), default=0))
 

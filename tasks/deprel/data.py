@@ -15,7 +15,10 @@ WRITTEN = 4  # columns of a file of predictions
 
 
 class Data(TokenData):
-    """Reads the suites that `conf/task/deprel.yaml` names. Files are CoNLL-U, or what `write` wrote."""
+    """Reads the suites that `conf/task/deprel.yaml` names. Files are CoNLL-U, or what `write` wrote.
+
+    The relations of a file that `write` wrote are the predicted ones.
+    """
 
     schema, field = "deprel-1", "relations"
     generate = staticmethod(mini.generate)
@@ -39,11 +42,11 @@ class Data(TokenData):
 
 
 def _columns(path: Path) -> Iterator[list[Row]]:
-    """The rows of a file of predictions as CoNLL-U has them."""
+    """The rows of a file of predictions, in the columns of CoNLL-U."""
     for rows in read_columns(path, columns=WRITTEN):
         yield [
             (number, [str(place), word, *"____", head, relation, *"__"])
-            for place, (number, (word, head, relation, _)) in enumerate(rows, 1)
+            for place, (number, (word, head, _, relation)) in enumerate(rows, 1)
         ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.base.sources import SuiteData, check_words, data_file, hub_table
+from elmo_bench.base.sources import SuiteData, check_texts, data_file, hub_table
 from elmo_bench.tasks.ner import mini
 from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY
 from elmo_bench.text.columns import cells_of, check_ended, read_columns
@@ -39,7 +39,7 @@ class Data(SuiteData):
             raise UserError(f"{where}: no columns tokens and ner_tags. Check hub in conf/task/ner.yaml")
         labels, sentences = list(hub["labels"]), []
         for number, (tokens, ids) in enumerate(zip(table["tokens"], table["ner_tags"], strict=True)):
-            check_words(tokens, f"{where}: row {number}")
+            check_texts(tokens, f"{where}: row {number}")
             if len(tokens) != len(ids) or not all(0 <= i < len(labels) for i in ids):
                 raise UserError(
                     f"{where}: row {number} has tags outside hub.labels, or not one for each token. Check hub.labels."

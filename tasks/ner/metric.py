@@ -55,7 +55,7 @@ class Metric:
     def score_files(self, path: Path) -> dict[str, Any]:
         """The scores of a file whose last two columns are the gold and the predicted tag.
 
-        A line that begins with the cell -X- ends a sentence and is no token, whatever its tags. Raises UserError.
+        A line that begins with the cell -X- only ends a sentence; its tags are ignored. Raises UserError.
         """
         gold, predicted = [], []
         for rows in read_columns(path, boundary=SENTENCE_BOUNDARY):

@@ -9,7 +9,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SPLITS, SuiteData, data_file, hub_table
+from elmo_bench.base.sources import SPLITS, SuiteData, check_texts, data_file, hub_table
 from elmo_bench.tasks.snli import mini
 from elmo_bench.tasks.snli.jsonl import read_pairs
 from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
@@ -62,6 +62,7 @@ class Data(SuiteData):
         pairs = []
         rows = zip(table["premise"], table["hypothesis"], table["label"], strict=True)
         for number, (premise, hypothesis, label) in enumerate(rows):
+            check_texts((premise, hypothesis), f"{where}: row {number}")
             pair = Pair(tuple(cut(premise)), tuple(cut(hypothesis)), labels.get(label, ""))
             if not all((pair.premise, pair.hypothesis, pair.label)):
                 raise UserError(f"{where}: row {number} has an empty sentence, or a label that is not -1, 0, 1 or 2")

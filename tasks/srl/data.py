@@ -105,7 +105,7 @@ def _document(sentences: Sequence[Mapping[str, Any]]) -> list[Proposition]:
             gap.append(len(words))
             continue
         if not all(isinstance(word, str) for word in words):
-            raise ValueError(f"sentence {place} has a word that is no text")
+            raise ValueError(f"sentence {place} has a word without text")
         if any(len(tags) != len(words) for tags in frames):
             raise ValueError(f"sentence {place} has frames of another length")
         rest = tuple(len(sentence["words"]) for sentence in sentences[last + 1 :]) if place == last else ()
