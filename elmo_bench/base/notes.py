@@ -7,7 +7,7 @@ from pathlib import Path
 from elmo_bench.base.errors import redacted
 from elmo_bench.base.progress import console
 
-_kept: list[dict[str, str]] = [{}]  # printed line -> the note in the record; of the process, then of each open block
+_kept: list[tuple[set[str], list[str]]] = [(set(), [])]  # printed lines, notes; of the process, then of each open block
 
 
 def note(text: str, where: Path | None = None) -> None:
@@ -17,17 +17,19 @@ def note(text: str, where: Path | None = None) -> None:
     """
     text = redacted(text)
     line = f"{where}: {text}" if where else text
-    if line not in _kept[-1]:
-        _kept[-1][line] = f"{where.name}: {text}" if where else text
+    printed, notes = _kept[-1]
+    if line not in printed:
+        printed.add(line)
+        notes.append(f"{where.name}: {text}" if where else text)
         console.print(line, highlight=False, markup=False)
 
 
 @contextmanager
 def noted() -> Iterator[list[str]]:
-    """The notes of this block; the list is filled when the block ends."""
+    """The notes of this block, as they come."""
     notes: list[str] = []
-    _kept.append({})
+    _kept.append((set(), notes))
     try:
         yield notes
     finally:
-        notes += _kept.pop().values()
+        _kept.pop()

@@ -187,6 +187,12 @@ def hub_file(repo: str, file: str, *, revision: str) -> Path:
         ) from None
 
 
+def check_texts(cells: Sequence[Any], where: str) -> None:
+    """Raise UserError unless these cells of a table hold text, which may be empty."""
+    if wrong := [cell for cell in cells if not isinstance(cell, str)]:
+        raise UserError(f"{where} has {wrong[0]!r:.60} where text belongs. Use your own files instead.")
+
+
 @reader
 def hub_table(repo: str, file: str, *, revision: str) -> "Dataset":
     """A parquet file of a data set repository as a table; no code from the Hub runs. Raises UserError."""

@@ -9,7 +9,10 @@ from elmo_bench.base.files import atomic_write, keep_inputs
 
 
 def main(arguments: list[str]) -> int:
-    """Write every distinct text of all splits, a line each, its tokens separated by spaces. Raises UserError."""
+    """Write every distinct text of all splits, a line each, its tokens separated by spaces (see escaped.py).
+
+    Raises UserError.
+    """
     parser = argparse.ArgumentParser(
         prog="elmo-bench texts",
         description="Write the texts of a task, one a line, as `elmo-bench embed` reads them. encoder=precomputed "
@@ -22,13 +25,14 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"{given.out}: an option where the text file belongs. Write: texts OUT {given.out} …")
     from elmo_bench.runner.data import build_data, data_root, read_splits
     from elmo_bench.spec.config import compose
+    from elmo_bench.text.escaped import line_of
 
     config = compose("config", given.options)
     data = build_data(config)
     keep_inputs(given.out, data.files(config.suite.name, data_root(config)))
     splits = read_splits(config, data)
     examples = [example for split in splits.values() for example in split]
-    texts = dict.fromkeys(" ".join(text) for example in examples for text in example.texts)
+    texts = dict.fromkeys(line_of(text) for example in examples for text in example.texts)
     with atomic_write(given.out, "w") as handle:
         handle.writelines(f"{text}\n" for text in texts if text)
     print(f"{given.out}: {len(texts):,} texts")

@@ -1,9 +1,10 @@
 """The encoder kind `precomputed`: layers that any program wrote to HDF5 or safetensors, by sentence.
 
 A file has a tensor for each sentence, of shape [L, T, D], or [T, D] for one layer, under any name, and
-`sentence_to_index`: JSON that maps each sentence, its tokens separated by spaces, to the name of its tensor. In HDF5 it
-is a data set with one text, in safetensors an entry of the metadata. `elmo-bench embed` and the command `elmo` of
-AllenNLP 0.9 write such HDF5 files. Several files may be in one folder.
+`sentence_to_index`: JSON that maps each sentence, its tokens separated by spaces, to the name of its tensor. White
+space inside a token may be escaped as in `elmo_bench/text/escaped.py`. In HDF5 the JSON is a data set with one text, in
+safetensors an entry of the metadata. `elmo-bench embed` and the command `elmo` of AllenNLP 0.9 write such HDF5 files.
+Several files may be in one folder.
 """
 
 import hashlib
@@ -25,6 +26,8 @@ from elmo_bench.elmo.weights import array_of, is_inside
 from elmo_bench.encoders.int8 import FLOATS
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import file_checksum
+from elmo_bench.text.columns import cells_of
+from elmo_bench.text.escaped import line_of, tokens_of, unescaped
 
 INDEX = "sentence_to_index"
 HDF5 = (".h5", ".hdf5")
@@ -53,9 +56,11 @@ class Precomputed:
         self.where, self.device = weights, torch.device(device)
         self.checksum = hashlib.sha256(" ".join(map(file_checksum, self.files)).encode()).hexdigest()
         self._found: dict[str, tuple[LayerFile, str]] = {}
-        for file in opened:
-            for sentence, name in file.index.items():
-                self._found.setdefault(_spaced(sentence), (file, name))
+        # White space other than a space may be inside a token, or separate tokens as in a text that `embed` read.
+        for tokens in (lambda text: map(unescaped, cells_of(text)), tokens_of):
+            for file in opened:
+                for sentence, name in file.index.items():
+                    self._found.setdefault(line_of(tokens(sentence)), (file, name))
         self._found.pop("", None)
         if not self._found:
             raise UserError(f"{weights}: no sentences. {AGAIN}")
@@ -64,7 +69,7 @@ class Precomputed:
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device. Raises UserError if a sentence is missing."""
-        keys = [_spaced(" ".join(sentence)) for sentence in sentences]
+        keys = [line_of(sentence) for sentence in sentences]
         if missing := [key for key in keys if key and key not in self._found]:
             raise UserError(
                 f"{self.where}: no layers for the sentence '{missing[0]:.300}' ({len(missing)} of {len(keys)} in this "
@@ -190,8 +195,3 @@ def _checked(path: Path, name: str, layers: Tensor) -> Tensor:
     if not layers.isfinite().all():
         raise UserError(f"{path}: '{name:.100}' has numbers that are not finite. {AGAIN}")
     return layers if layers.ndim == 3 else layers[None]
-
-
-def _spaced(sentence: str) -> str:
-    """A sentence with one space between its tokens."""
-    return " ".join(sentence.split())

@@ -8,6 +8,7 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.base.reading import reader
+from elmo_bench.text.escaped import unescaped
 
 Row = tuple[int, list[str]]  # line number from 1, cells
 
@@ -17,8 +18,8 @@ def read_columns(path: Path, *, columns: int | None = None, boundary: str | None
     """The sentences of a file, each a list of rows; empty sentences are skipped.
 
     Every row has `columns` cells (None: as many as the first row, at least two). Only spaces and tabs separate cells,
-    so a token may contain other white space, such as a no-break space. A line whose first cell is `boundary` ends a
-    sentence and is skipped. Raises UserError with file and line.
+    so a token may contain other white space, such as a no-break space; escapes are undone (see escaped.py). A line
+    whose first cell is `boundary` ends a sentence and is skipped. Raises UserError with file and line.
     """
 
     def rows() -> Iterator[Row]:
@@ -31,13 +32,13 @@ def read_columns(path: Path, *, columns: int | None = None, boundary: str | None
             count = count or max(2, len(cells))
             if len(cells) != count:
                 raise UserError(f"{path}:{number}: expected {count} columns, found {len(cells)}. Fix this line.")
-            yield number, cells
+            yield number, [unescaped(cell) for cell in cells]
 
     return sentences(rows())
 
 
 def cells_of(line: str) -> list[str]:
-    """What spaces and tabs separate; none in a blank line."""
+    """What spaces and tabs separate, as written; none in a blank line."""
     text = line.strip(" \t")
     return re.split(r"[ \t]+", text) if text else []
 

@@ -1,11 +1,12 @@
-"""Tag schemes: IOB1 and BIO to valid BIO, BIO to BIOUL and back, spans, and allowed transitions.
+"""Tag schemes: what conlleval reads besides valid BIO, BIO to BIOUL and back, spans, and allowed transitions.
 
 Chunks are defined as in conlleval (version 2004-01-26): a tag is split at its first hyphen; I-X opens a chunk after O
-and after a different type.
+and after a different type. `to_bio` applies these rules; seqeval reads the chunks of the BIO tags that it returns.
 """
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,23 +34,16 @@ def to_bio(tags: Sequence[str]) -> list[str]:
 
 def spans(tags: Sequence[str]) -> list[Span]:
     """The chunks of a sentence's IOB1, BIO or mixed tags, in order. Raises ValueError."""
-    found: list[Span] = []
-    for place, tag in enumerate(to_bio(tags)):
-        if tag[0] == "I":
-            kind, start, _ = found.pop()
-            found.append((kind, start, place))
-        elif tag[0] == "B":
-            found.append((tag[2:], place, place))
-    return found
+    from seqeval.metrics.sequence_labeling import get_entities  # imports scikit-learn, over a second
+
+    return get_entities(to_bio(tags))
 
 
 def bio_to_bioul(tags: Sequence[str]) -> list[str]:
     """BIOUL of IOB1, BIO or mixed tags: U for a chunk of one token, L for the last token of a longer one."""
-    bioul = ["O"] * len(tags)
-    for kind, start, end in spans(tags):
-        letters = "U" if start == end else "B" + "I" * (end - start - 1) + "L"
-        bioul[start : end + 1] = [f"{letter}-{kind}" for letter in letters]
-    return bioul
+    bio = to_bio(tags)
+    last = {"B": "U", "I": "L", "O": "O"}
+    return [tag if after[0] == "I" else last[tag[0]] + tag[1:] for tag, after in pairwise([*bio, "O"])]
 
 
 def bioul_to_bio(tags: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.sources import SuiteData
+from elmo_bench.text.escaped import escaped
 from elmo_bench.text.token_labels import CONTROL, GOLD, control_labels
 
 
@@ -47,11 +48,14 @@ class TokenData(SuiteData):
         return {"labels": sorted({label for example in train for label in example.gold})}
 
     def write(self, path: Path, examples: Sequence[Any], predicted: Sequence[Sequence[str]]) -> None:
-        """Write `columns` and predicted label, a word a line, separated by tabs; a blank line after each sentence."""
+        """Write `columns` and predicted label, a word a line, separated by tabs; a blank line after each sentence.
+
+        White space inside a word is escaped, as in every file of predictions (see escaped.py).
+        """
         with atomic_write(path, "w") as handle:
             for example, labels in zip(examples, predicted, strict=True):
                 rows = zip(*self.columns(example), labels, strict=True)
-                handle.write("".join("\t".join(row) + "\n" for row in rows) + "\n")
+                handle.write("".join("\t".join(map(escaped, row)) + "\n" for row in rows) + "\n")
 
     def within(
         self, example: Any, predicted: Sequence[str], keeps: Callable[[Sequence[str]], bool]

@@ -12,6 +12,8 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.tasks.coref.document import Clusters, Document, Span
+from elmo_bench.text.columns import cells_of
+from elmo_bench.text.escaped import escaped, unescaped
 
 _BEGIN = re.compile(r"#begin document \((?P<name>.*)\); *(?:part (?P<part>[0-9]{1,9}))? *")
 EMPTY = ("-", "_")
@@ -59,7 +61,7 @@ def read_parts(path: Path, *, columns: int = 2) -> Iterator[Part]:
             yield _ended(part, column, path)
             part = None
         elif text:
-            cells = re.split(r"[ \t]+", text)
+            cells = [unescaped(cell) for cell in cells_of(text)]
             if len(cells) < columns:
                 raise UserError(f"{path}:{number}: expected {columns} columns or more, found {len(cells)}. Fix it.")
             part.sentences[-1].append(cells)
@@ -80,12 +82,25 @@ def write_documents(path: Path, documents: Sequence[Document], predicted: Sequen
     with atomic_write(path, "w") as handle:
         for document, clusters in zip(documents, predicted, strict=True):
             cells = iter(zip(document.speakers, format_column(clusters, len(document.speakers)), strict=True))
-            handle.write(f"#begin document ({document.name}); part {document.part}\n")
+            name = escaped(document.name, reserved=[document.name] if document.name.startswith("#") else ())
+            handle.write(f"#begin document ({name}); part {document.part}\n")
             for sentence in document.sentences:
                 for place, word in enumerate(sentence):
                     speaker, cell = next(cells)
-                    row = (document.name, int(document.part), place, word, "-", "*", "-", "-", "-", speaker, "*", cell)
-                    handle.write("\t".join(map(str, row)) + "\n")
+                    row = (
+                        name,
+                        int(document.part),
+                        place,
+                        escaped(word),
+                        "-",
+                        "*",
+                        "-",
+                        "-",
+                        "-",
+                        escaped(speaker),
+                        "*",
+                    )
+                    handle.write("\t".join(map(str, (*row, cell))) + "\n")
                 handle.write("\n")
             handle.write("#end document\n")
 
@@ -111,7 +126,7 @@ def tidy(chains: Iterable[Sequence[Span]]) -> tuple[Clusters, int, int]:
 def _begin(text: str, line: int) -> Part:
     found = _BEGIN.fullmatch(text)
     name = found["name"] if found else text.removeprefix("#begin document").strip()
-    return Part(name, (found and found["part"]) or "000", line, [[]], [])
+    return Part(unescaped(name), (found and found["part"]) or "000", line, [[]], [])
 
 
 def _ended(part: Part, column: list[tuple[int, str]], path: Path) -> Part:

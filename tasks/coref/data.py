@@ -7,7 +7,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SuiteData, hub_table
+from elmo_bench.base.sources import SuiteData, check_texts, hub_table
 from elmo_bench.tasks.coref import mini
 from elmo_bench.tasks.coref.conll import Part, read_parts, tidy, write_documents
 from elmo_bench.tasks.coref.document import Clusters, Document, Span, genre_of
@@ -51,6 +51,7 @@ class Data(SuiteData):
             parts: dict[int, list[Mapping[str, Any]]] = {}
             for sentence in sentences:
                 if sentence["words"]:
+                    check_texts(sentence["words"], f"{where}: document {name}")
                     parts.setdefault(sentence["part_id"], []).append(sentence)
             for number, rows in parts.items():
                 chains = _chains(rows)

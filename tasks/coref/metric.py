@@ -3,8 +3,8 @@
 Spans match exactly, singletons count, and numerators and denominators are summed over documents.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from elmo_bench.tasks.coref.conll import Part, read_parts
 from elmo_bench.text.figures import figure_table
 
 Chains = Sequence[Sequence[Sequence[int]]]  # of one document: spans (first token, last token) by chain
+Mention = tuple[int, int]  # first and last token
 METRICS = ("muc", "bcub", "ceafe", "mentions")
 SIDES = ("recall_num", "recall_den", "precision_num", "precision_den")
 FINE = 1_000_000  # outcomes are whole numbers, so fractions are counted in millionths
@@ -96,40 +97,55 @@ class Metric:
 def counts(key: Chains, response: Chains) -> np.ndarray:
     """Numerator and denominator of recall, then of precision, for each of METRICS: float64 [4, 4] of one document.
 
-    Only pairs of chains that share a mention are kept, so memory grows with the mentions.
+    A span in two chains of the key belongs to the last of them where a mention has one chain: the links of MUC, and the
+    chain that B³ compares with the mention's chain in the response. The sizes and overlaps of chains count it in both.
+    "mentions" counts distinct spans. Only pairs of chains that share a mention are kept, so memory grows with the
+    mentions.
     """
-    key_chains = [[(span[0], span[1]) for span in chain] for chain in key]
-    chain_of = {span: row for row, chain in enumerate(key_chains) for span in chain}
-    response_chains = _unrepeated(response, chain_of)
-    shared = Counter(  # mentions by chain of the key and of the response
-        (chain_of[span], column) for column, chain in enumerate(response_chains) for span in chain if span in chain_of
-    )
+    key_chains, response_chains = _in_order(key), _in_order(response)
+    chains_of: defaultdict[Mention, list[int]] = defaultdict(list)
+    for row, chain in enumerate(key_chains):
+        for span in set(chain):
+            chains_of[span].append(row)
+    response_chains = _unrepeated(response_chains, chains_of)
+    places = [(chains_of.get(span), column) for column, chain in enumerate(response_chains) for span in chain]
+    found = [(rows, column) for rows, column in places if rows]
+    shared = Counter((row, column) for rows, column in found for row in rows)  # mentions that two chains share
+    owned = Counter((rows[-1], column) for rows, column in found)  # each mention once, with its last chain in the key
     rows, columns = np.array([*shared], dtype=int).reshape(-1, 2).T
     both = np.array([*shared.values()], dtype=float)
+    own = np.array([owned[pair] for pair in shared], dtype=float)
     k, r = (np.array([len(chain) for chain in side], dtype=float) for side in (key_chains, response_chains))
-    links = (both - 1).sum()
+    links = (own - 1).clip(min=0).sum()
     likeness: list[dict[int, float]] = [{} for _ in key_chains]
     for (row, column), phi4 in zip(shared, (2 * both / (k[rows] + r[columns])).tolist(), strict=True):
         likeness[row][column] = phi4
     best = best_alignment(likeness)
+    mentions = len({span for chain in response_chains for span in chain})
     return np.array(
         [
             [links, (k - 1).sum(), links, (r - 1).sum()],
-            [(both**2 / k[rows]).sum(), k.sum(), (both**2 / r[columns]).sum(), r.sum()],
+            [(own * both / k[rows]).sum(), k.sum(), (own * both / r[columns]).sum(), r.sum()],
             [best, len(k), best, len(r)],
-            [both.sum(), k.sum(), both.sum(), r.sum()],
+            [len(found), len(chains_of), len(found), mentions],
         ]
     )
 
 
-def _unrepeated(response: Chains, chain_of: Mapping[tuple[int, int], int]) -> list[list[tuple[int, int]]]:
+def _in_order(chains: Chains) -> list[list[Mention]]:
+    """Chains in the order of their first tokens, as files have them; "last" and "later copies" refer to this order."""
+    found = [[(span[0], span[1]) for span in chain] for chain in chains]
+    return sorted(found, key=lambda chain: min((start for start, _ in chain), default=0))
+
+
+def _unrepeated(response: Sequence[Sequence[Mention]], known: Container[Mention]) -> list[list[Mention]]:
     """The response without later copies of mentions in the key; copies of other mentions stay."""
-    seen: set[tuple[int, int]] = set()
+    seen: set[Mention] = set()
     kept = []
     for chain in response:
         new = []
-        for span in ((span[0], span[1]) for span in chain):
-            if span not in seen or span not in chain_of:
+        for span in chain:
+            if span not in seen or span not in known:
                 new.append(span)
             seen.add(span)
         if new:

@@ -1,29 +1,37 @@
 """Relations of words to their heads: the suites as sentences with a head and a relation for each word."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import read_lines
 from elmo_bench.tasks.deprel import mini
 from elmo_bench.tasks.deprel.sentence import Sentence
-from elmo_bench.text.columns import check_ended
+from elmo_bench.text.columns import check_ended, read_columns
 from elmo_bench.text.conllu import DEPREL, FORM, HEAD, Row, read_conllu
 from elmo_bench.text.token_data import TokenData
 
+WRITTEN = 4  # columns of a file of predictions
+
 
 class Data(TokenData):
-    """Reads the suites that `conf/task/deprel.yaml` names. Files are CoNLL-U."""
+    """Reads the suites that `conf/task/deprel.yaml` names. Files are CoNLL-U, or what `write` wrote.
+
+    The relations of a file that `write` wrote are the predicted ones.
+    """
 
     schema, field = "deprel-1", "relations"
     generate = staticmethod(mini.generate)
 
     def read_file(self, path: Path) -> list[Sentence]:
-        """The sentences of a CoNLL-U file, which has at least words and heads; a missing relation is `_`.
+        """The sentences of a file of words and heads at least; a missing relation of CoNLL-U is `_`.
 
         Subtypes (`nmod:poss`) are relations of their own. Raises UserError.
         """
         check_ended(path)
-        sentences = [_sentence(path, rows) for rows in read_conllu(path)]
+        written = len(next((line for _, line in read_lines(path) if line.strip()), "").split("\t")) == WRITTEN
+        found = _columns(path) if written else read_conllu(path)
+        sentences = [_sentence(path, rows) for rows in found]
         if not sentences:
             raise UserError(f"{path}: no sentences. Download the file again.")
         return sentences
@@ -31,6 +39,15 @@ class Data(TokenData):
     def columns(self, example: Sentence) -> Sequence[Sequence[str]]:
         """Word, head (from 1; 0 is the root) and gold relation."""
         return example.tokens, [str(head + 1) for head in example.heads], example.relations
+
+
+def _columns(path: Path) -> Iterator[list[Row]]:
+    """The rows of a file of predictions, in the columns of CoNLL-U."""
+    for rows in read_columns(path, columns=WRITTEN):
+        yield [
+            (number, [str(place), word, *"____", head, relation, *"__"])
+            for place, (number, (word, head, _, relation)) in enumerate(rows, 1)
+        ]
 
 
 def _sentence(path: Path, rows: Sequence[Row]) -> Sentence:

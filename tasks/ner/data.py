@@ -6,13 +6,16 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.base.sources import SuiteData, data_file, hub_table
+from elmo_bench.base.sources import SuiteData, check_texts, data_file, hub_table
 from elmo_bench.tasks.ner import mini
+from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY
 from elmo_bench.text.columns import cells_of, check_ended, read_columns
+from elmo_bench.text.escaped import escaped
 from elmo_bench.text.sentence import TaggedSentence
 from elmo_bench.text.tags import spans, split_tag, to_bio
 
 BOUNDARY = "-DOCSTART-"  # the first cell of a line between documents
+RESERVED = (BOUNDARY, SENTENCE_BOUNDARY)  # tokens that would be read as such lines
 
 
 class Data(SuiteData):
@@ -36,6 +39,7 @@ class Data(SuiteData):
             raise UserError(f"{where}: no columns tokens and ner_tags. Check hub in conf/task/ner.yaml")
         labels, sentences = list(hub["labels"]), []
         for number, (tokens, ids) in enumerate(zip(table["tokens"], table["ner_tags"], strict=True)):
+            check_texts(tokens, f"{where}: row {number}")
             if len(tokens) != len(ids) or not all(0 <= i < len(labels) for i in ids):
                 raise UserError(
                     f"{where}: row {number} has tags outside hub.labels, or not one for each token. Check hub.labels."
@@ -60,11 +64,14 @@ class Data(SuiteData):
         return [_sentence([cells[0] for _, cells in rows], ["O"] * len(rows)) for rows in found]
 
     def write(self, path: Path, examples: Sequence[TaggedSentence], predicted: Sequence[Sequence[str]]) -> None:
-        """Write token, gold and predicted tag on a line each, as conlleval reads them."""
+        """Write token, gold and predicted tag on a line each, as conlleval reads them; escapes as in escaped.py."""
         with atomic_write(path, "w") as handle:
             for sentence, tags in zip(examples, predicted, strict=True):
                 rows = zip(sentence.tokens, sentence.tags, tags, strict=True)
-                handle.write("".join(f"{token} {gold} {tag}\n" for token, gold, tag in rows) + "\n")
+                lines = (
+                    f"{escaped(token, reserved=RESERVED)} {escaped(gold)} {escaped(tag)}\n" for token, gold, tag in rows
+                )
+                handle.write("".join(lines) + "\n")
 
     def within(
         self, example: TaggedSentence, predicted: Sequence[str], keeps: Callable[[Sequence[str]], bool]

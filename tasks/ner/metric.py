@@ -12,6 +12,7 @@ from elmo_bench.text.columns import read_columns
 from elmo_bench.text.figures import figure_table, percent, shares
 from elmo_bench.text.tags import spans, split_tag
 
+SENTENCE_BOUNDARY = "-X-"  # the first cell of a line that conlleval takes for the end of a sentence
 Tags = Sequence[Sequence[str]]  # one sequence of tags a sentence
 
 
@@ -52,9 +53,12 @@ class Metric:
         return {"correct": table[:, 0], "guessed": table[:, 1], "gold": table[:, 2]}
 
     def score_files(self, path: Path) -> dict[str, Any]:
-        """The scores of a file whose last two columns are the gold and the predicted tag. Raises UserError."""
+        """The scores of a file whose last two columns are the gold and the predicted tag.
+
+        A line that begins with the cell -X- only ends a sentence; its tags are ignored. Raises UserError.
+        """
         gold, predicted = [], []
-        for rows in read_columns(path):
+        for rows in read_columns(path, boundary=SENTENCE_BOUNDARY):
             for number, cells in rows:
                 try:
                     split_tag(cells[-2]), split_tag(cells[-1])

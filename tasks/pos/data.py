@@ -6,7 +6,7 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.tasks.pos import mini
-from elmo_bench.text.columns import check_ended, read_columns
+from elmo_bench.text.columns import cells_of, check_ended, read_columns
 from elmo_bench.text.conllu import FORM, XPOS, read_conllu
 from elmo_bench.text.sentence import TaggedSentence
 from elmo_bench.text.token_data import TokenData
@@ -15,7 +15,10 @@ UNKNOWN = "_"  # as CoNLL-U writes what is unknown
 
 
 class Data(TokenData):
-    """Reads the suites that `conf/task/pos.yaml` names. Files are `.conllu`, or two columns, word and tag."""
+    """Reads the suites that `conf/task/pos.yaml` names. Files are `.conllu`, or two or three columns, word and tag.
+
+    Three columns are those that `write` wrote, and the tag is the predicted one.
+    """
 
     schema, field = "pos-1", "tags"
     generate = staticmethod(mini.generate)
@@ -35,10 +38,10 @@ class Data(TokenData):
 
 
 def _columns(path: Path) -> Iterator[tuple[list[str], list[str]]]:
-    first = next((line.split() for _, line in read_lines(path) if line.strip()), [])
-    for rows in read_columns(path, columns=min(max(len(first), 1), 2)):
-        cells = [[*found, UNKNOWN][:2] for _, found in rows]
-        yield [word for word, _ in cells], [tag for _, tag in cells]
+    first = next((found for _, line in read_lines(path) if (found := cells_of(line))), [])
+    for rows in read_columns(path, columns=min(max(len(first), 1), 3)):
+        pairs = [(cells[0], cells[-1] if len(cells) > 1 else UNKNOWN) for _, cells in rows]
+        yield [word for word, _ in pairs], [tag for _, tag in pairs]
 
 
 def _conllu(path: Path) -> Iterator[tuple[list[str], list[str]]]:

@@ -9,10 +9,11 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SPLITS, SuiteData, data_file, hub_table
+from elmo_bench.base.sources import SPLITS, SuiteData, check_texts, data_file, hub_table
 from elmo_bench.tasks.snli import mini
 from elmo_bench.tasks.snli.jsonl import read_pairs
 from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
+from elmo_bench.text.escaped import line_of
 from elmo_bench.text.tokenisers import tokeniser
 
 
@@ -61,6 +62,7 @@ class Data(SuiteData):
         pairs = []
         rows = zip(table["premise"], table["hypothesis"], table["label"], strict=True)
         for number, (premise, hypothesis, label) in enumerate(rows):
+            check_texts((premise, hypothesis), f"{where}: row {number}")
             pair = Pair(tuple(cut(premise)), tuple(cut(hypothesis)), labels.get(label, ""))
             if not all((pair.premise, pair.hypothesis, pair.label)):
                 raise UserError(f"{where}: row {number} has an empty sentence, or a label that is not -1, 0, 1 or 2")
@@ -79,7 +81,7 @@ class Data(SuiteData):
         """Write a line for each pair: gold label (- if there is none), predicted label, premise, hypothesis."""
         with atomic_write(path, "w") as handle:
             for pair, label in zip(examples, predicted, strict=True):
-                handle.write("\t".join((pair.label, label, " ".join(pair.premise), " ".join(pair.hypothesis))) + "\n")
+                handle.write("\t".join((pair.label, label, line_of(pair.premise), line_of(pair.hypothesis))) + "\n")
 
 
 def cut_by_premise(train: Sequence[Pair], *, pairs: int, seed: int) -> tuple[list[Pair], list[Pair]]:

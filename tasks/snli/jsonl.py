@@ -8,6 +8,7 @@ from elmo_bench.base.files import read_lines
 from elmo_bench.base.json import parse_json
 from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
 from elmo_bench.text.columns import check_ended
+from elmo_bench.text.escaped import tokens_of
 from elmo_bench.text.tokenisers import BRACKETS, tokeniser
 
 
@@ -15,21 +16,29 @@ def read_pairs(path: Path, *, tokenizer: str, labelled: bool = True) -> list[Pai
     """The pairs of a file, with or without gold label; other keys are ignored.
 
     A sentence is the leaves of its `sentence1_binary_parse` (`sentence2_…`) if the line has one, else `tokenizer`
-    splits the raw text. Without `labelled` a line may lack `gold_label`. Raises UserError with file and line.
+    splits the raw text. Without `labelled` a line may lack `gold_label`. A file that `Data.write` wrote is read, too.
+    Raises UserError with file and line.
     """
     check_ended(path)
     pairs = []
     for number, line in read_lines(path):
         if not line.strip():
             continue
-        row = parse_json(line, f"{path}:{number}")
         try:
-            pairs.append(_pair(row, tokenizer, labelled=labelled))
+            pairs.append(_written(line) or _pair(parse_json(line, f"{path}:{number}"), tokenizer, labelled=labelled))
         except ValueError as error:
             raise UserError(f"{path}:{number}: {error}. Fix this line.") from None
     if not pairs:
         raise UserError(f"{path}: no pairs. Download the file again.")
     return pairs
+
+
+def _written(line: str) -> Pair | None:
+    """The pair of a line of predictions; None for any other line."""
+    cells = line.split("\t")
+    if len(cells) != 4 or cells[0] not in (*LABELS, NO_GOLD) or cells[1] not in LABELS:
+        return None
+    return Pair(tuple(tokens_of(cells[2])), tuple(tokens_of(cells[3])), cells[0])
 
 
 def _pair(row: Any, tokenizer: str, *, labelled: bool) -> Pair:

@@ -1,11 +1,13 @@
 """Column files whose number of columns changes from sentence to sentence."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
+from elmo_bench.base.notes import note
 from elmo_bench.tasks.srl.brackets import BracketError, read_tags
 from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from elmo_bench.text.columns import Row, cells_of, check_ended, sentences
@@ -53,7 +55,8 @@ def check_count(path: Path, line: int, *, columns: int, predicates: int) -> None
 def read_propositions(path: Path) -> list[Proposition]:
     """A proposition for each predicate of a file in CoNLL-2012 columns, or of a PropBank skeleton with words.
 
-    In a file without columns of brackets the tags are None. Raises UserError with file and line.
+    In a file without columns of brackets the tags are None. Of two labels of the same tokens the inner one is kept; a
+    note says how many are left out. Raises UserError with file and line.
     """
     if path.suffix not in (".gz", ".xz", ".zst"):
         check_ended(path)
@@ -71,6 +74,8 @@ def read_propositions(path: Path) -> list[Proposition]:
         _tags(path, rows, layout, len(tokens)) if told else [None] * len(tokens)
         for rows, tokens in zip(blocks, predicates, strict=True)
     ]
+    if told:
+        _note_left_out(path, blocks, columns, layout)
     kept = [place for place, tokens in enumerate(predicates) if tokens]
     propositions = []
     for place, before in zip(kept, [-1, *kept], strict=False):
@@ -93,6 +98,14 @@ def _tags(path: Path, rows: list[Row], layout: Layout, predicates: int) -> Seque
         return [tuple(read_tags(column)) for column in columns]
     except BracketError as error:
         raise UserError(f"{path}:{rows[error.cell][0]}: {error}. Fix this line.") from None
+
+
+def _note_left_out(path: Path, blocks: list[list[Row]], columns: Sequence[Sequence[Any]], layout: Layout) -> None:
+    """Note how many brackets of a file are not in its tags: labels around another label of the same tokens."""
+    cells = (cell for rows in blocks for _, row in rows for cell in row[layout.before : len(row) - layout.behind])
+    opened = sum(cell.count("(") for cell in cells)
+    if left := opened - sum(tag.startswith("B-") for tags in chain.from_iterable(columns) for tag in tags):
+        note(f"{left} labels left out: the tokens have two labels of one predicate, and the inner one is kept", path)
 
 
 def _layout(path: Path) -> Layout:

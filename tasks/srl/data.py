@@ -51,12 +51,16 @@ class Data(SuiteData):
         if "sentences" not in table.column_names:
             raise UserError(f"{where}: no column sentences. Check hub in conf/task/srl.yaml")
         examples: list[Proposition] = []
+        frames = 0
         for row, sentences in enumerate(table["sentences"]):
             try:
+                frames += sum(len(sentence["srl_frames"]) for sentence in sentences)
                 examples += _document(sentences)
             except (KeyError, TypeError, ValueError) as error:
                 why = f"row {row} is not as expected ({error!r})"
                 raise UserError(f"{where}: {why}. Use your own files instead.") from None
+        if len(examples) < frames:
+            note(f"{where}: {frames - len(examples)} predicates left out: their roles do not name the predicate (B-V)")
         return examples
 
     def canonical(self, example: Proposition) -> dict[str, Any]:
@@ -87,15 +91,21 @@ def _sentences_without(examples: Sequence[Proposition]) -> int:
 
 
 def _document(sentences: Sequence[Mapping[str, Any]]) -> list[Proposition]:
-    """The propositions of one row: sentences with words, predicate_lemmas and srl_frames, whose frames are BIO tags."""
+    """The propositions of one row: sentences with words, predicate_lemmas and srl_frames, whose frames are BIO tags.
+
+    A frame without a B-V is left out, as its predicate is unknown.
+    """
     examples: list[Proposition] = []
     gap: list[int] = []
-    last = max((place for place, sentence in enumerate(sentences) if sentence["srl_frames"]), default=-1)
-    for place, told in enumerate(sentences[: last + 1]):
-        words, frames = tuple(told["words"]), [tuple(frame["frames"]) for frame in told["srl_frames"]]
+    found = [[tuple(f["frames"]) for f in told["srl_frames"] if "B-V" in f["frames"]] for told in sentences]
+    last = max((place for place, frames in enumerate(found) if frames), default=-1)
+    for place, (told, frames) in enumerate(zip(sentences[: last + 1], found, strict=False)):
+        words = tuple(told["words"])
         if not frames:
             gap.append(len(words))
             continue
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError(f"sentence {place} has a word without text")
         if any(len(tags) != len(words) for tags in frames):
             raise ValueError(f"sentence {place} has frames of another length")
         rest = tuple(len(sentence["words"]) for sentence in sentences[last + 1 :]) if place == last else ()

@@ -9,6 +9,7 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.tasks.srl.brackets import BracketError, Phrase, read_phrases, write_column
 from elmo_bench.tasks.srl.columns import check_count, read_blocks
 from elmo_bench.tasks.srl.proposition import Proposition
+from elmo_bench.text.escaped import escaped, unescaped
 
 
 class Prop(NamedTuple):
@@ -34,7 +35,10 @@ def read_props(path: Path) -> Iterator[PropsSentence]:
         columns = list(zip(*(cells[1:] for _, cells in rows), strict=True))
         check_count(path, line, columns=len(columns), predicates=len(predicates))
         try:
-            props = [Prop(rows[token][1][0], read_phrases(c)) for token, c in zip(predicates, columns, strict=True)]
+            props = [
+                Prop(unescaped(rows[token][1][0]), read_phrases(c))
+                for token, c in zip(predicates, columns, strict=True)
+            ]
         except BracketError as error:
             raise UserError(f"{path}:{rows[error.cell][0]}: {error}. Fix this line.") from None
         yield PropsSentence(line, len(rows), dict(zip(predicates, props, strict=True)))
@@ -50,7 +54,7 @@ def write_props(path: Path, examples: Sequence[Proposition], tags: Sequence[Sequ
             sentence = group[0][0].sentence
             names = ["-"] * len(sentence.tokens)
             for example, _ in group:
-                names[example.predicate] = example.lemma
+                names[example.predicate] = escaped(example.lemma, reserved=("-",))
             columns = [write_column(column) for _, column in group]
             handle.writelines("-\n" * length + "\n" for length in sentence.gap)
             handle.writelines("\t".join(cells) + "\n" for cells in zip(names, *columns, strict=True))

@@ -11,6 +11,7 @@ from elmo_bench.base.sources import SuiteData, data_file
 from elmo_bench.tasks.sst5 import mini
 from elmo_bench.tasks.sst5.phrase import LABELS, Phrase
 from elmo_bench.tasks.sst5.trees import Tree, read_trees
+from elmo_bench.text.escaped import line_of, tokens_of
 
 
 class Data(SuiteData):
@@ -46,20 +47,26 @@ class Data(SuiteData):
         return {"labels": len(LABELS)}
 
     def read_file(self, path: Path) -> list[Phrase]:
-        """The sentences of a file of trees, or of tokenised sentences, one a line, without labels."""
+        """The sentences of a file: trees, what `write` wrote, or tokenised sentences without labels, one a line."""
         lines = (line for _, line in read_lines(path) if line.strip())
         if re.match(r"\([0-4][ (]", first := next(lines, "")):
             return _phrases(read_trees(path), None)
         if not first:
             raise UserError(f"{path}: no sentence in it")
-        return [Phrase(tuple(line.split()), None) for line in (first, *lines)]
+        return [_written(line) or Phrase(tuple(tokens_of(line)), None) for line in (first, *lines)]
 
     def write(self, path: Path, examples: Sequence[Phrase], predicted: Sequence[int]) -> None:
         """Write gold (`-` if unknown), predicted label and text, separated by tabs, a line for each sentence."""
         with atomic_write(path, "w") as handle:
             for phrase, label in zip(examples, predicted, strict=True):
                 gold = "-" if phrase.label is None else phrase.label
-                handle.write(f"{gold}\t{label}\t{' '.join(phrase.tokens)}\n")
+                handle.write(f"{gold}\t{label}\t{line_of(phrase.tokens)}\n")
+
+
+def _written(line: str) -> Phrase | None:
+    """The sentence of a line that `write` wrote; None for any other line."""
+    found = re.fullmatch(r"([-0-4])\t[0-4]\t(.*)", line)
+    return Phrase(tuple(tokens_of(found[2])), None if found[1] == "-" else int(found[1])) if found else None
 
 
 def _phrases(trees: Iterable[Tree], shortest: int | None) -> list[Phrase]:

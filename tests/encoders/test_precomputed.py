@@ -74,6 +74,22 @@ def test_a_folder_is_all_its_files(tmp_path):
     assert encoder.checksum != precomputed.load(weights=str(tmp_path / "a.h5")).checksum
 
 
+@pytest.mark.parametrize(
+    ("written", "tokens"),
+    [
+        ("8\\u{a0}1/2 works", ("8\xa01/2", "works")),  # as `elmo-bench texts` writes it
+        ("8\xa01/2 works", ("8\xa01/2", "works")),  # as another program may write it
+        ("8\xa01/2 works", ("8", "1/2", "works")),  # a line of a text that `embed` read
+        ("New\\u{20}York  \\u{}", ("New York", "")),
+    ],
+)
+def test_white_space_inside_tokens(tmp_path, written, tokens):
+    layers = np.arange(3 * len(tokens) * 2, dtype="float32").reshape(3, len(tokens), 2)
+    allennlp(tmp_path / "v.h5", [layers], {written: "0"})
+    [found] = precomputed.load(weights=str(tmp_path / "v.h5")).encode([tokens])
+    np.testing.assert_array_equal(found, layers)
+
+
 def test_a_missing_sentence_is_named(path):
     encoder = precomputed.load(weights=str(path))
     with pytest.raises(UserError, match=r"no layers for the sentence 'Not there \.' \(1 of 2 in this batch") as error:

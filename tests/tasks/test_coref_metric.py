@@ -1,4 +1,4 @@
-"""The metric against figures of the reference scorer (tests/golden/coref.json), and the score command."""
+"""The metric against figures of the reference scorer (tests/golden/coref*.json), and the score command."""
 
 import json
 import random
@@ -16,7 +16,11 @@ from elmo_bench.tasks.coref.document import Document
 from elmo_bench.tasks.coref.metric import FINE, METRICS, SIDES, Metric
 
 ROOT = Path(__file__).parents[2]
-CASES = json.loads((ROOT / "tests/golden/coref.json").read_text(encoding="utf-8"))["cases"]
+CASES = [  # the second file: documents whose key or response has a span in two chains
+    case
+    for name in ("coref.json", "coref_repeated.json")
+    for case in json.loads((ROOT / "tests/golden" / name).read_text(encoding="utf-8"))["cases"]
+]
 METRIC = Metric()
 
 
@@ -65,7 +69,7 @@ def test_equals_the_reference_scorer(index, tmp_path):
 
 
 def test_all_cases_are_there():
-    assert len(CASES) == 195
+    assert len(CASES) == 195 + 150
 
 
 def test_300_documents_in_seconds():
@@ -81,14 +85,39 @@ def test_300_documents_in_seconds():
     assert time.process_time() - started < 3
 
 
+def figures(rows):
+    """Every numerator and denominator, as the reference scorer prints them."""
+    return {name: [rows[name][side] for side in SIDES] for name in METRICS}
+
+
 def test_later_copies_of_a_mention_go_where_the_key_has_it():
-    """As the reference scorer: a copy of a spurious mention stays and counts again."""
+    """As the reference scorer: the copy of a spurious mention stays in its chain, and is one mention."""
     key = [[[(0, 0), (1, 1)], [(2, 2), (3, 3)]]]
     copied = METRIC.score(key, [[[(0, 0), (1, 1)], [(2, 2), (1, 1), (3, 3)]]])
     assert copied == METRIC.score(key, [[[(0, 0), (1, 1)], [(2, 2), (3, 3)]]])
     assert copied["overall"]["average_f1"] == 100
-    spurious = METRIC.score(key, [[[(0, 0), (1, 1), (9, 9)], [(2, 2), (9, 9), (3, 3)]]])
-    assert spurious["by_type"]["mentions"]["precision_den"] == 6
+    spurious = METRIC.score(key, [[[(0, 0), (1, 1), (4, 4)], [(2, 2), (4, 4), (3, 3)]]])["by_type"]
+    assert figures(spurious) == {
+        "muc": [2, 2, 2, 4],
+        "bcub": [4, 4, pytest.approx(8 / 3), 6],
+        "ceafe": [pytest.approx(1.6), 2, pytest.approx(1.6), 2],
+        "mentions": [4, 4, 4, 5],
+    }
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_key_with_a_span_in_two_chains(turn):
+    """scorer.pl v8.01 printed these figures; the order of the chains in memory does not matter."""
+    key = [[(0, 0), (1, 1)], [(1, 1), (2, 2), (3, 3)]][::turn]
+    response = [[(0, 0), (1, 1)], [(1, 1), (2, 2)], [(2, 2), (3, 3)]][::turn]
+    scores = METRIC.score([key], [response])
+    assert figures(scores["by_type"]) == {
+        "muc": [0, 3, 0, 1],
+        "bcub": [pytest.approx(2), 5, 3.5, 4],
+        "ceafe": [1.5, 2, 1.5, 3],
+        "mentions": [4, 4, 4, 4],
+    }
+    assert (round(scores["overall"]["bcub_f1"], 2), scores["overall"]["ceafe_f1"]) == (54.90, pytest.approx(60))
 
 
 def test_gold_against_itself_and_nothing_against_nothing():

@@ -198,6 +198,7 @@ def test_damaged_download_is_one_sentence(tmp_path, hub):
         ({"tokens": [["a"]], "ner_tags": [[9]]}, "row 0 has tags outside hub.labels, or not one for each token"),
         ({"tokens": [["a"], ["b", "c"]], "ner_tags": [[0], [0]]}, "row 1 has tags outside hub.labels"),
         ({"tokens": [["a"]], "tags": [[0]]}, "no columns tokens and ner_tags"),
+        ({"tokens": [["a", None]], "ner_tags": [[0, 0]]}, "row 0 has None where text belongs. Use your own files"),
     ],
 )
 def test_hub_tables_of_another_shape(monkeypatch, table, message):

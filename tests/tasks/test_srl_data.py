@@ -7,6 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
 from elmo_bench.tasks.srl.brackets import BracketError, read_phrases, read_tags, write_column
 from elmo_bench.tasks.srl.columns import read_propositions
 from elmo_bench.tasks.srl.data import Data
@@ -218,58 +219,18 @@ def test_the_suites_of_the_yaml(root, capsys):
     assert data.vocabulary(READ) == {"labels": ["O", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-V", "I-V"]}
 
 
-def frame(tags):
-    return {"verb": "v", "frames": list(tags)}
-
-
-HUB = [
-    {"words": ["Yes"], "predicate_lemmas": [None], "srl_frames": []},
-    {
-        "words": list(READ[0].sentence.tokens),
-        "predicate_lemmas": [None, "come", None, "see", None, None],
-        "srl_frames": [frame(READ[1].tags), frame(READ[0].tags)],
-    },
-    {"words": ["No", "."], "predicate_lemmas": [None, None], "srl_frames": []},
-    {"words": ["Go"], "predicate_lemmas": [None], "srl_frames": [frame(["B-V"])]},
-    {"words": ["So"], "predicate_lemmas": [None], "srl_frames": []},
-]
-
-
-def from_hub(monkeypatch, rows, column="sentences"):
-    asked = []
-    table = type("Table", (dict,), {"column_names": property(list)})({column: rows})
-    monkeypatch.setattr(
-        "elmo_bench.tasks.srl.data.hub_table",
-        lambda repo, file, revision: asked.append((repo, file, revision)) or table,
-    )
-    return Data(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None), asked
-
-
-def test_paper_suite_from_the_hub(monkeypatch):
-    suite, asked = from_hub(monkeypatch, [HUB, HUB])
-    assert suite == dict.fromkeys(("train", "dev", "test"), READ * 2)
-    assert asked == [
-        ("ontonotes/conll2012_ontonotesv5", f"english_v12/{part}/0000.parquet", "refs/convert/parquet")
-        for part in ("train", "validation", "test")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("rows", "column", "message"),
-    [
-        ([HUB], "documents", r"english_v12/train/0000.parquet: no column sentences. Check hub"),
-        (
-            [HUB, [{**HUB[3], "words": ["Go", "on"]}]],
-            "sentences",
-            "row 1 is not as expected .*frames of another length",
-        ),
-        ([[{**HUB[3], "srl_frames": [frame(["O"])]}]], "sentences", "row 0 is not as expected"),
-        ([[{"words": ["Go"]}]], "sentences", "row 0 is not as expected .*srl_frames"),
-    ],
-)
-def test_hub_tables_of_another_shape(monkeypatch, rows, column, message):
-    with pytest.raises(UserError, match=message):
-        from_hub(monkeypatch, rows, column)
+@pytest.mark.parametrize("cell", ["(A2(A1*))", "(A2(A1*)A2)", "(A3(A2(A1*)))"])
+def test_two_labels_of_the_same_tokens_are_noted(tmp_path, cell):
+    """As OntoNotes has them. srl-eval.pl keeps the inner label, too."""
+    path = tmp_path / "x.conll"
+    path.write_text(f"d 0 0 lay VB * lie lie.02 (V*)\nd 0 1 down RP * - - {cell}\n", encoding="utf-8")
+    with noted() as notes:
+        [proposition] = read_propositions(path)
+        assert notes == [
+            f"x.conll: {cell.count('(') - 1} labels left out: the tokens have two labels of one predicate, "
+            "and the inner one is kept"
+        ]
+    assert proposition.tags == ("B-V", "B-A1")
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,18 @@
 """Tag schemes against triples of the same spans that hold by construction (tests/golden/tag_schemes.json)."""
 
 import json
-import random
+import subprocess
+import sys
 from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from seqeval.metrics.sequence_labeling import get_entities
 
 from elmo_bench.text import tags
 
-GOLDEN = Path(__file__).parents[1] / "golden"
-TRIPLES = json.loads((GOLDEN / "tag_schemes.json").read_text(encoding="utf-8"))["tag_schemes"]
+ROOT = Path(__file__).parents[2]
+TRIPLES = json.loads((ROOT / "tests/golden/tag_schemes.json").read_text(encoding="utf-8"))["tag_schemes"]
 
 
 def test_golden_triples():
@@ -41,11 +41,19 @@ def test_to_bio(written, bio):
     assert tags.to_bio(written.split()) == bio.split()
 
 
-def test_spans_are_seqevals():
-    rng = random.Random(5)
-    for _ in range(2000):
-        sentence = [rng.choice(["O", "B-A", "I-A", "B-B", "I-B"]) for _ in range(rng.randint(1, 12))]
-        assert tags.spans(sentence) == get_entities(sentence), sentence
+def test_seqeval_is_imported_only_when_spans_are_read():
+    """It imports scikit-learn, which takes over a second: not for the help, not for a report, not for training."""
+    code = (
+        "import sys; from elmo_bench.__main__ import main; from elmo_bench.text import tags\n"
+        "from elmo_bench.tasks.ner.metric import Metric\n"
+        "tags.bio_to_bioul(tags.to_bio(['I-A', 'O']))\n"
+        "try: main(['score', '--help'])\nexcept SystemExit: pass\n"
+        "before = {'seqeval', 'sklearn'} & set(sys.modules)\n"
+        "Metric().score([['B-A']], [['B-A']])\n"
+        "print(sorted(before), 'seqeval' in sys.modules, 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[] True False"
 
 
 def test_spans_keep_types_as_they_are_written():

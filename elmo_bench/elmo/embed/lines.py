@@ -13,6 +13,7 @@ from typing import NamedTuple
 from elmo_bench.base.files import STANDARD_INPUT, read_lines
 from elmo_bench.base.reading import reader
 from elmo_bench.text import pools as by_tokens
+from elmo_bench.text.escaped import tokens_of
 
 MAPPED = 100_000  # lines of the longest input that gets a `sentence_to_index`, which is made in memory
 PART_TOKENS, PART_SENTENCES = 65_536, 16_384
@@ -36,10 +37,13 @@ class Totals(NamedTuple):
 
 @reader
 def read(source: Path) -> Iterator[Line]:
-    """The lines of a text file (see `read_lines`; `-` is standard input), tokens separated by white space."""
+    """The lines of a text file (see `read_lines`; `-` is standard input), tokens separated by white space.
+
+    White space inside a token may be escaped (see text/escaped.py).
+    """
     for _, line in read_lines(source):
         text = line.strip()
-        yield Line(text, text.split())
+        yield Line(text, tokens_of(text))
 
 
 def count(source: Path) -> Totals | None:

@@ -1,0 +1,73 @@
+"""Semantic roles in the Hub's table of OntoNotes."""
+
+import pytest
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
+from elmo_bench.tasks.srl.data import Data
+from tests.tasks.test_srl_data import OPTIONS, READ
+
+
+def frame(tags):
+    return {"verb": "v", "frames": list(tags)}
+
+
+HUB = [
+    {"words": ["Yes"], "predicate_lemmas": [None], "srl_frames": []},
+    {
+        "words": list(READ[0].sentence.tokens),
+        "predicate_lemmas": [None, "come", None, "see", None, None],
+        "srl_frames": [frame(READ[1].tags), frame(READ[0].tags)],
+    },
+    {"words": ["No", "."], "predicate_lemmas": [None, None], "srl_frames": []},
+    {"words": ["Go"], "predicate_lemmas": [None], "srl_frames": [frame(["B-V"])]},
+    {"words": ["So"], "predicate_lemmas": [None], "srl_frames": []},
+]
+
+
+def from_hub(monkeypatch, rows, column="sentences"):
+    asked = []
+    table = type("Table", (dict,), {"column_names": property(list)})({column: rows})
+    monkeypatch.setattr(
+        "elmo_bench.tasks.srl.data.hub_table",
+        lambda repo, file, revision: asked.append((repo, file, revision)) or table,
+    )
+    return Data(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None), asked
+
+
+def test_paper_suite_from_the_hub(monkeypatch):
+    suite, asked = from_hub(monkeypatch, [HUB, HUB])
+    assert suite == dict.fromkeys(("train", "dev", "test"), READ * 2)
+    assert asked == [
+        ("ontonotes/conll2012_ontonotesv5", f"english_v12/{part}/0000.parquet", "refs/convert/parquet")
+        for part in ("train", "validation", "test")
+    ]
+
+
+def test_a_frame_of_the_hub_without_its_verb_is_left_out_with_a_note(monkeypatch):
+    """OntoNotes has a predicate whose column has no (V*)."""
+    rows = [[{**each, "srl_frames": [frame(["O"] * len(each["words"])), *each["srl_frames"]]} for each in HUB]]
+    with noted() as notes:
+        suite, _ = from_hub(monkeypatch, rows)
+    assert suite["train"] == READ
+    assert notes[0].endswith(
+        "english_v12/train/0000.parquet: 5 predicates left out: their roles do not name the predicate (B-V)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "column", "message"),
+    [
+        ([HUB], "documents", r"english_v12/train/0000.parquet: no column sentences. Check hub"),
+        (
+            [HUB, [{**HUB[3], "words": ["Go", "on"]}]],
+            "sentences",
+            "row 1 is not as expected .*frames of another length",
+        ),
+        ([[{**HUB[3], "words": [None]}]], "sentences", "row 0 is not as expected .*a word without text"),
+        ([[{"words": ["Go"]}]], "sentences", "row 0 is not as expected .*srl_frames"),
+    ],
+)
+def test_hub_tables_of_another_shape(monkeypatch, rows, column, message):
+    with pytest.raises(UserError, match=message):
+        from_hub(monkeypatch, rows, column)
