@@ -54,7 +54,7 @@ def prepare(config: DictConfig, spec: RunSpec) -> Prepared:
     with noted() as notes:
         data = build_data(config)
         splits = read_splits(config, data)
-        digest = data_digest(config, data, splits)
+        digest = data_digest(data, splits)
         fraction, limit = spec.settings["data.train_fraction"], spec.settings["data.max_train"]
         splits["train"] = training_fraction(without_long_texts(splits["train"]), fraction=fraction, limit=limit)
         words = words_of([example for examples in splits.values() for example in examples])
