@@ -54,7 +54,7 @@ class Content:
 
     def check(self) -> None:
         """Raises UserError unless the file held the bytes of this checksum ever since it was taken."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, UserError):  # it is gone, or changes while it is hashed again
             if self._settled and _state(self.path) == self._state:
                 return
             if not self._settled:

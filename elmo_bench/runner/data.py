@@ -49,8 +49,8 @@ def data_root(config: DictConfig) -> Path | None:
 def data_digest(data: Data, splits: Splits) -> str:
     """SHA-256 over every example of every split as canonical JSON, in the schema that the task names.
 
-    It is computed from the examples themselves at every start and remembered nowhere, so it is always the digest of what
-    the run holds, whatever happens to the files meanwhile.
+    It is computed from the examples themselves at every start and remembered nowhere. So it is the digest of what the
+    run holds, whatever happens to the files before, meanwhile and afterwards.
     """
     hasher = hashlib.sha256(f"{data.schema}\n".encode())
     last: dict[str, tuple[Any, str]] = {}

@@ -23,16 +23,18 @@ def check_splits(splits: Mapping[str, Sequence[Any]], where: str) -> dict[str, i
     | `labels_only_in_train` | labels that neither dev nor test has |
     | `empty_texts` | texts without a token, in all splits |
 
-    All of a split counts, whatever fraction of it a run trains on. Each count that matters is noted in a line: of
-    repeated examples, and of dev, from a share of NORMAL on, and of labels that only train has, if so many of its labels
-    are theirs. Raises UserError if test has the examples of train, in any order. Test may be dev, which is noted.
+    All of a split counts, whatever fraction of it a run trains on. What matters is noted, a line for each count:
+    `dev_in_train`, `test_in_dev` and `repeated_in_train` if they are more than NORMAL of their split, and
+    `labels_only_in_train` if more than NORMAL of what is labelled in train has these labels; rare ones are normal.
+
+    Raises UserError if test has the examples of train, texts and gold, in any order. A test split that is dev may be
+    meant, where there is one held-out set: it is noted.
     """
     texts = {split: [example.texts for example in examples] for split, examples in splits.items()}
-    golds = {split: [_gold(example) for example in examples] for split, examples in splits.items()}
-    train = set(zip(texts["train"], golds["train"], strict=True))
-    if train == set(zip(texts["test"], golds["test"], strict=True)):
+    train = {(example.texts, _gold(example)) for example in splits["train"]}
+    if train == {(example.texts, _gold(example)) for example in splits["test"]}:
         raise UserError(f"{where}: test has the same examples as train. Give other data for test.")
-    labels = {split: _labels(texts[split], golds[split]) for split in splits}
+    labels = {split: _labels(examples) for split, examples in splits.items()}
     held_out = labels["dev"].keys() | labels["test"].keys()
     new, old = held_out - labels["train"].keys(), labels["train"].keys() - held_out
     counts = {
@@ -55,18 +57,22 @@ def _tell(
     for name, least in (("test_in_train", 0.0), ("dev_in_train", NORMAL), ("test_in_dev", NORMAL)):
         split, other = name.split("_in_")
         if counts[name] > least * sizes[split]:
-            note(f"{split}: {counts[name]:,} of {sizes[split]:,} examples have the texts of an example in {other}")
+            note(f"{split}: the texts of {counts[name]:,} of {sizes[split]:,} examples are in {other} too")
     if counts["repeated_in_train"] > NORMAL * sizes["train"]:
-        repeated = f"{counts['repeated_in_train']:,} of {sizes['train']:,} examples"
-        note(f"train: {repeated} repeat an earlier one, texts and gold")
+        note(
+            f"train: {counts['repeated_in_train']:,} of {sizes['train']:,} examples repeat an earlier one and its gold"
+        )
     if len(labels) == 1:
         note(f"train: the only label is {_names(labels)}, so there is nothing to learn")
     if new:
-        note(f"train: lacks {len(new)} labels of dev or test, which are never found ({_names(new)})")
+        note(f"train: lacks {len(new)} of the labels of dev and test, which no head can learn ({_names(new)})")
     if sum(labels[label] for label in old) > NORMAL * sum(labels.values()):
-        note(f"train: has {len(old)} labels that dev and test lack, so that no score counts them ({_names(old)})")
+        note(
+            f"train: {len(old)} of its {len(labels)} labels are not in dev and test, so no score shows them "
+            f"({_names(old)})"
+        )
     if counts["empty_texts"]:
-        note(f"{counts['empty_texts']:,} texts have no tokens")
+        note(f"texts without a token: {counts['empty_texts']:,}")
 
 
 def _gold(example: Any) -> Any:
@@ -83,13 +89,13 @@ def _shared(texts: Mapping[str, Sequence[Any]], split: str, other: str) -> int:
     return sum(each in known for each in texts[split])
 
 
-def _labels(texts: Sequence[Any], golds: Sequence[Any]) -> Counter[str]:
+def _labels(examples: Sequence[Any]) -> Counter[str]:
     """How often each label occurs. The letters of BIO and IOB1 are left out: `B-PER` and `I-PER` are one label.
 
     A label is a gold that is a text or a whole number, or part of a gold that has one text for each token.
     """
-    whole = (str(gold) for gold in golds if isinstance(gold, str | int))
-    tagged = (gold for each, gold in zip(texts, golds, strict=True) if _is_tags(gold, each))
+    whole = (str(example.gold) for example in examples if isinstance(example.gold, str | int))
+    tagged = (example.gold for example in examples if _is_tags(example.gold, example.texts))
     found: Counter[str] = Counter()
     for label, count in Counter(chain(whole, chain.from_iterable(tagged))).items():
         found[label[2:] if label.startswith(("B-", "I-")) else label] += count
@@ -98,7 +104,7 @@ def _labels(texts: Sequence[Any], golds: Sequence[Any]) -> Counter[str]:
 
 def _is_tags(gold: Any, texts: Sequence[Any]) -> bool:
     return (
-        isinstance(gold, tuple)
+        isinstance(gold, tuple | list)
         and len(texts) == 1
         and len(gold) == len(texts[0])
         and all(isinstance(tag, str) for tag in gold)
