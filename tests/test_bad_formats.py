@@ -253,13 +253,17 @@ def test_a_span_in_two_chains_stays_in_the_first_and_a_chain_of_one_mention_goes
 ):
     path = good / GOOD["coref"][1]
     path.write_text(COREF.replace("(2\n", "(2|(3\n").replace("2)|(1)", "2)|3)|(1)"), encoding="utf-8")
+    others = {letter: path.with_name(f"{split}.v4_gold_conll") for letter, split in (("a", "train"), ("b", "test"))}
+    for letter, other in others.items():  # each split has words of its own
+        other.write_text(COREF.replace(" w", f" {letter}"), encoding="utf-8")
     options = ("task.sizes.cpu.hidden=[4]", "task.sizes.cpu.scored=[4,4]", "task.training.epochs=1")
     try:
         given = small("task=coref", "suite=open", f"data.root={good}", *options, encoder="none")
         assert main_job(*given) == 0
         [document] = read("coref", good)["dev"]
     finally:
-        path.write_text(COREF, encoding="utf-8")
+        for each in (path, *others.values()):
+            each.write_text(COREF, encoding="utf-8")
     assert document.clusters == (((0, 0), (2, 2)), ((1, 2), (3, 3)))
     said = "1 mentions are in two chains (kept in the first), 1 chains have one mention (dropped)"
     said += "; the first of them in nw/x"

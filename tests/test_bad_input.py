@@ -21,8 +21,8 @@ def root(tmp_path):
     """A data folder with the files of suite=open, made up."""
     folder = tmp_path / "data" / "wnut17"
     folder.mkdir(parents=True)
-    for name in NAMES.values():
-        (folder / name).write_bytes(TRAIN.encode())
+    for split, name in NAMES.items():
+        (folder / name).write_bytes(f"{TRAIN}{split}\tO\n\n".encode())
     return tmp_path / "data"
 
 

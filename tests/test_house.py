@@ -34,8 +34,8 @@ LONGEST = 350  # lines of a file
 # Modules that open files and have no reader: the files are the installation's, the system's, verified by checksum, or
 # made by this process a moment ago.
 OWN_FILES = {
-    "__main__", "base/downloads", "base/machine", "cli/cost", "elmo/published", "elmo/sharing", "encoders/static",
-    "ledger/merge", "reporting/page/files", "reporting/page/html", "runner/data",
+    "__main__", "base/content", "base/downloads", "base/machine", "cli/cost", "elmo/published", "elmo/sharing",
+    "ledger/merge", "reporting/page/files", "reporting/page/html",
     "runner/launchers/ray", "runner/sweep", "text/sample", "training/loggers", "world/templates",
 }  # fmt: skip
 OPENS = re.compile(

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from elmo_bench.base.content import Content, changed
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import sha256_of
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.encoders.protocol import Encoder
@@ -36,9 +36,11 @@ class Cove:
     def __init__(self, *, weights: str, inputs: str = "glove.840B.300d", device: str = "cpu"):
         """`weights`: the file of the biLSTMs. `inputs`: static vectors, by name or path. Raises UserError."""
         path = Path(weights).expanduser()
+        content, self._inputs_checksum = Content(path), checksum_of(inputs)
         self.lstms = read_lstms(path).to(device)
+        content.check()
         self.inputs, self.device = inputs, torch.device(device)
-        self.checksum = f"{sha256_of(path)} inputs {checksum_of(inputs)[:12]}"
+        self.checksum = f"{content.sha256} inputs {self._inputs_checksum[:12]}"
         self.layers, self.dim = len(self.lstms), 2 * int(self.lstms[0].hidden_size)  # type: ignore[arg-type]
         self.parameters = sum(parameter.numel() for parameter in self.lstms.parameters())
         self.files = [path, path_of(inputs)]
@@ -48,6 +50,8 @@ class Cove:
         """Read the static vectors of these words; `encode` reads the vectors of other words when it meets them."""
         new = {*words} - self._vectors.keys()
         table = load_static(self.inputs, new)
+        if table.checksum != self._inputs_checksum:
+            raise changed(self.inputs)
         width = int(self.lstms[0].input_size)  # type: ignore[arg-type]
         if table.dim != width:
             raise UserError(f"{self.inputs}: vectors of {table.dim} dimensions, but these biLSTMs read {width}.")

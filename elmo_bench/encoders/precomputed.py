@@ -19,13 +19,13 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
+from elmo_bench.base.content import Content
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.weights import array_of, is_inside
 from elmo_bench.encoders.int8 import FLOATS
 from elmo_bench.encoders.protocol import Encoder
-from elmo_bench.encoders.static import file_checksum
 from elmo_bench.text.columns import cells_of
 from elmo_bench.text.escaped import line_of, tokens_of, unescaped
 
@@ -51,10 +51,12 @@ class Precomputed:
 
     def __init__(self, *, weights: str, device: str = "cpu"):
         """`weights`: an HDF5 or safetensors file, or a folder of them. The first sentence's layers set L and D."""
-        opened = [open_layers(path) for path in _paths(Path(weights).expanduser())]
-        self.files = [file.path for file in opened]
+        self.files = _paths(Path(weights).expanduser())
+        self._contents = {path: Content(path) for path in self.files}
+        opened = [open_layers(path) for path in self.files]
         self.where, self.device = weights, torch.device(device)
-        self.checksum = hashlib.sha256(" ".join(map(file_checksum, self.files)).encode()).hexdigest()
+        joined = " ".join(content.sha256 for content in self._contents.values())
+        self.checksum = hashlib.sha256(joined.encode()).hexdigest()
         self._found: dict[str, tuple[LayerFile, str]] = {}
         # White space other than a space may be inside a token, or separate tokens as in a text that `embed` read.
         for tokens in (lambda text: map(unescaped, cells_of(text)), tokens_of):
@@ -68,14 +70,20 @@ class Precomputed:
         self.layers, _, self.dim = file.read(name).shape
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
-        """float32 [L, T, D] of each sentence, on the encoder's device. Raises UserError if a sentence is missing."""
+        """float32 [L, T, D] of each sentence, on the encoder's device.
+
+        Raises UserError if a sentence is missing, and if a file has changed since the encoder was loaded.
+        """
         keys = [line_of(sentence) for sentence in sentences]
         if missing := [key for key in keys if key and key not in self._found]:
             raise UserError(
                 f"{self.where}: no layers for the sentence '{missing[0]:.300}' ({len(missing)} of {len(keys)} in this "
                 "batch are missing). Add the layers of all texts that `elmo-bench texts` writes for this task."
             )
-        return [self._read(sentence, key) for sentence, key in zip(sentences, keys, strict=True)]
+        found = [self._read(sentence, key) for sentence, key in zip(sentences, keys, strict=True)]
+        for path in {self._found[key][0].path for key in keys if key}:
+            self._contents[path].check()
+        return found
 
     def _read(self, sentence: Sequence[str], key: str) -> Tensor:
         if not sentence:

@@ -3,13 +3,12 @@
 The cache folder (see `downloads.py`) has these folders:
   vectors/     files under a known name, such as glove.840B.300d.zip: downloaded, or put there by hand
   trimmed/     the rows of one vocabulary, named by the checksums of the file and of the vocabulary
-  checksums/   the SHA-256 of a large file, named by its path, size and time of change
+  checksums/   the SHA-256 of a large file, named by its path and state (see `content.py`)
 Only `vectors/` matters: missing or damaged files of the other two are made again.
 """
 
 import contextlib
 import hashlib
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from elmo_bench.base.content import Content
 from elmo_bench.base.downloads import cache_folder, record, verify
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, sha256_of, unpack
+from elmo_bench.base.files import unpack
 from elmo_bench.base.reading import AGAIN
 from elmo_bench.elmo.published import VECTORS, vector_archive
 from elmo_bench.encoders.fasttext import is_fasttext, read_fasttext
@@ -33,7 +33,6 @@ SHIPPED = ("glove-6b", "glove-mini", "fasttext-mini")  # the names of the files 
 ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".txt.zst", ".zip", ".safetensors")
 BINARY = (".bin", ".bin.gz", ".bin.xz", ".bin.zst")  # of word2vec
 KNOWN = (*SHIPPED, *VECTORS)
-HASH_AGAIN_BELOW = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fraction of a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,17 +64,18 @@ def load_static(name_or_path: str, keep: Collection[str] | None = None) -> Stati
     our own .safetensors. With `keep`, the table has only the rows that looking those words up can reach; a trimmed copy
     in the cache makes the next load fast. If the file has n-gram vectors, each word of `keep` that has no row, as
     written or in lower case, gets one from its n-grams. A published name is downloaded at first use. Raises UserError
-    for an unknown name, for a malformed file, and for a file that has changed since its first use.
+    for an unknown name, for a malformed file, and for a file that has changed since its first use or while it was read.
     """
     path = path_of(name_or_path)
-    checksum = file_checksum(path)
-    verify(path, checksum)
+    content = Content(path)
+    verify(path, content.sha256)
     if keep is None or path.suffix == ".safetensors":
         words, vectors = _read(path, keep)
+        content.check()
     else:
-        words, vectors = _trimmed(path, checksum, keep)
-    record(path, checksum)
-    return StaticVectors(words, vectors, checksum)
+        words, vectors = _trimmed(content, keep)
+    record(path, content.sha256)
+    return StaticVectors(words, vectors, content.sha256)
 
 
 def _read(path: Path, keep: Collection[str] | None) -> tuple[list[str], np.ndarray]:
@@ -103,7 +103,7 @@ def _parse(path: Path, wanted: Collection[str] | None) -> tuple[list[str], np.nd
 
 def checksum_of(name_or_path: str) -> str:
     """The checksum that `load_static` gives the table. Raises UserError."""
-    return file_checksum(path_of(name_or_path))
+    return Content(path_of(name_or_path)).sha256
 
 
 def numbers_of(path: Path) -> int:
@@ -138,32 +138,19 @@ def _unpacked(archive: Path, name: str) -> Path:
     return archive.parent / name
 
 
-def file_checksum(path: Path) -> str:
-    """SHA-256 of a file. A large file is read again only if its size or time of change differs."""
-    status = path.stat()
-    if status.st_size < HASH_AGAIN_BELOW:
-        return sha256_of(path)
-    key = _hash(f"{path.resolve()}\n{status.st_size}\n{status.st_mtime_ns}")
-    remembered = cache_folder() / "checksums" / key
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        if re.fullmatch("[0-9a-f]{64}", text := remembered.read_text()):
-            return text
-    checksum = sha256_of(path)
-    with contextlib.suppress(OSError, UserError), atomic_write(remembered, "w") as handle:  # a cache is never needed
-        handle.write(checksum)
-    return checksum
-
-
-def _trimmed(path: Path, checksum: str, keep: Collection[str]) -> tuple[list[str], np.ndarray]:
+def _trimmed(content: Content, keep: Collection[str]) -> tuple[list[str], np.ndarray]:
     """`_read`, from the cache if it is there undamaged."""
-    cached = cache_folder() / "trimmed" / f"{checksum[:16]}-{_hash(chr(10).join(sorted(set(keep))))[:16]}.safetensors"
+    vocabulary = hashlib.sha256("\n".join(sorted(set(keep))).encode(errors="surrogatepass")).hexdigest()
+    cached = cache_folder() / "trimmed" / f"{content.sha256[:16]}-{vocabulary[:16]}.safetensors"
     with contextlib.suppress(UserError):
         words, vectors, metadata, _ = read_compact(cached)
-        if metadata.get("digest") == _digest(words, vectors):
+        # Older versions wrote `digest`, and could keep rows under the checksum of another file: those are made again.
+        if metadata.get("rows") == _digest(words, vectors):
             return words, vectors
-    words, vectors = _read(path, keep)
+    words, vectors = _read(content.path, keep)
+    content.check()
     with contextlib.suppress(OSError, UserError):  # a cache is never needed
-        write_compact(cached, words, vectors, {"digest": _digest(words, vectors), "source": path.name})
+        write_compact(cached, words, vectors, {"rows": _digest(words, vectors), "source": content.path.name})
     return words, vectors
 
 
@@ -172,7 +159,3 @@ def _digest(words: list[str], vectors: np.ndarray) -> str:
     digest = hashlib.sha256("\n".join(words).encode())
     digest.update(np.ascontiguousarray(vectors).data)
     return digest.hexdigest()
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,10 +1,8 @@
 """A run's data: the splits of its suite, their digest, and the fraction of the training split that it uses."""
 
-import contextlib
 import hashlib
 import json
 import random
-import re
 from collections.abc import Collection, Sequence
 from math import ceil
 from pathlib import Path
@@ -12,10 +10,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
-from elmo_bench.base.json import digest
 from elmo_bench.base.notes import note
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
@@ -51,40 +46,42 @@ def data_root(config: DictConfig) -> Path | None:
     return Path(config.data.root).expanduser() if config.data.root else None
 
 
-def data_digest(config: DictConfig, data: Data, splits: Splits) -> str:
+def data_digest(data: Data, splits: Splits) -> str:
     """SHA-256 over every example of every split as canonical JSON, in the schema that the task names.
 
-    The digest of data in files is remembered in the cache folder for as long as the files keep name, size and time.
+    It is computed from the examples themselves at every start and remembered nowhere. So it is the digest of what the
+    run holds, whatever happens to the files before, meanwhile and afterwards.
     """
-    suite = config.suite.name
-    files = data.files(suite, data_root(config))
-    if not files:
-        return _digest(data, splits)
-    given: Any = OmegaConf.to_container(config.task.data, resolve=True)
-    options = {name: value for name, value in given.items() if name == suite or not isinstance(value, dict)}
-    state = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
-    key = digest([data.schema, config.task.version, suite, options, state])
-    remembered = cache_folder() / "digests" / key
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        if re.fullmatch("[0-9a-f]{64}", text := remembered.read_text()):
-            return text
-    found = _digest(data, splits)
-    with contextlib.suppress(OSError, UserError), atomic_write(remembered, "w") as handle:  # a cache is never needed
-        handle.write(found)
-    return found
-
-
-def _digest(data: Data, splits: Splits) -> str:
     hasher = hashlib.sha256(f"{data.schema}\n".encode())
+    last: dict[str, tuple[Any, str]] = {}
     for split in ("train", "dev", "test"):
         hasher.update(f"{split} {len(splits[split])}\n".encode())
         for example in splits[split]:
             try:
-                text = json.dumps(data.canonical(example), sort_keys=True, separators=(",", ":"), allow_nan=False)
+                text = _json(data.canonical(example), last)
             except (TypeError, ValueError) as error:
                 raise UserError(f"Data.canonical: {error}. Return plain JSON.") from None
             hasher.update(f"{text}\n".encode())
     return hasher.hexdigest()
+
+
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
+def _json(value: Any, last: dict[str, tuple[Any, str]]) -> str:
+    """Canonical JSON. Examples that follow each other share long tuples, such as a passage: `last` has their texts."""
+    if not isinstance(value, dict) or not any(map(_is_long, value.values())):
+        return _encode(value)
+    parts = []
+    for key, part in sorted(value.items()):
+        if key not in last or last[key][0] is not part or not _is_long(part):
+            last[key] = part, _encode({key: part})[1:-1]
+        parts.append(last[key][1])
+    return f"{{{','.join(parts)}}}"
+
+
+def _is_long(part: Any) -> bool:
+    return isinstance(part, tuple) and len(part) >= 50
 
 
 def training_fraction(

@@ -20,6 +20,7 @@ from elmo_bench.runner.data import (
 )
 from elmo_bench.runner.gpus import claim_gpu
 from elmo_bench.runner.model import Frozen, load_frozen
+from elmo_bench.runner.split_checks import check_splits
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.training.contracts import Data
 
@@ -34,6 +35,7 @@ class Prepared:
     splits: Splits  # the training split cut to the fraction that the spec asks for
     frozen: Frozen
     notes: list[str]  # what reading the data had to decide, such as examples left out
+    checks: dict[str, int]  # counts of `split_checks.py`, of the whole splits
 
     @property
     def title(self) -> str:
@@ -54,7 +56,8 @@ def prepare(config: DictConfig, spec: RunSpec) -> Prepared:
     with noted() as notes:
         data = build_data(config)
         splits = read_splits(config, data)
-        digest = data_digest(config, data, splits)
+        checks = check_splits(splits, f"task={config.task.name} suite={config.suite.name}")
+        digest = data_digest(data, splits)
         fraction, limit = spec.settings["data.train_fraction"], spec.settings["data.max_train"]
         splits["train"] = training_fraction(
             without_long_texts(splits["train"]), seed=config.seed, fraction=fraction, limit=limit
@@ -62,4 +65,5 @@ def prepare(config: DictConfig, spec: RunSpec) -> Prepared:
         words = words_of([example for examples in splits.values() for example in examples])
         note_long_words(spec, words)
         frozen = load_frozen(config, words)
-    return Prepared(config, spec.with_contents({"data": digest} | frozen.contents), data, splits, frozen, notes)
+    spec = spec.with_contents({"data": digest} | frozen.contents)
+    return Prepared(config, spec, data, splits, frozen, notes, checks)

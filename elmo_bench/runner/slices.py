@@ -81,7 +81,7 @@ class ScoredSplit:
             "vector": novector.isdisjoint,
         }
         metric = task_class(config.task.name, "metric")()
-        return cls(data, metric, data_digest(config, data, splits), splits["test"], keeps)
+        return cls(data, metric, data_digest(data, splits), splits["test"], keeps)
 
     @property
     def gold(self) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ class Data(SuiteData):
         return [train, evaluation, keys_beside(evaluation), first]
 
     def canonical(self, example: Sentence) -> dict[str, Any]:
-        return {"tokens": example.tokens, "targets": [asdict(target) for target in example.targets]}
+        return {"tokens": example.tokens, "targets": [vars(target) for target in example.targets]}
 
     def vocabulary(self, train: Sequence[Sentence]) -> dict[str, list[str]]:
         """{"senses": every sense key of the training data}, a lemma's senses together, the most frequent first."""

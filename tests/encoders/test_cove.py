@@ -106,6 +106,14 @@ def test_the_vectors_are_part_of_the_checksum_and_must_fit(weights, vectors, tmp
         cove.load(weights=str(weights), inputs=str(tmp_path / "small.txt")).encode(TEXTS)
 
 
+def test_vectors_that_are_swapped_after_loading_are_refused(weights, vectors):
+    encoder = cove.load(weights=str(weights), inputs=str(vectors))
+    encoder.encode(TEXTS[:1])
+    vectors.write_bytes(vectors.read_bytes() + vectors.read_bytes().splitlines(keepends=True)[0])
+    with pytest.raises(UserError, match=r"^.*changed while it was read\. Start again\.$"):
+        encoder.encode([("anotherword",)])
+
+
 class Harmful:
     def __init__(self, path):
         self.path = path

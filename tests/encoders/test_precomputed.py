@@ -65,6 +65,21 @@ def test_one_layer_in_any_precision(tmp_path, dtype):
     torch.testing.assert_close(layers[0], tensors["first"].float(), atol=0, rtol=0)
 
 
+@pytest.mark.parametrize("name", WRITERS)
+def test_layers_of_a_file_that_is_written_again_are_not_mixed_with_those_of_the_old_one(tmp_path, name):
+    path, other = tmp_path / name, tmp_path / f"other-{name}"
+    WRITERS[name](path)
+    WRITERS[name](other, [layers + 1 for layers in LAYERS])
+    encoder = precomputed.load(weights=str(path))
+    np.testing.assert_array_equal(encoder.encode(SENTENCES[:1])[0], LAYERS[0])
+    other.replace(path)
+    with pytest.raises(UserError, match=r"changed while it was read\. Start again\.$"):
+        encoder.encode(SENTENCES[:1])
+    again = precomputed.load(weights=str(path))
+    assert again.checksum != encoder.checksum
+    np.testing.assert_array_equal(again.encode(SENTENCES[:1])[0], LAYERS[0] + 1)
+
+
 def test_a_folder_is_all_its_files(tmp_path):
     allennlp(tmp_path / "a.h5", LAYERS[:5], {" ".join(SENTENCES[n]): str(n) for n in range(5)})
     safetensors(tmp_path / "b.safetensors", LAYERS[5:], {" ".join(s): str(n) for n, s in enumerate(SENTENCES[5:])})

@@ -1,17 +1,22 @@
 """Static vectors: every form on disk gives the same table, the cache is never trusted, errors name the line."""
 
 import gzip
+import hashlib
 import lzma
+import os
+import time
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
 
+from elmo_bench.base.content import Content
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import static
 from elmo_bench.encoders.glove_text import read_text
 from elmo_bench.encoders.static import KNOWN, cache_folder, load_static
-from elmo_bench.encoders.vector_files import write_compact
+from elmo_bench.encoders.vector_files import write_compact, write_text
 
 WORDS = ["the", "Paris", "paris", ". . .", "naïve"]
 VECTORS = np.arange(20, dtype=np.float32).reshape(5, 4) / 8 - 1
@@ -127,20 +132,57 @@ def test_no_cache_folder_is_fine(tmp_path, monkeypatch):
     assert load_static(str(path), keep=["the"]).words == ["the"]
 
 
-def test_the_checksum_of_a_large_file_is_remembered_until_it_changes(tmp_path, monkeypatch):
-    monkeypatch.setattr(static, "HASH_AGAIN_BELOW", 0)
-    calls = []
-    monkeypatch.setattr(static, "sha256_of", lambda path: calls.append(path) or f"{len(calls):064x}")
+@pytest.mark.parametrize("keep", [None, ["the"]])
+@pytest.mark.parametrize("name", ["v.txt", "v.safetensors"])
+def test_a_file_that_is_swapped_while_it_is_read_is_refused_and_leaves_nothing(tmp_path, monkeypatch, name, keep):
+    path, other = tmp_path / name, tmp_path / f"other-{name}"
+    for each, vectors in ((path, VECTORS), (other, VECTORS + 1)):
+        (write_text if name == "v.txt" else write_compact)(each, ["the", "Paris"], vectors[:2])
+    reader = f"read_{'text' if name == 'v.txt' else 'compact'}"
+    real = getattr(static, reader)
+
+    def swap_and_read(each, wanted=None):
+        if each == path and other.exists():
+            other.replace(path)
+        return real(each, wanted)
+
+    monkeypatch.setattr(static, reader, swap_and_read)
+    with pytest.raises(UserError, match=r"^.*changed while it was read\. Start again\.$"):
+        load_static(str(path), keep=keep)
+    assert not [*cache_folder().rglob("*.safetensors")]
+    table = load_static(str(path), keep=keep)
+    assert table.vectors[0, 0] == VECTORS[0, 0] + 1
+    assert table.checksum == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("old_time", [False, True])
+def test_a_large_file_that_is_swapped_gives_no_old_vectors_for_old_words(tmp_path, monkeypatch, old_time):
+    monkeypatch.setattr(static, "Content", partial(Content, large=0, settled=0))
     path = tmp_path / "v.txt"
     path.write_bytes(TEXT)
-    assert load_static(str(path)).checksum == load_static(str(path)).checksum
-    assert len(calls) == 1
-    next((cache_folder() / "checksums").iterdir()).write_text("damaged")
-    load_static(str(path))
-    assert len(calls) == 2
-    path.write_bytes(TEXT + b"more 1 2 3 4\n")
-    load_static(str(path))
-    assert len(calls) == 3
+    time.sleep(0.05)
+    before, status = load_static(str(path), keep=["the"]), path.stat()
+    new = tmp_path / "new.txt"
+    new.write_bytes(TEXT.replace(b"the -1.0", b"the +1.0").replace(b"Paris -0.5", b"Paris +0.5"))
+    if old_time:
+        os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
+    new.replace(path)
+    time.sleep(0.05)
+    old, both = load_static(str(path), keep=["the"]), load_static(str(path), keep=["the", "Paris"])
+    assert before.vectors[0, 0] == -1
+    assert old.vectors[0, 0] == both.vectors[0, 0] == 1
+    assert both.vectors[1, 0] == 0.5
+    assert old.checksum == both.checksum != before.checksum
+
+
+def test_rows_that_an_older_version_kept_are_made_again(tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_bytes(TEXT)
+    load_static(str(path), keep=["the"])
+    (entry,) = (cache_folder() / "trimmed").iterdir()
+    wrong = VECTORS[:1] + 1
+    write_compact(entry, ["the"], wrong, {"digest": static._digest(["the"], wrong), "source": "v.txt"})
+    assert load_static(str(path), keep=["the"]).vectors[0, 0] == VECTORS[0, 0]
 
 
 def test_known_names_are_found_in_the_cache_folder(tmp_path):

@@ -1,5 +1,8 @@
 """A run's data: its digest, and fractions of the training split, which are nested and cut between groups."""
 
+import hashlib
+import json
+import os
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -110,49 +113,68 @@ class Reader:
     schema = "items-1"
 
     def __init__(self, example, path=None):
-        self.example, self.path, self.digested = example, path, 0
-
-    def files(self, suite, root):
-        return [self.path] if self.path else []
+        self.example, self.path = example, path
 
     def read(self):
         letters = self.path.read_text() if self.path else "abc"
         return {split: [self.example(letter, 1) for letter in letters] for split in ("train", "dev", "test")}
 
     def canonical(self, example):
-        self.digested += 1
         letter, number = vars(example).values()
         return {"number": number, "letter": letter}
 
 
 def test_the_digest_holds_the_examples_and_no_name_of_python():
-    config = compose("config", ["task=ner"])
     one, two = Reader(Item), Reader(Renamed)
-    found = data_digest(config, one, one.read())
-    assert found == data_digest(config, two, two.read())
+    found = data_digest(one, one.read())
+    assert found == data_digest(two, two.read())
     assert len(found) == 64
     splits = one.read()
     splits["test"] = [Item("a", 2), *splits["test"][1:]]
-    assert data_digest(config, one, splits) != found
+    assert data_digest(one, splits) != found
     splits = one.read()
     splits["dev"], splits["test"] = [*splits["dev"], splits["test"][0]], splits["test"][1:]
-    assert data_digest(config, one, splits) != found
+    assert data_digest(one, splits) != found
     two.schema = "items-2"
-    assert data_digest(config, two, two.read()) != found
+    assert data_digest(two, two.read()) != found
 
 
-def test_the_digest_of_files_is_remembered_until_they_or_the_reader_change(tmp_path):
-    config, reader = compose("config", ["task=ner"]), Reader(Item, tmp_path / "letters")
+@dataclass(frozen=True)
+class Asked:
+    """A question about a passage, which is long and one object for all its questions."""
+
+    question: tuple[str, ...]
+    passage: tuple[tuple[str, int], ...]
+    number: float
+
+
+def test_the_digest_is_that_of_the_whole_json_of_each_example_whatever_they_share():
+    first, second = (tuple((f"{name}é", number) for number in range(60)) for name in "ab")
+    passages = (first, first, second, first, tuple(list(first)), first[:3])
+    train = [Asked(("who", "\ud83d"), passage, 0.5) for passage in passages]
+    splits = {"train": train, "dev": train[:1], "test": [*train[1:3], 7]}  # an example may be no object of JSON
+    reader = SimpleNamespace(schema="asked-1", canonical=lambda each: each if each == 7 else vars(each))
+    lines = ["asked-1\n"]
+    for split, examples in splits.items():
+        lines.append(f"{split} {len(examples)}\n")
+        values = map(reader.canonical, examples)
+        lines += [json.dumps(value, sort_keys=True, separators=(",", ":")) + "\n" for value in values]
+    assert data_digest(reader, splits) == hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def test_the_digest_is_of_what_was_read_whatever_happens_to_the_file_before_and_after(tmp_path):
+    reader = Reader(Item, tmp_path / "letters")
     reader.path.write_text("abc")
-    found = data_digest(config, reader, reader.read())
-    assert reader.digested == 9
-    assert data_digest(config, reader, reader.read()) == found
-    assert reader.digested == 9
-    config.task.version += 1
-    assert data_digest(config, reader, reader.read()) == found
-    assert reader.digested == 18
-    reader.path.write_text("abcd")
-    assert data_digest(config, reader, reader.read()) != found
+    status = reader.path.stat()
+    held = reader.read()
+    reader.path.write_text("xyz")  # another content of the same size and time, right after reading
+    os.utime(reader.path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    known = Reader(Item)
+    assert data_digest(reader, held) == data_digest(known, known.read())
+    changed = data_digest(reader, reader.read())
+    assert changed != data_digest(reader, held)
+    reader.path.write_text("abc")
+    assert data_digest(reader, reader.read()) == data_digest(reader, held)
 
 
 def test_a_text_too_long_to_train_on_is_left_out_with_a_note():

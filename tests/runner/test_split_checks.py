@@ -1,0 +1,148 @@
+"""What splits have in common and lack: counted, noted in a line each, and refused where test is train."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
+from elmo_bench.runner.prepare import prepare
+from elmo_bench.runner.split_checks import check_splits
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
+
+NAMES = [
+    "test_in_train",
+    "dev_in_train",
+    "test_in_dev",
+    "repeated_in_train",
+    "labels_in_train",
+    "labels_not_in_train",
+    "labels_only_in_train",
+    "empty_texts",
+]
+
+
+def example(text, gold="x", *more):
+    return SimpleNamespace(texts=(tuple(text.split()), *(tuple(each.split()) for each in more)), gold=gold)
+
+
+def checked(train, dev, test):
+    """(counts that are not 0, notes)"""
+    with noted() as notes:
+        counts = check_splits({"train": train, "dev": dev, "test": test}, "task=ner suite=mine")
+    assert list(counts) == NAMES
+    assert all(type(count) is int for count in counts.values())
+    return {name: count for name, count in counts.items() if count}, notes
+
+
+def other(number, gold="x"):
+    """Examples that no other split has."""
+    return [example(f"text {number}.{each}", gold) for each in range(3)]
+
+
+def test_splits_without_anything_in_common_are_silent():
+    train = [*other(0, "y"), *other(1)]
+    assert checked(train, other(2, "y"), other(3)) == ({"labels_in_train": 2}, [])
+
+
+def test_a_label_that_dev_and_test_lack_and_train_has_often_is_noted():
+    counts, notes = checked([*other(0, "y"), *other(1)], other(2), other(3))
+    assert counts == {"labels_in_train": 2, "labels_only_in_train": 1}
+    assert notes == ["train: 1 of its 2 labels are not in dev and test, so no score shows them (y)"]
+
+
+@pytest.mark.parametrize("change", [lambda train: train, lambda train: train[::-1], lambda train: [*train, train[0]]])
+def test_test_that_is_train_is_refused_in_any_order(change):
+    train = [*other(0), example("a b", ("O", "B-X")), example("c", [(0, 1)])]  # one gold cannot be in a set
+    with pytest.raises(UserError) as refused:
+        checked(train, other(1), change(train))
+    expected = "task=ner suite=mine: test has the same examples as train. Give other data for test."
+    assert str(refused.value) == expected
+
+
+def test_the_texts_of_train_with_other_gold_or_with_one_more_are_counted():
+    train = [example("a b", "x"), example("c d", "y")]
+    counts, notes = checked(train, other(0), [example("a b", "y"), example("c d", "x")])
+    assert counts == {"test_in_train": 2, "labels_in_train": 2}
+    assert notes == ["test: the texts of 2 of 2 examples are in train too"]
+    counts, _ = checked(train, other(0), [*train, example("e f")])
+    assert counts["test_in_train"] == 2
+
+
+def test_all_texts_of_an_example_must_agree():
+    train = [example("who ?", ("Ada",), "Ada saw it ."), example("what ?", ("it",), "Ada saw it .")]
+    test = [example("who ?", ("Bob",), "Bob saw it ."), example("where ?", (), "Ada saw it .")]
+    assert checked(train, [example("why ?", (), "No .")], test) == ({}, [])
+
+
+def test_test_may_be_dev_which_is_stated():
+    counts, notes = checked([*other(0), *other(1, "y")], other(2), other(2))
+    assert counts == {"test_in_dev": 3, "labels_in_train": 2, "labels_only_in_train": 1}
+    assert notes[0] == "test: the texts of 3 of 3 examples are in dev too"
+
+
+def test_a_few_repeated_examples_are_normal_and_counted_alone():
+    train = [example(str(number)) for number in range(198)] + [example("y", "y")] * 2
+    dev = [example(f"dev {number}") for number in range(99)] + [example("3", "y")]
+    assert checked(train, dev, other(0)) == (
+        {"dev_in_train": 1, "repeated_in_train": 1, "labels_in_train": 2},
+        [],
+    )
+    counts, notes = checked([*train, train[0], train[0]], [*dev, example("4")], other(0))
+    assert counts == {"dev_in_train": 2, "repeated_in_train": 3, "labels_in_train": 2}
+    assert notes == [
+        "dev: the texts of 2 of 101 examples are in train too",
+        "train: 3 of 202 examples repeat an earlier one and its gold",
+    ]
+
+
+def test_propositions_of_one_sentence_and_phrases_with_two_labels_are_no_duplicates():
+    srl = [
+        example("he saw her leave", ("B-A0", "B-V", "B-A1", "I-A1")),
+        example("he saw her leave", ("O", "O", "B-A0", "B-V")),
+    ]
+    counts, _ = checked([*srl, example("good", 3), example("good", 4)], other(0), other(1))
+    assert "repeated_in_train" not in counts
+
+
+def test_labels_that_one_split_has():
+    train = [example("Ada in Paris", ("B-PER", "O", "I-LOC")), *[example("x", ("O",))] * 2]
+    dev = [example("Ada Lovelace", ("B-PER", "I-PER")), example("Go", ("B-GAME",))]
+    test = [example("in Rome", ("O", "B-LOC")), example("July", ("B-DATE",))]
+    counts, notes = checked(train, dev, test)
+    assert counts == {"repeated_in_train": 1, "labels_in_train": 3, "labels_not_in_train": 2}
+    assert notes[1:] == ["train: lacks 2 of the labels of dev and test, which no head can learn (DATE, GAME)"]
+
+
+def test_a_rare_label_of_train_alone_is_normal():
+    train = [example(str(number), number % 2) for number in range(100)] + [example("rare", 2)]
+    held_out = [example("new", 0), example("newer", 1)]
+    assert checked(train, held_out, held_out[:1] + other(0, 1)) == (
+        {"test_in_dev": 1, "labels_in_train": 3, "labels_only_in_train": 1},
+        ["test: the texts of 1 of 4 examples are in dev too"],
+    )
+
+
+def test_one_label_and_texts_without_a_token():
+    counts, notes = checked(other(0), [example("")], [example("a", "x", ""), *other(2)])
+    assert counts == {"labels_in_train": 1, "empty_texts": 2}
+    assert notes == ["train: the only label is x, so there is nothing to learn", "texts without a token: 2"]
+
+
+@pytest.mark.parametrize("gold", [None, (), ((0, 1),), ("an answer", "another"), ["x", "y"]])
+def test_what_is_no_label(gold):
+    counts, _ = checked([example("one two three", gold)], [example("four", gold)], [example("five", gold)])
+    assert counts == {}
+
+
+@pytest.mark.parametrize("task", ["ner", "snli", "sst5", "coref", "squad", "srl", "pos", "deprel", "wsd"])
+def test_the_generated_suite_has_nothing_to_say(task):
+    config = compose("config", [f"task={task}", "encoder=none", "data.max_train=5"])
+    prepared = prepare(config, RunSpec.of(config))
+    assert list(prepared.checks) == NAMES
+    counted = {name: count for name, count in prepared.checks.items() if count}
+    tags = {"ner": 5, "snli": 3, "sst5": 5, "srl": 14, "pos": 20, "deprel": 18}
+    repeated = {"repeated_in_train": 35} if task == "sst5" else {}  # phrases
+    assert counted == repeated | ({"labels_in_train": tags[task]} if task in tags else {})
+    assert not [note for note in prepared.notes if note.startswith(("train: the", "train: lacks", "test: the"))]
