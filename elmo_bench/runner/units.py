@@ -1,0 +1,92 @@
+"""Which units of a split have a rare word, so that slices of dev and test follow from a record alone.
+
+| slice | units |
+|---|---|
+| `unseen`, `seen` | with a word that the run's training examples lack in any case of its letters; all others |
+| `novector`, `vector` | with a word that the suite's static vectors lack, as their lookup finds it; all others |
+
+A unit is what `Data.within` of the task keeps, such as an entity, and else an example, with its `slice_words` if it has
+them, or the words of all its texts. A word is a token with a letter. The vectors are the suite's for every encoder.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from elmo_bench.encoders.static import StaticVectors
+from elmo_bench.ledger import PAIRS, TYPE
+from elmo_bench.runner.data import Splits, words_of
+from elmo_bench.training.contracts import Data, Metric
+
+Outcomes = dict[str, np.ndarray]
+Keeps = Callable[[Sequence[str]], bool]  # whether a unit with these words belongs to a slice
+
+
+@dataclass(frozen=True)
+class Rare:
+    """The words of dev and test that training lacks, and those that the static vectors lack."""
+
+    unseen: frozenset[str]
+    novector: frozenset[str]
+
+    @classmethod
+    def of(cls, splits: Splits, vectors: StaticVectors) -> "Rare":
+        """`splits` has the training examples that the run reads, and no others."""
+        seen = {word.lower() for word in words_of(splits["train"])}
+        words = {word for word in words_of([*splits["dev"], *splits["test"]]) if any(map(str.isalpha, word))}
+        return cls(
+            unseen=frozenset(word for word in words if word.lower() not in seen),
+            novector=frozenset(word for word in words if vectors.lookup(word) is None),
+        )
+
+    @property
+    def keeps(self) -> dict[str, Keeps]:
+        """By slice."""
+        found: dict[str, Keeps] = {}
+        for name, other in PAIRS.items():
+            found[name], found[other] = _has(getattr(self, name)), getattr(self, name).isdisjoint
+        return found
+
+    def outcomes(self, data: Data, metric: Metric, examples: Sequence[Any], predicted: Sequence[Any]) -> Outcomes:
+        """What the ledger keeps of a split: flags of examples, or what the metric counts of the units of each slice."""
+        if hasattr(data, "within"):
+            return {
+                f"{name}.{key}": values
+                for name, keeps in self.keeps.items()
+                for key, values in outcomes_within(data, metric, examples, predicted, keeps).items()
+            }
+        words = [*map(words_of_unit, examples)]
+        return {name: np.array([*map(keeps, words)], bool) for name, keeps in self.keeps.items() if name in PAIRS}
+
+
+def words_of_unit(example: Any) -> Sequence[str]:
+    """The words that decide to which slices an example belongs."""
+    return getattr(example, "slice_words", None) or [word for text in example.texts for word in text]
+
+
+def outcomes_within(
+    data: Data, metric: Metric, examples: Sequence[Any], predicted: Sequence[Any], keeps: Keeps
+) -> Outcomes:
+    """By example, what the metric counts of its units whose words `keeps` accepts; zeros where `within` leaves it out."""
+    pairs = zip(examples, predicted, strict=True)
+    cut = [data.within(example, prediction, keeps) for example, prediction in pairs]  # type: ignore[attr-defined]
+    kept = [number for number, pair in enumerate(cut) if pair is not None]
+    found = {}
+    for name, values in metric.outcomes(*([cut[number][side] for number in kept] for side in (0, 1))).items():
+        if not name.startswith(TYPE):
+            found[name] = np.zeros(len(cut), values.dtype)
+            found[name][kept] = values
+    return found
+
+
+def marks_of(examples: Sequence[Any]) -> Outcomes:
+    """The examples' marks, by name; those that some of them lack are left out."""
+    marks = [getattr(example, "marks", {}) for example in examples]
+    names = [name for name in marks[0] if all(name in each for each in marks)]
+    return {name: np.array([each[name] for each in marks], bool) for name in names}
+
+
+def _has(rare: frozenset[str]) -> Keeps:
+    return lambda words: not rare.isdisjoint(words)
