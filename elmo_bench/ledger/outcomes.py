@@ -9,10 +9,11 @@ A metric gives arrays by name, with a number for each item: what its formula sum
 | `correct` and the like | what the metric counts, by item; they sum up to `scores.*.overall` |
 | `cluster` | numbers of the groups of items that were drawn together, where the task knows |
 | `unseen`, `novector` | 1: the item has a word that training lacks; that the suite's static vectors lack |
-| `unseen.correct`, `seen.correct`, `novector.correct`, `vector.correct` | where a slice has units that are no items, such as entities: what the metric counts of these units alone (`seen` and `vector`: of the others) |
+| `unseen.correct`, `novector.correct` | where slices have units that are no items, such as entities: what the formula sums over these units alone |
+| `seen.correct`, `vector.correct` | over all other units; only if that is not the rest of `correct`, as it is not for chains |
 | other flags | marks of the examples: `is_verb`, whether the predicate is a verb |
-| `types.names` | the types' names: a JSON list in UTF-8, sorted |
-| `types.item`, `types.type`, `types.correct` … | counts by type; a row for each item and type of which a count is not 0 |
+| `types.names` | the names of the types and of what is counted: JSON in UTF-8, `[["LOC", "PER"], ["correct", "gold"]]` |
+| `types.rows`, `types.type`, `types.counts` | by item, how many types it has; for each of these which one, and then every count in a row |
 
 What these slices are is in `runner/units.py`. Those that `elmo-bench slices` makes are in another file.
 """
@@ -30,7 +31,7 @@ PAIRS = {"unseen": "seen", "novector": "vector"}  # slices of a split, each with
 SLICES = (*(name for pair in PAIRS.items() for name in pair), "mistyped")  # the last one is test with mistyped words
 TYPE = "type:"  # begins a metric's names of counts by type: type:NAME.COUNT
 _TYPES = "types."  # begins the names of the table that keeps them
-_NAMES, _ITEM, _KIND = (_TYPES + name for name in ("names", "item", "type"))
+_NAMES, _ROWS, _KIND, _COUNTS = (_TYPES + name for name in ("names", "rows", "type", "counts"))
 _DEV = "dev."  # begins the names of outcomes on dev; those on test have none
 
 Arrays = Mapping[str, np.ndarray]
@@ -59,17 +60,10 @@ def types_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
     whole = _whole(stored, split)
     if _NAMES not in whole:
         return {}
-    items = len(next(values for name, values in whole.items() if "." not in name))
-    counts = {name.removeprefix(_TYPES): values for name, values in whole.items() if name.startswith(_TYPES)}
-    names, item, kind = _names(whole), counts.pop("item").astype(int), counts.pop("type").astype(int)
-    del counts["names"]
-    found: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
-    for count, values in counts.items():
-        table = np.zeros((len(names), items), np.int64)
-        table[kind, item] = values
-        for name, row in zip(names, table, strict=True):
-            found[name][count] = row
-    return found
+    (names, counts), rows = _names(whole), whole[_ROWS].astype(int)
+    table = np.zeros((len(names), len(counts), len(rows)), np.int64)
+    table[whole[_KIND].astype(int), :, np.arange(len(rows)).repeat(rows)] = whole[_COUNTS].reshape(-1, len(counts))
+    return {name: dict(zip(counts, values, strict=True)) for name, values in zip(names, table, strict=True)}
 
 
 def slices_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
@@ -83,8 +77,9 @@ def slices_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
         if name in plain:
             has = plain[name].astype(bool)
             found |= {part: {key: each[mask] for key, each in plain.items()} for part, mask in ((name, has), (other, ~has))}
-        elif units := by_slice(whole):
-            found |= {part: units[part] | clusters for part in (name, other) if part in units}
+        elif units := by_slice(whole).get(name):
+            rest = by_slice(whole).get(other) or {key: plain[key] - values for key, values in units.items()}
+            found |= {name: units | clusters, other: rest | clusters}
     return found
 
 
@@ -102,15 +97,14 @@ def check_stored(stored: Arrays) -> None:
     """Raise ValueError unless a split's arrays are of as many items, and its table of types is one of these items."""
     for split in ("dev", "test"):
         whole = _whole(stored, split)
-        items = {len(values) for name, values in whole.items() if not name.startswith(_TYPES)}
-        rows = {len(values) for name, values in whole.items() if name.startswith(_TYPES) and name != _NAMES}
-        if len(items) > 1 or len(rows) > 1:
+        if len({len(values) for name, values in whole.items() if name not in (_NAMES, _KIND, _COUNTS)}) > 1:
             raise ValueError("arrays of different lengths")
-        if rows:
-            names = _names(whole)
-            for column, size in ((_ITEM, max(items)), (_KIND, len(names))):
-                if not all(0 <= number < size for number in whole[column].tolist()):
-                    raise ValueError(f"{column} has a number that is not below {size}")
+        if _NAMES in whole:
+            (names, counts), rows, kinds = _names(whole), whole[_ROWS].tolist(), whole[_KIND].tolist()
+            if min(rows, default=0) < 0 or not sum(rows) == len(kinds) == len(whole[_COUNTS]) / max(len(counts), 1):
+                raise ValueError("the counts by type are of different lengths")
+            if not all(0 <= kind < len(names) for kind in kinds):
+                raise ValueError(f"a type that is not one of {len(names)}")
 
 
 def joined_slices(slices: Mapping[str, Arrays]) -> dict[str, np.ndarray]:
@@ -136,12 +130,12 @@ def _whole(stored: Arrays, split: str) -> dict[str, np.ndarray]:
     return {name: values for name, values in stored.items() if name not in on_dev}
 
 
-def _names(whole: Arrays) -> list[str]:
-    """The types' names. Raises ValueError."""
-    names = json.loads(whole[_NAMES].tobytes())
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{_NAMES} is not a list of texts")
-    return names
+def _names(whole: Arrays) -> tuple[list[str], list[str]]:
+    """The names of the types and of their counts. Raises ValueError."""
+    names, counts = json.loads(whole[_NAMES].tobytes())
+    if not all(isinstance(name, str) for name in (*names, *counts)):
+        raise ValueError(f"{_NAMES} are not texts")
+    return names, counts
 
 
 def _table(types: Arrays) -> dict[str, np.ndarray]:
@@ -151,6 +145,10 @@ def _table(types: Arrays) -> dict[str, np.ndarray]:
     table = np.zeros((len(next(iter(types.values()))), len(names), len(counts)), np.int64)
     for (name, _, count), values in zip(keys, types.values(), strict=True):
         table[:, names.index(name), counts.index(count)] = values
-    item, kind = table.any(axis=2).nonzero()
-    found = {_NAMES: np.frombuffer(json.dumps(names).encode(), np.uint8), _ITEM: item, _KIND: kind}
-    return found | {_TYPES + count: table[item, kind, place] for place, count in enumerate(counts)}
+    present = table.any(axis=2)  # items, types
+    return {
+        _NAMES: np.frombuffer(json.dumps([names, counts]).encode(), np.uint8),
+        _ROWS: present.sum(axis=1),
+        _KIND: present.nonzero()[1],
+        _COUNTS: table[present].ravel(),
+    }

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.encoders.static import StaticVectors
-from elmo_bench.ledger import PAIRS, TYPE
+from elmo_bench import ledger
+from elmo_bench.ledger import PAIRS
+from elmo_bench.ledger.formulas import formula
 from elmo_bench.runner.data import Splits, words_of
 from elmo_bench.training.contracts import Data, Metric
 
@@ -51,14 +53,17 @@ class Rare:
 
     def outcomes(self, data: Data, metric: Metric, examples: Sequence[Any], predicted: Sequence[Any]) -> Outcomes:
         """What the ledger keeps of a split: flags of examples, or what the metric counts of the units of each slice."""
-        if hasattr(data, "within"):
-            return {
-                f"{name}.{key}": values
-                for name, keeps in self.keeps.items()
-                for key, values in outcomes_within(data, metric, examples, predicted, keeps).items()
-            }
-        words = [*map(words_of_unit, examples)]
-        return {name: np.array([*map(keeps, words)], bool) for name, keeps in self.keeps.items() if name in PAIRS}
+        keeps = self.keeps
+        if not hasattr(data, "within"):
+            words = [*map(words_of_unit, examples)]
+            return {name: np.array([*map(keeps[name], words)], bool) for name in PAIRS}
+        found: dict[str, Outcomes] = {}
+        whole = metric.outcomes([example.gold for example in examples], predicted)
+        for name, other in PAIRS.items():
+            found[name], rest = (outcomes_within(data, metric, examples, predicted, keeps[part]) for part in (name, other))
+            if any((whole[key] - found[name][key] != values).any() for key, values in rest.items()):
+                found[other] = rest
+        return ledger.joined_slices(found)
 
 
 def words_of_unit(example: Any) -> Sequence[str]:
@@ -69,15 +74,17 @@ def words_of_unit(example: Any) -> Sequence[str]:
 def outcomes_within(
     data: Data, metric: Metric, examples: Sequence[Any], predicted: Sequence[Any], keeps: Keeps
 ) -> Outcomes:
-    """By example, what the metric counts of its units whose words `keeps` accepts; zeros where `within` leaves it out."""
+    """By example, what the metric's formula sums over its units whose words `keeps` accepts.
+
+    Zeros for an example that `within` leaves out.
+    """
     pairs = zip(examples, predicted, strict=True)
     cut = [data.within(example, prediction, keeps) for example, prediction in pairs]  # type: ignore[attr-defined]
     kept = [number for number, pair in enumerate(cut) if pair is not None]
-    found = {}
-    for name, values in metric.outcomes(*([cut[number][side] for number in kept] for side in (0, 1))).items():
-        if not name.startswith(TYPE):
-            found[name] = np.zeros(len(cut), values.dtype)
-            found[name][kept] = values
+    counted = metric.outcomes(*([cut[number][side] for number in kept] for side in (0, 1)))
+    found = {name: np.zeros(len(cut), counted[name].dtype) for name in formula(metric.formula).outcomes}
+    for name, values in found.items():
+        values[kept] = counted[name]
     return found
 
 
