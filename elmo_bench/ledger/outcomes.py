@@ -84,13 +84,23 @@ def slices_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
 
 
 def digest_of(outcomes: Arrays) -> str:
-    """SHA-256 of the names and values of stored outcomes, whatever the types and the packing of the arrays."""
+    """SHA-256 of the names and values of stored outcomes, whatever the packing. Raises UserError, as `compact`."""
     digest = hashlib.sha256()
-    for name in sorted(outcomes):
-        values = np.asarray(outcomes[name])
+    for name, values in sorted(compact(outcomes).items()):
         digest.update(f"{name}\n{len(values)}\n".encode())
         digest.update(values.astype("<u8").tobytes())
     return digest.hexdigest()
+
+
+def compact(outcomes: Arrays) -> dict[str, np.ndarray]:
+    """The arrays in the smallest unsigned type that holds them. Raises UserError if they are not whole numbers from 0."""
+    found = {}
+    for name, values in outcomes.items():
+        array = np.asarray(values)
+        if array.dtype.kind not in "bui" or (array.size and array.min() < 0):
+            raise UserError(f"outcomes '{name}' are not whole numbers from 0. Scale and round them first.")
+        found[name] = array if array.dtype.kind == "b" else array.astype(np.min_scalar_type(array.max(initial=0)))
+    return found
 
 
 def check_stored(stored: Arrays) -> None:

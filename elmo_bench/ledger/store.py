@@ -19,7 +19,7 @@ from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.ledger.index import Entry, Index, Key, state_of
 from elmo_bench.ledger.lease import read_lease
-from elmo_bench.ledger.outcomes import by_slice, check_stored, digest_of, joined_slices
+from elmo_bench.ledger.outcomes import by_slice, check_stored, compact, digest_of, joined_slices
 from elmo_bench.ledger.paths import RunPaths, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
@@ -37,7 +37,6 @@ from elmo_bench.ledger.record import (
 MAX_OUTCOME_BYTES = 2**20
 MAX_UNPACKED_BYTES = 2**26  # of all arrays of a file
 MAX_RECORD_BYTES = 2**24
-OLD = "Remove it and run again: its figures are not those of today's tasks."
 
 
 class Ledger(NamedTuple):
@@ -229,7 +228,7 @@ def _read(path: Path, check_content: Callable[[Any], None]) -> Any:
     if type(schema) is int and schema > SCHEMA:
         raise UserError(f"{path}: of a newer version (schema {schema}, this one reads {SCHEMA}). Update elmo-bench.")
     if type(schema) is int and schema < SCHEMA:
-        raise UserError(f"{path}: of an older version (schema {schema}, this one reads {SCHEMA}). {OLD}")
+        raise UserError(f"{path}: of an older version (schema {schema}, this one reads {SCHEMA}). Remove it and run again.")
     try:
         check_content(content)
     except UserError as error:
@@ -251,15 +250,9 @@ def _unpack(path: Path) -> dict[str, np.ndarray]:
 
 
 def _pack(path: Path, outcomes: Mapping[str, np.ndarray]) -> bytes:
-    """The arrays in the smallest unsigned type that holds them, compressed; the same arrays give the same bytes."""
-    compact = {}
-    for name, values in outcomes.items():
-        array = np.asarray(values)
-        if array.dtype.kind not in "bui" or (array.size and array.min() < 0):
-            raise UserError(f"{path}: outcomes '{name}' are not whole numbers from 0. Scale and round them first.")
-        compact[name] = array if array.dtype.kind == "b" else array.astype(np.min_scalar_type(array.max(initial=0)))
+    """The arrays, compressed; the same arrays give the same bytes."""
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **compact)  # type: ignore[arg-type]
+    np.savez_compressed(buffer, **compact(outcomes))  # type: ignore[arg-type]
     if buffer.tell() > MAX_OUTCOME_BYTES:
         raise UserError(
             f"{path}: outcomes take {buffer.tell():,} bytes of the {MAX_OUTCOME_BYTES:,} allowed. "

@@ -51,14 +51,18 @@ class Rare:
             found[name], found[other] = _has(getattr(self, name)), getattr(self, name).isdisjoint
         return found
 
-    def outcomes(self, data: Data, metric: Metric, examples: Sequence[Any], predicted: Sequence[Any]) -> Outcomes:
-        """What the ledger keeps of a split: flags of examples, or what the metric counts of the units of each slice."""
+    def outcomes(
+        self, data: Data, metric: Metric, examples: Sequence[Any], predicted: Sequence[Any], whole: Outcomes
+    ) -> Outcomes:
+        """What the ledger keeps of a split: flags of examples, or what is counted of the units of each slice.
+
+        `whole`: what the metric counts of all units. A complement that is the rest of it is left out.
+        """
         keeps = self.keeps
         if not hasattr(data, "within"):
             words = [*map(words_of_unit, examples)]
             return {name: np.array([*map(keeps[name], words)], bool) for name in PAIRS}
         found: dict[str, Outcomes] = {}
-        whole = metric.outcomes([example.gold for example in examples], predicted)
         for name, other in PAIRS.items():
             found[name], rest = (outcomes_within(data, metric, examples, predicted, keeps[part]) for part in (name, other))
             if any((whole[key] - found[name][key] != values).any() for key, values in rest.items()):
