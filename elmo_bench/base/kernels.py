@@ -4,8 +4,11 @@ _used: dict[str, set[str]] = {}  # ways by name; of the process, since the last 
 
 
 def used(name: str, how: str) -> None:
-    """Remember that this part was computed in this way, such as `gru` in `c`. Called at every step, so it does no more."""
-    _used.setdefault(name, set()).add(how)
+    """Remember that this part was computed in this way, such as `gru` in `c`; or in several, as `kernels_used` gives it.
+
+    Called at every step, so it does no more.
+    """
+    _used.setdefault(name, set()).update(how.split(" and "))
 
 
 def kernels_used() -> dict[str, str]:

@@ -39,7 +39,7 @@ Arrays = Mapping[str, np.ndarray]
 
 def joined(outcomes: Mapping[str, Arrays]) -> dict[str, np.ndarray]:
     """{split: outcomes} as they are stored."""
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for split, prefix in (("dev", _DEV), ("test", "")):
         plain = {name: values for name, values in outcomes[split].items() if not name.startswith(TYPE)}
         types = {name: values for name, values in outcomes[split].items() if name.startswith(TYPE)}
@@ -71,7 +71,8 @@ def slices_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
 
     An item without a unit of a slice is left out if the items are the units, and counts nothing otherwise.
     """
-    whole, plain, found = _whole(stored, split), of_split(stored, split), {}
+    whole, plain = _whole(stored, split), of_split(stored, split)
+    found: dict[str, dict[str, np.ndarray]] = {}
     clusters = {CLUSTER: plain[CLUSTER]} if CLUSTER in plain else {}
     for name, other in PAIRS.items():
         if name in plain:
@@ -155,7 +156,7 @@ def _table(types: Arrays) -> dict[str, np.ndarray]:
     table = np.zeros((len(next(iter(types.values()))), len(names), len(counts)), np.int64)
     for (name, _, count), values in zip(keys, types.values(), strict=True):
         table[:, names.index(name), counts.index(count)] = values
-    present = table.any(axis=2)  # items, types
+    present = np.asarray(table.any(axis=2))  # items, types
     return {
         _NAMES: np.frombuffer(json.dumps([names, counts]).encode(), np.uint8),
         _ROWS: present.sum(axis=1),

@@ -86,7 +86,7 @@ def outcomes_within(
     cut = [data.within(example, prediction, keeps) for example, prediction in pairs]  # type: ignore[attr-defined]
     kept = [number for number, pair in enumerate(cut) if pair is not None]
     counted = metric.outcomes(*([cut[number][side] for number in kept] for side in (0, 1)))
-    found = {name: np.zeros(len(cut), counted[name].dtype) for name in formula(metric.formula).outcomes}
+    found = {name: np.zeros(len(cut), np.int64) for name in formula(metric.formula).outcomes}
     for name, values in found.items():
         values[kept] = counted[name]
     return found

@@ -61,7 +61,7 @@ def count_types(labels: Mapping[str, Sequence[Collection[str]]]) -> dict[str, np
     """
     names = sorted({label for items in labels.values() for item in items for label in item})
     places = {name: place for place, name in enumerate(names)}
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for count, items in labels.items():
         table = np.zeros((len(names), len(items)), np.uint32)
         for number, item in enumerate(items):

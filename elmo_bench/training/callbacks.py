@@ -12,6 +12,7 @@ from pytorch_lightning.trainer.states import TrainerFn
 
 from elmo_bench.base.checkpoints import write_checkpoint
 from elmo_bench.base.clock import Clock
+from elmo_bench.base.kernels import kernels_used, used
 from elmo_bench.base.progress import Meter, progress
 
 
@@ -57,7 +58,7 @@ class RandomState(Callback):
 
 
 class History(Callback):
-    """Curves and mix weights by epoch, and the cost of the run; kept across kills and resumptions.
+    """Curves and mix weights by epoch, what the run took, and which kernels it used; kept across kills and resumptions.
 
     curves: for each epoch `dev`, the main score; `train_loss`, the mean over its steps; `lr`, the learning rate of its
     first step; `seconds`, of its training steps and the scoring of dev; `steps`, how many it has.
@@ -108,12 +109,14 @@ class History(Callback):
 
     def state_dict(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in ("curves", "mixes", "tokens")}
-        return {**kept, "clocks": {name: getattr(self, name).read() for name in CLOCKS}}
+        return {**kept, "clocks": {name: getattr(self, name).read() for name in CLOCKS}, "kernels": kernels_used()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         state = dict(state)
         for name, seconds in state.pop("clocks").items():
             getattr(self, name).add(seconds)
+        for part, how in state.pop("kernels").items():
+            used(part, how)
         vars(self).update(state)
 
 

@@ -1,6 +1,6 @@
 """The example of this task, and its sentence."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Proposition:
     predicate: int  # the token
     lemma: str  # its name in a props file
     tags: tuple[str, ...] | None  # None: unknown
-    verb: bool | None = None  # whether the predicate is a verb; None: its file does not say
+    verb: bool | None = field(default=None, compare=False)  # whether the predicate is one; None: its file does not say
 
     @property
     def group(self) -> Sentence:
