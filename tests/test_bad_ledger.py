@@ -74,7 +74,7 @@ def test_a_ledger_that_is_a_file_is_one_line(main_job, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "damage", [(b"", "not valid JSON"), (b'{"schema": 3}', "Update elmo-bench")], ids=lambda d: d[1]
+    "damage", [(b"", "not valid JSON"), (b'{"schema": 4}', "Update elmo-bench")], ids=lambda d: d[1]
 )
 def test_a_damaged_record_of_another_run_is_named_after_this_one(store_record, main_job, tmp_path, capsys, damage):
     content, said = damage

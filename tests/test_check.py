@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, read_outcomes, read_record, write_record
+from elmo_bench.ledger import RunPaths, digest_of, read_outcomes, read_record, write_record
 from elmo_bench.ledger.record import run_hash
 from tests.runs import run_small
 
@@ -61,9 +61,10 @@ def test_a_score_that_was_raised_is_found_in_outcomes_and_predictions(paths, cap
 def test_outcomes_that_were_touched_up_are_found(paths, capsys):
     outcomes = read_outcomes(paths)
     outcomes["guessed"] = np.maximum(outcomes["guessed"], 1) + outcomes["guessed"]
-    write_record(paths, read_record(paths.record), outcomes)
+    np.savez_compressed(paths.outcomes, **outcomes)
     code, said = check(paths.record, capsys)
     assert code == 1 and "WRONG outcomes on test" in said and "ok    predictions" in said
+    assert "WRONG seed0.npz: not the outcomes that the record was made with" in said
 
 
 def test_a_spec_that_was_changed_no_longer_has_its_hash(paths, capsys):
@@ -83,9 +84,10 @@ def test_unknown_code_and_an_unknown_task_speak_against_a_record(paths, make_rec
     record["environment"]["dirty"] = True
     write_record(paths, record, read_outcomes(paths))
     assert "WRONG the code that made it is not known" in check(paths.record, capsys)[1]
-    other = make_record(task="tagging")
+    outcomes = {"correct": np.array([1]), "guessed": np.array([1]), "gold": np.array([3])}
+    other = make_record(task="tagging", outcomes=digest_of(outcomes))
     place = RunPaths.of(tmp_path, other)
-    write_record(place, other, {"correct": np.array([1]), "guessed": np.array([1]), "gold": np.array([3])})
+    write_record(place, other, outcomes)
     code, said = check(place.record, capsys)
     assert code == 1 and "WRONG this installation cannot make it again" in said
 

@@ -70,6 +70,8 @@ def _about(record: Record) -> Iterator[Finding]:
 
 def _outcomes(record: Record, paths: RunPaths) -> Iterator[Finding]:
     stored, how, main = ledger.read_outcomes(paths), formula(record["formula"]), record["metric"]
+    if record["outcomes"] != ledger.digest_of(stored):
+        yield Finding(f"{paths.outcomes.name}: not the outcomes that the record was made with", wrong=True)
     for split, scores in (("dev", record["scores"]["dev"]), ("test", record["scores"]["test"])):
         try:
             outcomes = ledger.of_split(stored, split)

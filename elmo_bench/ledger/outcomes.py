@@ -1,5 +1,25 @@
-"""The outcomes of a record: one file for both splits, so each name says its split; and its slices, in another file."""
+"""The outcomes of a record: what each item of dev and of test contributed to every figure, as arrays of whole numbers.
 
+A metric gives arrays by name, with a number for each item: what its formula sums (`correct`), and for figures by type
+`type:PER.correct`. A run adds what it knows of the items. One file has all of it, and the names on dev begin with
+`dev.`:
+
+| name | what |
+|---|---|
+| `correct` and the like | what the metric counts, by item; they sum up to `scores.*.overall` |
+| `cluster` | numbers of the groups of items that were drawn together, where the task knows |
+| `unseen`, `novector` | 1: the item has a word that training lacks; that the suite's static vectors lack |
+| `unseen.correct`, `novector.correct` | where slices have units that are no items, such as entities: what the formula sums over these units alone |
+| `seen.correct`, `vector.correct` | over all other units; only if that is not the rest of `correct`, as it is not for chains |
+| other flags | marks of the examples: `is_verb`, whether the predicate is a verb |
+| `types.names` | the names of the types and of what is counted: JSON in UTF-8, `[["LOC", "PER"], ["correct", "gold"]]` |
+| `types.rows`, `types.type`, `types.counts` | by item, how many types it has; for each of these which one, and then every count in a row |
+
+What these slices are is in `runner/units.py`. Those that `elmo-bench slices` makes are in another file.
+"""
+
+import hashlib
+import json
 from collections.abc import Mapping
 
 import numpy as np
@@ -7,44 +27,139 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 
 CLUSTER = "cluster"  # the outcome that says which items were drawn together, where the task knows
-# Parts of test, and test with mistyped words: what they are is in `runner/slices.py`.
-SLICES = ("unseen", "seen", "novector", "vector", "mistyped")
+PAIRS = {"unseen": "seen", "novector": "vector"}  # slices of a split, each with its complement
+SLICES = (*(name for pair in PAIRS.items() for name in pair), "mistyped")  # the last one is test with mistyped words
+TYPE = "type:"  # begins a metric's names of counts by type: type:NAME.COUNT
+_TYPES = "types."  # begins the names of the table that keeps them
+_NAMES, _ROWS, _KIND, _COUNTS = (_TYPES + name for name in ("names", "rows", "type", "counts"))
 _DEV = "dev."  # begins the names of outcomes on dev; those on test have none
 
+Arrays = Mapping[str, np.ndarray]
 
-def joined(outcomes: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+
+def joined(outcomes: Mapping[str, Arrays]) -> dict[str, np.ndarray]:
     """{split: outcomes} as they are stored."""
-    return {**{_DEV + name: values for name, values in outcomes["dev"].items()}, **outcomes["test"]}
+    found: dict[str, np.ndarray] = {}
+    for split, prefix in (("dev", _DEV), ("test", "")):
+        plain = {name: values for name, values in outcomes[split].items() if not name.startswith(TYPE)}
+        types = {name: values for name, values in outcomes[split].items() if name.startswith(TYPE)}
+        found |= {prefix + name: values for name, values in (plain | (_table(types) if types else {})).items()}
+    return found
 
 
-def lengths_by_split(stored: Mapping[str, np.ndarray]) -> tuple[set[int], set[int]]:
-    """The lengths of the arrays on dev, and of those on test: one each, in a whole file."""
-    dev, test = set[int](), set[int]()
-    for name, values in stored.items():
-        (dev if name.startswith(_DEV) else test).add(len(values))
-    return dev, test
+def of_split(stored: Arrays, split: str) -> dict[str, np.ndarray]:
+    """What is known of each item of dev or test, without types and slices. Raises UserError if there is nothing."""
+    found = {name: values for name, values in _whole(stored, split).items() if "." not in name}
+    if not found:
+        raise UserError(f"no outcomes on {split} were kept")
+    return found
 
 
-def joined_slices(slices: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def types_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
+    """{type: {count: by item}} of dev or test; none if the metric has no types."""
+    whole = _whole(stored, split)
+    if _NAMES not in whole:
+        return {}
+    (names, counts), rows = _names(whole), whole[_ROWS].astype(int)
+    table = np.zeros((len(names), len(counts), len(rows)), np.int64)
+    table[whole[_KIND].astype(int), :, np.arange(len(rows)).repeat(rows)] = whole[_COUNTS].reshape(-1, len(counts))
+    return {name: dict(zip(counts, values, strict=True)) for name, values in zip(names, table, strict=True)}
+
+
+def slices_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
+    """{slice: outcomes} of the parts of dev or test, in the order of SLICES.
+
+    An item without a unit of a slice is left out if the items are the units, and counts nothing otherwise.
+    """
+    whole, plain = _whole(stored, split), of_split(stored, split)
+    found: dict[str, dict[str, np.ndarray]] = {}
+    clusters = {CLUSTER: plain[CLUSTER]} if CLUSTER in plain else {}
+    for name, other in PAIRS.items():
+        if name in plain:
+            has = plain[name].astype(bool)
+            found |= {part: {key: each[mask] for key, each in plain.items()} for part, mask in ((name, has), (other, ~has))}
+        elif units := by_slice(whole).get(name):
+            rest = by_slice(whole).get(other) or {key: plain[key] - values for key, values in units.items()}
+            found |= {name: units | clusters, other: rest | clusters}
+    return found
+
+
+def digest_of(outcomes: Arrays) -> str:
+    """SHA-256 of the names and values of stored outcomes, whatever the packing. Raises UserError, as `compact`."""
+    digest = hashlib.sha256()
+    for name, values in sorted(compact(outcomes).items()):
+        digest.update(f"{name}\n{len(values)}\n".encode())
+        digest.update(values.astype("<u8").tobytes())
+    return digest.hexdigest()
+
+
+def compact(outcomes: Arrays) -> dict[str, np.ndarray]:
+    """The arrays in the smallest unsigned type that holds them. Raises UserError if they are not whole numbers from 0."""
+    found = {}
+    for name, values in outcomes.items():
+        array = np.asarray(values)
+        if array.dtype.kind not in "bui" or (array.size and array.min() < 0):
+            raise UserError(f"outcomes '{name}' are not whole numbers from 0. Scale and round them first.")
+        found[name] = array if array.dtype.kind == "b" else array.astype(np.min_scalar_type(array.max(initial=0)))
+    return found
+
+
+def check_stored(stored: Arrays) -> None:
+    """Raise ValueError unless a split's arrays are of as many items, and its table of types is one of these items."""
+    for split in ("dev", "test"):
+        whole = _whole(stored, split)
+        if len({len(values) for name, values in whole.items() if name not in (_NAMES, _KIND, _COUNTS)}) > 1:
+            raise ValueError("arrays of different lengths")
+        if _NAMES in whole:
+            (names, counts), rows, kinds = _names(whole), whole[_ROWS].tolist(), whole[_KIND].tolist()
+            if min(rows, default=0) < 0 or not sum(rows) == len(kinds) == len(whole[_COUNTS]) / max(len(counts), 1):
+                raise ValueError("the counts by type are of different lengths")
+            if not all(0 <= kind < len(names) for kind in kinds):
+                raise ValueError(f"a type that is not one of {len(names)}")
+
+
+def joined_slices(slices: Mapping[str, Arrays]) -> dict[str, np.ndarray]:
     """{slice: outcomes} as they are stored: `unseen.correct`."""
     return {f"{name}.{key}": values for name, outcomes in slices.items() for key, values in outcomes.items()}
 
 
-def by_slice(stored: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+def by_slice(stored: Arrays) -> dict[str, dict[str, np.ndarray]]:
     """{slice: outcomes}, in the order of SLICES; other names are left out."""
     found: dict[str, dict[str, np.ndarray]] = {name: {} for name in SLICES}
     for key, values in stored.items():
         name, _, outcome = key.partition(".")
-        if name in found:
+        if name in found and outcome:
             found[name][outcome] = values
     return {name: outcomes for name, outcomes in found.items() if outcomes}
 
 
-def of_split(stored: Mapping[str, np.ndarray], split: str) -> dict[str, np.ndarray]:
-    """The outcomes on dev or test. Raises UserError if those on dev were not kept."""
-    if split == "test":
-        return {name: values for name, values in stored.items() if not name.startswith(_DEV)}
-    found = {name.removeprefix(_DEV): values for name, values in stored.items() if name.startswith(_DEV)}
-    if not found:
-        raise UserError("no outcomes on dev were kept")
-    return found
+def _whole(stored: Arrays, split: str) -> dict[str, np.ndarray]:
+    """Everything on this split, by its name without `dev.`."""
+    on_dev = {name: values for name, values in stored.items() if name.startswith(_DEV)}
+    if split == "dev":
+        return {name.removeprefix(_DEV): values for name, values in on_dev.items()}
+    return {name: values for name, values in stored.items() if name not in on_dev}
+
+
+def _names(whole: Arrays) -> tuple[list[str], list[str]]:
+    """The names of the types and of their counts. Raises ValueError."""
+    names, counts = json.loads(whole[_NAMES].tobytes())
+    if not all(isinstance(name, str) for name in (*names, *counts)):
+        raise ValueError(f"{_NAMES} are not texts")
+    return names, counts
+
+
+def _table(types: Arrays) -> dict[str, np.ndarray]:
+    """Counts by item, `type:NAME.COUNT`, as the rows of a table."""
+    keys = [name.removeprefix(TYPE).rpartition(".") for name in types]
+    names, counts = sorted({key[0] for key in keys}), list(dict.fromkeys(key[2] for key in keys))
+    table = np.zeros((len(next(iter(types.values()))), len(names), len(counts)), np.int64)
+    for (name, _, count), values in zip(keys, types.values(), strict=True):
+        table[:, names.index(name), counts.index(count)] = values
+    present = np.asarray(table.any(axis=2))  # items, types
+    return {
+        _NAMES: np.frombuffer(json.dumps([names, counts]).encode(), np.uint8),
+        _ROWS: present.sum(axis=1),
+        _KIND: present.nonzero()[1],
+        _COUNTS: table[present].ravel(),
+    }

@@ -1,4 +1,4 @@
-"""What a run leaves in the ledger, key by key: a record, a failure or a lease, in version 2 of their schema.
+"""What a run leaves in the ledger, key by key: a record, a failure or a lease, in version 3 of their schema.
 
 Each is plain JSON and, in Python, the dict of the same shape. Scores are what the task's metric reports, in percent if
 they are shares. Keys marked NotRequired are left out where they do not apply; all other keys are always present.
@@ -12,7 +12,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import digest
 from elmo_bench.ledger.schema import check
 
-SCHEMA = 2
+SCHEMA = 3
 _TIME = "%Y-%m-%dT%H:%M:%S+00:00"  # one format, so that times sort as texts
 _ATTEMPT = re.compile(r"[0-9a-f]{32}")
 
@@ -29,7 +29,7 @@ class Spec(TypedDict):
 
 
 class SplitScores(TypedDict):
-    """What the metric reports for one split."""
+    """What the metric reports for one split; all of it follows from the counts of its outcomes."""
 
     overall: dict[str, float]  # every figure by its name, the main score among them
     by_type: NotRequired[dict[str, dict[str, float]]]  # the same per class, if the metric has classes
@@ -86,16 +86,24 @@ class Data(TypedDict):
     """What was trained and scored on; its digest is in `spec.contents`."""
 
     counts: Counts
-    note: NotRequired[str]  # what a reader of the scores must know, such as examples left out
+    notes: list[str]  # what a reader of the scores must know, such as examples left out; one sentence each
+    checks: dict[str, int]  # what comparing the splits found, by name, such as test sentences that are in train
 
 
 class Cost(TypedDict):
-    """What the run took, including earlier attempts that it resumed."""
+    """What the run took, earlier attempts that it resumed included. Seconds are wall time.
 
-    seconds: float  # wall time of the whole run
-    tokens_per_second: float  # while training
+    Processor time (cpu) is that of all threads of the run's process, work on a GPU not counted.
+    """
+
+    seconds: float  # of the whole run, from building the head to the scores: data and weights were read before
+    cpu_seconds: float  # the same in processor time
+    train_seconds: float  # of training steps, without scoring dev; with store.mode=off they compute layers too
+    train_cpu_seconds: float  # the same in processor time
+    encode_seconds: NotRequired[float]  # of computing the frozen layers or reading them from the cache
+    encode_cpu_seconds: NotRequired[float]  # the same in processor time
+    tokens_per_second: float  # while training, by wall time
     peak_memory_mib: float  # of the process, or of the GPU if there is one
-    encode_seconds: NotRequired[float]  # wall time of computing the frozen layers or reading them from the cache
 
 
 class Kept(TypedDict):
@@ -114,7 +122,8 @@ class Environment(TypedDict):
     device: str  # "cpu", or the model name of the GPU
     threads: int  # of torch, on the CPU
     precision: str  # of training, such as 32-true or bf16-mixed
-    packages: dict[str, str]  # version by name
+    packages: dict[str, str]  # version by name; without those that are not installed
+    kernels: dict[str, str]  # how parts were computed that can be computed in several ways: c, torch, packed float32 …
     commit: str | None  # of this project; null outside a git checkout
     dirty: bool | None  # whether files outside results/ differed from the commit
 
@@ -129,6 +138,7 @@ class Brief(TypedDict):
     metric: str  # name of the main score in scores.*.overall
     formula: str  # name of the function from the outcomes of a split to the main score
     scores: Scores
+    outcomes: str  # 64 hex digits over the arrays beside the record: outcomes.digest_of
     layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output; `input elmo` in a stack), or empty
     epochs: Epochs
     curves: Curves

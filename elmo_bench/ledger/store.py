@@ -19,7 +19,7 @@ from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.ledger.index import Entry, Index, Key, state_of
 from elmo_bench.ledger.lease import read_lease
-from elmo_bench.ledger.outcomes import by_slice, joined_slices, lengths_by_split
+from elmo_bench.ledger.outcomes import by_slice, check_stored, compact, digest_of, joined_slices
 from elmo_bench.ledger.paths import RunPaths, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
@@ -34,8 +34,8 @@ from elmo_bench.ledger.record import (
     settings_key,
 )
 
-MAX_OUTCOME_BYTES = 50_000
-MAX_SLICE_BYTES = 4 * MAX_OUTCOME_BYTES
+MAX_OUTCOME_BYTES = 2**20
+MAX_UNPACKED_BYTES = 2**26  # of all arrays of a file
 MAX_RECORD_BYTES = 2**24
 
 
@@ -102,9 +102,8 @@ def read_record(path: Path) -> Record:
 def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
     """The per-example outcomes of a record. Raises UserError if they are missing or damaged."""
     with reading(paths.outcomes, "the outcomes of a run", "Run again with overwrite=true."):
-        found = _unpack(paths.outcomes, MAX_OUTCOME_BYTES)
-        if any(len(lengths) > 1 for lengths in lengths_by_split(found)):
-            raise ValueError("arrays of different lengths")
+        found = _unpack(paths.outcomes)
+        check_stored(found)
     return found
 
 
@@ -117,7 +116,7 @@ def read_slices(paths: RunPaths) -> dict[str, dict[str, np.ndarray]]:
     if not os.path.lexists(paths.slices):
         return {}
     with reading(paths.slices, "the slices of a run", "Remove it and make it again."):
-        found = by_slice(_unpack(paths.slices, MAX_SLICE_BYTES))
+        found = by_slice(_unpack(paths.slices))
         if any(len(set(map(len, outcomes.values()))) > 1 for outcomes in found.values()):
             raise ValueError("arrays of different lengths")
     return found
@@ -126,21 +125,23 @@ def read_slices(paths: RunPaths) -> dict[str, dict[str, np.ndarray]]:
 def write_slices(paths: RunPaths, slices: Mapping[str, Mapping[str, np.ndarray]]) -> None:
     """Write {slice: outcomes} next to the record, as `read_slices` gives them. Raises UserError, as `write_record`."""
     paths.refuse_links()
-    packed = _pack(paths.slices, joined_slices(slices), MAX_SLICE_BYTES)
+    packed = _pack(paths.slices, joined_slices(slices))
     with atomic_write(paths.slices) as handle:
         handle.write(packed)
 
 
 def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndarray]) -> None:
-    """Write outcomes (whole numbers from 0, or booleans; at most 50,000 bytes compressed), then the record.
+    """Write outcomes (whole numbers from 0, or booleans; at most 1 MiB compressed), then the record.
 
     Removes the slices of an earlier record and the failure of an earlier attempt, also of one that failed before it had
     read its data. Raises UserError for a record that breaks the schema, for a link and for a full disk; the earlier
     files are then unchanged.
     """
     check_record(record)
+    if record["outcomes"] != digest_of(outcomes):
+        raise UserError(f"{paths.record}: its outcomes are not those that it was made with. Run it again.")
     paths.refuse_links()
-    packed = _pack(paths.outcomes, outcomes, MAX_OUTCOME_BYTES)
+    packed = _pack(paths.outcomes, outcomes)
     with atomic_write(paths.record) as record_file:
         record_file.write(_json(record))
         record_file.flush()  # a full disk shows before the outcomes are replaced
@@ -226,6 +227,8 @@ def _read(path: Path, check_content: Callable[[Any], None]) -> Any:
     schema = content.get("schema") if isinstance(content, dict) else None
     if type(schema) is int and schema > SCHEMA:
         raise UserError(f"{path}: of a newer version (schema {schema}, this one reads {SCHEMA}). Update elmo-bench.")
+    if type(schema) is int and schema < SCHEMA:
+        raise UserError(f"{path}: of an older version (schema {schema}, this one reads {SCHEMA}). Remove it and run again.")
     try:
         check_content(content)
     except UserError as error:
@@ -233,29 +236,26 @@ def _read(path: Path, check_content: Callable[[Any], None]) -> Any:
     return content
 
 
-def _unpack(path: Path, most: int) -> dict[str, np.ndarray]:
+def _unpack(path: Path) -> dict[str, np.ndarray]:
     """Arrays of whole numbers. Raises ValueError, or what numpy raises."""
-    if path.is_symlink() or path.stat().st_size > most:
-        raise ValueError(f"a link, or larger than {most:,} bytes")
+    if path.is_symlink() or path.stat().st_size > MAX_OUTCOME_BYTES:
+        raise ValueError(f"a link, or larger than {MAX_OUTCOME_BYTES:,} bytes")
     with path.open("rb") as handle, np.load(handle, allow_pickle=False) as arrays:
+        if sum(entry.file_size for entry in arrays.zip.infolist()) > MAX_UNPACKED_BYTES:
+            raise ValueError(f"unpacked, it is larger than {MAX_UNPACKED_BYTES:,} bytes")
         found = dict(arrays)
     if any(array.ndim != 1 or array.dtype.kind not in "bui" for array in found.values()):
         raise ValueError("an array does not have a whole number for each example")
     return found
 
 
-def _pack(path: Path, outcomes: Mapping[str, np.ndarray], most: int) -> bytes:
-    """The arrays in the smallest unsigned type that holds them, compressed; the same arrays give the same bytes."""
-    compact = {}
-    for name, values in outcomes.items():
-        array = np.asarray(values)
-        if array.dtype.kind not in "bui" or (array.size and array.min() < 0):
-            raise UserError(f"{path}: outcomes '{name}' are not whole numbers from 0. Scale and round them first.")
-        compact[name] = array if array.dtype.kind == "b" else array.astype(np.min_scalar_type(array.max(initial=0)))
+def _pack(path: Path, outcomes: Mapping[str, np.ndarray]) -> bytes:
+    """The arrays, compressed; the same arrays give the same bytes."""
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **compact)  # type: ignore[arg-type]
-    if buffer.tell() > most:
+    np.savez_compressed(buffer, **compact(outcomes))  # type: ignore[arg-type]
+    if buffer.tell() > MAX_OUTCOME_BYTES:
         raise UserError(
-            f"{path}: outcomes take {buffer.tell():,} bytes of the {most:,} allowed. Keep fewer figures per example."
+            f"{path}: outcomes take {buffer.tell():,} bytes of the {MAX_OUTCOME_BYTES:,} allowed. "
+            "Keep fewer figures per example."
         )
     return buffer.getvalue()

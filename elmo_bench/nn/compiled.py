@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from elmo_bench.base.kernels import used
 from elmo_bench.base.progress import console
 
 FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
@@ -48,7 +49,9 @@ def library(source: Path, like: Tensor) -> CDLL | None:
     Without a compiler (`$CC`, else `cc`) it is None too, and a line says why.
     """
     real = NUMBERS.get(like.dtype)
-    return _compiled(source, real) if real and like.device.type == "cpu" else None
+    found = _compiled(source, real) if real and like.device.type == "cpu" else None
+    used(source.stem, "torch" if found is None else "c")
+    return found
 
 
 def compiler() -> list[str]:

@@ -1,5 +1,6 @@
 """Step 3 of a run: score its best epoch on dev, and then, once, on test."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger.formulas import AGREES, formula
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained, fill
+from elmo_bench.runner.units import marks_of
 from elmo_bench.training.contracts import Metric
 
 
@@ -19,7 +21,7 @@ class Evaluated:
     """What the record says of the two splits."""
 
     scores: dict[str, Any]  # {"dev": …, "test": …}, as the metric reports them
-    outcomes: dict[str, np.ndarray]  # of both splits, by example
+    outcomes: dict[str, np.ndarray]  # of both splits, as `ledger.joined` gives them
 
 
 def evaluate(prepared: Prepared, trained: Trained, work: Path) -> Evaluated:
@@ -49,14 +51,23 @@ def check_outcomes(metric: Metric, scores: dict[str, Any], outcomes: dict[str, n
 
 
 def _outcomes(prepared: Prepared, trained: Trained, split: str) -> dict[str, np.ndarray]:
-    """By example; CLUSTER numbers the groups of examples in the order of their first example, where there are some."""
-    module = trained.module
+    """What the metric counts, and what is known of the examples. Raises UserError if two of these share a name."""
+    module, examples = trained.module, prepared.splits[split]
     outcomes = module.metric.outcomes(module.gold[split], module.predictions)
-    groups = [getattr(example, "group", None) for example in prepared.splits[split]]
+    known = _clusters(examples) | marks_of(examples)
+    known |= prepared.rare.outcomes(prepared.data, module.metric, examples, module.predictions, outcomes)
+    if wrong := [name for name in outcomes if name in known or ("." in name and not name.startswith(ledger.TYPE))]:
+        raise UserError(f"task={prepared.spec.task}: Metric.outcomes has {wrong[0]}: give it another name, without a dot.")
+    return outcomes | known
+
+
+def _clusters(examples: Sequence[Any]) -> dict[str, np.ndarray]:
+    """CLUSTER numbers the groups of examples in the order of their first example, where there are some."""
+    groups = [getattr(example, "group", None) for example in examples]
     if None in groups:
-        return outcomes
+        return {}
     numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
-    return outcomes | {ledger.CLUSTER: np.array([numbers[group] for group in groups])}
+    return {ledger.CLUSTER: np.array([numbers[group] for group in groups])}
 
 
 def _score(prepared: Prepared, trained: Trained, split: str, work: Path) -> dict[str, Any]:

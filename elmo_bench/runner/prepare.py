@@ -1,5 +1,6 @@
 """Step 1 of a run: read its data and its frozen parts, which completes its spec."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
+from elmo_bench.encoders.static import StaticVectors, load_static
 from elmo_bench.runner.data import (
     Splits,
     build_data,
@@ -21,6 +23,7 @@ from elmo_bench.runner.data import (
 from elmo_bench.runner.gpus import claim_gpu
 from elmo_bench.runner.model import Frozen, load_frozen
 from elmo_bench.runner.split_checks import check_splits
+from elmo_bench.runner.units import Rare
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.training.contracts import Data
 
@@ -34,6 +37,7 @@ class Prepared:
     data: Data
     splits: Splits  # the training split cut to the fraction that the spec asks for
     frozen: Frozen
+    rare: Rare  # words of dev and test, for slices
     notes: list[str]  # what reading the data had to decide, such as examples left out
     checks: dict[str, int]  # counts of `split_checks.py`, of the whole splits
 
@@ -65,5 +69,15 @@ def prepare(config: DictConfig, spec: RunSpec) -> Prepared:
         words = words_of([example for examples in splits.values() for example in examples])
         note_long_words(spec, words)
         frozen = load_frozen(config, words)
+        rare = Rare.of(splits, _suite_vectors(config, frozen, words))
     spec = spec.with_contents({"data": digest} | frozen.contents)
-    return Prepared(config, spec, data, splits, frozen, notes, checks)
+    return Prepared(config, spec, data, splits, frozen, rare, notes, checks)
+
+
+def _suite_vectors(config: DictConfig, frozen: Frozen, words: Collection[str]) -> StaticVectors:
+    """The suite's vectors, which may be the encoder's too. Raises UserError."""
+    if frozen.vectors is not None and config.encoder.vectors == config.suite.vectors:
+        return frozen.vectors
+    if not config.suite.vectors:
+        raise UserError("suite.vectors: none. Name static vectors, such as glove-6b: slices of test depend on them.")
+    return load_static(config.suite.vectors, set(words))

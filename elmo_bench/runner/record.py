@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from elmo_bench import ledger
+from elmo_bench.base.kernels import kernels_used
 from elmo_bench.base.machine import peak_memory
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.runner.evaluate import Evaluated
@@ -14,7 +15,7 @@ from elmo_bench.runner.train import Trained
 
 PACKAGES = (
     "elmo-bench", "torch", "pytorch-lightning", "pytorch-crf", "datasets", "hydra-core", "wandb",
-    "safetensors", "h5py", "numpy", "scipy",
+    "safetensors", "h5py", "numpy", "scipy", "transformers", "tokenizers", "seqeval",
 )  # fmt: skip
 
 
@@ -35,6 +36,7 @@ def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: Ru
         formula=trained.module.metric.formula,
         selected_on="dev",
         scores=evaluated.scores,  # type: ignore[typeddict-item]
+        outcomes=ledger.digest_of(evaluated.outcomes),
         layer_weights=history.mixes,
         epochs={"run": len(history.scores), "best": history.best_epoch},
         curves=history.curves,  # type: ignore[typeddict-item]
@@ -44,7 +46,8 @@ def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: Ru
         },
         data={
             "counts": {split: len(examples) for split, examples in prepared.splits.items()},  # type: ignore[typeddict-item]
-            **({"note": "; ".join(prepared.notes)} if prepared.notes else {}),  # type: ignore[typeddict-item]
+            "notes": prepared.notes,
+            "checks": prepared.checks,
         },
         cost=_cost(prepared, trained),  # type: ignore[typeddict-item]
         kept={"file": str(kept.relative_to(paths.folder)), "bytes": kept.stat().st_size},
@@ -53,6 +56,7 @@ def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: Ru
             "device": torch.cuda.get_device_name() if config.trainer.device == "cuda" else "cpu",
             "threads": torch.get_num_threads(),
             "precision": str(spec.settings["trainer.precision"]),
+            "kernels": kernels_used(),
         },
         created=ledger.now(),
     )
@@ -71,9 +75,12 @@ def _remove_leftovers(paths: RunPaths, *, predictions: bool) -> None:
 def _cost(prepared: Prepared, trained: Trained) -> dict[str, Any]:
     history = trained.history
     peak = torch.cuda.max_memory_allocated() if prepared.config.trainer.device == "cuda" else peak_memory()
+    clocks = {"": history.whole, "train_": history.training}
+    clocks |= {"encode_": history.encoding} if prepared.frozen.encoders else {}
+    spent = {name: clock.read() for name, clock in clocks.items()}
     return {
-        "seconds": round(history.elapsed, 1),
-        "tokens_per_second": round(history.tokens / max(history.seconds, 1e-9), 1),
+        **{f"{name}seconds": round(wall, 2) for name, (wall, _) in spent.items()},
+        **{f"{name}cpu_seconds": round(cpu, 2) for name, (_, cpu) in spent.items()},
+        "tokens_per_second": round(history.tokens / max(spent["train_"][0], 1e-9), 1),
         "peak_memory_mib": round(peak / 2**20, 1),
-        **({"encode_seconds": round(history.encoding, 2)} if prepared.frozen.encoders else {}),
     }

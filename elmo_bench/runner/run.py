@@ -10,6 +10,7 @@ from pytorch_lightning.loggers import Logger
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import disk_errors
+from elmo_bench.base.kernels import forget_kernels
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.runner.evaluate import evaluate
@@ -30,6 +31,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     read: an `attempt` of a sweep that fails earlier leaves the file in the folder that is named by `spec.key`.
     """
     check_options(config)
+    forget_kernels()
     spec = RunSpec.of(config)
     early = _paths(config, spec, spec.key)
     attempt, early_failure = attempt or ledger.new_attempt(), early if attempt else None

@@ -1,14 +1,8 @@
 """Slices of test: what finished runs score on parts of the test split, and on all of it with mistyped words.
 
-| slice | of test |
-|---|---|
-| `unseen`, `seen` | units with a word that training lacks in any case of its letters; all other units |
-| `novector`, `vector` | units with a word that the suite's static vectors lack, as their lookup finds it; all others |
-| `mistyped` | everything, read with 5 % of the letters mistyped (`elmo_bench/text/mistyped.py`) |
-
-A unit is what `Data.within` of the task keeps, such as an entity, and else an example, with its `slice_words` if it has
-them, or the words of all its texts. A word is a token with a letter. Slices of examples follow from stored outcomes.
-Other units need the run's predictions, and mistyped text its head: both are in the run's folder, where it was made.
+`runner/units.py` says what the parts are. `mistyped` is all of test, read with 5 % of the letters mistyped
+(`elmo_bench/text/mistyped.py`). Units that are no examples need the run's predictions, and mistyped text its head: both
+are in the run's folder, where it was made.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,13 +30,11 @@ from elmo_bench.runner.data import (
 from elmo_bench.runner.kept_head import read_head
 from elmo_bench.runner.model import load_frozen
 from elmo_bench.runner.predict import build_kept, predictions
+from elmo_bench.runner.units import Keeps, Outcomes, Rare, words_of_unit
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.text.mistyped import mistype
 from elmo_bench.training.contracts import Data, Metric
-
-Outcomes = dict[str, np.ndarray]
-Keeps = Callable[[Sequence[str]], bool]  # whether a unit with these words belongs to a slice
 
 AGREES = 0.5  # percentage points between the record's score and the score of its head here, on another machine say
 
@@ -69,19 +61,10 @@ class ScoredSplit:
             fraction=given.train_fraction,
             limit=given.max_train,
         )
-        seen = {word.lower() for word in words_of(train)}
-        words = {word for word in words_of(splits["test"]) if any(map(str.isalpha, word))}
-        vectors = load_static(config.suite.vectors, words)
-        unseen = {word for word in words if word.lower() not in seen}
-        novector = {word for word in words if vectors.lookup(word) is None}
-        keeps: dict[str, Keeps] = {
-            "unseen": lambda found: not unseen.isdisjoint(found),
-            "seen": unseen.isdisjoint,
-            "novector": lambda found: not novector.isdisjoint(found),
-            "vector": novector.isdisjoint,
-        }
+        words = set(words_of([*splits["dev"], *splits["test"]]))
+        rare = Rare.of(splits | {"train": train}, load_static(config.suite.vectors, words))
         metric = task_class(config.task.name, "metric")()
-        return cls(data, metric, data_digest(data, splits), splits["test"], keeps)
+        return cls(data, metric, data_digest(data, splits), splits["test"], rare.keeps)
 
     @property
     def gold(self) -> list[Any]:
@@ -121,7 +104,7 @@ def make_slices(config: DictConfig, record: Brief, paths: RunPaths, test: Scored
 
 
 def _of_examples(test: ScoredSplit, stored: Outcomes) -> dict[str, Outcomes]:
-    words = [getattr(each, "slice_words", None) or [w for text in each.texts for w in text] for each in test.examples]
+    words = [*map(words_of_unit, test.examples)]
     masks = {name: np.array([*map(keeps, words)], bool) for name, keeps in test.keeps.items()}
     return {name: {key: values[mask] for key, values in stored.items()} for name, mask in masks.items()}
 
@@ -134,13 +117,18 @@ def _of_units(test: ScoredSplit, stored: Outcomes, predicted: Sequence[Any]) -> 
         kept = [pair for pair in cut if pair is not None]
         if kept:
             mask = np.array([pair is not None for pair in cut], bool)
-            outcomes = test.metric.outcomes([gold for gold, _ in kept], [own for _, own in kept])
+            outcomes = _plain(test.metric.outcomes([gold for gold, _ in kept], [own for _, own in kept]))
             found[name] = outcomes | _clusters(stored, mask)
     return found
 
 
 def _outcomes(test: ScoredSplit, predicted: Sequence[Any], stored: Outcomes) -> Outcomes:
-    return test.metric.outcomes(test.gold, predicted) | _clusters(stored, np.ones(len(test.examples), bool))
+    return _plain(test.metric.outcomes(test.gold, predicted)) | _clusters(stored, np.ones(len(test.examples), bool))
+
+
+def _plain(outcomes: Outcomes) -> Outcomes:
+    """Without the counts by type."""
+    return {name: values for name, values in outcomes.items() if not name.startswith(ledger.TYPE)}
 
 
 def _clusters(stored: Outcomes, mask: np.ndarray) -> Outcomes:
@@ -153,7 +141,7 @@ def _as_scored(test: ScoredSplit, stored: Outcomes, head: "_Head") -> list[Any]:
     for path in [] if work.is_symlink() else sorted(work.glob("test.predictions.*")):
         try:
             found = [example.gold for example in test.data.read_file(path)]
-            outcomes = test.metric.outcomes(test.gold, found)
+            outcomes = _plain(test.metric.outcomes(test.gold, found))
         except (UserError, ValueError):  # a format that the task writes and does not read, say
             continue
         if all(np.array_equal(outcomes[name], stored[name]) for name in outcomes):

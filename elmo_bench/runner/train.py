@@ -1,6 +1,5 @@
 """Step 2 of a run: build its head around the frozen parts and train it, or resume the training of a killed run."""
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.loggers import Logger
 
 from elmo_bench.base.checkpoints import read_checkpoint
+from elmo_bench.base.clock import Clock
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.memory import keep_freed_memory
 from elmo_bench.base.progress import console
@@ -84,15 +84,15 @@ def train(prepared: Prepared, work: Path, *, logger: Logger | None = None) -> Tr
 
 def fill(trained: Trained, prepared: Prepared, *splits: str) -> None:
     """Compute the frozen layers of these splits, or find them in the store."""
-    before = time.monotonic()
+    trained.history.encoding.start()
     for store in trained.stores.values():
         store.fill(prepared.texts(*splits), threads=prepared.config.trainer.threads)
-    trained.history.encoding += time.monotonic() - before
+    trained.history.encoding.stop()
 
 
 def build(prepared: Prepared) -> Trained:
     """The head, untrained, with its loaders and store; draws its initial weights with the run's seed."""
-    started = time.monotonic()
+    whole = Clock().start()
     config, spec, splits = prepared.config, prepared.spec, prepared.splits
     torch.set_num_threads(check_threads(config.trainer.threads) or 1)
     keep_freed_memory()
@@ -123,7 +123,7 @@ def build(prepared: Prepared) -> Trained:
         seed=config.seed,
         readings=readings(spec, splits["train"]),
     )
-    return Trained(module, loaders, stores, vocabulary, lexicon, History(started))
+    return Trained(module, loaders, stores, vocabulary, lexicon, History(whole))
 
 
 def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:

@@ -1,8 +1,10 @@
 """Figures that several metrics have in common, and their tables; imports no torch."""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 SHARES = ("precision", "recall", "f1")  # in percent; in a table with two decimals
 
@@ -50,6 +52,30 @@ def score_labels(gold: Sequence[Hashable], predicted: Sequence[Hashable], names:
             for label, name in names.items()
         },
     }
+
+
+def count_types(labels: Mapping[str, Sequence[Collection[str]]]) -> dict[str, np.ndarray]:
+    """{`type:NAME.COUNT`: uint32 [items]}, the outcomes from which figures by type follow.
+
+    labels: for each count, the labels of each item: a label as often as it counts.
+    """
+    names = sorted({label for items in labels.values() for item in items for label in item})
+    places = {name: place for place, name in enumerate(names)}
+    found: dict[str, np.ndarray] = {}
+    for count, items in labels.items():
+        table = np.zeros((len(names), len(items)), np.uint32)
+        for number, item in enumerate(items):
+            for label in item:
+                table[places[label], number] += 1
+        found |= {f"type:{name}.{count}": row for name, row in zip(names, table, strict=True)}
+    return found
+
+
+def count_labels(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, np.ndarray]:
+    """`count_types` of items that hold a label for each of their parts: correct, guessed and gold."""
+    pairs = zip(gold, predicted, strict=True)
+    right = [[g for g, p in zip(*pair, strict=True) if g == p] for pair in pairs]
+    return count_types({"correct": right, "guessed": predicted, "gold": gold})
 
 
 def label_table(scores: Mapping[str, Any], counted: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.text.columns import read_columns
-from elmo_bench.text.figures import label_table, score_labels
+from elmo_bench.text.figures import count_labels, label_table, score_labels
 
 GOLD, CONTROL = "gold", "control"
 Labels = Sequence[str]
@@ -38,9 +38,10 @@ class TokenAccuracy:
         return scores
 
     def outcomes(self, gold: Sequence[Labels], predicted: Sequence[Labels]) -> dict[str, np.ndarray]:
-        """For paired tests, by sentence: how many labels are right, of how many."""
+        """For paired tests, by sentence: how many labels are right, of how many; and counts by label."""
         right = [sum(g == p for g, p in zip(*pair, strict=True)) for pair in zip(gold, predicted, strict=True)]
-        return {"correct": np.array(right), "tokens": np.array([len(labels) for labels in gold])}
+        counts = {"correct": np.array(right), "tokens": np.array([len(labels) for labels in gold])}
+        return counts | count_labels(gold, predicted)
 
     def score_files(self, path: Path) -> dict[str, Any]:
         """The scores of a file: a word a line, gold and predicted label in its last two columns. Raises UserError."""

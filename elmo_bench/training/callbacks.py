@@ -1,7 +1,6 @@
 """Callbacks: the state of the random generators, the history of a run, progress on the screen; writing checkpoints."""
 
 import random
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,12 @@ from pytorch_lightning.plugins.io import TorchCheckpointIO
 from pytorch_lightning.trainer.states import TrainerFn
 
 from elmo_bench.base.checkpoints import write_checkpoint
+from elmo_bench.base.clock import Clock
+from elmo_bench.base.kernels import kernels_used, used
 from elmo_bench.base.progress import Meter, progress
+
+
+CLOCKS = ("whole", "training", "encoding")  # of a History
 
 
 class AtomicCheckpoints(TorchCheckpointIO):
@@ -54,24 +58,18 @@ class RandomState(Callback):
 
 
 class History(Callback):
-    """Curves and mix weights by epoch, and the cost of the run; kept across kills and resumptions.
+    """Curves and mix weights by epoch, what the run took, and which kernels it used; kept across kills and resumptions.
 
     curves: for each epoch `dev`, the main score; `train_loss`, the mean over its steps; `lr`, the learning rate of its
     first step; `seconds`, of its training steps and the scoring of dev; `steps`, how many it has.
     """
 
-    def __init__(self, started: float) -> None:
-        self.started = started  # time.monotonic() at the start of this process's part of the run
-        self.before = 0.0  # seconds of earlier parts
-        self.encoding = 0.0  # seconds spent on frozen layers in this part
+    def __init__(self, whole: Clock) -> None:
+        self.whole = whole  # runs from the start of the run, and stands between a kill and the resumption
+        self.training, self.encoding = Clock(), Clock()  # of training steps; of computing or reading frozen layers
         self.curves: dict[str, list[Any]] = {name: [] for name in ("dev", "train_loss", "lr", "seconds", "steps")}
         self.mixes: list[dict[str, Any]] = []
-        self.tokens, self.seconds = 0, 0.0  # read in training steps, and the time of these steps
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the run first started, without the time between a kill and the resumption."""
-        return self.before + time.monotonic() - self.started
+        self.tokens = 0  # read in training steps
 
     @property
     def scores(self) -> list[float]:
@@ -84,7 +82,8 @@ class History(Callback):
         return self.scores.index(max(self.scores)) + 1
 
     def on_train_epoch_start(self, trainer: pl.Trainer, module: Any) -> None:
-        self.epoch_started = time.monotonic()
+        self.epoch_started = self.whole.read()[0]
+        self.training.start()
         self.steps_before = trainer.global_step
         self.rate: float | None = None
 
@@ -97,14 +96,14 @@ class History(Callback):
 
     def on_validation_start(self, trainer: pl.Trainer, module: Any) -> None:
         if trainer.state.fn == TrainerFn.FITTING:
-            self.seconds += time.monotonic() - self.epoch_started
+            self.training.stop()
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
         for name, value in (
             ("dev", module.scores["overall"][module.metric.main]),
             ("train_loss", trainer.callback_metrics["loss"]),
             ("lr", self.rate or 0.0),
-            ("seconds", time.monotonic() - self.epoch_started),
+            ("seconds", self.whole.read()[0] - self.epoch_started),
         ):
             self.curves[name].append(float(value))
         self.curves["steps"].append(trainer.global_step - self.steps_before)
@@ -113,10 +112,15 @@ class History(Callback):
             self.mixes.append({place: mix.report() for place, mix in mixes.items()})
 
     def state_dict(self) -> dict[str, Any]:
-        kept = {name: getattr(self, name) for name in ("curves", "mixes", "tokens", "seconds")}
-        return {**kept, "before": self.elapsed}
+        kept = {name: getattr(self, name) for name in ("curves", "mixes", "tokens")}
+        return {**kept, "clocks": {name: getattr(self, name).read() for name in CLOCKS}, "kernels": kernels_used()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        for name, seconds in state.pop("clocks").items():
+            getattr(self, name).add(seconds)
+        for part, how in state.pop("kernels").items():
+            used(part, how)
         vars(self).update(state)
 
 

@@ -20,6 +20,8 @@ class Example(Protocol):
     keeps them together, and reports count them as one when they ask what other items would do. Where its texts are
     parts of longer ones (phrases of a sentence), it has these as `whole`, and the vocabulary counts each of them once.
     `slice_words` are the words that decide to which slices of test it belongs, if these are not the words of all texts.
+    `marks` is what else tables may ask of it, {name: true or false}, such as whether a predicate is a verb: the outcomes
+    keep the names that all examples of a split have. Marks change no score and are not in `Data.canonical`.
     """
 
     @property
@@ -94,7 +96,11 @@ class Metric(Protocol):
         """{"overall": {figure: number}} and, where there are classes, "by_type"."""
 
     def outcomes(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, np.ndarray]:
-        """Whole numbers from 0 for each item that a paired test may swap; summed, `formula` gives the main figure."""
+        """Whole numbers from 0 for each item that a paired test may swap; summed, `formula` gives the main figure.
+
+        Figures by type follow from arrays `type:NAME.COUNT` (`text.figures.count_types`), whose NAME is that of
+        `by_type` and whose COUNT is the name of the count there. Other names have no dot.
+        """
 
     def score_files(self, *paths: Path) -> dict[str, Any]:
         """The figures of files in the official formats, one path for each of `files`. Raises UserError.

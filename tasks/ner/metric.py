@@ -9,7 +9,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.text.columns import read_columns
-from elmo_bench.text.figures import figure_table, percent, shares
+from elmo_bench.text.figures import count_types, figure_table, percent, shares
 from elmo_bench.text.tags import spans, split_tag
 
 SENTENCE_BOUNDARY = "-X-"  # the first cell of a line that conlleval takes for the end of a sentence
@@ -47,10 +47,16 @@ class Metric:
         }
 
     def outcomes(self, gold: Tags, predicted: Tags) -> dict[str, np.ndarray]:
-        """Counts of each sentence, for paired tests: correct, guessed and gold chunks, each uint32 [sentences]."""
-        counts = [(len(g & p), len(p), len(g)) for g, p in _pairs(gold, predicted)]
-        table = np.array(counts, dtype=np.uint32).reshape(-1, 3)
-        return {"correct": table[:, 0], "guessed": table[:, 1], "gold": table[:, 2]}
+        """Counts of each sentence, for paired tests: correct, guessed and gold chunks, each uint32 [sentences].
+
+        And counts by type, and for the accuracy of tags how many are the same, of how many.
+        """
+        pairs = _pairs(gold, predicted)
+        chunks = {"correct": [g & p for g, p in pairs], "guessed": [p for _, p in pairs], "gold": [g for g, _ in pairs]}
+        counts = {name: np.array([*map(len, items)], np.uint32) for name, items in chunks.items()}
+        same = [sum(g == p for g, p in zip(*tags, strict=True)) for tags in zip(gold, predicted, strict=True)]
+        counts |= {"same_tags": np.array(same, np.uint32), "tokens": np.array([*map(len, gold)], np.uint32)}
+        return counts | count_types({n: [[kind for kind, *_ in own] for own in items] for n, items in chunks.items()})
 
     def score_files(self, path: Path) -> dict[str, Any]:
         """The scores of a file whose last two columns are the gold and the predicted tag.

@@ -17,14 +17,17 @@ class Layout(NamedTuple):
     """The positions of a row's cells; the brackets are between the first `before` and the last `behind` cells."""
 
     word: int
+    pos: int  # Penn's tag, which begins with VB for verbs
     lemma: int
     sense: int  # of the predicate; - if the word is not one
     before: int
     behind: int
 
 
-CONLL_2012 = Layout(word=3, lemma=6, sense=7, before=11, behind=1)  # begins with "#begin document"
-SKELETON = Layout(word=3, lemma=6, sense=7, before=8, behind=0)  # PropBank's skeletons (.gold_skel) with their words
+CONLL_2012 = Layout(word=3, pos=4, lemma=6, sense=7, before=11, behind=1)  # begins with "#begin document"
+SKELETON = Layout(word=3, pos=4, lemma=6, sense=7, before=8, behind=0)  # PropBank's skeletons (.gold_skel) with their words
+
+NO_TAG = ("-", "_", "XX")  # the last is OntoNotes' for words without one
 
 
 def read_blocks(path: Path, *, comments: bool = False) -> Iterator[list[Row]]:
@@ -85,7 +88,8 @@ def read_propositions(path: Path) -> list[Proposition]:
         for token, tags in zip(predicates[place], columns[place], strict=True):
             cells = rows[token][1]
             lemma = cells[layout.word] if cells[layout.lemma] == "-" else cells[layout.lemma]
-            propositions.append(Proposition(sentence, token, lemma, tags))
+            verb = None if cells[layout.pos] in NO_TAG else cells[layout.pos].startswith("VB")
+            propositions.append(Proposition(sentence, token, lemma, tags, verb))
     return propositions
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.srl.brackets import Phrase, tag_phrases
 from elmo_bench.tasks.srl.props import read_props
-from elmo_bench.text.figures import figure_table, percent, shares
+from elmo_bench.text.figures import count_types, figure_table, percent, shares
 
 Tags = Sequence[Sequence[str]]  # BIO tags of each proposition
 Compared = tuple[list[str], list[str], list[str]]  # labels of correct, excess and missed arguments
@@ -36,10 +36,14 @@ class Metric:
         return {"overall": overall, "by_type": {**scores["labels"], **scores["excluded"]}}
 
     def outcomes(self, gold: Tags, predicted: Tags) -> dict[str, np.ndarray]:
-        """Counts of each proposition, for paired tests: correct, excess, missed arguments, uint32 [propositions]."""
-        counts = [[len(_counted(labels)) for labels in pair] for pair in _pairs(gold, predicted)]
-        table = np.array(counts, dtype=np.uint32).reshape(-1, 3)
-        return {"correct": table[:, 0], "excess": table[:, 1], "missed": table[:, 2]}
+        """Counts of each proposition, for paired tests: correct, excess, missed arguments, uint32 [propositions].
+
+        And counts by label, the excluded V among them.
+        """
+        pairs = _pairs(gold, predicted)
+        labels = {name: [pair[side] for pair in pairs] for side, name in enumerate(("correct", "excess", "missed"))}
+        counts = {name: np.array([len(_counted(own)) for own in items], np.uint32) for name, items in labels.items()}
+        return counts | count_types(labels)
 
     def score_files(self, gold: Path, predicted: Path) -> dict[str, Any]:
         """{"overall", "labels", "excluded", "n_props", "perfect_props"} of two props files. Raises UserError.

@@ -73,7 +73,7 @@ def _propositions(part: Part, number: int) -> list[Proposition]:
         tags = ["O"] * len(part.words)
         for role, start, end in roles.spans:
             tags[start : end + 1] = [f"B-{role}", *[f"I-{role}"] * (end - start)]
-        found.append(Proposition(sentence, roles.predicate, roles.lemma, tuple(tags)))
+        found.append(Proposition(sentence, roles.predicate, roles.lemma, tuple(tags), verb=True))
     return found
 
 

@@ -1,6 +1,6 @@
 """The example of this task, and its sentence."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Proposition:
     predicate: int  # the token
     lemma: str  # its name in a props file
     tags: tuple[str, ...] | None  # None: unknown
+    verb: bool | None = field(default=None, compare=False)  # whether the predicate is one; None: its file does not say
 
     @property
     def group(self) -> Sentence:
@@ -30,6 +31,11 @@ class Proposition:
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
         return (self.sentence.tokens,)
+
+    @property
+    def marks(self) -> dict[str, bool]:
+        """For scores of verbs alone."""
+        return {} if self.verb is None else {"is_verb": self.verb}
 
     @property
     def gold(self) -> tuple[str, ...] | None:

@@ -9,7 +9,7 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.sst5.phrase import LABELS
 from elmo_bench.text.columns import read_label_pairs
-from elmo_bench.text.figures import label_table, score_labels
+from elmo_bench.text.figures import count_labels, label_table, score_labels
 
 
 class Metric:
@@ -29,8 +29,9 @@ class Metric:
         return scores
 
     def outcomes(self, gold: Sequence[int], predicted: Sequence[int]) -> dict[str, np.ndarray]:
-        """For paired tests: {"correct": uint8 [sentences], 1 where the label is right}."""
-        return {"correct": (np.array(gold) == np.array(predicted)).astype(np.uint8)}
+        """For paired tests: {"correct": uint8 [sentences], 1 where the label is right}; and counts by label."""
+        sides = [[(LABELS[label],) for label in labels] for labels in (gold, predicted)]
+        return {"correct": (np.array(gold) == np.array(predicted)).astype(np.uint8)} | count_labels(*sides)
 
     def score_files(self, path: Path) -> dict[str, Any]:
         """The scores of a file. Each line is a sentence: gold label, tab, predicted label; further columns are ignored.

@@ -12,7 +12,7 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.wsd.evaluation import read_keys
 from elmo_bench.tasks.wsd.sentence import Target, entry
-from elmo_bench.text.figures import figure_table
+from elmo_bench.text.figures import count_types, figure_table
 
 Answers = tuple[str, ...]  # sense keys of a target; () if there is no answer
 Gold = Sequence[Sequence[Target]]
@@ -45,13 +45,17 @@ class Metric:
         return {"overall": overall, "by_type": {kind: _figures(counts[kind]) for kind in sorted(counts)}}
 
     def outcomes(self, gold: Gold, predicted: Sequence[Sequence[Answers]]) -> dict[str, np.ndarray]:
-        """For paired tests, by sentence: right answers, answers, targets. Each target has one answer at most."""
+        """For paired tests, by sentence: right answers, answers, targets. Each target has one answer at most.
+
+        And the same by part of speech.
+        """
         pairs = [list(zip(*pair, strict=True)) for pair in zip(gold, predicted, strict=True)]
-        return {
-            "correct": np.array([sum(int(_right(*pair)) for pair in sentence) for sentence in pairs]),
-            "guessed": np.array([sum(bool(answer) for _, answer in sentence) for sentence in pairs]),
-            "gold": np.array([len(sentence) for sentence in pairs]),
+        chosen = {"correct": lambda *pair: int(_right(*pair)), "guessed": lambda _, answer: answer, "gold": lambda *_: True}
+        kinds = {
+            name: [[_part_of_speech(pair[0]) for pair in sentence if counts(*pair)] for sentence in pairs]
+            for name, counts in chosen.items()
         }
+        return {name: np.array([*map(len, items)]) for name, items in kinds.items()} | count_types(kinds)
 
     def score_files(self, gold: Path, answers: Path) -> dict[str, Any]:
         """The scores of a file of answers: a target a line, then sense keys. Raises UserError."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from elmo_bench.ledger import SCHEMA, Record, RunPaths, Spec, run_hash, write_record
+from elmo_bench.ledger import SCHEMA, Record, RunPaths, Spec, digest_of, run_hash, write_record
 
 OUTCOMES = {"correct": np.array([1, 0, 1], dtype=bool), "guessed": np.array([0, 3, 255])}
 
@@ -72,8 +72,18 @@ def make_record(
             "steps": [107, 107, 107],
         },
         parameters={"trainable": 123456, "frozen": 654321},
-        data={"counts": {"train": 3394, "dev": 1009, "test": 1287}},
-        cost={"seconds": 90.0, "tokens_per_second": 12345.6, "peak_memory_mib": 512.5, "encode_seconds": 3.5},
+        outcomes=digest_of(OUTCOMES),
+        data={"counts": {"train": 3394, "dev": 1009, "test": 1287}, "notes": [], "checks": {}},
+        cost={
+            "seconds": 90.0,
+            "cpu_seconds": 88.5,
+            "train_seconds": 70.0,
+            "train_cpu_seconds": 69.5,
+            "encode_seconds": 3.5,
+            "encode_cpu_seconds": 6.5,
+            "tokens_per_second": 12345.6,
+            "peak_memory_mib": 512.5,
+        },
         kept={"file": f"seed{seed}/head.safetensors", "bytes": 1000},
         environment={
             "python": "3.11.7",
@@ -83,6 +93,7 @@ def make_record(
             "threads": 2,
             "precision": "float32",
             "packages": {"torch": "2.13.0"},
+            "kernels": {"dropout": "c"},
             "commit": "c" * 40,
             "dirty": False,
         },

@@ -13,6 +13,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import (
     RunPaths,
     check_record,
+    digest_of,
     read_all,
     read_failures,
     read_ledger,
@@ -81,7 +82,7 @@ def test_a_missing_key_is_named(make_record, key):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"schema": 1}, r"record.schema: 1, but this version of elmo-bench reads 2"),
+        ({"schema": 1}, r"record.schema: 1, but this version of elmo-bench reads 3"),
         ({"attempt": "latest"}, r"record.attempt: 'latest' is not 32 hex digits"),
         ({"selected_on": "test"}, r"record.selected_on: 'test' is not 'dev'"),
         ({"extra": 1}, r"record: unknown key extra"),
@@ -116,7 +117,7 @@ def test_what_is_wrong_is_named_and_nothing_is_written(make_record, tmp_path, ch
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b'{"schema": 2, "sui', b"\xff\xfe", b"[]", b"{}", b'{"schema": 0}', b"null", b"[" * 100_000, b"9" * 5_000,
+        b"", b'{"schema": 3, "sui', b"\xff\xfe", b"[]", b"{}", b'{"schema": 0}', b"null", b"[" * 100_000, b"9" * 5_000,
         b'{"schema": NaN}', b'{"schema": 1e999}', b'{"schema": "\\ud800"}', b'{"a":' * 900 + b"1" + b"}" * 900,
         b" " * (2**24 + 1),
     ],
@@ -136,12 +137,19 @@ def test_a_damaged_record_is_one_line_and_hides_no_other(store_record, tmp_path,
 
 def test_a_record_of_a_newer_version_is_not_damaged(store_record):
     paths = store_record()
-    paths.record.write_text('{"schema": 3, "more": 1}', encoding="utf-8")
+    paths.record.write_text('{"schema": 4, "more": 1}', encoding="utf-8")
     with pytest.raises(
-        UserError, match=r"of a newer version \(schema 3, this one reads 2\). Update elmo-bench.$"
+        UserError, match=r"of a newer version \(schema 4, this one reads 3\). Update elmo-bench.$"
     ) as error:
         read_record(paths.record)
     assert str(paths.record) in str(error.value)
+
+
+def test_a_record_of_an_older_version_says_what_to_do(store_record, tmp_path):
+    paths = store_record()
+    paths.record.write_text('{"schema": 2, "seed": 0}', encoding="utf-8")
+    said = f"{paths.record}: of an older version (schema 2, this one reads 3). Remove it and run again."
+    assert read_ledger(tmp_path / "runs") == ([], [said])
 
 
 def test_a_record_in_the_wrong_place_is_a_problem(store_record, tmp_path):
@@ -180,14 +188,14 @@ def test_a_full_disk_keeps_what_stood_there(store_record, make_record, monkeypat
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UserError, match="the disk is full"):
-        write_record(paths, make_record(test=40.0), {"correct": np.zeros(9, bool)})
+        write_record(paths, make_record(test=40.0), OUTCOMES)
     assert (paths.record.read_bytes(), paths.outcomes.read_bytes()) == before
 
 
 @pytest.mark.parametrize(
     ("outcomes", "said"),
     [
-        (np.random.default_rng(0).integers(0, 2**32, 20_000), "bytes of the 50,000 allowed"),
+        (np.random.default_rng(0).integers(0, 2**32, 300_000), "bytes of the 1,048,576 allowed"),
         (np.array([0.5]), "not whole numbers"),
         (np.array([-1]), "not whole numbers"),
         (np.array(["a"]), "not whole numbers"),
@@ -195,7 +203,8 @@ def test_a_full_disk_keeps_what_stood_there(store_record, make_record, monkeypat
 )
 def test_outcomes_must_be_compact(make_record, tmp_path, outcomes, said):
     with pytest.raises(UserError, match=said):
-        write_record(RunPaths.of(tmp_path, make_record()), make_record(), {"x": outcomes})
+        record = make_record(outcomes=digest_of({"x": outcomes}))
+        write_record(RunPaths.of(tmp_path, record), record, {"x": outcomes})
     assert files(tmp_path) == []
 
 

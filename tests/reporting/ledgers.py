@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from elmo_bench.ledger import Record, RunPaths, joined, write_record
+from elmo_bench.ledger import Record, RunPaths, digest_of, joined, write_record
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import make_record
@@ -80,7 +80,7 @@ def spec_of(task: str, encoder: str, *, suite: str = "open", size: str = "cpu", 
 def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, **options: Any) -> Record:
     """Write one run; `lift` is how much more it has right. The same arguments write the same bytes. See `spec_of`.
 
-    Other options: created, note, outcomes; and best, the best epoch.
+    Other options: created, notes, outcomes; and best, the best epoch.
     """
     made, spec = TASKS[task], spec_of(task, encoder, **options)
     fraction = options.get("train_fraction", 1.0)
@@ -88,7 +88,7 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     train = min(round(whole * fraction), options.get("max_train") or whole)
     right = made.right + LIFT[encoder] + lift + 0.06 * np.log10(fraction) * (1 - 0.4 * (encoder == "elmo"))
     accuracy = task in ("sst5", "snli")
-    data: dict[str, Any] = {"counts": {"train": train, "dev": made.items, "test": made.items}}
+    data = {"counts": {"train": train, "dev": made.items, "test": made.items}, "notes": options.get("notes", [])}
     mixed, best = "mix" in spec.settings, options.get("best", 3)
     limit, patience = spec.settings["task.training.epochs"], spec.settings.get("task.training.patience", 9)
     record = make_record(seed=seed, **({"created": options["created"]} if "created" in options else {}))
@@ -99,7 +99,7 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
         "formula": "accuracy" if accuracy else "f1-counts",
         "layer_weights": [_weights(task, spec, seed)] * best if mixed else [],
         "epochs": {"run": min(limit, best + patience), "best": best},
-        "data": data | ({"note": options["note"]} if "note" in options else {}),
+        "data": data | {"checks": {}},
     }
     outcomes = {}
     for split, more in (("dev", 0.015), ("test", 0.0)):
@@ -107,6 +107,7 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
         counts = {name: int(values.sum()) for name, values in outcomes[split].items()}
         record["scores"][split] = {"overall": {record["metric"]: score, **counts}}
     record["curves"] = _curves(record, faster=2 if mixed else 1)
+    record["outcomes"] = digest_of(joined(outcomes))
     write_record(RunPaths.of(ledger, record), record, joined(outcomes))
     return record
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, joined, write_record
+from elmo_bench.ledger import RunPaths, digest_of, joined, write_record
 from elmo_bench.reporting.compare import Scored, compare, with_outcomes
 from elmo_bench.reporting.significance import Variance
 
@@ -72,7 +72,9 @@ def test_a_single_item_has_no_variance(scored):
 
 def test_from_the_ledger(scored, tmp_path):
     one, dev = scored(7), {"correct": np.array([1, 0])}
-    write_record(RunPaths.of(tmp_path, one.record), one.record, joined({"dev": dev, "test": one.outcomes}))
+    outcomes = joined({"dev": dev, "test": one.outcomes})
+    one.record["outcomes"] = digest_of(outcomes)
+    write_record(RunPaths.of(tmp_path, one.record), one.record, outcomes)
     [found] = with_outcomes(tmp_path, [one.record])
     assert (found.record, found.split) == (one.record, "test")
     assert found.outcomes["correct"].tolist() == [1] * 7 + [0] * 3
@@ -82,6 +84,7 @@ def test_from_the_ledger(scored, tmp_path):
 
 def test_records_without_outcomes_on_dev_are_not_compared_there(scored, tmp_path):
     one = scored(7)
+    one.record["outcomes"] = digest_of(one.outcomes)
     write_record(RunPaths.of(tmp_path, one.record), one.record, one.outcomes)
     with pytest.raises(UserError, match="no outcomes on dev were kept"):
         with_outcomes(tmp_path, [one.record], split="dev")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from elmo_bench.ledger import RunPaths, write_record
+from elmo_bench.ledger import RunPaths, digest_of, write_record
 from elmo_bench.reporting.formats import to_csv
 from elmo_bench.reporting.gains import family_of
 from elmo_bench.reporting.layouts import encoders, runs, speed, weights
@@ -27,6 +27,7 @@ def right_on(ledger, encoder, items, *, seed=0, task="sst5", **options):
     record = make_record(seed=seed, metric="accuracy", formula="accuracy", scores={"dev": overall, "test": overall})
     record |= {"spec": spec.to_json(), "hash": spec.hash, "epochs": {"run": 10, "best": 3}}
     record["curves"] = {"dev": [45.0, 48.0, *[50.0] * 8], "steps": [100] * 10}
+    record["outcomes"] = digest_of({"correct": correct})
     write_record(RunPaths.of(ledger, record), record, {"correct": correct})
 
 

@@ -118,7 +118,7 @@ def test_the_page(run, tmp_path, capsys):
 def test_html_links_and_images_from_records_are_text(run, tmp_path):
     evil = "<script>alert(1)</script> <img src=x> ![a](http://b.example/c.png) \\[d](http://b.example)"
     for seed, encoder in enumerate(("glove", "elmo")):
-        add(tmp_path / "runs", "ner", encoder, 0, note=evil, settings={"task.head.extra": evil})
+        add(tmp_path / "runs", "ner", encoder, 0, notes=[evil], settings={"task.head.extra": evil})
         record = add(tmp_path / "runs", "snli", encoder, 0)
         record["environment"]["cpu"] = f"{evil}\n# heading {seed}"
         paths = RunPaths.of(tmp_path / "runs", record)
@@ -223,7 +223,7 @@ def test_mini_only_if_asked_for(run, tmp_path):
 @pytest.mark.usefixtures("undrawn")
 def test_runs_on_other_data_are_apart_unless_combined_and_then_labelled(run, tmp_path, capsys):
     add(tmp_path / "runs", "ner", "elmo", 0)
-    add(tmp_path / "runs", "ner", "glove", 0, data="other", note="cut")
+    add(tmp_path / "runs", "ner", "glove", 0, data="other", notes=["cut"])
     text = run()
     assert "in tables of their own: ner, 3,384 examples; ner, 3,394 examples" in capsys.readouterr().err
     assert "| Named entities (ner, 3,394 examples) |" in text

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from elmo_bench.ledger import read_ledger, write_record
+from elmo_bench.ledger import RunPaths, read_ledger, read_outcomes, write_record
 from elmo_bench.ledger.paths import RunPaths
 from elmo_bench.reporting.gains import gains_from
 from elmo_bench.reporting.json_rows import json_rows
@@ -59,7 +59,7 @@ def with_curve(ledger, encoder, seed, steps, dev):
     record["epochs"] = {"run": len(dev), "best": dev.index(max(dev)) + 1}
     record["layer_weights"] = record["layer_weights"] * len(dev)
     record["curves"] = {"dev": dev, "steps": [steps] * len(dev)}
-    write_record(RunPaths.of(ledger, record), record, {"x": np.zeros(1, dtype=bool)})
+    write_record(RunPaths.of(ledger, record), record, read_outcomes(RunPaths.of(ledger, record)))
 
 
 def test_gains_at_equal_steps(tmp_path, found):

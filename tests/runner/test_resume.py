@@ -126,6 +126,25 @@ def test_killed_between_the_last_epoch_and_the_record(tmp_path, monkeypatch, who
     assert result(run_small(tmp_path)) == result(whole)
 
 
+def test_time_and_kernels_of_the_killed_part_are_counted(tmp_path, monkeypatch):
+    """Its layers, training steps and processor time; a kernel that only it used is named with that of the rest."""
+    with monkeypatch.context() as patch:
+        patch.setattr("elmo_bench.training.callbacks.kernels_used", lambda: {"dropout": "by hand"})
+        stopped_at(monkeypatch, "evaluate", tmp_path)
+    [last] = tmp_path.rglob("last.ckpt")
+    checkpoint = torch.load(last, weights_only=True)
+    [state] = [each for each in checkpoint["callbacks"].values() if "clocks" in each]
+    clocks = state["clocks"]
+    for numbers in clocks.values():
+        numbers[:] = [seconds + 1000 for seconds in numbers]
+    torch.save(checkpoint, last)
+    record = run_small(tmp_path)
+    for name, part in (("whole", ""), ("training", "train_"), ("encoding", "encode_")):
+        for seconds, key in zip(clocks[name], ("seconds", "cpu_seconds"), strict=True):
+            assert 1000 < seconds <= 0.01 + record["cost"][part + key] < seconds + 60
+    assert record["environment"]["kernels"]["dropout"].startswith("by hand")
+
+
 def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path, monkeypatch):
     options = ("task.training.epochs=30", "task.training.patience=1", "task.training.optimizer.lr=1e-7")
     whole = run_small(tmp_path / "whole", *options)

@@ -10,7 +10,16 @@ from safetensors import safe_open
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.ledger import Record, RunPaths, check_record, of_split, read_ledger, read_outcomes
+from elmo_bench.ledger import (
+    Record,
+    RunPaths,
+    check_record,
+    digest_of,
+    of_split,
+    read_ledger,
+    read_outcomes,
+    slices_of,
+)
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -41,6 +50,8 @@ def test_a_run_leaves_a_whole_record(finished, ledger):
     assert finished["epochs"]["run"] == 2
     assert finished["environment"]["threads"] == 1
     assert finished["cost"]["tokens_per_second"] > 0
+    assert finished["data"]["notes"] == []
+    assert set(finished["environment"]["kernels"]) >= {"bilm", "dropout"}
     curves = finished["curves"]
     assert curves.keys() == {"dev", "train_loss", "lr", "seconds", "steps"}
     assert all(len(curve) == 2 for curve in curves.values())
@@ -76,9 +87,15 @@ def test_the_record_of_another_spelling_holds_no_path_either(tmp_path):
 def test_outcomes_and_predictions_lie_beside_it(finished, ledger):
     paths = RunPaths.of(ledger, finished)
     stored = read_outcomes(paths)
+    assert digest_of(stored) == finished["outcomes"]
     outcomes = of_split(stored, "test")
     assert {name: len(values) for name, values in of_split(stored, "dev").items()} == dict.fromkeys(outcomes, 250)
-    assert {name: len(values) for name, values in outcomes.items()} == {"correct": 250, "guessed": 250, "gold": 250}
+    assert {name: len(values) for name, values in outcomes.items()} == dict.fromkeys(
+        ("correct", "guessed", "gold", "same_tags", "tokens"), 250
+    )
+    assert list(slices_of(stored, "test")) == list(slices_of(stored, "dev")) == ["unseen", "seen", "novector", "vector"]
+    same = outcomes.pop("same_tags").sum() / outcomes["tokens"].sum()
+    assert 100 * same == pytest.approx(finished["scores"]["test"]["overall"]["accuracy"])
     overall = finished["scores"]["test"]["overall"]
     assert [int(outcomes[name].sum()) for name in outcomes] == [overall[name] for name in outcomes]
     for split in ("dev", "test"):
@@ -138,7 +155,8 @@ def test_a_run_without_elmo_has_no_layer_weights(tmp_path):
     record = run_small(tmp_path, encoder="glove")
     assert record["layer_weights"] == []
     assert record["spec"]["contents"].keys() == {"data", "vectors"}
-    assert "encode_seconds" not in record["cost"]
+    assert not [name for name in record["cost"] if name.startswith("encode")]
+    assert "bilm" not in record["environment"]["kernels"]
 
 
 def test_the_second_start_skips_and_says_so(main_job, tmp_path, capsys):

@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
+from elmo_bench.runner.units import marks_of
 from elmo_bench.tasks.srl.brackets import BracketError, read_phrases, read_tags, write_column
 from elmo_bench.tasks.srl.columns import read_propositions
 from elmo_bench.tasks.srl.data import Data
@@ -133,6 +134,26 @@ def test_files_that_say_the_same(tmp_path, change):
     path = tmp_path / "x.conll"
     path.write_bytes(change(SKELETON).encode())
     assert Data().read_file(path) == READ
+
+
+def test_verbs_are_told_by_the_tag_of_the_predicate_where_there_is_one(tmp_path, monkeypatch):
+    path = tmp_path / "x.conll"
+    path.write_text(SKELETON.replace("came VB", "came VBD").replace("saw VB", "saw NN"), encoding="utf-8")
+    assert [each.marks for each in Data().read_file(path)] == [{"is_verb": True}, {"is_verb": False}, {"is_verb": True}]
+    path.write_text(conll_2012(SKELETON.replace("saw VB", "saw -")), encoding="utf-8")
+    found = Data().read_file(path)
+    assert [each.marks for each in found] == [{"is_verb": True}, {}, {"is_verb": True}]
+    assert list(marks_of(found)) == []  # a score of verbs alone needs to know all of them
+    assert [each.marks for each in from_hub(monkeypatch, [HUB] * 5)[0]["test"]] == [{}] * 15
+
+
+def test_marks_are_not_in_the_digest(tmp_path):
+    path = tmp_path / "x.conll"
+    canonical = []
+    for tag in ("VB", "NN", "-"):
+        path.write_text(SKELETON.replace("saw VB", f"saw {tag}"), encoding="utf-8")
+        canonical.append([Data().canonical(each) for each in Data().read_file(path)])
+    assert canonical[0] == canonical[1] == canonical[2]
 
 
 def test_a_written_file_has_every_sentence(tmp_path):

@@ -1,7 +1,5 @@
 """The history of a run: curves by epoch, costs, and both across a kill."""
 
-import time
-
 import pytest
 import pytorch_lightning as pl
 import torch
@@ -9,6 +7,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from elmo_bench.base.checkpoints import read_checkpoint
+from elmo_bench.base.clock import Clock
 from elmo_bench.training.callbacks import Checkpoints, History
 from elmo_bench.training.loggers import build_logger
 from elmo_bench.training.module import HeadTraining
@@ -54,7 +53,7 @@ class Metric:
 
 
 def run(folder, *, epochs, done=0, logger=None):
-    history = History(time.monotonic())
+    history = History(Clock().start())
     schedule = {"name": "exponential", "gamma": 0.5, "every": STEPS}
     metric = Metric(SCORES[done:])
     module = HeadTraining(Head(done * STEPS), metric, {"name": "sgd", "lr": 1.0}, {"dev": [0]}, schedule)
@@ -80,7 +79,8 @@ def test_curves_costs_and_mixes_by_epoch(tmp_path):
     assert history.best_epoch == 2
     assert history.tokens == 4 * STEPS * 2
     assert history.mixes == [{"input": Mix().report()}] * 4
-    assert 0 < history.seconds < sum(history.curves["seconds"]) < history.elapsed
+    assert 0 < history.training.read()[0] < sum(history.curves["seconds"]) < history.whole.read()[0]
+    assert history.encoding.read() == [0, 0]
 
 
 def test_a_resumed_run_goes_on_with_its_curves(tmp_path):
@@ -93,7 +93,9 @@ def test_a_resumed_run_goes_on_with_its_curves(tmp_path):
     assert after.curves["steps"] == [STEPS] * 4
     assert after.curves["seconds"][:2] == before.curves["seconds"]
     assert after.tokens == 2 * before.tokens
-    assert after.elapsed > kept["before"] > 0
+    for name in ("whole", "training"):
+        [wall, cpu], [wall_before, cpu_before] = getattr(after, name).read(), kept["clocks"][name]
+        assert wall > wall_before > 0 and cpu > cpu_before > 0
 
 
 def test_the_best_epoch_stays_the_best_when_its_folder_is_moved(tmp_path):

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.kernels import used
 from elmo_bench.elmo.kernels import packed
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.model import BiLM, State
@@ -49,7 +50,9 @@ def fastest(bilm: BiLM, *, precision: str = "float32", device: str = "cpu") -> N
     if torch.device(device).type == "cpu" and packed.available():
         if not packed.computes(precision):
             raise UserError(f"precision={precision}: this CPU has no instructions for it. Choose float32.")
+        used("bilm", f"packed {precision}")
         return packed.PackedBiLM(bilm, precision)
     if precision == "int8":
         raise UserError(f"precision=int8 runs on a CPU with oneDNN, not on {device}. Choose float32 or bfloat16.")
+    used("bilm", f"batched {precision}")
     return BatchedBiLM(copy.deepcopy(bilm).to(device, getattr(torch, precision)))

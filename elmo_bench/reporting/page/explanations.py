@@ -93,9 +93,9 @@ def data_of(group: Group) -> list[str]:
     for row in group.rows:
         data = row.newest["data"]
         counts = ", ".join(f"{data['counts'][split]:,} {split}" for split in ("train", "dev", "test"))  # type: ignore[literal-required]
-        note = f"; {data['note']}" if "note" in data else ""
+        notes = "".join(f"; {note}" for note in data["notes"])
         basis = f"size {row.basis.size}; version {row.basis.version}"
-        seen.setdefault(f"{counts} (digest {row.basis.data}{note}); {basis}", []).append(row)
+        seen.setdefault(f"{counts} (digest {row.basis.data}{notes}); {basis}", []).append(row)
     if len(seen) == 1:
         return [f"Data of {group.name}: {next(iter(seen))}."]
     head = f"Data of {group.name}, which differs between rows"

@@ -116,7 +116,7 @@ def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
             ("scored on", f"{counts['dev']:,} dev, {counts['test']:,} test"),
             ("command", row.command or "unknown: the task or encoder is not installed"),
             ("changed", row.spec.label or "nothing"),
-            ("data", "; ".join(filter(None, [row.basis.data, newest["data"].get("note")]))),
+            ("data", "; ".join([row.basis.data, *newest["data"]["notes"]])),
             ("parameters", f"{sizes['trainable']:,} trainable, {sizes['frozen']:,} frozen"),
             ("best epoch", _each([f"{r['epochs']['best']} of {r['epochs']['run']}" for r in row.records])),
             ("converged", f"{row.converged} of {len(row.records)} seeds, protocol {row.spec.protocol}"),

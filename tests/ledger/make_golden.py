@@ -1,0 +1,38 @@
+"""`python -m tests.ledger.make_golden`: make the records in `tests/ledger/golden` again, one of each task, in a minute or two.
+
+They are real runs, cut short: 30 examples of the mini suite, two epochs. Make them again, and commit them, when the schema
+of a record changes or a task's settings do; `test_golden.py` reads them as later versions will.
+"""
+
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from elmo_bench.ledger import list_runs
+from elmo_bench.runner.run import run
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.names import tasks
+
+GOLDEN = Path(__file__).parent / "golden"
+PROBES = ("pos", "deprel", "wsd")  # read one encoder alone
+OPTIONS = ("suite=mini", "data.max_train=30", "task.training.epochs=2", "logger=none", "trainer.threads=1", "store=ram")
+
+
+def main() -> None:
+    """Replace the folder, once all runs are made: until then the checkout has no changes."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Path(folder)
+        for task in tasks():
+            encoder = "elmo_only" if task in PROBES else "elmo"
+            run(compose("config", [f"task={task}", f"encoder={encoder}", f"ledger={ledger}", *OPTIONS]))
+        shutil.rmtree(GOLDEN, ignore_errors=True)
+        for made in list_runs(ledger).runs:
+            here = replace(made, ledger=GOLDEN)
+            here.folder.mkdir(parents=True)
+            shutil.copy(made.record, here.record)
+            shutil.copy(made.outcomes, here.outcomes)
+
+
+if __name__ == "__main__":
+    main()

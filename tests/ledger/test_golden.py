@@ -1,0 +1,143 @@
+"""Real records, one of each task: they are read, written again and summed up as later versions must do it.
+
+`python -m tests.ledger.make_golden` makes them again.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+from elmo_bench.ledger import (
+    CLUSTER,
+    PAIRS,
+    RunPaths,
+    digest_of,
+    of_split,
+    read_ledger,
+    read_outcomes,
+    slices_of,
+    types_of,
+    write_record,
+)
+from elmo_bench.ledger.formulas import AGREES, FINE, formula
+from elmo_bench.spec.names import tasks
+from tests.ledger.make_golden import GOLDEN, PROBES
+from tests.runs import ROOT
+
+RECORDS, PROBLEMS = read_ledger(GOLDEN)
+EACH = pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["spec"]["task"])
+SPLITS = ("dev", "test")
+UNITS = ("ner", "coref", *PROBES)  # tasks whose slices are of smaller units than items
+
+
+def outcomes_of(record):
+    return read_outcomes(RunPaths.of(GOLDEN, record))
+
+
+def test_there_is_one_of_each_task():
+    assert PROBLEMS == []
+    assert [record["spec"]["task"] for record in RECORDS] == list(tasks())
+
+
+@EACH
+def test_it_is_written_again_byte_for_byte(record, tmp_path):
+    here, there = RunPaths.of(GOLDEN, record), RunPaths.of(tmp_path, record)
+    write_record(there, record, read_outcomes(here))
+    assert there.record.read_bytes() == here.record.read_bytes()
+    written, kept = read_outcomes(there), read_outcomes(here)
+    assert {name: (each.dtype, each.tolist()) for name, each in written.items()} == {
+        name: (each.dtype, each.tolist()) for name, each in kept.items()
+    }
+    assert str(ROOT) not in here.record.read_text(encoding="utf-8")
+
+
+@EACH
+def test_every_figure_by_type_is_the_sum_of_its_outcomes(record):
+    stored = outcomes_of(record)
+    for split in SPLITS:
+        by_type, summed = record["scores"][split].get("by_type", {}), types_of(stored, split)
+        if record["spec"]["task"] == "coref":
+            whole = of_split(stored, split)
+            for name, row in by_type.items():
+                for side, one in (("recall_num", FINE), ("recall_den", 1), ("precision_num", FINE), ("precision_den", 1)):
+                    assert whole[f"{name}_{side}"].sum() / one == pytest.approx(row[side], abs=1e-3)
+            continue
+        assert summed.keys() <= by_type.keys()
+        assert bool(summed) is bool(by_type) is (record["spec"]["task"] != "squad")
+        for name, row in by_type.items():
+            counts = {count: number for count, number in row.items() if type(number) is int}
+            found = {count: int(values.sum()) for count, values in summed[name].items()} if name in summed else {}
+            assert found == counts or (not found and not any(counts.values()))
+
+
+@EACH
+def test_every_figure_of_all_is_the_sum_of_its_outcomes(record):
+    stored, task = outcomes_of(record), record["spec"]["task"]
+    for split in SPLITS:
+        overall, items = record["scores"][split]["overall"], of_split(stored, split)
+        figures = {name: int(values.sum()) for name, values in items.items() if name in overall}
+        figures[record["metric"]] = formula(record["formula"]).score_of(items)
+        number = len(next(iter(items.values())))
+        assert number == record["data"]["counts"][split]
+        names = {"sst5": "sentences", "snli": "pairs", "squad": "questions", "srl": "n_props", "coref": "documents"}
+        if task in names:
+            figures[names[task]] = number
+        if task == "ner":
+            figures["accuracy"] = 100 * items["same_tags"].sum() / items["tokens"].sum()
+        if task == "srl":
+            figures["perfect_props"] = 100 * np.mean(items["excess"] + items["missed"] == 0)
+        if task == "squad":
+            figures["exact_match"] = 100 * items["exact"].mean()
+        assert figures == {name: pytest.approx(overall[name], abs=AGREES) for name in figures}
+        left = overall.keys() - figures.keys()
+        assert left <= {"precision", "recall", "left_out", "muc_f1", "bcub_f1", "ceafe_f1", "mentions_f1"}
+
+
+@EACH
+def test_slices_follow_from_the_record(record):
+    stored, how, task = outcomes_of(record), formula(record["formula"]), record["spec"]["task"]
+    for split in SPLITS:
+        slices, whole = slices_of(stored, split), of_split(stored, split)
+        assert list(slices) == ["unseen", "seen", "novector", "vector"]
+        for name, other in PAIRS.items():
+            gold = [how.gold_of(slices[part]) for part in (name, other)]
+            assert min(gold) >= 0 and max(gold) > 0
+            if task != "coref":
+                assert sum(gold) == how.gold_of(whole)
+            assert (f"{name}.{how.outcomes[0]}" in stored) is (task in UNITS) is (name not in whole)
+            for part in (name, other):
+                assert 0 <= how.score_of(slices[part]) <= 100
+                assert (CLUSTER in slices[part]) is (CLUSTER in whole)
+        assert how.gold_of(slices["unseen"]) > 0  # 30 examples teach few words
+
+
+@EACH
+def test_it_tells_its_cost_and_how_it_was_computed(record):
+    cost, environment = record["cost"], record["environment"]
+    for part in ("", "train_", "encode_"):
+        assert 0 < cost[f"{part}seconds"] <= cost["seconds"]
+        assert 0 < cost[f"{part}cpu_seconds"] <= cost["cpu_seconds"]
+    assert {"torch", "transformers", "tokenizers", "seqeval"} <= environment["packages"].keys()
+    assert environment["kernels"]["bilm"].startswith(("packed", "batched"))
+    assert {"srl": "highway_lstm", "squad": "gru"}.get(record["spec"]["task"], "bilm") in environment["kernels"]
+    assert isinstance(record["data"]["notes"], list) and isinstance(record["data"]["checks"], dict)
+    assert (record["data"]["notes"] != []) is (record["spec"]["task"] == "squad")
+
+
+@EACH
+def test_its_outcomes_are_its_own(record):
+    assert record["outcomes"] == digest_of(outcomes_of(record))
+    assert len({each["outcomes"] for each in RECORDS}) == len(RECORDS)
+
+
+def test_verbs_are_told_from_other_predicates():
+    [record] = [record for record in RECORDS if record["spec"]["task"] == "srl"]
+    assert of_split(outcomes_of(record), "test")["is_verb"].all()  # the invented world has no other predicates
+
+
+def test_they_are_small():
+    for record in RECORDS:
+        paths = RunPaths.of(GOLDEN, record)
+        assert paths.record.stat().st_size + paths.outcomes.stat().st_size < 40_000
+        assert json.loads(paths.record.read_text(encoding="utf-8"))["schema"] == 3

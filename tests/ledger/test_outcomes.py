@@ -1,0 +1,117 @@
+"""Outcomes as they are stored: by type, by slice, with a digest, and damaged."""
+
+import json
+
+import numpy as np
+import pytest
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.ledger import digest_of, joined, of_split, read_outcomes, slices_of, types_of, write_record
+from elmo_bench.ledger.outcomes import check_stored
+
+TEST = {
+    "correct": np.array([1, 0, 2, 0]),
+    "cluster": np.array([0, 0, 1, 1]),
+    "type:B-C.x.correct": np.array([1, 0, 0, 0]),
+    "type:A.correct": np.array([0, 0, 2, 0]),
+    "type:A.gold": np.array([0, 300, 2, 0]),
+    "type:B-C.x.gold": np.array([1, 1, 0, 0]),
+}
+DEV = {"correct": np.array([1]), "cluster": np.array([0])}
+STORED = joined({"dev": DEV, "test": TEST})
+
+
+def listed(found):
+    return {name: {key: values.tolist() for key, values in own.items()} for name, own in found.items()}
+
+
+def test_counts_by_type_come_back_and_take_few_rows():
+    assert listed(types_of(STORED, "test")) == {
+        "A": {"correct": [0, 0, 2, 0], "gold": [0, 300, 2, 0]},
+        "B-C.x": {"correct": [1, 0, 0, 0], "gold": [1, 1, 0, 0]},
+    }
+    assert types_of(STORED, "dev") == {}
+    assert {name: len(values) for name, values in STORED.items() if name.startswith("types.")} == {
+        "types.names": len('[["A", "B-C.x"], ["correct", "gold"]]'), "types.rows": 4, "types.type": 4, "types.counts": 8,
+    }  # fmt: skip
+    assert sorted(of_split(STORED, "test")) == ["cluster", "correct"]
+    assert list(of_split(STORED, "dev")) == ["correct", "cluster"]
+
+
+def test_slices_of_items_are_chosen_by_their_flag():
+    flags = {"unseen": np.array([0, 1, 1, 0]), "novector": np.zeros(4, bool), "is_verb": np.array([1, 1, 0, 0])}
+    found = listed(slices_of(joined({"dev": DEV, "test": TEST | flags}), "test"))
+    assert list(found) == ["unseen", "seen", "novector", "vector"]
+    assert found["unseen"] == {
+        "correct": [0, 2], "cluster": [0, 1], "unseen": [1, 1], "novector": [False, False], "is_verb": [1, 0],
+    }  # fmt: skip
+    assert (found["seen"]["correct"], found["novector"]["correct"]) == ([1, 0], [])
+    assert found["vector"]["correct"] == [1, 0, 2, 0]
+
+
+def test_slices_of_smaller_units_have_what_was_counted_or_the_rest():
+    units = {"unseen.correct": np.array([1, 0, 1, 0], np.uint8), "novector.correct": np.array([0, 0, 2, 0])}
+    units["vector.correct"] = np.array([1, 0, 1, 0])  # not the rest
+    found = listed(slices_of(joined({"dev": DEV, "test": TEST | units}), "test"))
+    clusters = [0, 0, 1, 1]
+    assert found == {
+        "unseen": {"correct": [1, 0, 1, 0], "cluster": clusters},
+        "seen": {"correct": [0, 0, 1, 0], "cluster": clusters},
+        "novector": {"correct": [0, 0, 2, 0], "cluster": clusters},
+        "vector": {"correct": [1, 0, 1, 0], "cluster": clusters},
+    }
+    assert slices_of(STORED, "test") == {}
+
+
+def test_the_digest_is_of_names_and_values_alone():
+    first = digest_of({"a": np.array([1, 0], bool), "b": np.array([300])})
+    assert first == digest_of({"b": np.array([300], np.uint64), "a": np.array([1, 0], np.uint8)})
+    others = [{"a": np.array([1, 1]), "b": np.array([300])}, {"a": np.array([1, 0, 300])}, {"b": np.array([1, 0])}]
+    assert len({first, *map(digest_of, others)}) == 4
+    with pytest.raises(UserError, match="outcomes 'a' are not whole numbers from 0"):
+        digest_of({"a": np.array(["text"])})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"types.rows": np.array([1, 1, 1])}, "different lengths"),
+        ({"types.rows": np.array([1, 1, 1, 2])}, "counts by type are of different lengths"),
+        ({"types.rows": np.array([5, -1, 0, 0])}, "counts by type are of different lengths"),
+        ({"types.counts": np.arange(7)}, "counts by type are of different lengths"),
+        ({"types.type": np.array([0, 1, 2, 0])}, "a type that is not one of 2"),
+        ({"types.names": np.frombuffer(b'[[1, "b"], ["correct"]]', np.uint8)}, "not texts"),
+        ({"types.names": np.frombuffer(b"[[", np.uint8)}, "."),
+        ({"unseen.correct": np.arange(3)}, "different lengths"),
+        ({"dev.cluster": np.arange(2)}, "different lengths"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(change, said):
+    check_stored(STORED)
+    with pytest.raises(ValueError, match=said):
+        check_stored(STORED | change)
+
+
+def test_types_without_their_table_or_their_names_are_damage(store_record):
+    paths = store_record()
+    names = np.frombuffer(json.dumps([["A"], ["gold"]]).encode(), np.uint8)
+    for broken in ({"types.names": names}, {"types.names": names, "types.rows": np.ones(1, int)}):
+        np.savez_compressed(paths.outcomes, correct=np.array([1]), **broken)
+        with pytest.raises(UserError, match="not the outcomes of a run, or damaged"):
+            read_outcomes(paths)
+
+
+def test_a_small_file_that_unpacks_to_gigabytes_is_not_unpacked(store_record):
+    paths = store_record()
+    np.savez_compressed(paths.outcomes, correct=np.zeros(2**27, bool))
+    assert paths.outcomes.stat().st_size < 2**20
+    with pytest.raises(UserError, match="unpacked, it is larger than 67,108,864 bytes"):
+        read_outcomes(paths)
+
+
+def test_outcomes_of_another_run_are_not_written(store_record, make_record):
+    paths = store_record()
+    before = paths.record.read_bytes()
+    with pytest.raises(UserError, match="its outcomes are not those that it was made with"):
+        write_record(paths, make_record(test=1.0), {"correct": np.array([1])})
+    assert paths.record.read_bytes() == before
