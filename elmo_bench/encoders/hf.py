@@ -24,6 +24,7 @@ POOLINGS = ("first", "last", "mean")
 BYTES = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 SIZE, PIECES = 64, 4096  # at most, of a pool of texts that go through the network together
 SPARE = 10**6  # numbers that a network may have that its files lack
+LIMITS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_seq_len")  # of BERT and most, LED, MPT
 ROOM = 2  # positions that some models (RoBERTa) number but never use
 UNLIMITED = 10**9  # pieces
 
@@ -53,9 +54,9 @@ class HfEncoder:
         self.model.eval().requires_grad_(False).to(device)
         self.device = torch.device(device)
         self.words = Pieces(self.tokeniser, name=weights)
-        positions = getattr(self.model.config, "max_position_embeddings", None) or -1
-        positions = positions if positions > 0 else UNLIMITED  # XLNet has -1, for no limit
-        self.longest = min(self.tokeniser.model_max_length, positions - ROOM)
+        positions = [getattr(self.model.config, limit, None) or -1 for limit in LIMITS]  # XLNet has -1, for no limit
+        known = min((number for number in positions if number > 0), default=UNLIMITED)
+        self.longest = min(self.tokeniser.model_max_length, known - ROOM)
         if self.longest <= self.words.markers:
             raise UserError(f"encoder.name={weights}: reads {self.longest} pieces at most, so no word. {AGAIN}")
         self.size = SIZE  # texts in a pool, at most
@@ -100,8 +101,7 @@ class HfEncoder:
     def _is_causal(self) -> bool:
         """Whether the vector of a piece does not depend on the next one."""
         ids = torch.tensor([[1, 2, 3], [1, 2, 4]], device=self.device) % self.model.config.vocab_size
-        output = self.model(input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True)
-        one, other = output.hidden_states[-1][:, 1]
+        one, other = self._forward(ids, torch.ones_like(ids))[-1][:, 1]
         return bool(torch.allclose(one, other, rtol=1e-5, atol=1e-6))
 
     def _check(self, name: str) -> None:
@@ -116,10 +116,10 @@ class HfEncoder:
         if not _is_close(alone, together[0]):
             self.size = 1
             console.print(f"{name}: vectors depend on the other sentences, so it reads one at a time", highlight=False)
-        self._check_limit(name)
+        self._check_limit()
 
     @frozen
-    def _check_limit(self, name: str) -> None:
+    def _check_limit(self) -> None:
         """Look up the positions of a text at the limit, without its way through the blocks. Raises UserError."""
         pieces = min(self.longest, PIECES)
 
@@ -130,17 +130,28 @@ class HfEncoder:
         hooks = [block.register_forward_pre_hook(stop) for blocks in lists for block in blocks]
         ids = torch.ones(1, pieces, dtype=torch.long, device=self.device)
         try:
-            self.model(input_ids=ids, attention_mask=torch.ones_like(ids))
+            self._forward(ids, torch.ones_like(ids))
         except _Reached:
             pass
-        except (IndexError, RuntimeError) as error:
-            raise UserError(
-                f"encoder.name={name}: cannot read {pieces} pieces at once ({str(error).splitlines()[0]:.100}). Give "
-                "what it can read as model_max_length in its tokenizer_config.json."
-            ) from None
         finally:
             for hook in hooks:
                 hook.remove()
+
+    def _forward(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+        """The layers of `ids` [B, P], each [B, P, D]. Raises UserError if the network cannot read so many pieces."""
+        try:
+            found: tuple[Tensor, ...] = self.model(
+                input_ids=ids, attention_mask=mask, output_hidden_states=True
+            ).hidden_states
+        except torch.OutOfMemoryError:
+            raise
+        except (IndexError, RuntimeError) as error:
+            raise UserError(
+                f"encoder.name={self.folder}: cannot read {ids.shape[1]} pieces at once "
+                f"({str(error).splitlines()[0]:.100}). Give what it can read as model_max_length in its "
+                "tokenizer_config.json."
+            ) from None
+        return found
 
     def _zeros(self, words: int) -> Tensor:
         return torch.zeros(self.layers, words, self.dim, device=self.device)
@@ -171,10 +182,7 @@ class HfEncoder:
         for row, text in enumerate(texts):
             ids[row, : len(text.ids)] = torch.tensor(text.ids)
             mask[row, : len(text.ids)] = 1
-        output = self.model(
-            input_ids=ids.to(self.device), attention_mask=mask.to(self.device), output_hidden_states=True
-        )
-        layers = torch.stack(output.hidden_states, dim=1).float()  # BLPD
+        layers = torch.stack(self._forward(ids.to(self.device), mask.to(self.device)), dim=1).float()  # BLPD
         results = []
         for row, text in enumerate(texts):
             pieces, words = torch.tensor(text.chosen, dtype=torch.long, device=self.device).view(-1, 2).T  # of N pieces
