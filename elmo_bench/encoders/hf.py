@@ -200,12 +200,12 @@ def _is_close(layers: Tensor, others: Tensor) -> bool:
     return bool((layers - others).abs().max() <= 1e-4 * max(1.0, float(layers.abs().max())))
 
 
-def _check_config(folder: Path) -> str:
-    """The attention to load a model with: sdpa, or eager where it has no other.
+def _config(folder: Path) -> Any:
+    """The configuration of a model, with sdpa attention, or eager where it has no other.
 
-    What `config.json` says of it is not used, since it may name a kernel to download. Refuses a network that is too
-    large to be built, whatever its weights hold: it has fewer layers than its files have bytes / 1000, and fewer numbers
-    than they have bytes. Raises UserError.
+    What `config.json` says of attention is not used, since it may name a kernel to download. A network that is too
+    large to be built is refused, whatever its weights hold: it has fewer layers than its files have bytes / 1000, and
+    fewer numbers than they have bytes. Raises UserError.
     """
     from transformers import AutoConfig, AutoModel
 
@@ -216,11 +216,13 @@ def _check_config(folder: Path) -> str:
     ):
         raise UserError(f"{path}: not the configuration of these weights. Save the model again with save_pretrained.")
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    config._attn_implementation = "eager"
     with torch.device("meta"):
-        model = AutoModel.from_config(config, trust_remote_code=False, attn_implementation="eager")
+        model = AutoModel.from_config(config, trust_remote_code=False)
     if (numbers := model.num_parameters()) > SPARE + 2 * size:  # a pooler may be missing
         raise UserError(f"{path}: {numbers:,} numbers, but the weights have {size:,} bytes. Save the model again.")
-    return "sdpa" if model._supports_sdpa else "eager"
+    config._attn_implementation = "sdpa" if model._supports_sdpa else "eager"
+    return config
 
 
 def _is_depth(value: Any, size: int) -> bool:
@@ -237,7 +239,7 @@ def load_model(folder: Path) -> tuple[Any, Any]:
     logging.getLogger("transformers").setLevel(logging.ERROR)
     given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     with reading(folder, "a model that transformers can load"), only_files(folder) as files:
-        attention = _check_config(files)
+        config = _config(files)
         tokeniser = AutoTokenizer.from_pretrained(files, **given)
         if type(tokeniser).__name__ in BYTES:
             raise UserError(
@@ -245,12 +247,12 @@ def load_model(folder: Path) -> tuple[Any, Any]:
                 "model of word pieces with a fast tokeniser."
             )
         if (weights := weights_of(files)[-1]).name.endswith(ENDING):
-            model, about = _from_int8(files, weights, attention)
+            model, about = _from_int8(config, weights)
         else:
             model, about = AutoModel.from_pretrained(
                 files,
                 use_safetensors=weights.suffix == ".safetensors",
-                attn_implementation=attention,
+                config=config,
                 weights_only=True,
                 dtype=torch.float32,
                 ignore_mismatched_sizes=True,
@@ -276,14 +278,11 @@ def load_model(folder: Path) -> tuple[Any, Any]:
     return (model.get_encoder() if model.config.is_encoder_decoder else model), tokeniser
 
 
-def _from_int8(folder: Path, weights: Path, attention: str) -> tuple[Any, dict[str, Any]]:
-    """A model from `config.json` and an int8 file (`int8.py`), and the names that the file lacks."""
-    from transformers import AutoConfig, AutoModel
+def _from_int8(config: Any, weights: Path) -> tuple[Any, dict[str, Any]]:
+    """A model from its configuration and an int8 file (`int8.py`), and the names that the file lacks."""
+    from transformers import AutoModel
 
-    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    model = AutoModel.from_config(
-        config, trust_remote_code=False, dtype=torch.float32, attn_implementation=attention
-    )
+    model = AutoModel.from_config(config, trust_remote_code=False, dtype=torch.float32)
     prefix = f"{model.base_model_prefix}."
     found = {name.removeprefix(prefix): tensor for name, tensor in read_tensors(weights).items()}
     result = model.load_state_dict(found, strict=False)

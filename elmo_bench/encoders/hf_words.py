@@ -1,4 +1,4 @@
-"""The pieces of words: a fast tokeniser that is given words, and the parts of a sequence that a network reads at once."""
+"""The pieces of words: a fast tokeniser that is given words, and the parts that a network reads at once."""
 
 import os
 from collections.abc import Iterator, Sequence
