@@ -42,10 +42,10 @@ class HfEncoder:
     """
 
     def __init__(self, *, weights: str, pooling: str | None = None, device: str = "cpu"):
-        """`weights`: `bert-mini`, a folder as `save_pretrained` or `pretrain-masked` writes it, or `user/repo`,
-        `user/repo@revision` or a bare name on the Hugging Face Hub. `pooling`: first, last or mean; None: last for a
-        causal model, whose earlier pieces have not seen the rest of the word, else first. Raises UserError if the model
-        cannot be loaded or `transformers` is not installed."""
+        """`weights`: `bert-mini`, `all-MiniLM-L6-v2`, a folder as `save_pretrained` or `pretrain-masked` writes it, or
+        `user/repo`, `user/repo@revision` or a bare name on the Hugging Face Hub. `pooling`: first, last or mean; None:
+        last for a causal model, whose earlier pieces have not seen the rest of the word, else first. Raises UserError if
+        the model cannot be loaded or `transformers` is not installed."""
         if pooling not in (None, *POOLINGS):
             raise UserError(f"encoder.contextual.pooling={pooling}: unknown. Choose one of: {', '.join(POOLINGS)}.")
         self.folder = find(weights)
@@ -107,7 +107,8 @@ class HfEncoder:
     def _check(self, name: str) -> None:
         """Read a few tiny texts: a text has the same vectors twice, and in company. Raises UserError.
 
-        Models that mix the texts or the padding of a call (FNet, YOSO, Nystromformer) read one sentence at a time.
+        Models that mix the padding of a call into their vectors (FNet, YOSO, Nystromformer, ConvBERT) read one sentence
+        at a time.
         """
         text, longer = ["a", "dog"], ["the", "dog", "saw", "a", "cat", "and", "a", "bird", "."]
         [alone], [again], together = self.encode([text]), self.encode([text]), self.encode([text, longer])
@@ -148,7 +149,7 @@ class HfEncoder:
         except (IndexError, RuntimeError) as error:
             raise UserError(
                 f"encoder.name={self.folder}: cannot read {ids.shape[1]} pieces at once "
-                f"({str(error).splitlines()[0]:.100}). Give what it can read as model_max_length in its "
+                f"({str(error).splitlines()[0]:.100}). If it reads fewer, give their number as model_max_length in its "
                 "tokenizer_config.json."
             ) from None
         return found

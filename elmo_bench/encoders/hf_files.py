@@ -44,7 +44,7 @@ PUBLISHED = {
         },
     )
 }
-NAMES = (*SHIPPED, *PUBLISHED)  # that may be loaded because a record has them
+NAMES = (*SHIPPED, *PUBLISHED)  # of models that a record may name, since no path is opened for them
 
 
 def find(weights: str) -> Path:

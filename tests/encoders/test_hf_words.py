@@ -104,8 +104,8 @@ def without_marks(tokens):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_words_have_the_pieces_of_the_text(encoders, name):
-    """`tokenizers` alone gives the pieces of the text, with the tokeniser as it was made; the text has a first space
-    where spaces are marked, so that the first word is read as all others are."""
+    """The reference is `tokenizers` alone with an unchanged tokeniser. Where spaces are marked, the text starts with a
+    space, so that its first word has the same pieces as later on."""
     found = encoders[name].words.backend.encode(WORDS, is_pretokenized=True).tokens
     tokeniser = FAMILIES[name][1]()
     spaced = isinstance(tokeniser.model, models.BPE)
