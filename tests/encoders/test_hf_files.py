@@ -11,6 +11,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import hf_files
 from elmo_bench.encoders.hf import HfEncoder
 from elmo_bench.encoders.hf_files import Published, files_of, find, only_files
+from elmo_bench.runner.predict import WEIGHTS
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.settings import settings_of
 from tests.hub import COMMIT, hub_on_loopback
@@ -114,6 +115,8 @@ def test_only_files_that_are_read_are_downloaded(folder, tmp_path, monkeypatch, 
     if kind == "slow":
         del files["tokenizer.json"]
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.delenv("ELMO_BENCH_OFFLINE")
     with hub_on_loopback() as (address, hub):
         monkeypatch.setenv("HF_ENDPOINT", address)
@@ -184,6 +187,7 @@ def test_minilm_is_one_name_with_pinned_files():
         "encoder.contextual.version": 2,
         "encoder.contextual.weights": "all-MiniLM-L6-v2",
     }
+    assert "all-MiniLM-L6-v2" in WEIGHTS["hf"]  # so that `predict` finds it by the name in a record
     pins = hf_files.PUBLISHED["all-MiniLM-L6-v2"].sha256
     assert sorted(pins) == sorted([*READ, "special_tokens_map.json"])
     assert pins["model.safetensors"].startswith("53aa5117") and pins["model.safetensors"].endswith("b128d9db")
