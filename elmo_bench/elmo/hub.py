@@ -20,12 +20,12 @@ def is_repository(name: str) -> bool:
 def repository(
     name: str,
     *,
-    also: Sequence[str] = (),
+    files: Sequence[str] = FILES,
     revision: str | None = None,
     local_files_only: bool = False,
     **keywords: Any,
 ) -> Path:
-    """The local folder of `user/repo` or `user/repo@revision`: options, weights, and files that match `also`.
+    """The local folder of `user/repo` or `user/repo@revision`, with the files that match `files`: a biLM's, or others.
 
     A revision is a branch, tag or commit. `$HF_ENDPOINT` and the other variables of huggingface_hub apply; `keywords`
     go to its `snapshot_download`. Raises UserError if the files cannot be downloaded.
@@ -40,7 +40,7 @@ def repository(
                 repo,
                 revision=revision or tag or None,
                 local_files_only=local_files_only or offline(),
-                allow_patterns=[*FILES, *also],
+                allow_patterns=[*files],
                 ignore_patterns=["*/*"],
                 endpoint=os.environ.get("HF_ENDPOINT") or None,
                 **keywords,

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from elmo_bench.base.downloads import cache_folder, fetch, record, verify
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
-from elmo_bench.elmo.hub import is_repository, repository
+from elmo_bench.elmo.hub import FILES, is_repository, repository
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.published import BILMS, bilm_file, bilm_folder, known_address
@@ -112,7 +112,7 @@ def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
     if weights not in PUBLISHED:
         found = weights
         if is_repository(weights) and not Path(weights).expanduser().exists():
-            found = str(repository(weights, also=HUB))
+            found = str(repository(weights, files=(*FILES, *HUB)))
         options, file = locate(found)
         if (softmax := softmax_of(file)) is not None:
             return options, file, *softmax

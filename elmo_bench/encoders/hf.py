@@ -1,42 +1,36 @@
 """The encoder kind `hf`: any frozen transformer that `transformers` can load, without remote code."""
 
-import hashlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import sha256_of
 from elmo_bench.base.json import read_json
 from elmo_bench.base.progress import console
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.base.threads import parallel_map
 from elmo_bench.elmo.frozen import frozen
-from elmo_bench.elmo.hub import is_repository, repository
+from elmo_bench.encoders.hf_files import checksum, files_of, find, only_files, weights_of
+from elmo_bench.encoders.hf_words import Part, Pieces
 from elmo_bench.encoders.int8 import ENDING, read_tensors
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.text.pools import by_length, pools
 
-FILES = ("*.json", "*.safetensors", "*.txt", "*.model")  # configuration, weights, tokeniser
-PICKLED = "pytorch_model*.bin"  # weights of old models, read with weights_only where there are no safetensors
 POOLINGS = ("first", "last", "mean")
 BYTES = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 SIZE, PIECES = 64, 4096  # at most, of a pool of texts that go through the network together
-SHIPPED = {"bert-mini": Path(__file__).parents[1] / "weights" / "bert-mini"}
 SPARE = 10**6  # numbers that a network may have that its files lack
+LIMITS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_seq_len")  # of BERT and most, LED, MPT
 ROOM = 2  # positions that some models (RoBERTa) number but never use
+UNLIMITED = 10**9  # pieces
 
 
-class Part(NamedTuple):
-    """A sequence, or a part of one, that goes through the network at once."""
-
-    ids: list[int]
-    words: int  # how many it has
-    chosen: list[tuple[int, int]]  # (position in `ids`, word): the pieces whose mean is the word's vector
+class _Reached(Exception):
+    """The first block of a network is reached."""
 
 
 class HfEncoder:
@@ -48,22 +42,29 @@ class HfEncoder:
     """
 
     def __init__(self, *, weights: str, pooling: str | None = None, device: str = "cpu"):
-        """`weights`: `bert-mini`, a folder as `save_pretrained` or `pretrain-masked` writes it, or `user/repo`,
-        `user/repo@revision` or a bare name on the Hugging Face Hub. `pooling`: first, last or mean; None: last for a
-        causal model, whose earlier pieces have not seen the rest of the word, else first. Raises UserError if the model
-        cannot be loaded or `transformers` is not installed."""
+        """`weights`: `bert-mini`, `all-MiniLM-L6-v2`, a folder as `save_pretrained` or `pretrain-masked` writes it, or
+        `user/repo`, `user/repo@revision` or a bare name on the Hugging Face Hub. `pooling`: first, last or mean; None:
+        last for a causal model, whose earlier pieces have not seen the rest of the word, else first. Raises UserError
+        if the model cannot be loaded or `transformers` is not installed."""
         if pooling not in (None, *POOLINGS):
             raise UserError(f"encoder.contextual.pooling={pooling}: unknown. Choose one of: {', '.join(POOLINGS)}.")
-        self.folder = _folder(weights)
+        self.folder = find(weights)
+        self.checksum = checksum(weights, self.folder)
         self.model, self.tokeniser = load_model(self.folder)
         self.model.eval().requires_grad_(False).to(device)
         self.device = torch.device(device)
-        self.pooling = pooling or ("last" if self._is_causal() else "first")
-        self.checksum = _checksum(self.folder) + ("" if self.pooling == "first" else f" {self.pooling}")
-        positions = getattr(self.model.config, "max_position_embeddings", None) or -1
-        positions = positions if positions > 0 else 10**9  # XLNet has -1, for no limit
-        self.longest = min(self.tokeniser.model_max_length, positions - ROOM)
+        self.words = Pieces(self.tokeniser, name=weights)
+        positions = [getattr(self.model.config, limit, None) or -1 for limit in LIMITS]  # XLNet has -1, for no limit
+        known = min((number for number in positions if number > 0), default=UNLIMITED)
+        self.longest = min(self.tokeniser.model_max_length, known - ROOM)
+        if self.longest <= self.words.markers:
+            raise UserError(f"encoder.name={weights}: reads {self.longest} pieces at most, so no word. {AGAIN}")
+        self.size = SIZE  # texts in a pool, at most
         self.parts = 0  # sequences that were read in parts so far
+        with reading(weights, "a transformer that reads a sentence alone and among others", ""):
+            self.pooling = pooling or ("last" if self._is_causal() else "first")
+            self._check(weights)
+        self.checksum += "" if self.pooling == "first" else f" {self.pooling}"
 
     @property
     def layers(self) -> int:
@@ -79,15 +80,19 @@ class HfEncoder:
 
     @property
     def files(self) -> list[Path]:
-        return _files(self.folder)
+        return files_of(self.folder)
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""
-        cut = [list(self._cut(list(sentence))) for sentence in sentences]
+        cut = self.words.parts(sentences, longest=self.longest, pooling=self.pooling)
+        if long := sum(len(parts) > 1 for parts in cut):
+            if not self.parts:
+                console.print(f"sequences of more than {self.longest} pieces are read in parts", highlight=False)
+            self.parts += long
         read = iter(self._read([part for parts in cut for part in parts]))
         results = []
         for sentence, parts in zip(sentences, cut, strict=True):
-            vectors = [next(read) for _ in parts] or [torch.zeros(self.layers, 0, self.dim, device=self.device)]
+            vectors = [next(read) for _ in parts] or [self._zeros(0)]
             results.append(torch.cat(vectors, dim=1))
             assert results[-1].shape == (self.layers, len(sentence), self.dim)
         return results
@@ -96,62 +101,78 @@ class HfEncoder:
     def _is_causal(self) -> bool:
         """Whether the vector of a piece does not depend on the next one."""
         ids = torch.tensor([[1, 2, 3], [1, 2, 4]], device=self.device) % self.model.config.vocab_size
-        output = self.model(input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True)
-        one, other = output.hidden_states[-1][:, 1]
+        one, other = self._forward(ids, torch.ones_like(ids))[-1][:, 1]
         return bool(torch.allclose(one, other, rtol=1e-5, atol=1e-6))
 
-    def _cut(self, words: list[str]) -> Iterator[Part]:
-        """Every part of a sequence; almost always one."""
-        if not words:
-            return
-        coded = self.tokeniser(words, is_split_into_words=True)
-        pieces = [0] * len(words)
-        for word in coded.word_ids():
-            if word is not None:
-                pieces[word] += 1
-        left = sum(pieces)
-        room = self.longest - (len(coded["input_ids"]) - left)  # the others are markers
-        start = 0
-        while start < len(words):
-            end = len(words)
-            if left > room:
-                self._say()
-                # The last word of which a piece fits starts the next part, unless it is the only one.
-                last, used = start, 0
-                for word in range(start, len(words)):
-                    if used >= room:
-                        break
-                    last, used = (word if pieces[word] else last), used + pieces[word]
-                end = max(start + 1, last)
-            coded = self.tokeniser(words[start:end], is_split_into_words=True, truncation=True, max_length=self.longest)
-            pairs = [(piece, word) for piece, word in enumerate(coded.word_ids()) if word is not None]
-            if self.pooling != "mean":
-                by_word = {word: piece for piece, word in (pairs[::-1] if self.pooling == "first" else pairs)}
-                pairs = [(piece, word) for word, piece in by_word.items()]
-            yield Part(coded["input_ids"], end - start, pairs)
-            left -= sum(pieces[start:end])
-            start = end
+    def _check(self, name: str) -> None:
+        """Read a few tiny texts: a text has the same vectors twice, and in company. Raises UserError.
 
-    def _say(self) -> None:
-        self.parts += 1
-        if self.parts == 1:
-            console.print(f"sequences of more than {self.longest} pieces are read in parts", highlight=False)
+        Models that mix the padding of a call into their vectors (FNet, YOSO, Nystromformer, ConvBERT) read one sentence
+        at a time.
+        """
+        text, longer = ["a", "dog"], ["the", "dog", "saw", "a", "cat", "and", "a", "bird", "."]
+        [alone], [again], together = self.encode([text]), self.encode([text]), self.encode([text, longer])
+        if not _is_close(alone, again):
+            raise UserError(f"encoder.name={name}: a sentence has other vectors each time, or not finite ones.")
+        if not _is_close(alone, together[0]):
+            self.size = 1
+            console.print(f"{name}: vectors depend on the other sentences, so it reads one at a time", highlight=False)
+        self._check_limit()
+
+    @frozen
+    def _check_limit(self) -> None:
+        """Look up the positions of a text at the limit, without its way through the blocks. Raises UserError."""
+        pieces = min(self.longest, PIECES)
+
+        def stop(*_: Any) -> None:
+            raise _Reached
+
+        lists = [module for module in self.model.modules() if isinstance(module, torch.nn.ModuleList)]
+        hooks = [block.register_forward_pre_hook(stop) for blocks in lists for block in blocks]
+        ids = torch.ones(1, pieces, dtype=torch.long, device=self.device)
+        try:
+            self._forward(ids, torch.ones_like(ids))
+        except _Reached:
+            pass
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _forward(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+        """The layers of `ids` [B, P], each [B, P, D]. Raises UserError if the network cannot read so many pieces."""
+        try:
+            found: tuple[Tensor, ...] = self.model(
+                input_ids=ids, attention_mask=mask, output_hidden_states=True
+            ).hidden_states
+        except torch.OutOfMemoryError:
+            raise
+        except (IndexError, RuntimeError) as error:
+            raise UserError(
+                f"encoder.name={self.folder}: cannot read {ids.shape[1]} pieces at once "
+                f"({str(error).splitlines()[0]:.100}). If it reads fewer, give their number as model_max_length in its "
+                "tokenizer_config.json."
+            ) from None
+        return found
+
+    def _zeros(self, words: int) -> Tensor:
+        return torch.zeros(self.layers, words, self.dim, device=self.device)
 
     def _read(self, texts: Sequence[Part]) -> list[Tensor]:
-        """[L, T, D] of each part."""
-        lengths = [len(text.ids) for text in texts]
-        results: list[Tensor] = [torch.empty(0)] * len(texts)
-        work = list(pools(by_length(lengths), lengths, size=SIZE, tokens=PIECES))
+        """[L, T, D] of each part; zeros where no word has a piece, which some models could not read."""
+        results = [self._zeros(0 if text.chosen else text.words) for text in texts]
+        rows = [row for row, text in enumerate(texts) if text.chosen]
+        lengths = [len(texts[row].ids) for row in rows]
+        work = [[rows[n] for n in pool] for pool in pools(by_length(lengths), lengths, size=self.size, tokens=PIECES)]
         each = parallel_map if self.device.type == "cpu" else map
         for pool, found in zip(work, each(lambda pool: self._pool([texts[row] for row in pool]), work), strict=True):
-            for number, layers in zip(pool, found, strict=True):
-                results[number] = layers
+            for row, layers in zip(pool, found, strict=True):
+                results[row] = layers
         return results
 
     @frozen
     def _pool(self, texts: Sequence[Part]) -> list[Tensor]:
         """[L, T, D] of each part, which go through the model together."""
-        most, known = max(max(text.ids, default=0) for text in texts), self.model.config.vocab_size
+        most, known = max(max(text.ids) for text in texts), self.model.config.vocab_size
         if most >= known:
             raise UserError(
                 f"encoder.name={self.folder}: the tokeniser has a piece number {most}, but the model knows {known:,}. "
@@ -162,10 +183,7 @@ class HfEncoder:
         for row, text in enumerate(texts):
             ids[row, : len(text.ids)] = torch.tensor(text.ids)
             mask[row, : len(text.ids)] = 1
-        output = self.model(
-            input_ids=ids.to(self.device), attention_mask=mask.to(self.device), output_hidden_states=True
-        )
-        layers = torch.stack(output.hidden_states, dim=1).float()  # BLPD
+        layers = torch.stack(self._forward(ids.to(self.device), mask.to(self.device)), dim=1).float()  # BLPD
         results = []
         for row, text in enumerate(texts):
             pieces, words = torch.tensor(text.chosen, dtype=torch.long, device=self.device).view(-1, 2).T  # of N pieces
@@ -178,58 +196,34 @@ class HfEncoder:
 load: type[Encoder] = HfEncoder
 
 
-def _folder(weights: str) -> Path:
-    path = SHIPPED.get(weights) or Path(weights).expanduser()
-    # A name without / is an old one of the Hub, such as bert-base-cased.
-    if not path.is_dir() and ("/" not in weights.strip("/") or is_repository(weights)):
-        path = repository(weights, also=FILES)
-        if not _weights(path):
-            path = repository(weights, also=(*FILES, PICKLED))
-    if not (path / "config.json").is_file():
-        raise UserError(
-            f"encoder.name={weights}: no config.json there. Give a model's folder, or user/repo on the Hub."
-        )
-    if not _weights(path):
-        raise UserError(f"encoder.name={weights}: no weights there. Save the model again with save_pretrained.")
-    return path
+def _is_close(layers: Tensor, others: Tensor) -> bool:
+    """Whether vectors are equal within 1e-4, or within 1e-4 of the largest number where that is above 1."""
+    return bool((layers - others).abs().max() <= 1e-4 * max(1.0, float(layers.abs().max())))
 
 
-def _weights(folder: Path) -> list[Path]:
-    """The files with the weights: safetensors, or else pickled ones."""
-    return sorted(folder.glob("*.safetensors")) or sorted(folder.glob(PICKLED))
+def _config(folder: Path) -> Any:
+    """The configuration of a model, with sdpa attention, or eager where it has no other.
 
-
-def _files(folder: Path) -> list[Path]:
-    """All files that loading may read."""
-    return sorted({path for name in FILES for path in folder.glob(name) if path.is_file()} | {*_weights(folder)})
-
-
-def _checksum(folder: Path) -> str:
-    """SHA-256 of the names and contents of the files."""
-    digest = hashlib.sha256()
-    for path in _files(folder):
-        digest.update(f"{path.name} {sha256_of(path)}\n".encode())
-    return digest.hexdigest()
-
-
-def _check_config(folder: Path) -> None:
-    """Refuse a network that is too large to be built, whatever its weights hold. Raises UserError.
-
-    A network has fewer layers than its files have bytes / 1000, and fewer numbers than they have bytes.
+    What `config.json` says of attention is not used, since it may name a kernel to download. A network that is too
+    large to be built is refused, whatever its weights hold: it has fewer layers than its files have bytes / 1000, and
+    fewer numbers than they have bytes. Raises UserError.
     """
     from transformers import AutoConfig, AutoModel
 
-    path, size = folder / "config.json", sum(file.stat().st_size for file in _weights(folder))
+    path, size = folder / "config.json", sum(file.stat().st_size for file in weights_of(folder))
     found = read_json(path)
     if not isinstance(found, dict) or any(
         "layers" in key and not _is_depth(value, size) for key, value in found.items()
     ):
         raise UserError(f"{path}: not the configuration of these weights. Save the model again with save_pretrained.")
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    config._attn_implementation = "eager"
     with torch.device("meta"):
-        numbers = AutoModel.from_config(config, trust_remote_code=False).num_parameters()
-    if numbers > SPARE + 2 * size:  # a pooler may be missing
+        model = AutoModel.from_config(config, trust_remote_code=False)
+    if (numbers := model.num_parameters()) > SPARE + 2 * size:  # a pooler may be missing
         raise UserError(f"{path}: {numbers:,} numbers, but the weights have {size:,} bytes. Save the model again.")
+    config._attn_implementation = "sdpa" if model._supports_sdpa else "eager"
+    return config
 
 
 def _is_depth(value: Any, size: int) -> bool:
@@ -245,20 +239,21 @@ def load_model(folder: Path) -> tuple[Any, Any]:
         raise UserError("encoder=hf: transformers is not installed. Run pip install 'elmo-bench[hf]'.") from None
     logging.getLogger("transformers").setLevel(logging.ERROR)
     given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    with reading(folder, "a model that transformers can load"):
-        _check_config(folder)
-        tokeniser = AutoTokenizer.from_pretrained(folder, add_prefix_space=True, **given)
+    with reading(folder, "a model that transformers can load"), only_files(folder) as files:
+        config = _config(files)
+        tokeniser = AutoTokenizer.from_pretrained(files, **given)
         if type(tokeniser).__name__ in BYTES:
             raise UserError(
                 f"encoder.name={folder}: reads bytes or characters, and does not say which of them are a word. Give a "
                 "model of word pieces with a fast tokeniser."
             )
-        if packed := sorted(folder.glob(f"*{ENDING}")):
-            model, about = _from_int8(folder, packed[0])
+        if (weights := weights_of(files)[-1]).name.endswith(ENDING):
+            model, about = _from_int8(config, weights)
         else:
             model, about = AutoModel.from_pretrained(
-                folder,
-                use_safetensors=_weights(folder)[0].suffix == ".safetensors",
+                files,
+                use_safetensors=weights.suffix == ".safetensors",
+                config=config,
                 weights_only=True,
                 dtype=torch.float32,
                 ignore_mismatched_sizes=True,
@@ -284,11 +279,10 @@ def load_model(folder: Path) -> tuple[Any, Any]:
     return (model.get_encoder() if model.config.is_encoder_decoder else model), tokeniser
 
 
-def _from_int8(folder: Path, weights: Path) -> tuple[Any, dict[str, Any]]:
-    """A model from `config.json` and an int8 file (`int8.py`), and the names that the file lacks."""
-    from transformers import AutoConfig, AutoModel
+def _from_int8(config: Any, weights: Path) -> tuple[Any, dict[str, Any]]:
+    """A model from its configuration and an int8 file (`int8.py`), and the names that the file lacks."""
+    from transformers import AutoModel
 
-    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     model = AutoModel.from_config(config, trust_remote_code=False, dtype=torch.float32)
     prefix = f"{model.base_model_prefix}."
     found = {name.removeprefix(prefix): tensor for name, tensor in read_tensors(weights).items()}

