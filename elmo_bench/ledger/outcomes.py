@@ -77,7 +77,9 @@ def slices_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
     for name, other in PAIRS.items():
         if name in plain:
             has = plain[name].astype(bool)
-            found |= {part: {key: each[mask] for key, each in plain.items()} for part, mask in ((name, has), (other, ~has))}
+            found |= {
+                part: {key: each[mask] for key, each in plain.items()} for part, mask in ((name, has), (other, ~has))
+            }
         elif units := by_slice(whole).get(name):
             rest = by_slice(whole).get(other) or {key: plain[key] - values for key, values in units.items()}
             found |= {name: units | clusters, other: rest | clusters}

@@ -84,9 +84,7 @@ def _is_long(part: Any) -> bool:
     return isinstance(part, tuple) and len(part) >= 50
 
 
-def training_fraction(
-    train: list[Any], *, seed: int, fraction: float = 1.0, limit: int | None = None
-) -> list[Any]:
+def training_fraction(train: list[Any], *, seed: int, fraction: float = 1.0, limit: int | None = None) -> list[Any]:
     """A fraction of the examples, in their order, and at most `limit` of them, drawn by the run's seed.
 
     With one seed, a smaller fraction is contained in every larger one, and every encoder has the same examples. A

@@ -9,7 +9,9 @@ from elmo_bench.base.clock import Clock
 def test_what_passes_while_it_stands_is_not_counted(monkeypatch):
     """Both times are read from the system, which this test tells."""
     wall, cpu = iter((10, 13, 50, 51)), iter((1, 7, 20, 22))
-    monkeypatch.setattr(clock, "time", type("time", (), {"monotonic": lambda: next(wall), "process_time": lambda: next(cpu)}))
+    monkeypatch.setattr(
+        clock, "time", type("time", (), {"monotonic": lambda: next(wall), "process_time": lambda: next(cpu)})
+    )
     found = Clock().start()
     found.stop()
     assert found.read() == [3, 6]

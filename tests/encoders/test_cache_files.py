@@ -197,9 +197,7 @@ def test_what_a_kill_left_half_written_goes_first_but_not_while_it_may_be_in_wor
     os.utime(old, (time.time() - 700,) * 2)
     for shard in shards(filled):
         os.utime(shard, (1, 1))
-    folder = cache_files.StoreFolder(
-        filled, path.name, layers=2, dim=8, max_bytes=size(filled) - 1000
-    )
+    folder = cache_files.StoreFolder(filled, path.name, layers=2, dim=8, max_bytes=size(filled) - 1000)
     before = shards(filled)
     folder.make_room(500)
     assert not old.exists()

@@ -101,12 +101,15 @@ def test_a_metric_cannot_use_the_names_of_the_runner(name):
         splits={"dev": [Example("a", marks={"is_verb": True})]},
     )  # fmt: skip
     trained = SimpleNamespace(module=SimpleNamespace(metric=metric, gold={"dev": ["a"]}, predictions=["a"]))
-    with pytest.raises(UserError, match=rf"^task=mine: Metric\.outcomes has {name}: give it another name, without a dot"):
+    with pytest.raises(
+        UserError, match=rf"^task=mine: Metric\.outcomes has {name}: give it another name, without a dot"
+    ):
         _outcomes(prepared, trained, "dev")
 
 
 def test_unseen_is_what_the_run_did_not_train_on():
     """A fraction of the training split teaches fewer words; the encoder changes nothing."""
+
     def rare(*options):
         config = compose("config", ["task=ner", "suite=mini", *options])
         return prepare(config, RunSpec.of(config)).rare
