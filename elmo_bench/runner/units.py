@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from elmo_bench.encoders.static import StaticVectors
 from elmo_bench import ledger
+from elmo_bench.encoders.static import StaticVectors
 from elmo_bench.ledger import PAIRS
 from elmo_bench.ledger.formulas import formula
 from elmo_bench.runner.data import Splits, words_of

@@ -8,7 +8,6 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-import torch
 
 from elmo_bench.elmo.embed import parts
 from elmo_bench.encoders.cache_files import StoreFolder

@@ -10,6 +10,7 @@ from elmo_bench.ledger import read_ledger
 from elmo_bench.ledger.formulas import FORMULAS, formula
 from elmo_bench.reporting.compare import with_outcomes
 from elmo_bench.spec.names import task_class, tasks
+from tests.ledger.make_golden import GOLDEN
 
 RUNS = Path(__file__).parents[2] / "results" / "runs"
 SIDES = ("recall_num", "recall_den", "precision_num", "precision_den")
@@ -72,11 +73,12 @@ def test_every_task_names_a_formula():
     assert {task_class(task, "metric").formula for task in tasks()} == set(FORMULAS)
 
 
-def test_the_committed_outcomes_add_up_to_the_committed_scores():
-    records, problems = read_ledger(RUNS)
-    assert records
+@pytest.mark.parametrize("ledger", [GOLDEN, RUNS], ids=["golden", "results"])
+def test_the_committed_outcomes_add_up_to_the_committed_scores(ledger):
+    records, problems = read_ledger(ledger)
+    assert records or ledger == RUNS  # which may have none yet
     assert not problems
-    for record, outcomes, _ in with_outcomes(RUNS, records):
+    for record, outcomes, _ in with_outcomes(ledger, records):
         score = formula(record["formula"]).score_of(outcomes)
         stored = record["scores"]["test"]["overall"][record["metric"]]
         assert score == pytest.approx(stored, abs=1e-3), (record["spec"]["task"], record["hash"], record["seed"])

@@ -4,20 +4,16 @@ import copy
 import json
 
 import pytest
-import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
-from elmo_bench.encoders.static import load_static
 from elmo_bench.ledger import RunPaths, run_hash
 from elmo_bench.runner.data import build_data, read_splits
 from elmo_bench.runner.kept_head import read_head
-from elmo_bench.runner.model import Frozen
-from elmo_bench.runner.predict import _config, build_kept
+from elmo_bench.runner.predict import _config
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.names import load_encoder
 from elmo_bench.spec.run_spec import RunSpec
 from tests.runs import GOLDEN, run_small
 
