@@ -1,12 +1,12 @@
 """What later changes have to keep: the hashes of all planned runs, and the first two epochs of some of them.
 
-    python benchmarks/golden.py hashes --root DATA                # compare with tests/golden/hashes.json
-    python benchmarks/golden.py fingerprints --root DATA ner      # compare with tests/golden/fingerprints.json; all tasks
+    python benchmarks/golden.py hashes --root DATA             # compare with tests/golden/hashes.json
+    python benchmarks/golden.py fingerprints --root DATA ner   # with tests/golden/fingerprints.json; or all tasks
     python benchmarks/golden.py hashes --root DATA --write        # replace the file: the old runs are orphaned
 
 DATA is the folder with the data of the open suite. A fingerprint is the dev score and the mean training loss of each of
-two epochs on 200 training examples (20 documents for coreference), on one thread. The loss may differ by a thousandth of
-its value, since processors round differently, and the dev score by one item.
+two epochs on 200 training examples (20 documents for coreference), on one thread. The loss may differ by a thousandth
+of its value, since processors round differently, and the dev score by one item.
 """
 
 import argparse

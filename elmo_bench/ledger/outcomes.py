@@ -9,11 +9,12 @@ A metric gives arrays by name, with a number for each item: what its formula sum
 | `correct` and the like | what the metric counts, by item; they sum up to `scores.*.overall` |
 | `cluster` | numbers of the groups of items that were drawn together, where the task knows |
 | `unseen`, `novector` | 1: the item has a word that training lacks; that the suite's static vectors lack |
-| `unseen.correct`, `novector.correct` | where slices have units that are no items, such as entities: what the formula sums over these units alone |
-| `seen.correct`, `vector.correct` | over all other units; only if that is not the rest of `correct`, as it is not for chains |
+| `unseen.correct`, … | where slices have units that are no items, such as entities: sums over these units alone |
+| `seen.correct`, … | over all other units; only if that is not the rest of `correct`, as it is not for chains |
 | other flags | marks of the examples: `is_verb`, whether the predicate is a verb |
-| `types.names` | the names of the types and of what is counted: JSON in UTF-8, `[["LOC", "PER"], ["correct", "gold"]]` |
-| `types.rows`, `types.type`, `types.counts` | by item, how many types it has; for each of these which one, and then every count in a row |
+| `types.names` | the names of types and of counts: JSON in UTF-8, `[["LOC", "PER"], ["correct", "gold"]]` |
+| `types.rows` | by item, how many types it has |
+| `types.type`, `types.counts` | for each of these, which type, and then every count in a row |
 
 What these slices are is in `runner/units.py`. Those that `elmo-bench slices` makes are in another file.
 """
@@ -96,7 +97,7 @@ def digest_of(outcomes: Arrays) -> str:
 
 
 def compact(outcomes: Arrays) -> dict[str, np.ndarray]:
-    """The arrays in the smallest unsigned type that holds them. Raises UserError if they are not whole numbers from 0."""
+    """The arrays in the smallest unsigned type that holds them. Raises UserError for other than whole numbers."""
     found = {}
     for name, values in outcomes.items():
         array = np.asarray(values)

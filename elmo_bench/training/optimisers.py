@@ -45,7 +45,7 @@ def build_optimiser(options: Mapping[str, Any], parameters: Iterable[torch.nn.Pa
 
 
 def build_schedule(options: Mapping[str, Any], optimiser: Optimizer) -> LRScheduler | None:
-    """The scheduler `options["name"]`; other options but `every` are its arguments. None for `linear`. Raises UserError.
+    """The scheduler `options["name"]`; other options but `every` are arguments. None for `linear`. Raises UserError.
 
     every: training steps between two steps of the schedule, or `epoch` for `plateau`. patience of `plateau`: how many
     epochs in a row may bring no gain; the next one that brings none reduces the rate (so 1: two epochs without gain).
