@@ -40,7 +40,7 @@ def main() -> int:
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="fingerprints of these tasks alone")
     parser.add_argument("--root", required=True, type=Path, help="the data of the open suite")
     parser.add_argument("--write", action="store_true", help="replace the committed file")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     path = GOLDEN / f"{options.what}.json"
     known = json.loads(path.read_text()) if path.is_file() else {}
     if options.what == "hashes":
