@@ -82,25 +82,13 @@ def write_documents(path: Path, documents: Sequence[Document], predicted: Sequen
     with atomic_write(path, "w") as handle:
         for document, clusters in zip(documents, predicted, strict=True):
             cells = iter(zip(document.speakers, format_column(clusters, len(document.speakers)), strict=True))
-            name = escaped(document.name, reserved=[document.name] if document.name.startswith("#") else ())
+            name = escaped(document.name, reserved=[document.name] if document.name[:1] == "#" else ())  # no comment
             handle.write(f"#begin document ({name}); part {document.part}\n")
             for sentence in document.sentences:
                 for place, word in enumerate(sentence):
                     speaker, cell = next(cells)
-                    row = (
-                        name,
-                        int(document.part),
-                        place,
-                        escaped(word),
-                        "-",
-                        "*",
-                        "-",
-                        "-",
-                        "-",
-                        escaped(speaker),
-                        "*",
-                    )
-                    handle.write("\t".join(map(str, (*row, cell))) + "\n")
+                    begin = [name, str(int(document.part)), str(place), escaped(word)]
+                    handle.write("\t".join([*begin, "-", "*", "-", "-", "-", escaped(speaker), "*", cell]) + "\n")
                 handle.write("\n")
             handle.write("#end document\n")
 

@@ -68,10 +68,8 @@ class Data(SuiteData):
         with atomic_write(path, "w") as handle:
             for sentence, tags in zip(examples, predicted, strict=True):
                 rows = zip(sentence.tokens, sentence.tags, tags, strict=True)
-                lines = (
-                    f"{escaped(token, reserved=RESERVED)} {escaped(gold)} {escaped(tag)}\n" for token, gold, tag in rows
-                )
-                handle.write("".join(lines) + "\n")
+                spelt = ((escaped(token, reserved=RESERVED), escaped(gold), escaped(tag)) for token, gold, tag in rows)
+                handle.write("".join(" ".join(row) + "\n" for row in spelt) + "\n")
 
     def within(
         self, example: TaggedSentence, predicted: Sequence[str], keeps: Callable[[Sequence[str]], bool]
