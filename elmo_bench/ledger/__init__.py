@@ -3,7 +3,18 @@
 from elmo_bench.ledger.environment import environment
 from elmo_bench.ledger.lease import read_lease
 from elmo_bench.ledger.lock import HeldElsewhere, is_held, new_attempt, run_lock
-from elmo_bench.ledger.outcomes import CLUSTER, PAIRS, SLICES, TYPE, digest_of, joined, joined_slices, of_split, slices_of, types_of
+from elmo_bench.ledger.outcomes import (
+    CLUSTER,
+    PAIRS,
+    SLICES,
+    TYPE,
+    digest_of,
+    joined,
+    joined_slices,
+    of_split,
+    slices_of,
+    types_of,
+)
 from elmo_bench.ledger.paths import RunPaths, check_exists, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,

@@ -228,7 +228,9 @@ def _read(path: Path, check_content: Callable[[Any], None]) -> Any:
     if type(schema) is int and schema > SCHEMA:
         raise UserError(f"{path}: of a newer version (schema {schema}, this one reads {SCHEMA}). Update elmo-bench.")
     if type(schema) is int and schema < SCHEMA:
-        raise UserError(f"{path}: of an older version (schema {schema}, this one reads {SCHEMA}). Remove it and run again.")
+        raise UserError(
+            f"{path}: of an older version (schema {schema}, this one reads {SCHEMA}). Remove it and run again."
+        )
     try:
         check_content(content)
     except UserError as error:

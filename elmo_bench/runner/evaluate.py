@@ -57,7 +57,9 @@ def _outcomes(prepared: Prepared, trained: Trained, split: str) -> dict[str, np.
     known = _clusters(examples) | marks_of(examples)
     known |= prepared.rare.outcomes(prepared.data, module.metric, examples, module.predictions, outcomes)
     if wrong := [name for name in outcomes if name in known or ("." in name and not name.startswith(ledger.TYPE))]:
-        raise UserError(f"task={prepared.spec.task}: Metric.outcomes has {wrong[0]}: give it another name, without a dot.")
+        raise UserError(
+            f"task={prepared.spec.task}: Metric.outcomes has {wrong[0]}: give it another name, without a dot."
+        )
     return outcomes | known
 
 

@@ -58,7 +58,10 @@ class ScoredSplit:
         train = training_fraction(
             without_long_texts(splits["train"]), fraction=given.train_fraction, limit=given.max_train
         )
-        rare = Rare.of(splits | {"train": train}, load_static(config.suite.vectors, set(words_of([*splits["dev"], *splits["test"]]))))
+        rare = Rare.of(
+            splits | {"train": train},
+            load_static(config.suite.vectors, set(words_of([*splits["dev"], *splits["test"]]))),
+        )
         metric = task_class(config.task.name, "metric")()
         return cls(data, metric, data_digest(config, data, splits), splits["test"], rare.keeps)
 

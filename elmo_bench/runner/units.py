@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from elmo_bench.encoders.static import StaticVectors
 from elmo_bench import ledger
+from elmo_bench.encoders.static import StaticVectors
 from elmo_bench.ledger import PAIRS
 from elmo_bench.ledger.formulas import formula
 from elmo_bench.runner.data import Splits, words_of
@@ -64,7 +64,9 @@ class Rare:
             return {name: np.array([*map(keeps[name], words)], bool) for name in PAIRS}
         found: dict[str, Outcomes] = {}
         for name, other in PAIRS.items():
-            found[name], rest = (outcomes_within(data, metric, examples, predicted, keeps[part]) for part in (name, other))
+            found[name], rest = (
+                outcomes_within(data, metric, examples, predicted, keeps[part]) for part in (name, other)
+            )
             if any((whole[key] - found[name][key] != values).any() for key, values in rest.items()):
                 found[other] = rest
         return ledger.joined_slices(found)

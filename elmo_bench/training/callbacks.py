@@ -15,7 +15,6 @@ from elmo_bench.base.clock import Clock
 from elmo_bench.base.kernels import kernels_used, used
 from elmo_bench.base.progress import Meter, progress
 
-
 CLOCKS = ("whole", "training", "encoding")  # of a History
 
 

@@ -20,7 +20,7 @@ class Example(Protocol):
     keeps them together, and reports count them as one when they ask what other items would do. Where its texts are
     parts of longer ones (phrases of a sentence), it has these as `whole`, and the vocabulary counts each of them once.
     `slice_words` are the words that decide to which slices of test it belongs, if these are not the words of all texts.
-    `marks` is what else tables may ask of it, {name: true or false}, such as whether a predicate is a verb: the outcomes
+    `marks` is what else tables may ask of it, {name: true or false}, such as whether a predicate is a verb: outcomes
     keep the names that all examples of a split have. Marks change no score and are not in `Data.canonical`.
     """
 

@@ -23,7 +23,9 @@ class Layout(NamedTuple):
 
 
 CONLL_2012 = Layout(word=3, pos=4, lemma=6, sense=7, before=11, behind=1)  # begins with "#begin document"
-SKELETON = Layout(word=3, pos=4, lemma=6, sense=7, before=8, behind=0)  # PropBank's skeletons (.gold_skel) with their words
+SKELETON = Layout(
+    word=3, pos=4, lemma=6, sense=7, before=8, behind=0
+)  # PropBank's skeletons (.gold_skel) with their words
 
 NO_TAG = ("-", "_", "XX")  # the last is OntoNotes' for words without one
 

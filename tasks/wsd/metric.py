@@ -50,7 +50,11 @@ class Metric:
         And the same by part of speech.
         """
         pairs = [list(zip(*pair, strict=True)) for pair in zip(gold, predicted, strict=True)]
-        chosen = {"correct": lambda *pair: int(_right(*pair)), "guessed": lambda _, answer: answer, "gold": lambda *_: True}
+        chosen = {
+            "correct": lambda *pair: int(_right(*pair)),
+            "guessed": lambda _, answer: answer,
+            "gold": lambda *_: True,
+        }
         kinds = {
             name: [[_part_of_speech(pair[0]) for pair in sentence if counts(*pair)] for sentence in pairs]
             for name, counts in chosen.items()

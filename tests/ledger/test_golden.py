@@ -60,7 +60,12 @@ def test_every_figure_by_type_is_the_sum_of_its_outcomes(record):
         if record["spec"]["task"] == "coref":
             whole = of_split(stored, split)
             for name, row in by_type.items():
-                for side, one in (("recall_num", FINE), ("recall_den", 1), ("precision_num", FINE), ("precision_den", 1)):
+                for side, one in (
+                    ("recall_num", FINE),
+                    ("recall_den", 1),
+                    ("precision_num", FINE),
+                    ("precision_den", 1),
+                ):
                     assert whole[f"{name}_{side}"].sum() / one == pytest.approx(row[side], abs=1e-3)
             continue
         assert summed.keys() <= by_type.keys()

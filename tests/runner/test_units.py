@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from elmo_bench.base.errors import UserError
 from elmo_bench.__main__ import main
+from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.static import StaticVectors
 from elmo_bench.ledger import RunPaths, read_outcomes, read_slices, slices_of
 from elmo_bench.runner.data import build_data
@@ -17,8 +17,8 @@ from elmo_bench.runner.units import Rare, marks_of, outcomes_within
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.tasks.ner.metric import Metric as Entities
-from elmo_bench.tasks.pos.metric import Metric as Words
 from elmo_bench.tasks.pos.data import Data as WordData
+from elmo_bench.tasks.pos.metric import Metric as Words
 from elmo_bench.text.sentence import TaggedSentence
 from tests.runs import run_small, small
 
@@ -101,12 +101,15 @@ def test_a_metric_cannot_use_the_names_of_the_runner(name):
         splits={"dev": [Example("a", marks={"is_verb": True})]},
     )  # fmt: skip
     trained = SimpleNamespace(module=SimpleNamespace(metric=metric, gold={"dev": ["a"]}, predictions=["a"]))
-    with pytest.raises(UserError, match=rf"^task=mine: Metric\.outcomes has {name}: give it another name, without a dot"):
+    with pytest.raises(
+        UserError, match=rf"^task=mine: Metric\.outcomes has {name}: give it another name, without a dot"
+    ):
         _outcomes(prepared, trained, "dev")
 
 
 def test_unseen_is_what_the_run_did_not_train_on():
     """A fraction of the training split teaches fewer words; the encoder changes nothing."""
+
     def rare(*options):
         config = compose("config", ["task=ner", "suite=mini", *options])
         return prepare(config, RunSpec.of(config)).rare
