@@ -4,7 +4,7 @@ _used: dict[str, set[str]] = {}  # ways by name; of the process, since the last 
 
 
 def used(name: str, how: str) -> None:
-    """Remember that this part was computed in this way, such as `gru` in `c`; or in several, as `kernels_used` says it.
+    """Remember that this part was computed in this way, such as `gru` in `c`; or as `kernels_used` says.
 
     Called at every step, so it does no more.
     """

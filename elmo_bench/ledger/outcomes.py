@@ -4,17 +4,16 @@ A metric gives arrays by name, with a number for each item: what its formula sum
 `type:PER.correct`. A run adds what it knows of the items. One file has all of it, and the names on dev begin with
 `dev.`:
 
-| name | what |
-|---|---|
-| `correct` and the like | what the metric counts, by item; they sum up to `scores.*.overall` |
-| `cluster` | numbers of the groups of items that were drawn together, where the task knows |
-| `unseen`, `novector` | 1: the item has a word that training lacks; that the suite's static vectors lack |
-| `unseen.correct`, … | where slices have units that are no items, such as entities: sums over these units alone |
-| `seen.correct`, … | over all other units; only if that is not the rest of `correct`, as it is not for chains |
-| other flags | marks of the examples: `is_verb`, whether the predicate is a verb |
-| `types.names` | the names of types and of counts: JSON in UTF-8, `[["LOC", "PER"], ["correct", "gold"]]` |
-| `types.rows` | by item, how many types it has |
-| `types.type`, `types.counts` | for each of these, which type, and then every count in a row |
+- `correct` and the like: what the metric counts, by item; it sums up to `scores.*.overall`.
+- `cluster`: numbers of the groups of items that were drawn together, where the task knows.
+- `unseen`, `novector`: whether the item has a word that training lacks, or that the suite's static vectors lack.
+- `unseen.correct`, `novector.correct`: where slices have units that are no items, such as entities, what the formula
+  sums over these units alone; `seen.correct`, `vector.correct`: over all others, only if that is not the rest of
+  `correct`, as it is not for chains.
+- other names: marks of the examples, such as `is_verb`.
+- `types.names`: of the types and of what is counted, JSON in UTF-8: `[["LOC", "PER"], ["correct", "gold"]]`.
+- `types.rows`: how many types each item has; `types.type`: for each of these which one; `types.counts`: and every count
+  of it in a row. A type that an item counts nothing of is not among them.
 
 What these slices are is in `runner/units.py`. Those that `elmo-bench slices` makes are in another file.
 """
@@ -26,6 +25,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.reading import reader
 
 CLUSTER = "cluster"  # the outcome that says which items were drawn together, where the task knows
 PAIRS = {"unseen": "seen", "novector": "vector"}  # slices of a split, each with its complement
@@ -97,7 +97,7 @@ def digest_of(outcomes: Arrays) -> str:
 
 
 def compact(outcomes: Arrays) -> dict[str, np.ndarray]:
-    """The arrays in the smallest unsigned type that holds them. Raises UserError for other than whole numbers."""
+    """The arrays in the smallest unsigned type that holds them. Raises UserError unless they are whole numbers from 0."""
     found = {}
     for name, values in outcomes.items():
         array = np.asarray(values)
@@ -107,6 +107,7 @@ def compact(outcomes: Arrays) -> dict[str, np.ndarray]:
     return found
 
 
+@reader
 def check_stored(stored: Arrays) -> None:
     """Raise ValueError unless a split's arrays are of as many items, and its table of types is one of these items."""
     for split in ("dev", "test"):

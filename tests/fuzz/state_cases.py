@@ -11,7 +11,7 @@ import numpy as np
 
 from elmo_bench.elmo.embed import parts
 from elmo_bench.encoders.cache_files import StoreFolder
-from elmo_bench.ledger import RunPaths
+from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import read_cost, write_cost
 from elmo_bench.ledger.lease import new_lease, read_lease
 from elmo_bench.ledger.store import (
@@ -49,6 +49,12 @@ def state_cases() -> list[Case]:
             make=lambda folder: store_record(folder / "runs"),
             damaged="seed0.npz",
             read=lambda folder: read_outcomes(_paths(folder)),
+        ),
+        Case(
+            reader="elmo_bench.ledger.outcomes:check_stored",
+            make=_typed,
+            damaged="seed0.npz",
+            read=lambda folder: types_of(read_outcomes(_paths(folder)), "test"),
         ),
         Case(
             reader=f"{LEDGER}:read_slices",
@@ -99,6 +105,13 @@ def state_cases() -> list[Case]:
 
 def _paths(folder: Path) -> RunPaths:
     return RunPaths.of(folder / "runs", make_record())
+
+
+def _typed(folder: Path) -> None:
+    """Outcomes with counts by type, not compressed, so that damage reaches them."""
+    paths = store_record(folder / "runs")
+    types = {"type:A.gold": np.array([1, 0, 2]), "type:B.gold": np.array([0, 0, 300])}
+    np.savez(paths.outcomes, **joined({"dev": {}, "test": OUTCOMES | types}))  # type: ignore[arg-type]
 
 
 def _failure(folder: Path) -> None:

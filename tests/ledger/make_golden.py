@@ -1,8 +1,7 @@
-"""`python -m tests.ledger.make_golden`: make the records in `tests/ledger/golden` again, one of each task.
+"""`python -m tests.ledger.make_golden`: make the records in `tests/ledger/golden` again, one of each task, in minutes.
 
-They are real runs, cut short: 30 examples of the mini suite, two epochs. It takes a minute or two. Make them again, and
-commit them, when the schema of a record changes or a task's settings do. `test_golden.py` reads them as later versions
-will.
+They are real runs, cut short: 30 examples of the mini suite, two epochs. Make them again, and commit them, when the
+schema of a record or a task's settings change; `test_golden.py` reads them as later versions will.
 """
 
 import shutil

@@ -33,8 +33,10 @@ def test_counts_by_type_come_back_and_take_few_rows():
     assert types_of(STORED, "dev") == {}
     assert {name: len(values) for name, values in STORED.items() if name.startswith("types.")} == {
         "types.names": len('[["A", "B-C.x"], ["correct", "gold"]]'),
-        "types.rows": 4, "types.type": 4, "types.counts": 8,
-    }  # fmt: skip
+        "types.rows": 4,
+        "types.type": 4,
+        "types.counts": 8,
+    }
     assert sorted(of_split(STORED, "test")) == ["cluster", "correct"]
     assert list(of_split(STORED, "dev")) == ["correct", "cluster"]
 
