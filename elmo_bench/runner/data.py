@@ -69,7 +69,7 @@ _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fals
 
 
 def _json(value: Any, last: dict[str, tuple[Any, str]]) -> str:
-    """Canonical JSON. Examples that follow each other share long tuples, such as a passage: `last` has their texts."""
+    """Canonical JSON. Examples that follow each other share long parts, such as a passage: `last` has their JSON."""
     if not isinstance(value, dict) or not any(map(_is_long, value.values())):
         return _encode(value)
     parts = []
@@ -81,7 +81,7 @@ def _json(value: Any, last: dict[str, tuple[Any, str]]) -> str:
 
 
 def _is_long(part: Any) -> bool:
-    return isinstance(part, tuple) and len(part) >= 50
+    return isinstance(part, tuple | str) and len(part) >= 50
 
 
 def training_fraction(train: list[Any], *, seed: int, fraction: float = 1.0, limit: int | None = None) -> list[Any]:

@@ -30,7 +30,7 @@ class Example(Protocol):
 
     @property
     def gold(self) -> Any:
-        """What the metric compares a prediction with."""
+        """What the metric compares a prediction with. A text, a number, or one text for each token are labels."""
 
 
 class Data(Protocol):

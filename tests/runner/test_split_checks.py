@@ -6,10 +6,12 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
+from elmo_bench.runner.data import build_data, read_splits
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.runner.split_checks import check_splits
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
+from tests.runs import DATA
 
 NAMES = [
     "test_in_train",
@@ -146,3 +148,28 @@ def test_the_generated_suite_has_nothing_to_say(task):
     repeated = {"repeated_in_train": 35} if task == "sst5" else {}  # phrases
     assert counted == repeated | ({"labels_in_train": tags[task]} if task in tags else {})
     assert not [note for note in prepared.notes if note.startswith(("train: the", "train: lacks", "test: the"))]
+
+
+@pytest.mark.parametrize(
+    ("task", "folder", "counts"),
+    [  # counted with a few lines of Python over the columns of the files
+        ("ner", "wnut17", {"repeated_in_train": 91, "labels_in_train": 7}),
+        (
+            "pos",
+            "ud_ewt",
+            {
+                "test_in_train": 94,
+                "dev_in_train": 68,
+                "test_in_dev": 73,
+                "repeated_in_train": 803,
+                "labels_in_train": 49,
+            },
+        ),
+    ],
+)
+def test_the_open_suite_has_the_counts_of_its_files(task, folder, counts):
+    if not (DATA / folder).is_dir():
+        pytest.skip(f"needs {folder} in $ELMO_BENCH_DATA")
+    config = compose("config", [f"task={task}", "suite=open", f"data.root={DATA}"])
+    found = check_splits(read_splits(config, build_data(config)), task)
+    assert {name: count for name, count in found.items() if count} == counts
