@@ -22,7 +22,7 @@ The yaml holds everything about an experiment, key by key:
 A variant without an encoder belongs to the last encoder of the sweep and, in reports, to any other encoder in the
 ledger: they take its position. All rows of a table have the static vectors of their suite, or those that its variants
 name (`encoder.vectors`, for a sweep of `suite.vectors`), where these are not their suite's. In the layout `encoders` a
-variant may have a list of references: a test of each; the first is also that of other encoders in its position.
+variant may have a list of references, a test of each; other encoders in its position are compared with the first.
 """
 
 from collections.abc import Mapping
