@@ -60,7 +60,7 @@ def built(task: str, *overrides: str, train: list[Any] | None = None) -> Built:
     spec = RunSpec.of(config)
     data, splits, words = _read(task, config.suite.name, config.data.root if config.suite.name != "mini" else None)
     fraction, limit = config.data.train_fraction, config.data.max_train
-    train = train or training_fraction(splits["train"], fraction=fraction, limit=limit)
+    train = train or training_fraction(splits["train"], seed=config.seed, fraction=fraction, limit=limit)
     made = Built(config, spec, data, splits, train, load_frozen(config, words.union(words_of(train))), None)
     made.head = made.again(seed=0)
     return made
