@@ -49,7 +49,7 @@ def whole_of(task):
 @pytest.mark.parametrize("task", TOGETHER)
 def test_a_fraction_is_contained_in_every_larger_one_and_takes_whole_groups(task):
     key, whole = TOGETHER[task], whole_of(task)
-    parts = [training_fraction(whole, fraction=fraction) for fraction in FRACTIONS]
+    parts = [training_fraction(whole, seed=7, fraction=fraction) for fraction in FRACTIONS]
     assert parts[-1] == whole
     for part, larger in pairwise(parts):
         assert set(map(key, part)) <= set(map(key, larger))
@@ -62,7 +62,7 @@ def test_a_fraction_is_contained_in_every_larger_one_and_takes_whole_groups(task
 
 def test_the_phrases_of_a_sentence_stay_together():
     whole = whole_of("sst5")
-    part = training_fraction(whole, fraction=0.1)
+    part = training_fraction(whole, seed=0, fraction=0.1)
     kept = {example.sentence for example in part}
     assert len(kept) < len(part) < len(whole)
     assert part == [example for example in whole if example.sentence in kept]
@@ -77,10 +77,10 @@ class Item:
 
 def test_a_limit_is_exact_and_cuts_anywhere():
     whole = [Item(group, number) for group in "abcdefghij" for number in range(3)]
-    found = training_fraction(whole, limit=4)
+    found = training_fraction(whole, seed=0, limit=4)
     assert len(found) == 4
     assert sorted(sum(item.group == group for item in found) for group in {item.group for item in found}) == [1, 3]
-    assert len(training_fraction(whole, limit=4, fraction=0.1)) == 3
+    assert len(training_fraction(whole, seed=0, limit=4, fraction=0.1)) == 3
 
 
 @pytest.mark.parametrize(
@@ -196,3 +196,10 @@ def test_the_vocabulary_counts_a_text_once_and_of_phrases_the_sentence():
     assert lexicon.words[: lexicon.repeated] == ("?", "old")
     assert set(lexicon.words[lexicon.repeated :]) == {"the", "cat", "who", "what", "a", "very", "hat"}
     assert set(lexicon.characters) == set("?oldhatew")  # c, y, r and v occur once
+
+
+def test_each_seed_draws_its_own_subset():
+    whole = whole_of("ner")
+    first, again, other = (training_fraction(whole, seed=seed, limit=50) for seed in (0, 0, 1))
+    assert first == again
+    assert {each.texts for each in first} != {each.texts for each in other}

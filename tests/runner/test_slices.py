@@ -55,7 +55,7 @@ def test_the_parts_of_test_are_its_entities_counted_by_hand(made, capsys):
             assert (slices[one][name] + slices[other][name]).tolist() == stored[name].tolist()
     config = compose("config", ["task=ner", *options])
     splits = read_splits(config, build_data(config))
-    train = {word.lower() for each in training_fraction(splits["train"], limit=300) for word in each.tokens}
+    train = {word.lower() for each in training_fraction(splits["train"], seed=0, limit=300) for word in each.tokens}
     lookup = load_static("glove-mini").lookup
     rare = {
         "unseen": lambda word: word.lower() not in train,
