@@ -136,8 +136,13 @@ def test_metric_and_files_keep_the_contract(bench, tmp_path):
         found = bench.head.eval().predict(bench.collate(bench.others))
     scores = metric.score(gold, found)
     assert 0 <= scores["overall"][metric.main] <= 100
-    summed = formula(metric.formula).score_of(metric.outcomes(gold, found))
+    outcomes = metric.outcomes(gold, found)
+    assert {len(values) for values in outcomes.values()} == {len(gold)}
+    summed = formula(metric.formula).score_of(outcomes)
     assert summed == pytest.approx(scores["overall"][metric.main], abs=1e-3)
+    for name, counted in outcomes.items():
+        kind, _, count = name.removeprefix("type:").rpartition(".")
+        assert not kind or counted.sum() == scores["by_type"][kind][count]
     assert metric.table(scores)
     data.write(path, bench.others, found)
     if len(metric.files) == 1:  # otherwise the gold is a file of its own, which mini does not have

@@ -97,7 +97,7 @@ def digest_of(outcomes: Arrays) -> str:
 
 
 def compact(outcomes: Arrays) -> dict[str, np.ndarray]:
-    """The arrays in the smallest unsigned type that holds them. Raises UserError for any other number."""
+    """All in the smallest unsigned type that holds them. Raises UserError unless they are whole numbers from 0."""
     found = {}
     for name, values in outcomes.items():
         array = np.asarray(values)

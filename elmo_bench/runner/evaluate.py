@@ -34,8 +34,9 @@ def evaluate(prepared: Prepared, trained: Trained, work: Path) -> Evaluated:
         if split == "test":
             fill(trained, prepared, "test")
         scores[split] = _score(prepared, trained, split, work)
-        outcomes[split] = _outcomes(prepared, trained, split)
-        check_outcomes(trained.module.metric, scores[split], outcomes[split], prepared.spec.task)
+        counted = trained.module.metric.outcomes(trained.module.gold[split], trained.module.predictions)
+        check_outcomes(trained.module.metric, scores[split], counted, prepared.spec.task)
+        outcomes[split] = counted | _known(prepared, trained, split, counted)
     return Evaluated(scores, ledger.joined(outcomes))
 
 
@@ -50,17 +51,16 @@ def check_outcomes(metric: Metric, scores: dict[str, Any], outcomes: dict[str, n
         )
 
 
-def _outcomes(prepared: Prepared, trained: Trained, split: str) -> dict[str, np.ndarray]:
-    """What the metric counts, and what is known of the examples. Raises UserError if two of these share a name."""
+def _known(prepared: Prepared, trained: Trained, split: str, counted: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What is known of the examples beside what the metric counted. Raises UserError if two of these share a name."""
     module, examples = trained.module, prepared.splits[split]
-    outcomes = module.metric.outcomes(module.gold[split], module.predictions)
     known = _clusters(examples) | marks_of(examples)
-    known |= prepared.rare.outcomes(prepared.data, module.metric, examples, module.predictions, outcomes)
-    if wrong := [name for name in outcomes if name in known or ("." in name and not name.startswith(ledger.TYPE))]:
+    known |= prepared.rare.outcomes(prepared.data, module.metric, examples, module.predictions, counted)
+    if wrong := [name for name in counted if name in known or ("." in name and not name.startswith(ledger.TYPE))]:
         raise UserError(
             f"task={prepared.spec.task}: Metric.outcomes has {wrong[0]}: give it another name, without a dot."
         )
-    return outcomes | known
+    return known
 
 
 def _clusters(examples: Sequence[Any]) -> dict[str, np.ndarray]:

@@ -34,6 +34,8 @@ def test_equals_conlleval(index, tmp_path):
         assert outcomes[name].shape == (len(case["gold"]),)
         assert outcomes[name].dtype == np.uint32
         assert outcomes[name].sum() == case["overall"][name]
+        for kind, row in case["by_type"].items():
+            assert outcomes[f"type:{kind}.{name}"].sum() == row[name]
     if case["overall"]["tokens"]:
         path = tmp_path / "predictions.txt"
         pairs = [zip(g, p, strict=True) for g, p in zip(case["gold"], case["pred"], strict=True)]

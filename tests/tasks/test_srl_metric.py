@@ -62,8 +62,11 @@ def test_equals_the_golden_figures(tmp_path, case):
         figures = {key: expected[key] for key in ("n_props", "perfect_props")}
         assert scores["overall"] == expected["overall"] | figures
         counts = METRIC.outcomes(gold, predicted)
+        rows = {"": case["overall"]} | {
+            f"type:{name}.": row for name, row in (case["labels"] | case["excluded"]).items()
+        }
         assert {name: int(column.sum()) for name, column in counts.items()} == {
-            name: case["overall"][name] for name in ("correct", "excess", "missed")
+            start + name: row[name] for start, row in rows.items() for name in ("correct", "excess", "missed")
         }
         perfect = ((counts["excess"] == 0) & (counts["missed"] == 0)).mean()
         assert f"{100 * perfect:.2f}" == expected["perfect_props"]
