@@ -1,8 +1,7 @@
 """The encoder kind `random`: ELMo before its first training step, the control for what training gives.
 
 The layers of such a network are short: in elmo-mini's shape their mean norms are 0.38, 0.17 and 0.09 times elmo-mini's.
-A head learns little from them at a learning rate that was chosen for other vectors, so each layer is multiplied by a
-constant, which is the same for every seed and text.
+So each layer is multiplied by a constant, the same for every seed and text, which makes it as long as elmo-mini's.
 """
 
 from collections.abc import Sequence
