@@ -30,7 +30,6 @@ sweep experiment=table1 task=snli
 sweep task=sst5 encoder=glove,elmo seed=0,1,2
 sweep task=sst5 encoder=glove,elmo seed=0,1,2 task.training.epochs=16
 sweep experiment=tune task=sst5
-sweep task=sst5 encoder=glove lr_scale=0.5,1,2 task.head.dropout.input=0.25 seed=0,1
 sweep experiment=table1 task=sst5
 sweep experiment=table1 task=coref
 sweep experiment=table1 task=squad
@@ -43,7 +42,7 @@ sweep task=srl encoder=glove seed=0 task.training.epochs=90
 sweep experiment=controls task=ner
 sweep experiment=controls task=snli
 sweep experiment=controls task=sst5 store=disk store.max_gb=16
-sweep task=coref,squad,srl encoder=random,none seed=0,1,2
+sweep experiment=controls task=coref,squad,srl
 # Five encoders on the same 81 million tokens of text.
 sweep experiment=ladder
 # The paper's ablations.

@@ -83,9 +83,9 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
 def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list[str]]]:
     """The `key=value`s of every option, in order; the runs of a sweep are their combinations.
 
-    That is one product, or one for each mapping of the `sweep` of `experiment=NAME`, which is followed by the options
-    of that mapping, unless they are given too. Raises UserError for a malformed option, an unknown experiment or more
-    than one.
+    That is one product, or one for each mapping of the `sweep` of `experiment=NAME`. If the mappings list all values of
+    an option that is given too, it selects among their runs; otherwise it replaces theirs. Raises UserError for a
+    malformed option, an unknown experiment or more than one.
     """
     parsed = parse(options)
     if (folder / "experiment").is_dir():
@@ -96,15 +96,21 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list
         name = asked[0].value() if asked else None
         parts = [] if name is None else experiment_yaml(name, folder)["sweep"]
         own = [parse([f"{key}={','.join(map(spelled, values))}" for key, values in part.items()]) for part in parts]
-        return [_product([*asked, *part, *rest], folder) for part in own or [[]]]
-    return [_product(parsed, folder)]
+        products = [_product([*asked, *part], folder) for part in own or [[]]]
+        for key, given in _product(rest, folder).items():
+            listed = {value for product in products for value in product.get(key, ())}
+            if listed.issuperset(given):
+                products = [each for each in products if key not in each or {*given} & {*each[key]}]
+            for product in products:
+                chosen = [value for value in given if value in product.get(key, ())]
+                product[key] = chosen if chosen and listed.issuperset(given) else given
+        return [list(product.values()) for product in products]
+    return [list(_product(parsed, folder).values())]
 
 
-def _product(options: Sequence[Override], folder: Path) -> list[list[str]]:
-    values: dict[str, list[str]] = {}
-    for each in options:
-        values[str(each.get_key_element())] = list(_values(each, folder))  # a key that is repeated keeps its position
-    return list(values.values())
+def _product(options: Sequence[Override], folder: Path) -> dict[str, list[str]]:
+    """The values of each option by its key; a key that is repeated keeps its position."""
+    return {str(each.get_key_element()): list(_values(each, folder)) for each in options}
 
 
 @reader

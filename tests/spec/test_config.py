@@ -135,11 +135,28 @@ def test_an_option_replaces_that_of_each_of_several_sweeps_and_is_added_where_it
 
 
 def test_one_run_of_several_sweeps_is_that_whose_options_are_all_given():
-    run = ["experiment=table3", "task=srl", "encoder=elmo", "place=both", "seed=0"]
-    assert compose("config", run).data.train_fraction == 1
-    assert compose("config", [*run, "data.train_fraction=0.3"]).data.train_fraction == 0.3
+    run = ["experiment=table3", "encoder=elmo", "place=both", "seed=0"]
+    assert compose("config", [*run, "task=ner"]).data.train_fraction == 1
+    assert compose("config", [*run, "task=srl"]).data.train_fraction == 0.3
+    assert compose("config", [*run, "task=srl", "data.train_fraction=1"]).data.train_fraction == 1
     with pytest.raises(UserError, match=r"^experiment=table3 has 2 sweeps: use `sweep`"):
-        compose("config", ["experiment=table3", "task=srl", "place=both", "seed=0"])
+        compose("config", ["experiment=table3", "task=sst5", "place=both", "seed=0"])
+
+
+def test_options_select_among_several_sweeps_that_list_them_and_replace_others():
+    def tasks_and_seeds(*options):
+        found = {tuple(option for option in run if option[:4] in ("task", "seed")) for run in products(*options)}
+        return sorted(found)
+
+    def products(*options):
+        return [run for product in sweep(["experiment=table1", *options]) for run in itertools.product(*product)]
+
+    assert len(products("task=coref", "encoder=elmo")) == 3
+    assert len(products("task=coref,ner", "encoder=elmo")) == 3 + 5
+    assert tasks_and_seeds("task=coref", "seed=1") == [("task=coref", "seed=1")]
+    assert {task for task, _ in tasks_and_seeds("seed=4")} == {"task=ner", "task=snli", "task=sst5"}
+    assert {seed for _, seed in tasks_and_seeds("seed=7")} == {"seed=7"}
+    assert {task for task, _ in tasks_and_seeds("task=pos,ner")} == {"task=pos", "task=ner"}
 
 
 def test_no_config_names_a_python_object():

@@ -13,8 +13,8 @@ from elmo_bench.spec.settings import RATE
 
 NOTE = (
     "Exploratory. × 1 is the task's learning rate of today. It stays unless another is better for "
-    f"{BASELINE}, over the same seeds, by more than ± seeds, the standard deviation of its dev score at × 1. Gains are "
-    f"of dev scores over {BASELINE}."
+    f"{BASELINE}, over the same seeds, by more than one point and by more than twice the standard error of the "
+    f"difference. Gains are of dev scores over {BASELINE}."
 )
 
 Tuned = dict[str, dict[float, Row]]  # by encoder and factor
