@@ -238,10 +238,11 @@ def _values(option: Override, folder: Path) -> Iterator[str]:
 
 def _one_run(options: Sequence[str], folder: Path) -> list[str]:
     """With those that an experiment adds; of several sweeps, that of a sweep whose options are all given."""
-    runs = [[_single(values) for values in product] for product in sweep(options, folder=folder)]
-    if len(runs) > 1:
+    products = sweep(options, folder=folder)
+    if len(products) > 1:
         given = {str(each.get_key_element()) for each in parse(options)}
-        runs = [run for run in runs if len(run) == len(given)] or runs
+        products = [product for product in products if len(product) == len(given)] or products
+    runs = [[_single(values) for values in product] for product in products]
     if any({*run} != {*runs[0]} for run in runs):
         raise UserError(f"{runs[0][0]} has {len(runs)} sweeps: use `sweep` (run.py -m), which makes the runs of each")
     return runs[0]

@@ -56,7 +56,7 @@ def test_a_run_leaves_a_whole_record(finished, ledger):
     assert curves.keys() == {"dev", "train_loss", "lr", "seconds", "steps"}
     assert all(len(curve) == 2 for curve in curves.values())
     assert max(curves["dev"]) == pytest.approx(finished["scores"]["dev"]["overall"]["f1"])
-    assert curves["lr"] == [0.001, 0.001]
+    assert curves["lr"] == [0.001, 0.0005]
     assert curves["steps"] == [2, 2]  # 60 sentences by 32
     assert curves["train_loss"][0] > curves["train_loss"][1] > 0
 

@@ -39,7 +39,7 @@ def made(request, tmp_path_factory):
     """(ledger, record, the options that made it) of a run with predictions and a head."""
     ledger = tmp_path_factory.mktemp("ledger")
     options = ["predictions=true", "data.max_train=300", "task.training.optimizer.lr=0.02", f"ledger={ledger}"]
-    options.insert(0, "task.training.epochs=6")
+    options.insert(0, "task.training.epochs=12")
     return ledger, run_small(ledger, *options[:-1], encoder=request.param), small(*options, encoder=request.param)
 
 

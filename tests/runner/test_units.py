@@ -121,7 +121,7 @@ def test_unseen_is_what_the_run_did_not_train_on():
 
 def test_a_suite_without_vectors_is_one_line():
     config = compose("config", ["task=ner", "suite=mini", "encoder=none", "encoder.words=null", "suite.vectors=null"])
-    with pytest.raises(UserError, match=r"^suite\.vectors: none\. Name static vectors, such as glove-mini"):
+    with pytest.raises(UserError, match=r"^suite\.vectors: none\. Name static vectors, such as glove-6b"):
         prepare(config, RunSpec.of(config))
 
 
