@@ -16,6 +16,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,7 @@ def main() -> int:
     return int(bool(problems))
 
 
+@cache
 def planned() -> list[PlannedRun]:
     """Every run of campaign.sh, one seed for each spec."""
     found: dict[str, PlannedRun] = {}

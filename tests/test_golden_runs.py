@@ -32,7 +32,7 @@ def test_differences_are_found():
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the data of the open suite")
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("task", "encoder"), selected([*TASKS]))
+@pytest.mark.parametrize(("task", "encoder"), [*selected([*TASKS])])
 def test_two_epochs_are_what_they_were(task, encoder):
     name = f"{task} {encoder}"
     assert differences(name, FINGERPRINTS[name], fingerprint(task, encoder, DATA)) == []
