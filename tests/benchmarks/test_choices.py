@@ -1,0 +1,36 @@
+"""The rule of the protocol: what dev has to gain before a budget or a rate changes."""
+
+from pathlib import Path
+
+from benchmarks.choices import lines, scores
+from tests.reporting.ledgers import add
+
+LR = "task.training.optimizer.lr=0.002"
+
+
+def verdicts(**by_label):
+    """The last cell of each line; `usual` is the default run."""
+    found = {"" if label == "usual" else label: dict(enumerate(dev)) for label, dev in by_label.items()}
+    return [line.split(" | ")[-1].strip(" |") for line in lines({("ner", "glove"): found})]
+
+
+def test_more_than_a_point_and_more_than_two_standard_errors():
+    usual = [40.0, 41.0, 42.0]  # standard deviation 1, so the error of a difference of like means is 0.816
+    assert verdicts(usual=usual, other=[41.7, 42.7, 43.7]) == ["changes"]  # 1.7 > 2 × 0.816
+    assert verdicts(usual=usual, other=[41.6, 42.6, 43.6]) == ["stays"]  # 1.6
+    assert verdicts(usual=[40.0, 40.0, 40.0], other=[41.1, 41.1, 41.1]) == ["changes"]
+    assert verdicts(usual=[40.0, 40.0, 40.0], other=[41.0, 41.0, 41.0]) == ["stays"]  # a point is not more than one
+
+
+def test_seeds_that_only_one_side_has_do_not_count():
+    assert verdicts(usual=[40.0, 40.0], other=[42.0, 42.0, 0.0]) == ["changes"]
+    assert verdicts(usual=[40.0], other=[42.0, 42.0]) == []  # one seed has no spread
+
+
+def test_runs_that_differ_in_one_chosen_option_are_compared(tmp_path: Path):
+    for seed in (0, 1):
+        add(tmp_path, "ner", "glove", seed)
+        add(tmp_path, "ner", "glove", seed, settings={"task.training.optimizer.lr": 0.002})
+        add(tmp_path, "ner", "glove", seed, settings={"task.training.batch": 8})
+    found = scores(tmp_path, "open")
+    assert {place: sorted(by_label) for place, by_label in found.items()} == {("ner", "glove"): ["", LR]}
