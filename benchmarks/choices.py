@@ -1,13 +1,14 @@
 """What dev says of a task's budget of epochs, learning rate and dropout: the tables of docs/protocol.md.
 
-    python benchmarks/choices.py                # or --ledger FOLDER --suite open
+    python benchmarks/choices.py                # all tasks, or one: choices.py ner; --ledger FOLDER --suite open
 
 Compares runs that differ from their task's default run in one option alone with the default run, over the seeds that
 both have. The default stays unless the other value is better on dev by more than one point and by more than twice the
-standard error of the difference of the two means.
+standard error of the difference of the two means. The exit code is 1 if a default changes: `campaign.sh` stops there.
 """
 
 import argparse
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -19,15 +20,21 @@ CHOSEN = ("task.training.epochs", "task.training.optimizer.lr", "task.head.dropo
 POINTS, ERRORS = 1.0, 2.0  # percentage points, and standard errors, that a change has to exceed
 
 
-def main() -> None:
+def main() -> int:
+    """0 if every default stays."""
     parser = argparse.ArgumentParser(description="Compare each choice with the default on dev.")
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help="these tasks alone")
     parser.add_argument("--ledger", type=Path, default=Path("results/runs"))
     parser.add_argument("--suite", default="open")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
+    found = scores(options.ledger, options.suite)
+    shown = lines({key: value for key, value in found.items() if key[0] in options.tasks or not options.tasks})
     print("| task | encoder | option | dev | the default's dev | seeds | difference | standard error | default |")
     print("|---|---|---|---:|---:|---:|---:|---:|---|")
-    for line in lines(scores(options.ledger, options.suite)):
-        print(line)
+    print("\n".join(shown))
+    if changed := [line for line in shown if line.endswith("| changes |")]:
+        print(f"{len(changed)} defaults change: docs/protocol.md says what to do.", file=sys.stderr)
+    return int(bool(changed))
 
 
 def scores(ledger: Path, suite: str) -> dict[tuple[str, str], dict[str, dict[int, float]]]:
@@ -65,4 +72,4 @@ def lines(found: dict[tuple[str, str], dict[str, dict[int, float]]]) -> list[str
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
