@@ -71,11 +71,8 @@ def snli(tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "rows", "references"),
     [
-        (
-            "table2",
-            ["baseline: static vectors", "last layer only", "all layers, λ = 1", "all layers, λ = 0.001"],
-            ["baseline: static vectors"],
-        ),
+        ("table2", ["baseline: static vectors", "last layer only", "all layers, λ = 1", "all layers, λ = 0.001"],
+         ["baseline: static vectors"]),
         ("table3", ["input only", "input and output", "output only"], ["input and output"]),  # the task's place
         (
             "ablation_inputs",
