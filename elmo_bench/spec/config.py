@@ -99,11 +99,12 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list
         products = [_product([*asked, *part], folder) for part in own or [[]]]
         for key, given in _product(rest, folder).items():
             listed = {value for product in products for value in product.get(key, ())}
-            if listed.issuperset(given):
+            selects = bool(given) and listed.issuperset(given)
+            if selects:
                 products = [each for each in products if key not in each or {*given} & {*each[key]}]
             for product in products:
                 chosen = [value for value in given if value in product.get(key, ())]
-                product[key] = chosen if chosen and listed.issuperset(given) else given
+                product[key] = chosen if selects and key in product else given
         return [list(product.values()) for product in products]
     return [list(_product(parsed, folder).values())]
 

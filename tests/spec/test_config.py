@@ -157,6 +157,9 @@ def test_options_select_among_several_sweeps_that_list_them_and_replace_others()
     assert {task for task, _ in tasks_and_seeds("seed=4")} == {"task=ner", "task=snli", "task=sst5"}
     assert {seed for _, seed in tasks_and_seeds("seed=7")} == {"seed=7"}
     assert {task for task, _ in tasks_and_seeds("task=pos,ner")} == {"task=pos", "task=ner"}
+    assert products("task=glob(nothing)") == []
+    with pytest.raises(UserError, match="a glob has 0 values"):
+        compose("config", ["experiment=table1", "task=glob(nothing)", "encoder=elmo", "seed=0"])
 
 
 def test_no_config_names_a_python_object():
