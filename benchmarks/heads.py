@@ -18,7 +18,6 @@ import subprocess
 import sys
 import time
 from contextlib import nullcontext
-from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -40,8 +39,7 @@ class Steps:
     """A head in training, with the batches of all rounds."""
 
     def __init__(self, overrides: list[str], count: int):
-        built = _built if find_spec("elmo_bench.runner.prepare") else _built_f439b5c
-        self.module, self.clip, loader, stores = built(["trainer.threads=1", "store=ram", *overrides])
+        self.module, self.clip, loader, stores = _built(["trainer.threads=1", "store=ram", *overrides])
         self.module.train()
         self.optimiser = self.module.configure_optimizers()
         if isinstance(self.optimiser, dict):
@@ -88,15 +86,6 @@ def _built(overrides: list[str]) -> tuple[Any, float | None, Any, list[Any]]:
     trained: Any = build(prepare(config, RunSpec.of(config)))
     stores = [*trained.stores.values()] if hasattr(trained, "stores") else [trained.store]  # of older commits
     return trained.module, config.task.training.clip, trained.loaders.loader("train", seed=0), stores
-
-
-def _built_f439b5c(overrides: list[str]) -> tuple[Any, float | None, Any, list[Any]]:
-    """The same with the layout of f439b5c, the reference of the issue about faster steps."""
-    old: Any = import_module("elmo_bench.runner.run")
-    config = import_module("elmo_bench.config").compose("config", overrides)
-    data, splits, frozen, who = old._prepare(config, [])
-    run = old._Run(config, [], data, splits, notes=[], frozen=frozen, who=who, paths=old._early(config))
-    return run.module, config.task.training.clip, run.data.loader("train", seed=0), [run.store]
 
 
 def work(overrides: list[str], rounds: int, steps: int) -> None:

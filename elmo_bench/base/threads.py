@@ -4,7 +4,7 @@ Training takes one thread unless told otherwise, so that its scores depend on no
 pretraining take as many as there are idle cores when they start.
 
 OpenMP's threads wait for each other after every operation, by default in a loop that keeps a core busy. If other
-processes need the cores, training with two threads is then far slower than with one (benchmarks/threads.py). So OpenMP
+processes need the cores, training with two threads is then far slower than with one (benchmarks/README.md). So OpenMP
 is told to sleep instead, and where work has independent pieces, each piece runs on one thread (`parallel_map`).
 """
 

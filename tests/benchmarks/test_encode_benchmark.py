@@ -59,16 +59,11 @@ def test_operations_are_those_of_a_hand_count():
 
 
 def test_ratios_are_those_of_each_round():
-    import tables
+    import encode
 
-    options = {"lstm": {"projection_dim": 1, "dim": 1, "n_layers": 1}}
-    work = tables.Work(options=options, sentences=[["a"] * 6], peaks={"float32": 10.0})
-    answers = [{"seconds": 8.0}, {"seconds": 6.0}, {"seconds": 90.0}]
-    (row,) = tables.rows({"batch": 32}, {("float32", "warm"): [1.0, 2.0, 3.0]}, answers, work)
+    row = encode.row([1.0, 2.0, 3.0], [8.0, 6.0, 90.0], 6, 0.5)
     assert row["ratios"] == [8.0, 3.0, 30.0]
-    assert (row["ratio"], row["ours"], row["peer"]) == (8.0, 3.0, 0.75)
-    # 8 steps, 2 directions, gates [1, 2] @ [2, 4] and projection [1, 1] @ [1, 1]: at 10 operations a second
-    assert row["floor_share"] == pytest.approx(8 * 2 * (16 + 2) / 10.0 / 2.0)
+    assert (row["ratio"], row["ours"], row["peer"], row["floor_share"]) == (8.0, 3.0, 0.75, 0.25)
 
 
 class StandIn:
@@ -90,7 +85,7 @@ class StandIn:
             self.encoder = ElmoEncoder(weights=str(Path(request["weights"]).parent))
         if do == "layers":
             np.savez(request["file"], *(x.numpy() + self.error for x in self.encoder.encode(request["sentences"])))
-        return {"seconds": 1.0, "characters_seconds": 0.5, "ids_seconds": 0.1} if do == "encode" else {}
+        return {"seconds": 1.0} if do == "encode" else {}
 
 
 @pytest.fixture
@@ -115,15 +110,13 @@ def run_benchmark(tmp_path, monkeypatch):
 
 
 def test_the_benchmark_runs(run_benchmark, capsys):
-    found = run_benchmark("--count", 8, "--count-single", 2, "--batches", "1,4", "--pool", 4)["mini"]
+    found = run_benchmark("--count", 8, "--batches", "1,4")["mini"]
     assert [(row["batch"], row["vocabulary"]) for row in found["rows"]] == [
         (batch, kind) for batch in (1, 4) for kind in ("cold", "warm")
     ]
     assert all(len(row["ratios"]) == 2 for row in found["rows"])
     assert found["differences"]["float32"]["worst"] < 2e-5
-    printed = capsys.readouterr().out
-    assert "| mini | 4 | float32 | cold |" in printed
-    assert "peer at batch 1: 50% in its character CNN; ids would add 10.0%" in printed
+    assert "| mini | 4 | float32 | cold |" in capsys.readouterr().out
 
 
 def test_another_function_is_refused(run_benchmark, monkeypatch):
