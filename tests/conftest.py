@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.ledger import records
+from tests.runs import CUTS
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # as `make test`: otherwise commands measure, and print, what is idle
 
@@ -39,6 +40,14 @@ def cache_folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ELMO_BENCH_CACHE", str(folder := tmp_path_factory.mktemp("cache")))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def small_data():
+    """Runs read small cuts of the real data (see tests/data), in processes that a test starts, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ELMO_BENCH_DATA", str(CUTS))
+        yield
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def built(task: str, *overrides: str, train: list[Any] | None = None) -> Built:
     """The head of a run with these overrides; `train`: these training examples instead of the suite's."""
     config = compose("config", [f"task={task}", *overrides])
     spec = RunSpec.of(config)
-    data, splits, words = _read(task, config.suite.name, config.data.root if config.suite.name != "mini" else None)
+    data, splits, words = _read(task, config.suite.name, config.data.root)
     fraction, limit = config.data.train_fraction, config.data.max_train
     train = train or training_fraction(splits["train"], seed=config.seed, fraction=fraction, limit=limit)
     made = Built(config, spec, data, splits, train, load_frozen(config, words.union(words_of(train))), None)

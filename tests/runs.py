@@ -1,4 +1,4 @@
-"""The main job cut down to a second or two: 60 sentences of the mini suite, two epochs, a tiny head, a tiny biLM."""
+"""The main job cut down to a second or two: 60 sentences, two epochs, a tiny head, a tiny biLM."""
 
 import json
 import os
@@ -9,7 +9,8 @@ from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
 
 ROOT = Path(__file__).parents[1]
-# The open suite's data, where somebody has them: tests that read them are skipped elsewhere.
+CUTS = ROOT / "tests" / "data"  # what runs read in tests: small cuts of the real data
+# The whole data of the open suite, where somebody has them: tests that read them are skipped elsewhere.
 DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 GOLDEN = ROOT / "tests" / "golden" / "bilm"
 SMALL = (

@@ -78,7 +78,7 @@ def test_a_ledger_that_is_a_file_is_one_line(main_job, tmp_path, capsys):
 )
 def test_a_damaged_record_of_another_run_is_named_after_this_one(store_record, main_job, tmp_path, capsys, damage):
     content, said = damage
-    other = store_record(suite="mini", task="ner").record
+    other = store_record(suite="open", task="ner").record
     other.write_bytes(content)
     assert main_job(*small("seed=1", "task.training.epochs=1", encoder="none")) == 0
     [line] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("elmo-bench run: ")]

@@ -17,7 +17,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "base": set(),
     "spec": {"tasks", "encoders"},  # names.py: the folders in which names are looked up
     "text": set(),
-    "world": set(),
     "nn": {"text"},
     "elmo": {"text", "nn", "encoders"},
     "encoders": {"text", "nn", "elmo"},
@@ -36,7 +35,7 @@ LONGEST = 350  # lines of a file
 OWN_FILES = {
     "__main__", "base/content", "base/downloads", "base/machine", "cli/cost", "elmo/published", "elmo/sharing",
     "ledger/merge", "reporting/page/files", "reporting/page/html",
-    "runner/launchers/ray", "runner/sweep", "text/sample", "training/loggers", "world/templates",
+    "runner/launchers/ray", "runner/sweep", "text/sample", "training/loggers",
 }  # fmt: skip
 OPENS = re.compile(
     r"json\.loads?\(|\.read_text\(|\.read_bytes\(|\b(safe_open|load_file|read_lines|read_json|parse_json|safe_load)\("

@@ -68,9 +68,9 @@ def test_the_commands_work_in_an_empty_folder(installed, tmp_path):
     assert where.startswith(str(installed))
     tiny = ["task.training.epochs=1", "data.max_train=32"]
     bench("run", "task=ner", "encoder=elmo", *tiny)
-    [record] = tmp_path.glob("results/runs/mini/ner/elmo/*/seed0.json")
+    [record] = tmp_path.glob("results/runs/open/ner/elmo/*/seed0.json")
     assert "1 done" in bench("status", "task=ner", "encoder=elmo", *tiny)
-    bench("report", "--suite", "mini")
+    bench("report")
     assert (tmp_path / "results" / "index.html").is_file()
     bench("sweep", "task=sst5", "encoder=none,glove", *tiny)
     (tmp_path / "new.txt").write_text("EU O\nrejects O\n\n")

@@ -111,6 +111,11 @@ _OPENERS: dict[str, Callable[[Path], Any]] = {
 }
 
 
+def is_packed(path: Path) -> bool:
+    """Whether `open_text` unpacks the file, by the ending of its name."""
+    return path.suffix in _OPENERS
+
+
 def open_text(path: Path) -> IO[bytes]:
     """The bytes of a file, plain or `.gz`, `.xz`, `.zst`; `-` is standard input. Reading raises OSError or DAMAGE."""
     if path == STANDARD_INPUT:

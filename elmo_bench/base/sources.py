@@ -1,11 +1,10 @@
-"""Where a task's real data comes from: files in the user's data folder, or parquet files on the Hugging Face Hub.
+"""Where a task's data comes from: files in the user's data folder or the package, or parquet files on the Hub.
 
-The options of one suite (a node of `task.data` in the yaml) say which: `source` is `generated`, `files` or `hub`.
+The options of one suite (a node of `task.data` in the yaml) say which: `source` is `files` or `hub`.
 """
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,12 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 SPLITS = ("train", "dev", "test")
+SHIPPED = Path(__file__).parents[1] / "data"  # files that come with the package, as NAME.xz; NOTICE.md has licences
 Suites = Mapping[str, Mapping[str, Any]]  # options by the name of the suite
+
+
+class MissingData(UserError):
+    """A file of a suite is neither in the user's data folder nor in the package."""
 
 
 class SuiteOptions(dict[str, Any]):
@@ -52,16 +56,15 @@ def suite_options(suites: Suites, suite: str, sources: Collection[str]) -> Suite
 class SuiteData:
     """What the `data.py` of most tasks have in common: the suites, and how the splits of one are read.
 
-    A suite is a mapping whose `source` says where its data comes from. `generated`: `seed`. `files`: `folder`, and for
-    each split a file name, or several, of which the first that exists is read; with `pattern`, a folder will do, too.
-    `hub`: `hub` with `repo`, `revision` and a parquet file for each split.
+    A suite is a mapping whose `source` says where its data comes from. `files`: `folder`, and for each split a file
+    name, or several, of which the first that exists is read; with `pattern`, a folder will do, too. `hub`: `hub` with
+    `repo`, `revision` and a parquet file for each split.
 
-    A task gives `generate(seed=...)`, `read_file(path)` (or `from_files`), and `from_hub` unless `sources` lacks it.
+    A task gives `read_file(path)` (or `from_files`), and `from_hub` unless `sources` lacks it.
     """
 
-    sources: tuple[str, ...] = ("generated", "files", "hub")
+    sources: tuple[str, ...] = ("files", "hub")
     pattern: str | None = None  # of the files in a folder, unless the options of the suite have one
-    generate: Callable[..., dict[str, list[Any]]]
 
     def __init__(self, **suites: Mapping[str, Any]):
         self.suites = suites
@@ -73,13 +76,11 @@ class SuiteData:
     def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
         options = self.options(suite)
-        if options["source"] == "generated":
-            return {split: [*examples] for split, examples in _generated(self.generate, options["seed"]).items()}
         read = self.from_files if options["source"] == "files" else self.from_hub
         return {split: read(options, split, root) for split in SPLITS}
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads; none for generated data. Raises UserError."""
+        """The files that `read` reads. Raises UserError."""
         options = self.options(suite)
         return suite_files(options, root, pattern=options.get("pattern", self.pattern))
 
@@ -104,24 +105,16 @@ class SuiteData:
         raise NotImplementedError
 
 
-@cache
-def _generated(generate: Callable[..., dict[str, list[Any]]], seed: int) -> dict[str, list[Any]]:
-    """Made once in a process, which may have many runs."""
-    return generate(seed=seed)
-
-
 def suite_files(options: Mapping[str, Any], root: Path | None, *, pattern: str | None = None) -> list[Path]:
-    """The files that hold the splits of a suite, in the order of SPLITS; none for generated data.
+    """The files that hold the splits of a suite, in the order of SPLITS.
 
     Files of the Hub are downloaded. Raises UserError where a file is missing.
     """
     if options["source"] == "hub":
         hub = options["hub"]
         return [hub_file(hub["repo"], hub[split], revision=hub["revision"]) for split in SPLITS if split in hub]
-    if options["source"] == "files":
-        names = [options[split] for split in SPLITS if isinstance(options[split], str | Sequence)]
-        return [path for name in names for path in data_files(root, options["folder"], name, pattern=pattern)]
-    return []
+    names = [options[split] for split in SPLITS if isinstance(options[split], str | Sequence)]
+    return [path for name in names for path in data_files(root, options["folder"], name, pattern=pattern)]
 
 
 def as_list(names: Any) -> list[Any]:
@@ -132,8 +125,9 @@ def as_list(names: Any) -> list[Any]:
 def data_files(root: Path | None, folder: str, names: str | Sequence[str], *, pattern: str | None = None) -> list[Path]:
     """The first of `names` in `root`/`folder` that exists: a file, or with `pattern` the matching files of a folder.
 
-    Raises UserError where the root is not set or not a folder, where no name exists, and where a name would lead out
-    of the root (the user's own symbolic links may lead anywhere).
+    Where the root has none of them, the file that comes with the package. Raises MissingData if that has none either,
+    UserError if the root is not a folder, and where a name would lead out of it (the user's own symbolic links may lead
+    anywhere).
     """
     if not isinstance(folder, str):
         raise UserError(f"folder={folder}: not the name of a folder. Give one inside data.root.")
@@ -141,22 +135,23 @@ def data_files(root: Path | None, folder: str, names: str | Sequence[str], *, pa
     if not listed or not all(isinstance(name, str) for name in listed):
         raise UserError(f"{folder}: {names} is not the name of a file. Give one, or several of which one exists.")
     wanted = f"{folder}/{' or '.join(listed)}"
-    if root is None:
-        raise UserError(f"data.root is not set. Set it (or $ELMO_BENCH_DATA) to a folder that has {wanted}.")
-    if not Path(root).is_dir():
+    if root is not None and not Path(root).is_dir():
         raise UserError(f"data.root={root}: not a folder. Set it (or $ELMO_BENCH_DATA) to a folder that has {wanted}.")
-    for name in listed:
-        inside = Path(folder, name)
-        if inside.is_absolute() or ".." in inside.parts:
-            raise UserError(f"{inside}: leads out of data.root={root}. Use a path inside it.")
-        path = Path(root) / inside
+    inside = [Path(folder, name) for name in listed]
+    if wrong := [path for path in inside if path.is_absolute() or ".." in path.parts]:
+        raise UserError(f"{wrong[0]}: leads out of data.root. Use a path inside it.")
+    for path in [Path(root) / name for name in inside] if root is not None else []:
         if path.is_file():
             return [path]
         if pattern and path.is_dir():
-            if found := sorted(file for file in path.rglob(pattern) if file.is_file()):
-                return found
+            if matching := sorted(file for file in path.rglob(pattern) if file.is_file()):
+                return matching
             raise UserError(f"{path}: no {pattern} files in this folder. Put them there, or change data.root.")
-    raise UserError(f"{Path(root) / folder}: {' or '.join(listed)} not found. Put it there, or change data.root.")
+    if shipped := [path for name in inside if (path := SHIPPED / f"{name}.xz").is_file()]:
+        return shipped[:1]
+    if root is None:
+        raise MissingData(f"data.root is not set. Set it (or $ELMO_BENCH_DATA) to a folder that has {wanted}.")
+    raise MissingData(f"{Path(root) / folder}: {' or '.join(listed)} not found. Put it there, or change data.root.")
 
 
 def data_file(root: Path | None, folder: str, names: str | Sequence[str]) -> Path:

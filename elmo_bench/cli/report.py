@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
         "--costs", type=Path, help="folder of `elmo-bench cost` (default: costs next to the ledger, if there is one)"
     )
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder to write to (default: %(default)s)")
-    parser.add_argument("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all but mini)")
+    parser.add_argument("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all)")
     parser.add_argument(
         "--combine",
         action="store_true",
@@ -71,9 +71,7 @@ def _read(ledger: Path, suites: list[str] | None) -> Ledger:
         raise UserError(f"--ledger {ledger}: no run in it. Give the folder of the records.")
     if unknown := [suite for suite in suites or () if suite not in known]:
         raise UserError(f"--suite {' '.join(unknown)}: no run in {ledger}, which has {', '.join(sorted(known))}")
-    shown = set(suites) if suites else known - {"mini"}
-    if not shown and known:
-        print(f"{ledger} has runs of suite mini alone: --suite mini shows them", file=sys.stderr)
+    shown = set(suites) if suites else known
     return found._replace(
         records=[record for record in found.records if record["spec"]["suite"] in shown],
         failures=[(run, failure) for run, failure in found.failures if run.suite in shown],

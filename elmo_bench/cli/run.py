@@ -18,8 +18,8 @@ elmo-bench: what is a frozen encoder worth? One run makes one record in the ledg
 
   elmo-bench run task=ner encoder=elmo                                  one run (in a clone also: python run.py)
   elmo-bench sweep task=ner encoder=none,glove,elmo seed=0,1,2          every combination (also: python run.py -m)
-  elmo-bench sweep experiment=table2 suite=mini                         a table or figure of the paper
-  elmo-bench run task=ner encoder=elmo suite=open data.root=FOLDER      on real data
+  elmo-bench sweep experiment=table2                                    a table or figure of the paper
+  elmo-bench run task=sst5 encoder=elmo data.root=FOLDER                on data that does not ship: elmo-bench fetch
 
 == Groups (group=option) ==
 {groups}
@@ -27,7 +27,7 @@ elmo-bench: what is a frozen encoder worth? One run makes one record in the ledg
 == Options worth changing (key=value) ==
   seed=0                        of everything random in the run
   encoder.weights=mini          mini small medium original original_5.5B, a folder or file, or user/repo on the Hub
-  encoder.vectors=glove-mini    a known name (glove.840B.300d, senna, ...), or a file in GloVe format
+  encoder.vectors=glove-6b      a known name (glove.840B.300d, senna, ...), or a file in GloVe format
   place=input                   input output both
   mix.penalty=0.1               λ of the mix; also mix.layer_norm=none|token|batch, mix.dropout=0.0
   vectors.trainable=true        learn a correction of the static vectors

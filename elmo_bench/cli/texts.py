@@ -29,8 +29,8 @@ def main(arguments: list[str]) -> int:
 
     config = compose("config", given.options)
     data = build_data(config)
-    keep_inputs(given.out, data.files(config.suite.name, data_root(config)))
     splits = read_splits(config, data)
+    keep_inputs(given.out, data.files(config.suite.name, data_root(config)))
     examples = [example for split in splits.values() for example in split]
     texts = dict.fromkeys(line_of(text) for example in examples for text in example.texts)
     with atomic_write(given.out, "w") as handle:

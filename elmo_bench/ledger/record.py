@@ -20,7 +20,7 @@ _ATTEMPT = re.compile(r"[0-9a-f]{32}")
 class Spec(TypedDict):
     """`RunSpec.to_json()`: everything that can change a score, except the seed."""
 
-    suite: str  # which data: mini, open or paper
+    suite: str  # which data: open or paper
     task: str  # name in conf/task
     encoder: str  # the encoder's name
     size: str  # cpu or paper

@@ -13,7 +13,6 @@ from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START
 from elmo_bench.text.columns import check_ended
 
 DIGITS = 18  # of a count, at most
-COMPRESSED = (".gz", ".xz", ".zst")
 UNKNOWN = "<UNK>"
 MARKERS = (SENTENCE_START, SENTENCE_END, UNKNOWN)
 
@@ -85,6 +84,5 @@ class TargetVocabulary:
             found[word] = int(count)
         if len(found) < len(MARKERS):
             raise UserError(f"{path}: ends before its {len(MARKERS)} markers")
-        if path.suffix not in COMPRESSED:  # decompression finds cut files
-            check_ended(path)
+        check_ended(path)
         return cls(tuple(found), tuple(found.values()))

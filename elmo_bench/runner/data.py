@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
+from elmo_bench.base.sources import MissingData
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.text.batch import Text
@@ -28,8 +29,11 @@ def build_data(config: DictConfig) -> Data:
 
 
 def read_splits(config: DictConfig, data: Data) -> Splits:
-    """{"train", "dev", "test"}: all examples of the suite. Raises UserError."""
-    splits = data.read(config.suite.name, data_root(config))
+    """{"train", "dev", "test"}: all examples of the suite. Raises UserError, which says how to get missing files."""
+    try:
+        splits = data.read(config.suite.name, data_root(config))
+    except MissingData as error:
+        raise UserError(f"{error} {_how_to_get(config)}".rstrip()) from None
     for split in ("train", "dev", "test"):
         if not splits.get(split):
             raise UserError(f"task={config.task.name}: Data.read gives no {split} examples. Each split needs some.")
@@ -39,6 +43,16 @@ def read_splits(config: DictConfig, data: Data) -> Splits:
                     f"task={config.task.name}: {split}, example {number}: texts is not a tuple of tuples of words."
                 )
     return splits
+
+
+def _how_to_get(config: DictConfig) -> str:
+    """One or two sentences from the suite's node `fetch`: a list of downloads, or text."""
+    task, suite = config.task.name, config.suite.name
+    fetch = config.task.data[suite].get("fetch") or ""
+    if isinstance(fetch, str):
+        return f"{fetch[:1].upper()}{fetch[1:]}".rstrip(".") + "." if fetch else ""
+    which = "" if suite == "open" else f"--suite {suite} "
+    return f"Download it: elmo-bench fetch {which}--task {task} --root FOLDER"
 
 
 def data_root(config: DictConfig) -> Path | None:

@@ -6,10 +6,11 @@ from itertools import groupby
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import read_lines
-from elmo_bench.base.reading import reader
+from elmo_bench.base.files import is_packed, open_text, read_lines
+from elmo_bench.base.reading import reader, reading
 from elmo_bench.text.escaped import unescaped
 
+LARGEST = 2**30  # bytes of an unpacked file
 Row = tuple[int, list[str]]  # line number from 1, cells
 
 
@@ -71,11 +72,22 @@ def read_label_pairs(
 
 
 def check_ended(path: Path) -> None:
-    """Raise UserError if an uncompressed file is empty or lacks its last newline, which means that it was cut off."""
-    with path.open("rb") as handle:
-        size = handle.seek(0, 2)
-        handle.seek(max(size - 1, 0))
-        last = handle.read(1)
+    """Raise UserError if a text file is empty or lacks its last newline, which means that it was cut off.
+
+    A compressed file is unpacked once for that, and refused if it holds more than LARGEST bytes.
+    """
+    size, last = 0, b""
+    with reading(path, "a text file"):
+        if is_packed(path):
+            with open_text(path) as handle:
+                while block := handle.read(2**20):
+                    size, last = size + len(block), block[-1:]
+                    if size > LARGEST:
+                        raise UserError(f"{path}: more than {LARGEST:,} bytes unpacked. Use several files.")
+        else:
+            with path.open("rb") as handle:
+                handle.seek(max(handle.seek(0, 2) - 1, 0))
+                last = handle.read(1)
     if not last:
         raise UserError(f"{path}: the file is empty. Download it again.")
     if last != b"\n":

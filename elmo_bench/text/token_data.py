@@ -17,13 +17,13 @@ class TokenData(SuiteData):
 
     labels: `gold`, or `control`: a random label for each word (`control_labels`).
 
-    A task gives `schema`, `field` (of an example: its labels), `generate(seed=...)`, `read_file` and `columns`.
+    A task gives `schema`, `field` (of an example: its labels), `read_file` and `columns`.
     """
 
     schema: str
     field: str
     ending = ".txt"
-    sources = ("generated", "files")
+    sources = ("files",)
 
     def __init__(self, *, labels: str = GOLD, **suites: Mapping[str, Any]):
         if labels not in (GOLD, CONTROL):

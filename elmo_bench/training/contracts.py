@@ -48,7 +48,7 @@ class Data(Protocol):
         """{"train", "dev", "test"}: lists of Example. `root` is the user's data folder. Raises UserError."""
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads; none for generated data. Raises UserError where one is missing."""
+        """The files that `read` reads. Raises UserError where one is missing."""
 
     def canonical(self, example: Any) -> Any:
         """An example as a JSON value in the layout `schema`: everything that can change a score.

@@ -8,7 +8,6 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SuiteData, check_texts, hub_table
-from elmo_bench.tasks.coref import mini
 from elmo_bench.tasks.coref.conll import Part, read_parts, tidy, write_documents
 from elmo_bench.tasks.coref.document import Clusters, Document, Span, genre_of
 
@@ -26,7 +25,6 @@ class Data(SuiteData):
     schema = "coref-1"
     ending = ".conll"
     pattern = "*_gold_conll"
-    generate = staticmethod(mini.generate)
 
     def __init__(self, *, width: int, window: int, **suites: Mapping[str, Any]):
         super().__init__(**suites)
@@ -34,9 +32,8 @@ class Data(SuiteData):
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Document]]:
         splits = super().read(suite, root)
-        if self.options(suite)["source"] != "generated":
-            for split, documents in splits.items():
-                self._note_limits(split, documents)
+        for split, documents in splits.items():
+            self._note_limits(split, documents)
         return splits
 
     def from_hub(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Document]:

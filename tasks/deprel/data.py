@@ -5,7 +5,6 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.tasks.deprel import mini
 from elmo_bench.tasks.deprel.sentence import Sentence
 from elmo_bench.text.columns import check_ended, read_columns
 from elmo_bench.text.conllu import DEPREL, FORM, HEAD, Row, read_conllu
@@ -21,7 +20,6 @@ class Data(TokenData):
     """
 
     schema, field = "deprel-1", "relations"
-    generate = staticmethod(mini.generate)
 
     def read_file(self, path: Path) -> list[Sentence]:
         """The sentences of a file of words and heads at least; a missing relation of CoNLL-U is `_`.

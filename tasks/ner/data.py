@@ -7,7 +7,6 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.sources import SuiteData, check_texts, data_file, hub_table
-from elmo_bench.tasks.ner import mini
 from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY
 from elmo_bench.text.columns import cells_of, check_ended, read_columns
 from elmo_bench.text.escaped import escaped
@@ -26,7 +25,6 @@ class Data(SuiteData):
 
     schema = "ner-1"
     ending = ".conll"
-    generate = staticmethod(mini.generate)
 
     def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[TaggedSentence]:
         return read_file(data_file(root, options["folder"], options[split]), columns=options["columns"])

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.tasks.pos import mini
 from elmo_bench.text.columns import cells_of, check_ended, read_columns
 from elmo_bench.text.conllu import FORM, XPOS, read_conllu
 from elmo_bench.text.sentence import TaggedSentence
@@ -21,12 +20,11 @@ class Data(TokenData):
     """
 
     schema, field = "pos-1", "tags"
-    generate = staticmethod(mini.generate)
 
     def read_file(self, path: Path) -> list[TaggedSentence]:
         """The sentences of a file, which may be of words alone, one a line; a missing tag is `_`."""
         check_ended(path)
-        rows = _conllu(path) if path.suffix == ".conllu" else _columns(path)
+        rows = _conllu(path) if ".conllu" in path.suffixes[-2:] else _columns(path)
         sentences = [TaggedSentence(tuple(words), tuple(tags)) for words, tags in rows]
         if not sentences:
             raise UserError(f"{path}: no sentences. Download the file again.")

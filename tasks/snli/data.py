@@ -10,7 +10,6 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, SuiteData, check_texts, data_file, hub_table
-from elmo_bench.tasks.snli import mini
 from elmo_bench.tasks.snli.jsonl import read_pairs
 from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
 from elmo_bench.text.escaped import line_of
@@ -26,7 +25,6 @@ class Data(SuiteData):
 
     schema = "snli-1"
     ending = ".tsv"
-    generate = staticmethod(mini.generate)
 
     def __init__(self, *, tokenizer: str, **suites: Mapping[str, Any]):
         super().__init__(**suites)

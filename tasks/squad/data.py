@@ -10,7 +10,6 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, SuiteData, as_list, data_file, hub_table
-from elmo_bench.tasks.squad import mini
 from elmo_bench.tasks.squad.build import Builder
 from elmo_bench.tasks.squad.question import Question
 from elmo_bench.tasks.squad.squad_json import Entry, entries, read_json
@@ -36,11 +35,6 @@ class Data(SuiteData):
     def read(self, suite: str, root: Path | None) -> dict[str, list[Question]]:
         options = self.options(suite)
         build = Builder()
-        if options["source"] == "generated":
-            return {
-                split: build.questions(made, f"mini {split}")
-                for split, made in mini.generate(seed=options["seed"]).items()
-            }
         read = _from_files if options["source"] == "files" else _from_hub
         cut = options["dev"] if isinstance(options["dev"], Mapping) else None
         if cut is not None and not (isinstance(cut["share"], float) and 0 < cut["share"] < 1):

@@ -63,8 +63,7 @@ def read_propositions(path: Path) -> list[Proposition]:
     In a file without columns of brackets the tags are None. Of two labels of the same tokens the inner one is kept; a
     note says how many are left out. Raises UserError with file and line.
     """
-    if path.suffix not in (".gz", ".xz", ".zst"):
-        check_ended(path)
+    check_ended(path)
     layout = _layout(path)
     blocks = list(read_blocks(path, comments=layout is CONLL_2012))
     if not blocks:

@@ -7,7 +7,6 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SuiteData, hub_table
-from elmo_bench.tasks.srl import mini
 from elmo_bench.tasks.srl.columns import read_propositions
 from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from elmo_bench.tasks.srl.props import write_props
@@ -18,7 +17,6 @@ class Data(SuiteData):
 
     schema = "srl-1"
     ending = ".props"
-    generate = staticmethod(mini.generate)
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Proposition]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError.
@@ -26,9 +24,8 @@ class Data(SuiteData):
         Sentences without a predicate give no example; a note says how many there are.
         """
         splits = super().read(suite, root)
-        if self.options(suite)["source"] != "generated":
-            without = (f"{split} {_sentences_without(examples):,}" for split, examples in splits.items())
-            note(f"sentences without a predicate, skipped: {', '.join(without)}")
+        without = (f"{split} {_sentences_without(examples):,}" for split, examples in splits.items())
+        note(f"sentences without a predicate, skipped: {', '.join(without)}")
         return splits
 
     def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Proposition]:

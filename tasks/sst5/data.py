@@ -8,7 +8,6 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.sources import SuiteData, data_file
-from elmo_bench.tasks.sst5 import mini
 from elmo_bench.tasks.sst5.phrase import LABELS, Phrase
 from elmo_bench.tasks.sst5.trees import Tree, read_trees
 from elmo_bench.text.escaped import line_of, tokens_of
@@ -23,8 +22,7 @@ class Data(SuiteData):
 
     schema = "sst5-1"
     ending = ".tsv"
-    sources = ("generated", "files")
-    generate = staticmethod(mini.generate)
+    sources = ("files",)
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Phrase]]:
         shortest = self.options(suite)["phrases"]

@@ -10,7 +10,6 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.sources import SuiteData, data_file
-from elmo_bench.tasks.wsd import mini
 from elmo_bench.tasks.wsd.evaluation import keys_beside, read_evaluation, read_keys
 from elmo_bench.tasks.wsd.first_senses import INDEX, read_first_senses
 from elmo_bench.tasks.wsd.metric import Answers
@@ -30,13 +29,10 @@ class Data(SuiteData):
 
     schema = "wsd-1"
     ending = ".key.txt"
-    sources = ("generated", "files")
-    generate = staticmethod(mini.generate)
+    sources = ("files",)
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Sentence]]:
         options = self.options(suite)
-        if options["source"] == "generated":
-            return super().read(suite, root)
         train, evaluation, first = self._paths(options, root)
         found = read_evaluation(evaluation, read_keys(keys_beside(evaluation)))
         found = _with_first(found, read_first_senses(first))
@@ -49,8 +45,6 @@ class Data(SuiteData):
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
         options = self.options(suite)
-        if options["source"] == "generated":
-            return []
         train, evaluation, first = self._paths(options, root)
         return [train, evaluation, keys_beside(evaluation), first]
 

@@ -68,7 +68,7 @@ def include(tmp_path):
 def test_a_task_and_an_encoder_of_a_folder_run(include, tmp_path):
     done = bench(tmp_path / "work", *include, "run", *GIVEN)
     assert done.returncode == 0, done.stderr
-    assert len(list(tmp_path.glob("work/results/runs/mini/mytask/length/*/seed0.json"))) == 1
+    assert len(list(tmp_path.glob("work/results/runs/open/mytask/length/*/seed0.json"))) == 1
 
 
 @pytest.mark.slow
@@ -78,11 +78,11 @@ def test_their_runs_are_swept_listed_used_and_reported(include, tmp_path):
     assert done.returncode == 0, done.stderr
     status = bench(work, *include, "status", *GIVEN)
     assert "1 run: 1 done" in status.stdout, status.stdout + status.stderr
-    [record] = work.glob("results/runs/mini/mytask/length/*/seed0.json")
+    [record] = work.glob("results/runs/open/mytask/length/*/seed0.json")
     (work / "new.txt").write_text("The\ndog\n", encoding="utf-8")
     predicted = bench(work, *include, "predict", str(record), "new.txt", "out.txt")
     assert predicted.returncode == 0, predicted.stderr
-    report = bench(work, *include, "report", "--suite", "mini", "--out", "page")
+    report = bench(work, *include, "report", "--out", "page")
     assert report.returncode == 0, report.stderr
     assert "length" in (work / "page" / "README.md").read_text()
 

@@ -104,7 +104,7 @@ def test_weights_without_a_softmax_get_one_first_and_evaluate_refuses_them(train
 
 
 def test_finetune_takes_the_text_of_a_task(trained, tmp_path, capsys):
-    more = ["task=ner", "suite=mini", "data.max_train=50", "recipe.steps=2", "recipe.rows=4"]
+    more = ["task=ner", "suite=open", "data.max_train=50", "recipe.steps=2", "recipe.rows=4"]
     assert main(["finetune", f"weights={trained}/out", f"out={tmp_path}/tuned", *more, *TINY]) == 0
     lines = {split: (tmp_path / "tuned" / f"{split}.txt").read_text().splitlines() for split in ("train", "dev")}
     assert len(lines["train"]) == len(set(lines["train"])) == 50

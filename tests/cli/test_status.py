@@ -75,7 +75,7 @@ def test_every_state_is_counted_and_the_time_left_told(status, ledger):
     put(ledger, "encoder=none", "seed=1", version=0, seconds=40.0)
     fail(ledger, "encoder=glove")
     spec = RunSpec.of(compose("config", ["encoder=glove"])).with_contents({"weights": "w"})
-    with run_lock(RunPaths(ledger, "mini", "ner", "glove", spec.hash, 1), spec=spec.to_json()):
+    with run_lock(RunPaths(ledger, "open", "ner", "glove", spec.hash, 1), spec=spec.to_json()):
         _, said = status()
     assert "4 runs: 1 done (0 converged), 1 running, 1 failed, 1 stale; about 3 min left, one after the other" in said
     assert "failed: task=ner encoder=glove seed=0" in said
@@ -83,8 +83,8 @@ def test_every_state_is_counted_and_the_time_left_told(status, ledger):
     assert "running: task=ner encoder=glove seed=1" in said
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in said.splitlines() if line.startswith("|")]
     assert rows[2:] == [
-        ["mini", "ner", "none", "1", "", "", "", "1", ""],
-        ["mini", "ner", "glove", "", "", "1", "1", "", ""],
+        ["open", "ner", "none", "1", "", "", "", "1", ""],
+        ["open", "ner", "glove", "", "", "1", "1", "", ""],
     ]
 
 
@@ -106,7 +106,7 @@ def test_a_run_of_an_earlier_protocol_is_stale_and_converged_runs_are_counted(st
     put(ledger, "encoder=none", "seed=2", dev=[0.0, 0.0, 0.0])  # learned nothing
     _, said = status(sweep=("encoder=none", "seed=0,1,2"))
     assert "3 runs: 2 done (1 converged), 1 stale" in said
-    assert "| mini  | ner  | none    | 2    | 1         |         |        | 1     |         |" in said
+    assert "| open  | ner  | none    | 2    | 1         |         |        | 1     |         |" in said
 
 
 def test_a_seed_on_older_weights_is_stale(status, ledger):
@@ -144,10 +144,10 @@ def test_other_settings_are_other_runs(status, ledger):
 
 def test_other_data_and_another_precision_are_other_runs(status, ledger):
     put(ledger, "encoder=elmo")
-    for other in ("task.data.mini.seed=1", "encoder.precision=int8"):
+    for other in ("task.data.open.columns=3", "encoder.precision=int8"):
         assert "1 missing" in status(sweep=("encoder=elmo", other))[1]
         put(ledger, "encoder=elmo", other, weights=other)
-    for done in ("seed=0", "task.data.mini.seed=1", "encoder.precision=int8"):
+    for done in ("seed=0", "task.data.open.columns=3", "encoder.precision=int8"):
         assert "1 run: 1 done" in status(sweep=("encoder=elmo", done))[1]
 
 

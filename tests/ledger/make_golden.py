@@ -1,6 +1,6 @@
 """`python -m tests.ledger.make_golden`: make the records in `tests/ledger/golden` again, one of each task, in minutes.
 
-They are real runs, cut short: 30 examples of the mini suite, two epochs. Make them again, and commit them, when the
+They are real runs, cut short: 30 examples of the small data, two epochs. Make them again, and commit them, when the
 schema of a record or a task's settings change; `test_golden.py` reads them as later versions will.
 """
 
@@ -16,7 +16,7 @@ from elmo_bench.spec.names import tasks
 
 GOLDEN = Path(__file__).parent / "golden"
 PROBES = ("pos", "deprel", "wsd")  # read one encoder alone
-OPTIONS = ("suite=mini", "data.max_train=30", "task.training.epochs=2", "logger=none", "trainer.threads=1", "store=ram")
+OPTIONS = ("suite=open", "data.max_train=30", "task.training.epochs=2", "logger=none", "trainer.threads=1", "store=ram")
 
 
 def main() -> None:

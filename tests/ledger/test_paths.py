@@ -102,7 +102,7 @@ def test_the_ledger_itself_may_be_a_link(store_record, tmp_path):
 
 
 def test_wandbs_link_to_its_own_log_is_no_obstacle_and_any_other_is(tmp_path):
-    paths = RunPaths(tmp_path / "runs", "mini", "ner", "elmo", "0" * 12, 0)
+    paths = RunPaths(tmp_path / "runs", "open", "ner", "elmo", "0" * 12, 0)
     logs = paths.work / "wandb" / "offline-run-1" / "logs"
     logs.mkdir(parents=True)
     (logs / "debug-core.log").symlink_to(tmp_path / "outside.log")

@@ -32,7 +32,7 @@ def test_task_table(tmp_path):
     assert rows[0][0] == "elmo"
     assert rows[1][0] == "glove, 10 % of the training data, at least 100 steps an epoch ←"
     assert rows[1][3:] == ["2 (0, 1)", "123,456", "12,346", "1.5"]
-    assert task_table(records, suite="mini", task="ner") == "No runs of ner on suite mini yet."
+    assert task_table(records, suite="paper", task="ner") == "No runs of ner on suite paper yet."
 
 
 def test_a_long_table_has_the_best_rows_and_the_run_itself(sweep, make_record, monkeypatch):

@@ -30,13 +30,6 @@ def run(tmp_path):
     return run
 
 
-def test_a_ledger_of_the_demo_alone_gives_empty_pages(run, store_record, tmp_path, capsys):
-    store_record(suite="mini")
-    assert "has no finished runs of these suites yet" in run()
-    assert "has runs of suite mini alone: --suite mini shows them" in capsys.readouterr().err
-    assert "has no finished runs of these suites yet" in (tmp_path / "results/index.html").read_text(encoding="utf-8")
-
-
 def test_an_empty_ledger_gives_empty_pages(run, tmp_path, capsys):
     (tmp_path / "runs").mkdir()
     assert "has no finished runs of these suites yet" in run()
@@ -84,7 +77,6 @@ def test_the_page(run, tmp_path, capsys):
         for encoder in ("glove", "elmo"):
             add(runs, "ner", encoder, seed)
     add(runs, "ner", "elmo", 0, weights="old", created="2025-01-01T00:00:00+00:00")
-    mini = add(runs, "ner", "elmo", 0, suite="mini", lift=0.3)
     next(runs.glob("open/ner/glove/*/seed1.npz")).unlink()
     failing = add(tmp_path / "others", "ner", "none", 4)
     write_failure(RunPaths.of(runs, failing), ValueError("`no`"), attempt="0" * 32, spec=failing["spec"])
@@ -110,7 +102,6 @@ def test_the_page(run, tmp_path, capsys):
     assert "<p>It <em>shows</em> &lt;b&gt;much&lt;/b&gt;.</p>" in page
     assert "ValueError: `no`" in page
     assert "elmo-bench run task=ner encoder=elmo suite=open size=cpu seed=" in page
-    assert mini["hash"] not in text + page
     assert str(tmp_path) not in text + page
 
 
@@ -151,7 +142,6 @@ def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(r
         path.write_text("a person's")
     (tmp_path / "results/DISCUSSION-open.md").write_text("See [mine](tables/linked.csv).")
     run()
-    add(tmp_path / "runs", "ner", "elmo", 0, suite="mini")
     shutil.rmtree(tmp_path / "runs/open")
     run()
     left = {path.name for path in (tmp_path / "results").rglob("*.*")}
@@ -181,15 +171,15 @@ def test_a_mistake_is_one_line_and_leaves_the_page_alone(run, store_record, tmp_
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_discussion_is_under_its_suite_and_no_other(run, store_record, tmp_path):
-    for suite in ("mini", "open"):
+    for suite in ("open", "paper"):
         store_record(suite=suite)
     (tmp_path / "results").mkdir()
     (tmp_path / "results/DISCUSSION-open.md").write_text("Of open.\n", encoding="utf-8")
     page = tmp_path / "results/index.html"
-    for flags, shown in ((["mini"], False), (["mini", "open"], True)):
+    for flags, shown in ((["paper"], False), (["open", "paper"], True)):
         for text in (run("--suite", *flags), page.read_text(encoding="utf-8")):
             assert ("Of open." in text) == ("What the figures show" in text) == shown
-            assert not shown or text.index("Suite mini") < text.index("Suite open") < text.index("Of open.")
+            assert not shown or text.index("Suite open") < text.index("Of open.") < text.index("Suite paper")
 
 
 @pytest.mark.slow
@@ -211,13 +201,12 @@ def test_tables_and_figures_go_to_wandb_offline(run, tmp_path, monkeypatch, caps
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_mini_only_if_asked_for(run, tmp_path):
-    record = add(tmp_path / "runs", "ner", "elmo", 0, suite="mini")
-    run()
-    assert record["hash"] not in (tmp_path / "results/index.html").read_text(encoding="utf-8")
-    text = run("--suite", "mini")
-    assert record["hash"] in (tmp_path / "results/index.html").read_text(encoding="utf-8")
-    assert "`elmo-bench report --suite mini`" in text
+def test_one_suite_is_shown_if_asked_for(run, tmp_path):
+    shown, other = (add(tmp_path / "runs", "ner", "elmo", 0, suite=suite) for suite in ("paper", "open"))
+    text = run("--suite", "paper")
+    page = (tmp_path / "results/index.html").read_text(encoding="utf-8")
+    assert shown["hash"] in page and other["hash"] not in page
+    assert "`elmo-bench report --suite paper`" in text
 
 
 @pytest.mark.usefixtures("undrawn")

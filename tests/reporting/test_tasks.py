@@ -8,7 +8,6 @@ from elmo_bench.spec.names import tasks
 def test_the_heading_names_the_data_set_and_marks_other_data():
     paper = Experiment.load("table1").paper
     assert paper_heading(paper["ner"], "ner", "open") == "paper: CoNLL-2003 test (other data)"
-    assert paper_heading(paper["ner"], "ner", "mini") == "paper: CoNLL-2003 test (other data)"
     assert paper_heading(paper["ner"], "ner", "paper") == "paper: CoNLL-2003 test"
     assert paper_heading(paper["squad"], "squad", "paper") == "paper: SQuAD dev"
     assert paper_heading(paper["sst5"], "sst5", "open") == "paper: SST-5 test (same data, smaller models)"
@@ -22,5 +21,5 @@ def test_order_and_names():
 
 def test_every_task_has_names():
     for task in tasks():
-        for suite in ("mini", "open", "paper"):
+        for suite in ("open", "paper"):
             assert task_info(task, suite).data

@@ -41,7 +41,7 @@ TOGETHER = {
 
 @cache
 def whole_of(task):
-    """The training split of the mini suite."""
+    """The training split of the small data."""
     config = compose("config", [f"task={task}"])
     return read_splits(config, build_data(config))["train"]
 

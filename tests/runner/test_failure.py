@@ -83,7 +83,7 @@ def test_a_failure_before_the_data_are_read_is_kept_for_the_sweep_that_gave_the_
     run(config, attempt="b" * 32)
     found = read_all(tmp_path / "runs")
     assert (len(found.records), found.failures) == (1, [])
-    assert len(list((tmp_path / "runs" / "mini" / "ner" / "glove").iterdir())) == 1
+    assert len(list((tmp_path / "runs" / "open" / "ner" / "glove").iterdir())) == 1
 
 
 def test_loggers_end_whatever_happens(broken, tmp_path, monkeypatch):

@@ -36,11 +36,10 @@ def test_every_experiment_has_its_size_here():
 def test_an_experiment_has_a_run_for_every_cell(experiment):
     """Each of its runs is one of its variants; one variant is not in the paper, and not run."""
     tasks, columns = TABLES[experiment]
-    suite = "paper" if experiment == "ladder" else "mini"  # whose vectors are not the ladder's
-    found = runs(experiment, f"suite={suite}")
+    found = runs(experiment)
     assert len({run.spec.task for run in found.values()}) == tasks
     assert len(found) == tasks * columns + (3 if experiment == "tune" else 0)  # SST-5 has two rates of dropout
-    assert {run.spec.suite for run in found.values()} == {suite}
+    assert {run.spec.suite for run in found.values()} == {"open"}
     products = sweep([f"experiment={experiment}"])
     seeds = [len(values) for product in products for values in product if values[0].startswith("seed=")]
     if experiment != "tune":
@@ -98,7 +97,7 @@ def test_the_controls_of_table1():
 
 
 def test_the_ladder_has_one_set_of_vectors_whatever_the_suites():
-    for suite in ("mini", "paper"):
+    for suite in ("open", "paper"):
         found = plan(["experiment=ladder", "task=ner", "seed=0", f"suite={suite}"]).runs
         vectors = {run.spec.encoder: run.spec.settings["encoder.vectors"] for run in found}
         assert set(vectors.values()) == {"glove-mini", "fasttext-mini"}
@@ -130,7 +129,7 @@ def test_what_changes_no_score_makes_no_other_run():
 @pytest.mark.parametrize(
     "swept",
     [
-        "task.data.mini.seed=0,1", "data.root=a,b", "encoder.precision=float32,bfloat16",
+        "task.data.open.columns=2,3", "data.root=a,b", "encoder.precision=float32,bfloat16",
         "encoder.weights=a/model,b/model", "encoder.vectors=a/v.txt,b/v.txt",
     ],
 )  # fmt: skip

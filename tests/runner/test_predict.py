@@ -94,9 +94,9 @@ def test_texts_and_finetune_overwrite_no_data(tmp_path, capsys):
 
 
 def test_options_of_the_data_are_those_of_the_run():
-    spec = RunSpec.of(compose("config", ["task=snli", "task.data.tokenizer=spaces", "task.data.mini.seed=7"]))
+    spec = RunSpec.of(compose("config", ["task=snli", "task.data.tokenizer=spaces", "task.data.open.cut.seed=7"]))
     found = _config(spec).task.data
-    assert (found.tokenizer, found.mini.seed) == ("spaces", 0)  # a suite is not read
+    assert (found.tokenizer, found.open.cut.seed) == ("spaces", 0)  # a suite is not read
     spec.settings["task.data.tokenizer"] = "${oc.env:HOME}"
     with pytest.raises(UserError, match="the record's task has tokenizer="):
         _config(spec)

@@ -43,7 +43,7 @@ def test_what_changes_no_score_changes_no_hash(finished, overrides):
     [
         ["task.training.optimizer.lr=0.002"], ["mix=last"], ["mix.penalty=0.0"], ["mix.layer_norm=token"],
         ["task.training.epochs=3"], ["task.training.batch=16"], ["data.max_train=50"], ["vectors.trainable=false"],
-        ["task.data.mini.seed=1"], ["task.version=5"], ["size=paper"],
+        ["task.data.open.columns=3"], ["task.version=5"], ["size=paper"],
         ["encoder.contextual.stateful=true", "store=off"],
         ["trainer.precision=bf16-mixed"], ["encoder.words=learned"], ["task.head.dropout=0.4"],
     ],

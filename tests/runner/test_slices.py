@@ -56,7 +56,7 @@ def test_the_parts_of_test_are_its_entities_counted_by_hand(made, capsys):
     config = compose("config", ["task=ner", *options])
     splits = read_splits(config, build_data(config))
     train = {word.lower() for each in training_fraction(splits["train"], seed=0, limit=300) for word in each.tokens}
-    lookup = load_static("glove-mini").lookup
+    lookup = load_static("glove-6b").lookup
     rare = {
         "unseen": lambda word: word.lower() not in train,
         "novector": lambda word: lookup(word) is None,
@@ -193,11 +193,11 @@ def test_pairs_are_sliced_without_a_head_or_predictions(tmp_path, capsys):
     options = ["task=snli", "data.max_train=200", "task.training.epochs=1", "encoder=none", f"ledger={tmp_path}"]
     options += ["logger=none", "trainer.threads=1", "task.head.hidden=[8,8]"]
     assert main(["run", *options]) == 0
-    [file] = tmp_path.glob("mini/snli/none/*/seed0/head.safetensors")
+    [file] = tmp_path.glob("open/snli/none/*/seed0/head.safetensors")
     file.unlink()
     assert main(["slices", *options]) == 2  # without `mistyped`
-    [record] = [*tmp_path.glob("mini/snli/none/*/seed0.json")]
-    paths = RunPaths(tmp_path, "mini", "snli", "none", record.parent.name, 0)
+    [record] = [*tmp_path.glob("open/snli/none/*/seed0.json")]
+    paths = RunPaths(tmp_path, "open", "snli", "none", record.parent.name, 0)
     slices, stored = read_slices(paths), of_split(read_outcomes(paths), "test")
     assert set(slices) >= {"unseen", "seen"}
     assert len(slices["unseen"]["correct"]) + len(slices["seen"]["correct"]) == len(stored["correct"])

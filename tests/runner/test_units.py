@@ -110,7 +110,7 @@ def test_unseen_is_what_the_run_did_not_train_on():
     """A fraction of the training split teaches fewer words; the encoder changes nothing."""
 
     def rare(*options):
-        config = compose("config", ["task=ner", "suite=mini", *options])
+        config = compose("config", ["task=ner", "suite=open", *options])
         return prepare(config, RunSpec.of(config)).rare
 
     whole, part = rare("encoder=none"), rare("encoder=none", "data.train_fraction=0.1")
@@ -120,7 +120,7 @@ def test_unseen_is_what_the_run_did_not_train_on():
 
 
 def test_a_suite_without_vectors_is_one_line():
-    config = compose("config", ["task=ner", "suite=mini", "encoder=none", "encoder.words=null", "suite.vectors=null"])
+    config = compose("config", ["task=ner", "suite=open", "encoder=none", "encoder.words=null", "suite.vectors=null"])
     with pytest.raises(UserError, match=r"^suite\.vectors: none\. Name static vectors, such as glove-6b"):
         prepare(config, RunSpec.of(config))
 

@@ -31,5 +31,5 @@ def test_one_finished_offline_run_a_run(main_job, tmp_path, monkeypatch):
     assert len([folder for folder in folders if folder.is_dir()]) == 2
     assert len({folder.parents[1] for folder in folders}) == 2  # each in its own run's folder
     assert [code for code in codes if code is not None] == [1, 0]
-    assert [(given["group"], given["tags"]) for given in started] == [("debug", ["mini", "ner", "none"])] * 2
+    assert [(given["group"], given["tags"]) for given in started] == [("debug", ["open", "ner", "none"])] * 2
     assert wandb.run is None

@@ -101,7 +101,7 @@ def test_every_pair_of_choices_composes(chosen):
 def test_every_yaml_of_every_group_is_reached():
     assert {path.name for path in CONF.iterdir() if path.is_dir()} - {"experiment", "protocols"} == set(GROUPS)
     assert choices("task")
-    assert choices("suite") == ["mini", "open", "paper"]
+    assert choices("suite") == ["open", "paper"]
     assert set(choices("encoder")) >= {"none", "glove", "elmo", "elmo_only"}
     assert set(choices("mix")) == {"scalar", "mean", "last", "first", "layer", "fixed"}
 
@@ -173,10 +173,10 @@ def test_the_defaults_are_those_of_the_design():
     assert (config.task.name, config.encoder.name, config.suite.name, config.size.name) == (
         "ner",
         "elmo",
-        "mini",
+        "open",
         "cpu",
     )
-    assert (config.encoder.weights, config.encoder.vectors, config.mix.kind) == ("mini", "glove-mini", "scalar")
+    assert (config.encoder.weights, config.encoder.vectors, config.mix.kind) == ("mini", "glove-6b", "scalar")
     assert (config.seed, config.overwrite, config.predictions, config.ledger) == (0, False, False, "results/runs")
     assert (config.store.mode, config.data.train_fraction, config.data.max_train) == ("auto", 1.0, None)
     assert config.place == config.task.place

@@ -23,7 +23,7 @@ ENCODERS = sorted(path.stem for path in (ROOT / "conf" / "encoder").glob("*.yaml
             "encoder=emlo",
             f"encoder=emlo: unknown encoder; choose one of: {', '.join(ENCODERS)} (did you mean 'elmo'?)",
         ),
-        ("suite=minni", "choose one of: mini, open, paper (did you mean 'mini'?)"),
+        ("suite=opne", "choose one of: open, paper (did you mean 'open'?)"),
         ("mix=scaler", "choose one of: first, fixed, last, layer, mean, scalar (did you mean 'scalar'?)"),
         ("trainer=tpu", "choose one of: cpu, gpu"),
         ("logger=wandbb", "choose one of: csv, none, wandb (did you mean 'wandb'?)"),

@@ -19,7 +19,7 @@ from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = yaml.safe_load((ROOT / "conf/task/coref.yaml").read_text(encoding="utf-8"))["data"]
-OPTIONS = {suite: OPTIONS[suite] for suite in ("mini", "open", "paper")}
+OPTIONS = {suite: OPTIONS[suite] for suite in ("open", "paper")}
 COREF = Data(width=10, window=50, **OPTIONS)
 COLUMNS = json.loads((ROOT / "tests/golden/coref_column.json").read_text(encoding="utf-8"))["cases"]
 

@@ -60,7 +60,7 @@ def test_scores_equal_a_plain_computation_of_each_span_and_each_pair(place):
                 lstm = head.lstms[0](x, text.mask)
                 context.append(torch.cat([lstm, head.embedder.output(text)], dim=2)[0])
             context, lexical = torch.cat(context), torch.cat(lexical)
-            assert lexical.shape[1] == 96 + 2
+            assert lexical.shape[1] == 100 + 2
             lengths = list(itertools.accumulate(map(len, example.sentences), initial=0))
             spans = [
                 (a, b) for n, m in itertools.pairwise(lengths) for a in range(n, m) for b in range(a, min(a + 10, m))
@@ -118,7 +118,7 @@ def test_gradients_agree_with_finite_differences():
     given = ("encoder=elmo", f"encoder.weights={GOLDEN}", "data.max_train=1", "task.head.kept=1.5")
     _, train, head, index = build(*given, *TINY)
     head.double().eval()
-    batch = double(head.collate([cut(train[0], 4)], index))
+    batch = double(head.collate([cut(train[0], 5)], index))
     with torch.no_grad():
         head.lstms[0].first.normal_()
         for name, parameter in head.named_parameters():
@@ -257,12 +257,12 @@ def test_a_genre_that_training_lacked_says_nothing():
 
 
 def test_the_papers_size_has_the_papers_shapes():
-    """GloVe of the paper is 300 wide and ELMo 1,024; here 96 and the golden biLM's."""
+    """GloVe of the paper is 300 wide and ELMo 1,024; here 100 and the golden biLM's."""
     _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
     elmo = 32
-    assert head.embedder.dim == 96 + 150 + elmo
-    assert [tuple(layer.weight.shape) for layer in head.lstms[0].inputs] == [(600, 278)] * 2
-    assert head.spans.dim == 2 * 400 + 20 + 96 + 150
+    assert head.embedder.dim == 100 + 150 + elmo
+    assert [tuple(layer.weight.shape) for layer in head.lstms[0].inputs] == [(600, 282)] * 2
+    assert head.spans.dim == 2 * 400 + 20 + 100 + 150
     assert head.mention.weight.shape == (150, head.spans.dim)
     assert head.antecedents.first.weight.shape == (150, 3 * head.spans.dim + 60)
     assert [rest[2][0].weight.shape for rest in (head.mention_rest, head.antecedents.rest)] == [(150, 150)] * 2

@@ -1,4 +1,4 @@
-"""Dependency relations: reading, the generated suite, the softmax on a word and its head."""
+"""Dependency relations: reading, the softmax on a word and its head."""
 
 import pytest
 import torch
@@ -7,7 +7,6 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.deprel.data import Data
 from elmo_bench.tasks.deprel.head import Head
 from elmo_bench.tasks.deprel.metric import Metric
-from elmo_bench.tasks.deprel.mini import NOUNS, TEMPLATES, generate
 from elmo_bench.tasks.deprel.sentence import ROOT, Sentence
 from elmo_bench.text.batch import Indexer
 
@@ -36,37 +35,6 @@ def test_what_is_written_is_what_score_reads(tmp_path):
     Data().write(path, [READ], [["nsubj", "aux", "root", "obj"]])
     assert path.read_text().splitlines()[0] == "I\t3\tnsubj\tnsubj"
     assert Metric().score_files(path)["overall"] == {"accuracy": 75.0, "correct": 3, "tokens": 4}
-
-
-def test_the_generated_suite():
-    suite = generate(seed=0)
-    assert generate(seed=0) == suite != generate(seed=1)
-    every = [sentence for sentences in suite.values() for sentence in sentences]
-    assert len({sentence.tokens for sentence in every}) == len(every) == 1000
-    for sentence in every:
-        assert sentence.heads.count(ROOT) == 1
-        assert sentence.relations[sentence.heads.index(ROOT)] == "root"
-        for at in range(len(sentence.heads)):  # it is a tree: every word leads to the root
-            path = [at]
-            while path[-1] != ROOT:
-                path.append(sentence.heads[path[-1]])
-                assert len(path) <= len(sentence.heads) + 1
-        assert not any("{" in token for token in sentence.tokens)
-    assert NOUNS[-1] not in {word for sentence in suite["train"] for word in sentence.tokens}
-    assert len({sentence.relations for sentence in every}) == len(TEMPLATES)
-
-
-def test_a_name_has_several_relations():
-    """So the word alone is not enough: its most frequent relation is right for 76 % of the words."""
-    suite, counts = generate(seed=0), {}
-    for sentence in suite["train"]:
-        for word, relation in zip(sentence.tokens, sentence.relations, strict=True):
-            counts.setdefault(word, {}).setdefault(relation, 0)
-            counts[word][relation] += 1
-    guess = {word: max(relations, key=relations.__getitem__) for word, relations in counts.items()}
-    predicted = [[guess.get(word, "nsubj") for word in sentence.tokens] for sentence in suite["test"]]
-    score = Metric().score([sentence.relations for sentence in suite["test"]], predicted)["overall"]["accuracy"]
-    assert 60 < score < 85
 
 
 class Numbered(torch.nn.Module):

@@ -1,4 +1,4 @@
-"""Parts of speech: reading, the generated suite, accuracy by hand, the linear softmax."""
+"""Parts of speech: reading, accuracy by hand, the linear softmax."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.tasks.pos.data import Data
 from elmo_bench.tasks.pos.metric import Metric
-from elmo_bench.tasks.pos.mini import BOTH, generate
 from elmo_bench.text.sentence import TaggedSentence as Sentence
 
 # From UD English EWT's guidelines' kind of lines: a range, a word that is only understood.
@@ -79,34 +78,3 @@ def test_accuracy_by_hand():
     for wrong in ([["DT"]], [["DT", "NN"], ["NN", "VB"]]):
         with pytest.raises(ValueError, match="as many"):
             Metric().score(gold, wrong)
-
-
-def test_the_generated_suite():
-    suite = generate(seed=0)
-    assert generate(seed=0) == suite != generate(seed=1)
-    assert {split: len(sentences) for split, sentences in suite.items()} == {"train": 600, "dev": 200, "test": 200}
-    every = [sentence for sentences in suite.values() for sentence in sentences]
-    assert len({sentence.tokens for sentence in every}) == len(every)
-    for sentence in every:
-        assert len(sentence.tokens) == len(sentence.tags)
-        assert sentence.tokens[0][0].isupper() or sentence.tokens[0].isdecimal()
-        assert not any("{" in token or "/" in token for token in sentence.tokens)
-    train = {word for sentence in suite["train"] for word in sentence.tokens}
-    assert BOTH[-1] not in train
-    seen = {(word, tag) for s in suite["train"] for word, tag in zip(s.tokens, s.tags, strict=True)}
-    both = [word for word in BOTH[:40] if {(word, "NN"), (word, "VB")} <= seen]
-    assert len(both) > 30
-
-
-def test_the_most_frequent_tag_of_a_word_is_not_enough():
-    """85.0 % for that; 91 % of the words have one tag alone, so a context is worth up to 15 points."""
-    suite = generate(seed=0)
-    counts: dict[str, dict[str, int]] = {}
-    for sentence in suite["train"]:
-        for word, tag in zip(sentence.tokens, sentence.tags, strict=True):
-            counts.setdefault(word, {}).setdefault(tag, 0)
-            counts[word][tag] += 1
-    guess = {word: max(tags, key=tags.__getitem__) for word, tags in counts.items()}
-    predicted = [[guess.get(word, "NN") for word in sentence.tokens] for sentence in suite["test"]]
-    score = Metric().score([sentence.tags for sentence in suite["test"]], predicted)["overall"]["accuracy"]
-    assert 70 < score < 92

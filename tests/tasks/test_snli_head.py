@@ -85,7 +85,7 @@ def test_dropout_is_where_the_paper_has_it():
         )
     head.train()(head.collate(train, index))
     found = {name: [width for width, _ in seen] for name, seen in widths.items()}
-    assert found == {"recurrent_dropout": [96, 7], "aligned_dropout": [40], "pooled_dropout": [24]}
+    assert found == {"recurrent_dropout": [100, 7], "aligned_dropout": [40], "pooled_dropout": [24]}
     assert all(dropped for seen in widths.values() for _, dropped in seen)
 
 
@@ -99,11 +99,11 @@ def test_a_pair_without_a_gold_label_can_be_predicted():
 
 
 def test_the_papers_size_has_the_papers_shapes():
-    """GloVe and ELMo of the paper are 1,324 wide together; here 96 and the golden biLM's."""
+    """GloVe and ELMo of the paper are 1,324 wide together; here 100 and the golden biLM's."""
     _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
     elmo = head.embedder.output_dim
-    assert head.embedder.dim == 96 + elmo
-    assert (head.encode.forwards.input_size, head.encode.forwards.hidden_size) == (96 + elmo, 300)
+    assert head.embedder.dim == 100 + elmo
+    assert (head.encode.forwards.input_size, head.encode.forwards.hidden_size) == (100 + elmo, 300)
     assert head.reduce[0].weight.shape == (300, 4 * (600 + elmo))
     assert (head.infer.forwards.input_size, head.infer.forwards.hidden_size) == (300, 300)
     assert head.classify[0].weight.shape == (300, 2400)

@@ -46,7 +46,7 @@ def test_scores_equal_a_plain_computation_of_each_proposition(place):
 
 
 def test_the_papers_size_has_the_papers_shapes():
-    """GloVe, ELMo and the indicator of the paper are 100, 1,024 and 100 wide; here 96 and the golden biLM's."""
+    """GloVe, ELMo and the indicator of the paper are 100, 1,024 and 100 wide; here 100 and the golden biLM's."""
     _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
     assert head.indicator.weight.shape == (2, 100)
     assert [layer.recurrent.shape for layer in head.encode.layers] == [(1500, 300)] * 8

@@ -80,11 +80,11 @@ def test_vectors_are_trained_at_size_cpu_and_fixed_at_the_papers():
 
 
 def test_the_papers_size_has_the_papers_shapes():
-    """GloVe and ELMo of the paper are 1,324 wide together; here 96 and the golden biLM's."""
+    """GloVe and ELMo of the paper are 1,324 wide together; here 100 and the golden biLM's."""
     _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
     elmo = head.embedder.output_dim
-    assert head.embedder.dim == 96 + elmo
-    assert head.reduce[0].weight.shape == (300, 96 + elmo)
+    assert head.embedder.dim == 100 + elmo
+    assert head.reduce[0].weight.shape == (300, 100 + elmo)
     assert (head.encode.forwards.input_size, head.encode.forwards.hidden_size) == (300, 300)
     assert (head.integrate.forwards.input_size, head.integrate.forwards.hidden_size) == (1800, 300)
     assert head.attentive_pool.score.in_features == 600 + elmo

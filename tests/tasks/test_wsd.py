@@ -16,7 +16,6 @@ from elmo_bench.tasks.wsd.evaluation import keys_beside, read_evaluation, read_k
 from elmo_bench.tasks.wsd.first_senses import read_first_senses
 from elmo_bench.tasks.wsd.head import Head
 from elmo_bench.tasks.wsd.metric import Metric
-from elmo_bench.tasks.wsd.mini import generate
 from elmo_bench.tasks.wsd.sentence import Sentence, Target, entry
 from elmo_bench.text.batch import Indexer
 from tests.runs import DATA
@@ -243,25 +242,6 @@ def test_equal_cosines_are_the_more_frequent_sense():
     r, s = ("x%1:00:09::",), ("x%1:00:01::",)
     head, embedder = trained([one("a", r), one("a", s), one("a", r)], 3)
     assert head.predict(head.collate([one("c", ())], embedder.index)) == [[r]]
-
-
-def test_the_generated_suite():
-    suite = generate(seed=0)
-    assert generate(seed=0) == suite != generate(seed=1)
-    assert {split: len(sentences) for split, sentences in suite.items()} == {"train": 320, "dev": 160, "test": 160}
-    every = [sentence for sentences in suite.values() for sentence in sentences]
-    assert len({sentence.tokens for sentence in every}) == len(every)
-    for sentence in every:
-        [target] = sentence.targets
-        assert sentence.tokens[target.start : target.end] == (target.lemma,)
-        assert entry(target.senses[0]) == entry(target.first) == (target.lemma, target.pos)
-        assert not any("{" in token or "*" in token for token in sentence.tokens)
-    lemmas = {split: {sentence.targets[0].lemma for sentence in sentences} for split, sentences in suite.items()}
-    assert lemmas["test"] - lemmas["train"] == {"bat", "pitcher"}
-    assert {key for sentence in suite["train"] for key in sentence.targets[0].senses} == {
-        key for sentence in suite["test"] for key in sentence.targets[0].senses if "bat%" not in key
-        and "pitcher%" not in key
-    }  # fmt: skip
 
 
 @pytest.mark.slow

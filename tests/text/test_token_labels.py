@@ -10,6 +10,7 @@ from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.text.conllu import read_conllu
 from elmo_bench.text.token_labels import control_labels
+from tests.runs import CUTS
 
 
 def test_conllu_has_its_words_and_their_lines(tmp_path):
@@ -37,7 +38,7 @@ def test_control_labels_of_a_task(task):
     """One label for each distinct word over all splits, only labels of train, and the same texts as the true ones."""
     options = compose("config", [f"task={task}"]).task.data
     true, control = (
-        task_class(task, "data")(**{**options, "labels": labels}).read("mini", None) for labels in ("gold", "control")
+        task_class(task, "data")(**{**options, "labels": labels}).read("open", CUTS) for labels in ("gold", "control")
     )
     label_of: dict[str, str] = {}
     for split, sentences in control.items():

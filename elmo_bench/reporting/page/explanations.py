@@ -9,7 +9,6 @@ from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row, Superseded
 
 SUITES = {
-    "mini": "mini is text made by a generator. It shows that everything works, and nothing about language.",
     "open": "open is public data, and not the paper's. Do not compare these scores with the published ones.",
     "paper": "paper is the paper's data. The paper's figures are next to ours.",
 }
