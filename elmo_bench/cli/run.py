@@ -8,7 +8,7 @@ from pathlib import Path
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import redacted
-from elmo_bench.ledger import Brief, HeldElsewhere, RunPaths, read_all
+from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, Summary, read_all
 from elmo_bench.spec.checks import check_given
 from elmo_bench.spec.config import CONF, choices, compose
 
@@ -81,14 +81,14 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def outcome(ledger: Path, record: Brief, state: str) -> str:
+def outcome(ledger: Path, record: Record | Summary, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
     main, scores = record["metric"], record["scores"]
     dev, test = scores["dev"]["overall"][main], scores["test"]["overall"][main]
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
-def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Brief]:
+def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Record]:
     """Print the table of a suite and task, with an arrow at the run; its records."""
     from elmo_bench.reporting.console import task_table
 

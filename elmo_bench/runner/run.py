@@ -42,7 +42,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     paths = _paths(config, spec, spec.hash)
     if (found := _finished(config, paths)) is not None:
         return found, True
-    with ledger.run_lock(paths, attempt=attempt, spec=spec.to_json()), quiet():  # type: ignore[arg-type]
+    with ledger.run_lock(paths, spec=spec.to_json()), quiet():  # type: ignore[arg-type]
         if (found := _finished(config, paths)) is not None:  # the process that held the lock finished it
             return found, True
         _remove_checkpoints_of_record(paths)

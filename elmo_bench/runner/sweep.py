@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console
-from elmo_bench.ledger import Brief, Ledger, is_held, new_attempt, read_all, settings_key
+from elmo_bench.ledger import Progress, Summary, new_attempt, read_progress, settings_key
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.runner.plan import Plan, PlannedRun
 
@@ -27,7 +27,7 @@ class Result:
 
     run: PlannedRun
     state: str  # done: its record is new; skipped: it was in the ledger; held: left to another process; failed
-    record: Brief | None = None  # of a run that is done or skipped
+    record: Summary | None = None  # of a run that is done or skipped
     note: str = ""  # of a failed run the error, of a held one who works on it
     code: int = 0  # for the exit code: 2 bad input, 1 any other failure
 
@@ -65,26 +65,26 @@ def _jobs(plan: Plan, logs: Path) -> list[Job]:
     for number, run in enumerate(plan.runs, start=1):
         group = (run.spec.suite, run.spec.task, run.spec.encoder)
         if group not in memory:
-            memory[group] = _memory(_read(plan.ledger, run).records)
+            memory[group] = _memory(_read(plan.ledger, run).summaries)
         log = logs / f"{number:03}-{run.spec.task}-{run.spec.encoder}-seed{run.seed}.log"
         jobs.append(Job(run, new_attempt(), log, memory[group], plan.device, plan.overwrite))
     return jobs
 
 
-def _memory(records: Sequence[Brief]) -> int:
+def _memory(records: Sequence[Summary]) -> int:
     """What the largest comparable run took; a peak of a GPU's memory says nothing of the machine's."""
-    peaks = [record["cost"]["peak_memory_mib"] for record in records if record["environment"]["device"] == "cpu"]
+    peaks = [record["peak_memory_mib"] for record in records if record["device"] == "cpu"]
     return int(max(peaks) * 2**20) if peaks else MEMORY
 
 
-def _read(ledger: Path, run: PlannedRun) -> Ledger:
-    return read_all(ledger, suite=run.spec.suite, task=run.spec.task, encoder=run.spec.encoder)
+def _read(ledger: Path, run: PlannedRun) -> Progress:
+    return read_progress(ledger, suite=run.spec.suite, task=run.spec.task, encoder=run.spec.encoder)
 
 
-def _found(ledger: Ledger, ended: Ended) -> Result | None:
+def _found(ledger: Progress, ended: Ended) -> Result | None:
     """In this order: what carries our attempt, who works on the run, and a record of an earlier attempt."""
     run, attempt = ended.job.run, ended.job.attempt
-    same = [record for record in ledger.records if _is(run, record)]
+    same = [record for record in ledger.summaries if _is(run, record)]
     for record in same:
         if record["attempt"] == attempt:
             return Result(run, "done", record)
@@ -93,9 +93,9 @@ def _found(ledger: Ledger, ended: Ended) -> Result | None:
             return Result(run, "failed", note=failure["error"], code=2 if failure["user_error"] else 1)
     if ended.code != 0:
         return None
-    for paths, lease in ledger.leases:
-        if lease["spec"] is not None and _is(run, lease) and is_held(paths):
-            return Result(run, "held", note=f"{lease['machine'].split()[0]}, process {lease['pid']}")
+    for holder in ledger.holders:
+        if holder["spec"] is not None and _is(run, holder):
+            return Result(run, "held", note=f"{holder['machine']}, process {holder['pid']}")
     if same:
         return Result(run, "skipped", max(same, key=lambda record: record["created"]))
     return None
