@@ -36,6 +36,7 @@ from elmo_bench.ledger.store import (
     read_progress,
     read_record,
     read_slices,
+    read_summary,
     write_failure,
     write_record,
     write_slices,

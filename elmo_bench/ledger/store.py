@@ -81,7 +81,7 @@ def read_progress(
     progress = Progress([], [], [], problems)
     specs: dict[str, Spec] = {}  # by hash: seeds share a spec
     for run, names in runs.items():
-        if run.record.name in names and (summary := _try(problems, _summary, run, specs.get(run.hash))):
+        if run.record.name in names and (summary := _try(problems, read_summary, run, specs.get(run.hash))):
             specs[run.hash] = summary["spec"]
             progress.summaries.append(summary)
         if run.failure.name in names and (failure := _try(problems, read_failure, run.failure)):
@@ -91,7 +91,7 @@ def read_progress(
     return progress
 
 
-def _summary(run: RunPaths, spec: Spec | None) -> Summary:
+def read_summary(run: RunPaths, spec: Spec | None = None) -> Summary:
     """The summary of a record. Raises UserError, as `read_record_at`, if what it reads is wrong."""
     try:
         file = os.open(run.record, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # no link, and no waiting for a pipe
