@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -23,6 +23,7 @@ from elmo_bench.base.files import atomic_write, sha256_of
 from elmo_bench.base.json import digest, read_json
 from elmo_bench.base.reading import reader
 from elmo_bench.ledger import RunPaths
+from elmo_bench.ledger.schema import check
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
 
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
 MAX_BYTES = 2**20
 _PACKAGE = Path(__file__).parents[1]
 Sources = dict[str, Any]
+
+
+class Memo(TypedDict):
+    """What was read: a part of the `contents` of a spec."""
+
+    contents: dict[str, Any]
+    files: dict[str, str]  # digests of the files that it was read from, by path
 
 
 def sources_of(config: DictConfig) -> Sources:
@@ -58,8 +66,8 @@ def finished(ledger: Path, spec: RunSpec, seed: int, contents: Mapping[str, Any]
 
 def contents_of(sources: Sources) -> dict[str, Any] | None:
     """The `contents` of a spec that today's files give; None if there is no memo of them."""
-    with suppress(UserError, OSError, KeyError, TypeError):  # a file is gone, or the memo is damaged
-        data, frozen = _read(_data_memo(sources)), _read(_encoder_memo(sources))
+    with suppress(UserError, OSError):  # a file is gone, or there is no sound memo
+        data, frozen = read_memo(_data_memo(sources)), read_memo(_encoder_memo(sources))
         if all(_digest(Path(path)) == known for path, known in frozen["files"].items()):
             return data["contents"] | frozen["contents"]
     return None
@@ -76,9 +84,9 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
             return
         memo, digests = _data_memo(sources), {str(path): _digest(path) for path in files}
         if all(_last_change(path) < started - SETTLED for path in [*files, *_data_files(sources)]):
-            _write(memo, {"contents": {"data": contents["data"]}})
+            write_memo(memo, {"contents": {"data": contents["data"]}, "files": {}})  # which are in its name
             rest = {name: value for name, value in contents.items() if name != "data"}
-            _write(_encoder_memo(sources), {"contents": rest, "files": digests})
+            write_memo(_encoder_memo(sources), {"contents": rest, "files": digests})
 
 
 def _files(sources: Sources, frozen: "Frozen") -> list[Path] | None:
@@ -117,11 +125,12 @@ def _memo(of: Any) -> Path:
 
 
 @reader
-def _read(memo: Path) -> Any:
-    return read_json(memo, max_bytes=MAX_BYTES)
+def read_memo(memo: Path) -> Memo:
+    check(value := read_json(memo, max_bytes=MAX_BYTES), Memo, str(memo))
+    return value
 
 
-def _write(memo: Path, value: Any) -> None:
+def write_memo(memo: Path, value: Memo) -> None:
     with atomic_write(memo, "w") as handle:
         json.dump(value, handle)
 

@@ -25,6 +25,7 @@ from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.masked import pretrain as masked
 from elmo_bench.pretraining.resident.encode import encode, read_encoded
 from elmo_bench.pretraining.training import COLUMNS, Curve
+from elmo_bench.runner.finished import Memo, read_memo, write_memo
 from tests.fuzz.cases import Case, file_of
 from tests.ledger.records import OUTCOMES, make_cost, make_record, store_record
 
@@ -72,6 +73,11 @@ def state_cases() -> list[Case]:
             reader="elmo_bench.ledger.lock:read_holder",
             make=_holder,
             read=lambda folder: read_holder(folder / "seed0.lock"),
+        ),
+        Case(
+            reader="elmo_bench.runner.finished:read_memo",
+            make=lambda folder: write_memo(folder / "memo.json", Memo(contents={"data": "d"}, files={"a": "b"})),
+            read=lambda folder: read_memo(folder / "memo.json"),
         ),
         Case(reader="elmo_bench.encoders.cache_files:StoreFolder.entries", make=_fill, read=_entries),
         Case(
