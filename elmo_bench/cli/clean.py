@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     stale = _superseded(options.ledger) if options.stale else set()
     total = 0
     for run in runs:
-        orphans = [path for path in (run.lock, *sorted(run.folder.glob(f"{run.lease.name}*"))) if path.exists()]
+        orphans = [path for path in (run.lock,) if path.exists()]
         try:
             with _preview(run) if options.dry_run else run_lock(run):
                 doomed = [*orphans]

@@ -5,12 +5,14 @@ import sys
 import textwrap
 from pathlib import Path
 
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import redacted
-from elmo_bench.ledger import Brief, HeldElsewhere, RunPaths, read_all
-from elmo_bench.spec.checks import check_given
+from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, Summary, read_all, read_record
+from elmo_bench.runner.finished import contents_of, finished, sources_of
+from elmo_bench.spec.checks import check_given, check_options
 from elmo_bench.spec.config import CONF, choices, compose
+from elmo_bench.spec.run_spec import RunSpec
 
 WIDTH = 120  # characters of a line of the help
 HELP = """\
@@ -64,10 +66,8 @@ def main(arguments: list[str]) -> int:
     if given.cfg:
         print(redacted(OmegaConf.to_yaml(config)), end="")
         return 0
-    from elmo_bench.runner.run import run  # imports torch, which help and misspelt options do not need
-
     try:
-        record, skipped = run(config, attempt=given.attempt)
+        record, skipped = _run(config, given.attempt)
     except HeldElsewhere as error:
         print(error, flush=True)
         return 0  # the other process makes the run
@@ -81,14 +81,25 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def outcome(ledger: Path, record: Brief, state: str) -> str:
+def _run(config: DictConfig, attempt: str | None) -> tuple[Record, bool]:
+    """As `runner.run`, which imports torch: a finished run, help and misspelt options do not need it."""
+    check_options(config)
+    sources, spec, ledger = sources_of(config), RunSpec.of(config), Path(config.ledger)
+    if not config.overwrite and (paths := finished(ledger, spec, config.seed, contents_of(sources))):
+        return read_record(paths.record), True
+    from elmo_bench.runner.run import run
+
+    return run(config, attempt=attempt)
+
+
+def outcome(ledger: Path, record: Record | Summary, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
     main, scores = record["metric"], record["scores"]
     dev, test = scores["dev"]["overall"][main], scores["test"]["overall"][main]
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
-def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Brief]:
+def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Record]:
     """Print the table of a suite and task, with an arrow at the run; its records."""
     from elmo_bench.reporting.console import task_table
 

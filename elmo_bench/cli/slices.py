@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical
-from elmo_bench.ledger import SLICES, Brief, RunPaths, read_all, read_slices, settings_key
+from elmo_bench.ledger import SLICES, Record, RunPaths, read_all, read_slices, settings_key
 from elmo_bench.runner.plan import PlannedRun, plan
 from elmo_bench.spec.config import compose
 
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
     return 2 if problems or found.problems else 0
 
 
-def _make(run: PlannedRun, record: Brief, paths: RunPaths, splits: dict[str, Any], *, overwrite: bool) -> list[str]:
+def _make(run: PlannedRun, record: Record, paths: RunPaths, splits: dict[str, Any], *, overwrite: bool) -> list[str]:
     """What could not be made; nothing is made again without `overwrite`. `splits`: the test split read last."""
     try:
         if not overwrite and SLICES[-1] in read_slices(paths):
@@ -70,7 +70,7 @@ def _key(config: DictConfig) -> str:
     return canonical(OmegaConf.to_container(config, resolve=True) | {"encoder": None, "seed": None, "mix": None})  # type: ignore[operator]
 
 
-def _table(ledger: Path, made: Sequence[Brief]) -> str:
+def _table(ledger: Path, made: Sequence[Record]) -> str:
     """Markdown, a table for each suite."""
     from elmo_bench.reporting.formats import to_markdown
     from elmo_bench.reporting.groups import groups

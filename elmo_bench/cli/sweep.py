@@ -9,7 +9,7 @@ from pathlib import Path
 
 from elmo_bench.base.progress import progress
 from elmo_bench.cli.run import outcome, show
-from elmo_bench.ledger import Brief
+from elmo_bench.ledger import Summary
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.sweep import Result, run_sweep
 
@@ -60,7 +60,7 @@ def _line(result: Result, ledger: Path) -> str:
     return f"{result.run.title}: {outcome(ledger, result.record, state)}"
 
 
-def _show(ledger: Path, made: Sequence[Brief]) -> None:
+def _show(ledger: Path, made: Sequence[Summary]) -> None:
     """A table for each suite and task, with an arrow at the newest of these runs; then a table of all tasks."""
     from elmo_bench.reporting.console import overviews
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import Brief, check_exists, read_all
+from elmo_bench.ledger import Record, check_exists, read_all
 from elmo_bench.reporting.rows import BASELINE, Row, select
 from elmo_bench.reporting.significance import Difference, OverItems, Variance
 from elmo_bench.spec.experiments import MAIN, Experiment, Printed
@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
     return int(any(below))
 
 
-def _row(records: list[Brief], task: str, encoder: str) -> Row:
+def _row(records: list[Record], task: str, encoder: str) -> Row:
     """The seeds of the run that the paper describes."""
     rows = [row for row in select(records).rows if row.spec.size == "paper" and row.spec.encoder == encoder]
     for row in rows:

@@ -6,6 +6,7 @@ So each layer is multiplied by a constant, the same for every seed and text, whi
 
 from collections.abc import Sequence
 from math import inf
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -23,6 +24,7 @@ class UntrainedEncoder(ElmoEncoder):
     """A biLM with initial values, each of whose layers is multiplied by its scale."""
 
     identity: str  # of shape and scales: the same for every seed
+    inputs: list[Path]
     scales: Tensor  # L11
 
     def batch(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> tuple[Tensor, list[int]]:
@@ -44,7 +46,7 @@ def load(
     Its numbers are the ones that pretraining starts from with this seed. Raises UserError.
     scales: one constant for each layer, lowest first.
     """
-    options = BiLMOptions.from_file(locate_options(weights))
+    options = BiLMOptions.from_file(file := locate_options(weights))
     if type(seed) is not int or not 0 <= seed < 2**63:
         raise UserError(f"seed={seed!r:.60}: random weights are drawn with a whole number from 0, below 2^63")
     wanted, factors = 1 + options.layers, list(scales) if isinstance(scales, Sequence) else []
@@ -55,6 +57,6 @@ def load(
     bilm, numbers = untrained(options, seed=seed)
     identity = f"untrained {digest([options.to_json(), list(map(float, factors))])}"
     encoder = UntrainedEncoder.of(bilm, f"{identity} {numbers}", precision=precision, stateful=stateful, device=device)
-    encoder.identity = identity
+    encoder.identity, encoder.inputs = identity, [file]
     encoder.scales = torch.tensor(factors, dtype=torch.float32, device=encoder.device)[:, None, None]
     return encoder

@@ -1,8 +1,7 @@
 """The ledger: the folder of records. Its schema, its files, its locks. Imports nothing of ours but `base`."""
 
 from elmo_bench.ledger.environment import environment
-from elmo_bench.ledger.lease import read_lease
-from elmo_bench.ledger.lock import HeldElsewhere, is_held, new_attempt, run_lock
+from elmo_bench.ledger.lock import HeldElsewhere, Holder, holder_of, is_held, new_attempt, run_lock
 from elmo_bench.ledger.outcomes import (
     CLUSTER,
     PAIRS,
@@ -18,11 +17,10 @@ from elmo_bench.ledger.outcomes import (
 from elmo_bench.ledger.paths import RunPaths, check_exists, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
-    Brief,
     Failure,
-    Lease,
     Record,
     Spec,
+    Summary,
     check_record,
     now,
     run_hash,
@@ -30,12 +28,15 @@ from elmo_bench.ledger.record import (
 )
 from elmo_bench.ledger.store import (
     Ledger,
+    Progress,
     read_all,
     read_failures,
     read_ledger,
     read_outcomes,
+    read_progress,
     read_record,
     read_slices,
+    read_summary,
     write_failure,
     write_record,
     write_slices,

@@ -1,76 +1,111 @@
-"""One process per run: several sweeps, and several machines, may share a ledger."""
+"""One process per run: several sweeps, and several machines, may share a ledger.
 
+The lock of a run is a `FileLock` of the package filelock, that is flock(2). It ends with the process, however that
+ends. A network disk passes it between machines if its server does (NFS from version 4, Lustre mounted with `flock`). A
+disk without flock refuses it, and the run ends in one line. The locked file says who holds the lock; filelock (from
+version 4) leaves the content of a locked file alone.
+"""
+
+import errno
+import json
 import os
+import platform
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TypedDict
 
-from filelock import FileLock, Timeout
+from filelock import FileLock, Timeout, lock_descriptor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.interrupts import interrupts_wait
-from elmo_bench.ledger.lease import beats, hold_lease, is_alive, new_lease, read_lease
+from elmo_bench.base.json import read_json
+from elmo_bench.base.reading import reader
 from elmo_bench.ledger.paths import RunPaths
 from elmo_bench.ledger.record import Spec
+from elmo_bench.ledger.schema import check
 
 PATIENCE = 0.2  # seconds: `is_held` takes the lock for a moment
+MAX_BYTES = 2**20
 
 
 class HeldElsewhere(UserError):
     """Another process is working on this run."""
 
 
+class Holder(TypedDict):
+    """The content of a lock file: who works on the run."""
+
+    spec: Spec | None  # null: not a run, but `clean` or `merge`
+    seed: int  # of the run
+    machine: str  # its name
+    pid: int  # of the process
+
+
 def new_attempt() -> str:
-    """The id of an attempt at a run, which its record, failure and lease carry."""
+    """The id of an attempt at a run, which its record or failure carries."""
     return uuid.uuid4().hex
 
 
 @contextmanager
-def run_lock(paths: RunPaths, *, attempt: str | None = None, spec: Spec | None = None) -> Iterator[None]:
-    """Hold the run while the block runs. Raises HeldElsewhere if another process (or block) holds it.
+def run_lock(paths: RunPaths, *, spec: Spec | None = None) -> Iterator[None]:
+    """Hold the run while the block runs; the file is removed with the lock.
 
-    On one machine the lock is the operating system's: it ends with the process, however that ends. Machines that share
-    the folder see a lease (`lease.py`), which carries the attempt and its spec. Both files are removed with the lock.
-    Raises UserError if the run's files are links, and if the folder cannot be written.
+    Raises HeldElsewhere if another process (or block) holds it, and UserError if the run's files are links, or if the
+    folder cannot be written or locked.
     """
     with ExitStack() as held:
         with interrupts_wait():
-            _take(paths, held, attempt or new_attempt(), spec)
+            _take(paths, held, Holder(spec=spec, seed=paths.seed, machine=platform.node(), pid=os.getpid()))
         yield
 
 
-def _take(paths: RunPaths, held: ExitStack, attempt: str, spec: Spec | None) -> None:
-    """Lock and lease; `held` gives them back."""
+def _take(paths: RunPaths, held: ExitStack, holder: Holder) -> None:
+    """Take the lock; `held` gives it back."""
     paths.refuse_links()
     try:
         paths.folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(paths.lock, timeout=PATIENCE)
+        lock = FileLock(paths.lock, timeout=PATIENCE, fallback_to_soft=False)
         lock.acquire(poll_interval=0.01)
+        # Unlinked while held: filelock notices that the file has lost its name, so nobody locks a file without a name.
+        held.callback(lock.release)
+        held.callback(paths.lock.unlink, missing_ok=True)
+        paths.lock.write_text(json.dumps(holder, default=str), encoding="utf-8")
     except Timeout:
         raise HeldElsewhere(f"{paths.work}: another process is working on this run: left to it") from None
     except OSError as error:
         raise UserError(f"{paths.lock}: cannot be locked ({error.strerror or error})") from None
-    # Unlinked while held: filelock notices that the file has lost its name, so nobody locks a file without a name.
-    held.callback(lock.release)
-    held.callback(paths.lock.unlink, missing_ok=True)
-    os.utime(paths.lock)  # its time is then the clock of the machine that holds the folder
-    lease = new_lease(attempt=attempt, spec=spec, seed=paths.seed)
-    if not held.enter_context(hold_lease(paths.lease, lease, clock=paths.lock.stat().st_mtime)):
-        other = read_lease(paths.lease)
-        where = f"another machine ({other['machine'].split()[0]})" if other else "another machine"
-        raise HeldElsewhere(f"{paths.work}: {where} is working on this run: left to it")
 
 
 def is_held(paths: RunPaths) -> bool:
-    """Whether a process works on this run now. Changes nothing, but takes the lock for a moment."""
-    if paths.lock.is_symlink() or paths.lease.is_symlink():
-        return False
-    if paths.lock.exists():
-        try:
-            with FileLock(paths.lock, timeout=0):
-                pass
-        except Timeout:
-            return True
-        except OSError:  # a ledger that this user can only read: ask the heartbeat
-            return beats(paths.lease)
-    return is_alive(paths.lease)
+    """Whether a process works on this run now. Changes nothing, but takes the lock for a moment.
+
+    In a ledger that this user can only read, a lock file counts as held.
+    """
+    try:
+        file = os.open(paths.lock, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:  # there is none, or a link
+        return error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+    try:
+        return not lock_descriptor(file, blocking=False)
+    except OSError:
+        return True
+    finally:
+        os.close(file)  # frees it
+
+
+def holder_of(paths: RunPaths) -> Holder | None:
+    """The process that works on this run now; None if there is none, and if its file does not say."""
+    return read_holder(paths.lock) if is_held(paths) else None
+
+
+@reader
+def read_holder(path: Path) -> Holder | None:
+    """The content of a lock file; None if it is anything else."""
+    try:
+        holder = read_json(path, max_bytes=MAX_BYTES, follow_links=False)
+        check(holder, Holder, "holder")
+    except UserError:
+        return None
+    return holder

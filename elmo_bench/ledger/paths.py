@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger.record import Brief
+from elmo_bench.ledger.record import Record, Summary
 
 _NAME = re.compile(r"\w[\w.+=-]*")
 _HASH = re.compile(r"[0-9a-f]{12}")
@@ -45,7 +45,7 @@ class RunPaths:
             raise UserError(f"seed={self.seed!r}: not a seed. Give a whole number from 0.")
 
     @classmethod
-    def of(cls, ledger: Path, record: Brief) -> Self:
+    def of(cls, ledger: Path, record: Record | Summary) -> Self:
         """Where this record belongs."""
         spec = record["spec"]
         return cls(ledger, spec["suite"], spec["task"], spec["encoder"], record["hash"], record["seed"])
@@ -77,13 +77,8 @@ class RunPaths:
 
     @property
     def lock(self) -> Path:
-        """Locked by the process that works on the run."""
+        """Locked by the process that works on the run, which it names: see `lock.py`."""
         return self.folder / f"seed{self.seed}.lock"
-
-    @property
-    def lease(self) -> Path:
-        """Who works on the run, for other machines."""
-        return self.folder / f"seed{self.seed}.lease"
 
     @property
     def work(self) -> Path:
@@ -97,7 +92,7 @@ class RunPaths:
         So are links in the logs of a wandb run, which nothing writes again: wandb links its own log there.
         """
         folders = (self.folder, *self.folder.parents)[:4]
-        files = (self.record, self.outcomes, self.slices, self.failure, self.lock, self.lease, self.work)
+        files = (self.record, self.outcomes, self.slices, self.failure, self.lock, self.work)
         for path in (*reversed(folders), *files):
             if path.is_symlink():
                 raise UserError(f"{path}: a symbolic link, which the ledger does not follow. Remove it.")

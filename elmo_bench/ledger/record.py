@@ -1,4 +1,4 @@
-"""What a run leaves in the ledger, key by key: a record, a failure or a lease, in version 3 of their schema.
+"""What a run leaves in the ledger, key by key: a record or a failure, in version 3 of their schema.
 
 Each is plain JSON and, in Python, the dict of the same shape. Scores are what the task's metric reports, in percent if
 they are shares. Keys marked NotRequired are left out where they do not apply; all other keys are always present.
@@ -58,7 +58,7 @@ class Epochs(TypedDict):
 
 
 class Curves(TypedDict):
-    """One number per epoch; a Brief has only the first two."""
+    """One number per epoch."""
 
     dev: list[float]  # the main score on dev
     steps: list[int]  # training steps of the epoch
@@ -128,15 +128,17 @@ class Environment(TypedDict):
     dirty: bool | None  # whether files outside results/ differed from the commit
 
 
-class Brief(TypedDict):
-    """The keys of a record that sweeps, `status` and `report` use; `brief` leaves more out inside them."""
+class Record(TypedDict):
+    """One finished run."""
 
+    schema: int  # SCHEMA
     attempt: str  # 32 hex digits: the attempt that made the record
     spec: Spec
     hash: str  # 12 hex digits that identify the spec: run_hash(spec)
     seed: int  # of everything random in the run
     metric: str  # name of the main score in scores.*.overall
     formula: str  # name of the function from the outcomes of a split to the main score
+    selected_on: Literal["dev"]  # the split that chose the epoch
     scores: Scores
     outcomes: str  # 64 hex digits over the arrays beside the record: outcomes.digest_of
     layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output; `input elmo` in a stack), or empty
@@ -145,16 +147,31 @@ class Brief(TypedDict):
     parameters: Parameters
     data: Data
     cost: Cost
+    kept: Kept
     environment: Environment
     created: str  # when the run finished: UTC, as now() writes it
 
 
-class Record(Brief):
-    """One finished run."""
+class Scored(TypedDict):
+    """The values of a record, but for its spec, that `sweep` and `status` use."""
 
     schema: int  # SCHEMA
-    selected_on: Literal["dev"]  # the split that chose the epoch
-    kept: Kept
+    attempt: str  # 32 hex digits
+    hash: str  # run_hash(spec)
+    seed: int  # of everything random in the run
+    metric: str  # name of the main score
+    scores: Scores  # without by_type
+    curves: dict[str, list[float]]  # dev alone
+    seconds: float  # from the record's cost
+    peak_memory_mib: float  # from the record's cost
+    device: str  # from the record's environment
+    created: str  # UTC
+
+
+class Summary(Scored):
+    """The values of a record that `sweep` and `status` use."""
+
+    spec: Spec
 
 
 class Failure(TypedDict):
@@ -167,18 +184,6 @@ class Failure(TypedDict):
     error: str  # one line
     user_error: bool  # whether the input was wrong; false: anything else, which needs the traceback
     traceback: str  # Python's
-    created: str  # UTC
-
-
-class Lease(TypedDict):
-    """Who works on a run now; the file's modification time is the heartbeat."""
-
-    schema: int  # SCHEMA
-    attempt: str  # 32 hex digits: what the record or failure will carry
-    spec: Spec | None  # null: not a run, but `clean` or `merge`
-    seed: int  # of the run
-    machine: str  # name and boot of the machine
-    pid: int  # of the process
     created: str  # UTC
 
 
@@ -197,28 +202,12 @@ def settings_key(spec: Spec) -> str:
     return digest({**spec, "contents": None})[:12]
 
 
-def brief(record: Record) -> Brief:
-    """A record without scores by type, curves but `dev` and `steps`, and layer weights but those of the best epoch.
-
-    The list of layer weights ends with the best epoch; what comes before is empty.
-    """
-    kept: Any = {key: record[key] for key in Brief.__required_keys__}  # type: ignore[literal-required]
-    kept["curves"] = {name: record["curves"][name] for name in ("dev", "steps")}  # type: ignore[literal-required]
-    best = record["epochs"]["best"]
-    kept["scores"] = {split: {"overall": scores["overall"]} for split, scores in record["scores"].items()}  # type: ignore[index]
-    if record["layer_weights"]:
-        kept["layer_weights"] = [*({} for _ in range(best - 1)), record["layer_weights"][best - 1]]
-    return kept
-
-
 def check_record(record: Any) -> None:
     """Raise UserError, naming the key, unless this is a complete and consistent record of this schema."""
     _check_schema(record, Record, "record")
     if record["spec"]["contents"] is None:
-        raise UserError("record.spec.contents: null. Only a failure or lease may have no contents.")
-    for split, scores in record["scores"].items():
-        if record["metric"] not in scores["overall"]:
-            raise UserError(f"record.scores.{split}.overall: {record['metric']} missing")
+        raise UserError("record.spec.contents: null. Only a failure may have no contents.")
+    _check_main_score(record)
     if record["hash"] != run_hash(record["spec"]):
         raise UserError(f"record.hash: {record['hash']:.60} is not the hash of record.spec")
     for name, curve in record["curves"].items():
@@ -228,16 +217,32 @@ def check_record(record: Any) -> None:
         raise UserError(f"record.epochs.best: {record['epochs']['best']} is not an epoch of record.layer_weights")
 
 
+def summary_of(record: Any, *, spec: Spec | None = None) -> Summary:
+    """The summary of a record, which is checked no further.
+
+    `spec`: one that was checked. Raises KeyError or TypeError for what is missing, and UserError.
+    """
+    scored: Any = {key: record[key] for key in ("schema", "attempt", "hash", "seed", "metric", "created")}
+    scored["scores"] = {split: {"overall": record["scores"][split]["overall"]} for split in ("dev", "test")}
+    scored["curves"] = {"dev": record["curves"]["dev"]}
+    scored |= {key: record["cost"][key] for key in ("seconds", "peak_memory_mib")}
+    scored["device"] = record["environment"]["device"]
+    _check_schema(scored, Scored, "record")
+    _check_main_score(scored)
+    if spec != record["spec"]:
+        check(spec := record["spec"], Spec, "record.spec")
+    return scored | {"spec": spec}
+
+
 def check_failure(failure: Any) -> None:
     """Raise UserError, naming the key, unless this is a complete failure of this schema."""
     _check_schema(failure, Failure, "failure")
 
 
-def check_lease(lease: Any) -> None:
-    """Raise UserError, naming the key, unless this is a complete lease of this schema."""
-    _check_schema(lease, Lease, "lease")
-    if not lease["machine"].split():
-        raise UserError("lease.machine: empty")
+def _check_main_score(record: Any) -> None:
+    for split, scores in record["scores"].items():
+        if record["metric"] not in scores["overall"]:
+            raise UserError(f"record.scores.{split}.overall: {record['metric']} missing")
 
 
 def _check_schema(content: Any, hint: Any, name: str) -> None:

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -12,26 +11,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.ledger.index import Entry, Index, Key, state_of
-from elmo_bench.ledger.lease import read_lease
+from elmo_bench.ledger.lock import Holder, holder_of
 from elmo_bench.ledger.outcomes import by_slice, check_stored, compact, digest_of, joined_slices
 from elmo_bench.ledger.paths import RunPaths, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
-    Brief,
     Failure,
-    Lease,
     Record,
     Spec,
+    Summary,
     check_failure,
     check_record,
     now,
     settings_key,
+    summary_of,
 )
 
 MAX_OUTCOME_BYTES = 2**20
@@ -40,56 +39,75 @@ MAX_RECORD_BYTES = 2**24
 
 
 class Ledger(NamedTuple):
-    """All that a ledger holds. A problem is one line about a file that was skipped."""
+    """The contents of a ledger. A problem is one line about a file that was skipped."""
 
-    records: list[Brief]
+    records: list[Record]
     failures: list[tuple[RunPaths, Failure]]
-    leases: list[tuple[RunPaths, Lease]]  # of dead processes too: see `lock.is_held`
     problems: list[str]
 
 
 @reader
 def read_all(root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None) -> Ledger:
-    """Every record (in brief), failure and lease of a ledger, or of these folders of it.
+    """Every record and failure of a ledger, or of these folders of it, each read once and checked in full.
 
-    All are sorted by suite, task, encoder, hash and seed. There is nothing in a folder that does not exist. A file that
-    is damaged, of another version, in the wrong place or a link is skipped and named in `problems`. A record that the
-    index knows is not opened; every other file is read once.
+    Both are sorted by suite, task, encoder, hash and seed. A folder that does not exist has none. A file that is
+    damaged, of another version, in the wrong place or a link is skipped and named in `problems`.
     """
     runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
-    found = Ledger([], [], [], problems)
-    started = time.time_ns()
-    with Index(root) as index:
-        known = index.entries(suite=suite, task=task, encoder=encoder)
-        entries: list[Entry] = []
-        fresh: dict[Key, Entry] = {}
-        for run, names in runs.items():
-            seed = f"seed{run.seed}"
-            if f"{seed}.json" in names:
-                key = (run.suite, run.task, run.encoder, run.hash, run.seed)
-                path = os.path.join(root, *key[:4], f"{seed}.json")  # faster than run.record  # noqa: PTH118
-                state, entry = state_of(path, now=started), known.pop(key, None)
-                if state is None or entry is None or entry.state != state:
-                    record = _try(problems, read_record_at, run)
-                    entry = record and index.entry(record, state or "")
-                    if entry and state:
-                        fresh[key] = entry
-                if entry:
-                    entries.append(entry)
-            if f"{seed}.failed.json" in names and (failure := _try(problems, read_failure, run.failure)):
-                found.failures.append((run, failure))
-            if f"{seed}.lease" in names and (lease := read_lease(run.lease)):
-                found.leases.append((run, lease))
-        index.store(fresh, gone=known)
-        found.records.extend(index.briefs(entries))
-    return found
+    ledger = Ledger([], [], problems)
+    for run, names in runs.items():
+        if run.record.name in names and (record := _try(problems, read_record_at, run)):
+            ledger.records.append(record)
+        if run.failure.name in names and (failure := _try(problems, read_failure, run.failure)):
+            ledger.failures.append((run, failure))
+    return ledger
+
+
+class Progress(NamedTuple):
+    """What `sweep` and `status` use of a ledger."""
+
+    summaries: list[Summary]
+    failures: list[tuple[RunPaths, Failure]]
+    holders: list[Holder]  # of the runs that a process works on now
+    problems: list[str]
+
+
+@reader
+def read_progress(
+    root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None
+) -> Progress:
+    """As `read_all`, but of each record the summary alone, and with the runs that are in progress. Much faster."""
+    runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
+    progress = Progress([], [], [], problems)
+    specs: dict[str, Spec] = {}  # by hash: seeds share a spec
+    for run, names in runs.items():
+        if run.record.name in names and (summary := _try(problems, read_summary, run, specs.get(run.hash))):
+            specs[run.hash] = summary["spec"]
+            progress.summaries.append(summary)
+        if run.failure.name in names and (failure := _try(problems, read_failure, run.failure)):
+            progress.failures.append((run, failure))
+        if run.lock.name in names and (holder := holder_of(run)):
+            progress.holders.append(holder)
+    return progress
+
+
+def read_summary(run: RunPaths, spec: Spec | None = None) -> Summary:
+    """The summary of a record. Raises UserError, as `read_record_at`, if what it reads is wrong."""
+    try:
+        file = os.open(run.record, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # no link, and no waiting for a pipe
+        with os.fdopen(file, "rb") as opened:
+            summary = summary_of(orjson.loads(opened.read(MAX_RECORD_BYTES)), spec=spec)
+        if RunPaths.of(run.ledger, summary) == run:
+            return summary
+    except (OSError, ValueError, KeyError, TypeError, UserError):
+        pass
+    return summary_of(read_record_at(run))  # says what is wrong
 
 
 def read_ledger(root: Path) -> tuple[list[Record], list[str]]:
-    """(every record with all of its keys, every problem), as `read_all`; opens every record."""
-    runs, problems = list_runs(root)
-    here = (run for run, names in runs.items() if run.record.name in names)
-    return [record for run in here if (record := _try(problems, read_record_at, run))], problems
+    """(every record, every problem): see `read_all`."""
+    ledger = read_all(root)
+    return ledger.records, ledger.problems
 
 
 @reader

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import CLUSTER, Brief, RunPaths, of_split, read_outcomes
+from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
 from elmo_bench.ledger.formulas import AGREES, Outcomes, formula
 from elmo_bench.reporting.significance import OverItems, over_items
 
@@ -15,12 +15,12 @@ from elmo_bench.reporting.significance import OverItems, over_items
 class Scored(NamedTuple):
     """A record and its outcomes on one split."""
 
-    record: Brief
+    record: Record
     outcomes: Outcomes
     split: str = "test"
 
 
-def with_outcomes(ledger: Path, records: Iterable[Brief], *, split: str = "test") -> list[Scored]:
+def with_outcomes(ledger: Path, records: Iterable[Record], *, split: str = "test") -> list[Scored]:
     """Records with the outcomes of one split. Raises UserError if they are missing or damaged."""
     stored = ((record, read_outcomes(RunPaths.of(ledger, record))) for record in records)
     return [Scored(record, of_split(outcomes, split), split) for record, outcomes in stored]

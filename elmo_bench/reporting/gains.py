@@ -1,20 +1,14 @@
 """What a row gains over another, and whether that holds over seeds and items."""
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.json import digest
-from elmo_bench.ledger import RunPaths
-from elmo_bench.ledger.index import Index, code_of, state_of
 from elmo_bench.reporting.compare import compare, with_outcomes
 from elmo_bench.reporting.rows import BASELINE, Basis, Row, baseline_of
-from elmo_bench.reporting.significance import Difference, OverItems, Variance, holm, over_seeds
+from elmo_bench.reporting.significance import Difference, OverItems, holm, over_seeds
 from elmo_bench.reporting.statistics import relative_reduction
 
 ALPHA = 0.05
@@ -81,26 +75,12 @@ Pair = tuple[Row, Row | None]  # a row, and what it is compared with
 
 
 def gains_from(ledger: Path) -> Gains:
-    """`gain(ours, theirs, split="test")`.
-
-    What the items say of a pair is computed once, and the index of the ledger keeps it for as long as the scores and
-    outcomes stay the same.
-    """
+    """`gain(ours, theirs, split="test")`, which computes the difference over items of a pair once."""
     known: dict[tuple[str, str, str], Gain] = {}
-    with Index(ledger) as index:
-        stored = index.results()
 
     def over_items(ours: Row, theirs: Row, split: str) -> OverItems:
-        key = _key(ledger, (ours, theirs), split, now=time.time_ns())  # the rows say whether their seeds are paired
-        if key in stored:
-            mean, variance, noise = stored[key]
-            return OverItems(mean, Variance(*variance), tuple(noise))
         sides = (with_outcomes(ledger, row.records, split=split) for row in (ours, theirs))
-        found = compare(*sides, paired=_is_paired(ours, theirs))
-        if key is not None:
-            with Index(ledger) as index:
-                index.store_results({key: [found.mean, [found.variance.value, found.variance.df], found.noise]})
-        return found
+        return compare(*sides, paired=_is_paired(ours, theirs))
 
     def test(ours: Row, theirs: Row, split: str) -> Gain:
         try:
@@ -153,26 +133,6 @@ def over_baseline(rows: Sequence[Row]) -> list[Pair]:
         if row.spec.encoder == BASELINE:
             baselines[row.basis].append(row)
     return [(row, baseline_of(row, baselines[row.basis])) for row in rows]
-
-
-def _key(ledger: Path, sides: Sequence[Row], split: str, *, now: int) -> str | None:
-    """A key of all that the items say of two rows depends on; None if it cannot be known. `now`: see `state_of`."""
-    known = [
-        (state_of(RunPaths.of(ledger, r).outcomes, now=now), r["hash"], r["seed"], r["metric"], r["formula"])
-        for row in sides
-        for r in row.records
-    ]
-    if any(state is None for state, *_ in known):
-        return None
-    return digest(
-        [
-            code_of("base", "ledger", "reporting"),
-            np.__version__,
-            split,
-            known,
-            [[sorted(row.scores(split).items()), len(row.records)] for row in sides],
-        ]
-    )
 
 
 def family_of(pairs: Iterable[Pair], gain: Gains, *, split: str = "test") -> dict[str, Gain]:

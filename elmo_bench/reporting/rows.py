@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import Brief
+from elmo_bench.ledger import Record
 from elmo_bench.reporting.statistics import Summary, summarise
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.experiments import FRACTION
@@ -38,11 +38,11 @@ class Row:
     """All seeds of one run, by seed."""
 
     spec: RunSpec
-    records: tuple[Brief, ...]
+    records: tuple[Record, ...]
     note: str = ""  # how its basis differs from other rows in the same table
 
     @cached_property
-    def newest(self) -> Brief:
+    def newest(self) -> Record:
         """The record that represents the others in what does not depend on the seed."""
         return max(self.records, key=lambda record: (record["created"], record["seed"]))
 
@@ -171,12 +171,12 @@ class Selection:
     superseded: list[Superseded]
 
 
-def select(records: Iterable[Brief], *, prefer: str | None = None) -> Selection:
+def select(records: Iterable[Record], *, prefer: str | None = None) -> Selection:
     """Collect the seeds of each run. Of runs with equal settings the newest (or `prefer`, a hash) is current.
 
     Such runs differ in contents (data, weights, vectors) or in the version of a task, an encoder or the protocol.
     """
-    by_hash: dict[str, list[Brief]] = defaultdict(list)
+    by_hash: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_hash[record["hash"]].append(record)
     by_settings: dict[str, list[Row]] = defaultdict(list)

@@ -2,14 +2,14 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
+from elmo_bench.runner.finished import Sources, sources_of
 from elmo_bench.spec.checks import check_given, check_options
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec
@@ -24,6 +24,7 @@ class PlannedRun:
     spec: RunSpec
     seed: int
     options: tuple[str, ...]  # that make it, as `run` takes them
+    sources: Sources = field(compare=False)  # of its data, weights and vectors
 
     @property
     def title(self) -> str:
@@ -54,7 +55,7 @@ def plan(options: Sequence[str]) -> Plan:
         if len(values) > 1 and key.split(".")[0] in ONCE:
             raise UserError(f"{key} has {len(values)} values, but all runs of a sweep share it. Give one value.")
     runs: dict[str, PlannedRun] = {}
-    known: dict[tuple[str, ...], tuple[RunSpec, Any]] = {}  # by the options but the seed, which changes no spec
+    known: dict[tuple[str, ...], tuple[RunSpec, Sources]] = {}  # by the options but the seed, which changes no spec
     seeds: dict[tuple[str, ...], int] = {}
     first = None
     for options_ in (combined for product in products for combined in itertools.product(*product)):
@@ -66,12 +67,12 @@ def plan(options: Sequence[str]) -> Plan:
             config = compose("config", options_)
             check_options(config)
             first = first or config
-            spec, sources, seed = RunSpec.of(config), _sources(config), config.seed
+            spec, sources, seed = RunSpec.of(config), sources_of(config), config.seed
             seeds[given] = seed
             if "${seed" not in str(config):  # no option takes its value from the seed
                 known[rest] = spec, sources
         title = tuple(option for option in options_ if _option(option).split(".")[0] != "launcher")
-        runs.setdefault(canonical([spec.key, seed, sources]), PlannedRun(spec, seed, title))
+        runs.setdefault(canonical([spec.key, seed, sources]), PlannedRun(spec, seed, title, sources))
     if first is None:
         raise UserError("no run: an option has no values")
     ledger, device = Path(first.ledger), first.trainer.device
@@ -81,9 +82,3 @@ def plan(options: Sequence[str]) -> Plan:
 def _option(given: str) -> str:
     """`mix.penalty` of `mix.penalty=1` or `+mix.penalty=1`."""
     return given.partition("=")[0].lstrip("+~")
-
-
-def _sources(config: DictConfig) -> Any:
-    """Where data, weights and vectors are: a spec knows the last component of a path alone, until the run reads it."""
-    given: Any = OmegaConf.to_container(config, resolve=True)
-    return [given["task"]["data"].get(config.suite.name), given["data"]["root"], given["encoder"]]

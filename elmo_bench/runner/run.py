@@ -1,5 +1,6 @@
 """One run: prepare, train, evaluate, record."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ from elmo_bench.base.kernels import forget_kernels
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.runner.evaluate import evaluate
+from elmo_bench.runner.finished import remember, sources_of
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.runner.record import record
 from elmo_bench.runner.train import train
@@ -35,14 +37,16 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     spec = RunSpec.of(config)
     early = _paths(config, spec, spec.key)
     attempt, early_failure = attempt or ledger.new_attempt(), early if attempt else None
+    started = time.time()
     with _failure_file(early_failure, spec, attempt), disk_errors(config.ledger):
         prepared = prepare(config, spec)
+    remember(sources_of(config), prepared.spec.contents or {}, prepared.frozen, started=started)
     remove_failure(early)  # of an earlier attempt, which failed before its place was known
     spec = prepared.spec
     paths = _paths(config, spec, spec.hash)
     if (found := _finished(config, paths)) is not None:
         return found, True
-    with ledger.run_lock(paths, attempt=attempt, spec=spec.to_json()), quiet():  # type: ignore[arg-type]
+    with ledger.run_lock(paths, spec=spec.to_json()), quiet():  # type: ignore[arg-type]
         if (found := _finished(config, paths)) is not None:  # the process that held the lock finished it
             return found, True
         _remove_checkpoints_of_record(paths)

@@ -18,7 +18,7 @@ from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.threads import check_threads
 from elmo_bench.encoders.static import load_static
-from elmo_bench.ledger import Brief, RunPaths
+from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.runner.data import (
     build_data,
     data_digest,
@@ -71,7 +71,7 @@ class ScoredSplit:
         return [example.gold for example in self.examples]
 
 
-def make_slices(config: DictConfig, record: Brief, paths: RunPaths, test: ScoredSplit) -> list[str]:
+def make_slices(config: DictConfig, record: Record, paths: RunPaths, test: ScoredSplit) -> list[str]:
     """Write the slices of a finished run next to its record; returns why some could not be made, a line each.
 
     Raises UserError if the record is of other data.
@@ -160,7 +160,7 @@ class _Head:
 
     config: DictConfig
     spec: RunSpec
-    record: Brief
+    record: Record
     paths: RunPaths
     test: ScoredSplit
 

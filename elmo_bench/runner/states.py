@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from elmo_bench.ledger import Brief, Spec, is_held, read_all, settings_key
+from elmo_bench.ledger import Spec, Summary, read_progress, settings_key
 from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.run_spec import RunSpec
@@ -35,7 +35,7 @@ class LedgerState:
     """What a ledger knows of runs, found by the key of their settings and by seed. Each file is read once."""
 
     problems: list[str]
-    _records: dict[str, dict[int, Brief]] = field(default_factory=lambda: defaultdict(dict))
+    _records: dict[str, dict[int, Summary]] = field(default_factory=lambda: defaultdict(dict))
     _specs: dict[str, tuple[Spec, set[int]]] = field(default_factory=dict)  # with the seeds, by hash
     _failed: dict[tuple[str, int], str] = field(default_factory=dict)
     _running: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -43,10 +43,10 @@ class LedgerState:
 
     @classmethod
     def of(cls, ledger: Path) -> "LedgerState":
-        found = read_all(ledger)
+        found = read_progress(ledger)
         state = cls(found.problems)
         keys: dict[str, str] = {}  # by hash: seeds share a spec
-        for record in sorted(found.records, key=lambda record: record["created"]):  # the newest stays
+        for record in sorted(found.summaries, key=lambda record: record["created"]):  # the newest stays
             spec, seed = record["spec"], record["seed"]
             if record["hash"] not in keys:
                 keys[record["hash"]] = settings_key(spec)
@@ -55,13 +55,13 @@ class LedgerState:
             state._records[key][seed] = record
             state._specs[record["hash"]][1].add(seed)
             for group in _groups(key, spec["suite"], spec["task"], spec["encoder"], spec["settings"]):
-                state._seconds[group].append(record["cost"]["seconds"])
+                state._seconds[group].append(record["seconds"])
         for _, failure in found.failures:
             state._failed[settings_key(failure["spec"]), failure["seed"]] = failure["error"]
-        for run, lease in found.leases:
-            if lease["spec"] is not None and is_held(run):
-                where = f"{lease['machine'].split()[0]}, process {lease['pid']}"
-                state._running[settings_key(lease["spec"]), lease["seed"]] = where
+        for holder in found.holders:
+            if holder["spec"] is not None:
+                where = f"{holder['machine']}, process {holder['pid']}"
+                state._running[settings_key(holder["spec"]), holder["seed"]] = where
         return state
 
     @cached_property

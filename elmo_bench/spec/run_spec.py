@@ -49,7 +49,7 @@ class RunSpec:
 
     @classmethod
     def from_json(cls, stored: Any) -> Self:
-        """The spec in a record, failure or lease. Raises UserError unless it has exactly the form of `to_json`."""
+        """The spec in a record or failure. Raises UserError unless it has exactly the form of `to_json`."""
         if not isinstance(stored, dict) or set(stored) != set(_PARTS):
             raise UserError(f"spec: not a mapping of {', '.join(_PARTS)}")
         for key in _PARTS[:4]:

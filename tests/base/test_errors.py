@@ -38,7 +38,7 @@ def test_nothing_prints_or_stores_them(tmp_path, store_record, capsys, monkeypat
     write_failure(paths, ValueError(SECRET), attempt="0" * 32, spec=make_record()["spec"])
     assert read_failure(paths.failure)["error"] == f"ValueError: {PLAIN}"
     texts = [paths.failure.read_text(), command_line("finetune", [f"weights={SECRET}"])]
-    texts += [PlannedRun(None, 0, (f"encoder.weights={SECRET}",)).title, name_of(SECRET)]
+    texts += [PlannedRun(None, 0, (f"encoder.weights={SECRET}",), {}).title, name_of(SECRET)]
     monkeypatch.setattr(run, "compose", lambda *_: OmegaConf.create({"weights": SECRET}))
     assert run.main(["--cfg", "job"]) == 0
     said = capsys.readouterr()

@@ -7,7 +7,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.cli.status import readable
-from elmo_bench.ledger import RunPaths, new_attempt, run_hash, run_lock, store, write_failure, write_record
+from elmo_bench.ledger import RunPaths, new_attempt, run_hash, run_lock, write_failure, write_record
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES, make_record
@@ -117,8 +117,8 @@ def test_a_seed_on_older_weights_is_stale(status, ledger):
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "3"])
-def test_a_lease_that_says_nothing_hinders_nothing(status, ledger, content):
-    put(ledger, "encoder=none").lease.write_text(content)
+def test_a_lock_file_that_says_nothing_hinders_nothing(status, ledger, content):
+    put(ledger, "encoder=none").lock.write_text(content)
     assert "1 done" in status(sweep=("encoder=none",))[1]
 
 
@@ -161,16 +161,6 @@ def test_a_damaged_record_is_named_and_the_others_are_counted(status, ledger, ca
     assert "4 runs: 1 done (1 converged), 3 missing" in printed.out
     [line] = printed.err.splitlines()
     assert line.startswith(f"elmo-bench status: {paths.record}: not valid JSON")
-
-
-def test_each_file_is_read_once(status, ledger, monkeypatch):
-    for seed in range(3):
-        put(ledger, "encoder=none", f"seed={seed}")
-    fail(ledger, "encoder=glove")
-    read, real = [], store.read_json
-    monkeypatch.setattr(store, "read_json", lambda path, **given: read.append(path) or real(path, **given))
-    assert "1 failed, 1 missing" in status()[1]
-    assert len(read) == len(set(read)) == 4
 
 
 def test_what_run_did_is_done(main_job, status):

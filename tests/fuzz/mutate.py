@@ -251,7 +251,7 @@ def _npy(random: Any, name: str, content: bytes) -> bytes:
 FORMATS: dict[str, Callable[[Any, str, bytes], bytes]] = {
     "json": _json,
     "jsonl": _jsonl,
-    "lease": _json,
+    "lock": _json,
     "safetensors": _safetensors,
     "hdf5": _hdf5,
     "gz": _packed(lambda text: gzip.compress(text, mtime=0), gzip.decompress),

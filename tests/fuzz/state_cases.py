@@ -1,11 +1,8 @@
 """The readers of what this program leaves behind: ledger, cache, parts of an output, text of a training."""
 
 import json
-import os
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -13,12 +10,13 @@ from elmo_bench.elmo.embed import parts
 from elmo_bench.encoders.cache_files import StoreFolder
 from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import read_cost, write_cost
-from elmo_bench.ledger.lease import new_lease, read_lease
+from elmo_bench.ledger.lock import Holder, read_holder
 from elmo_bench.ledger.store import (
     put_failure,
     read_all,
     read_failure,
     read_outcomes,
+    read_progress,
     read_record,
     read_slices,
     write_slices,
@@ -27,8 +25,9 @@ from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.masked import pretrain as masked
 from elmo_bench.pretraining.resident.encode import encode, read_encoded
 from elmo_bench.pretraining.training import COLUMNS, Curve
+from elmo_bench.runner.finished import Memo, read_memo, write_memo
 from tests.fuzz.cases import Case, file_of
-from tests.ledger.records import ATTEMPT, OUTCOMES, make_cost, make_record, store_record
+from tests.ledger.records import OUTCOMES, make_cost, make_record, store_record
 
 MASKED = {"files": ["a"], "heldout": [], "vocabulary": 9, "tokenizer_lines": 1, "width": 4}
 CURVE = ",".join(COLUMNS) + "\n" + "".join(f"{n},1,2,3,4\n" for n in range(9))
@@ -64,22 +63,21 @@ def state_cases() -> list[Case]:
         ),
         Case(reader=f"{LEDGER}:read_failure", make=_failure, read=lambda folder: read_failure(_paths(folder).failure)),
         Case(reader=f"{LEDGER}:read_all", make=_ledger, read=lambda folder: read_all(folder / "runs")),
-        Case(
-            reader="elmo_bench.ledger.index:Index.entries",
-            make=_indexed,
-            damaged="*.sqlite",
-            read=_read_indexed,
-            wrong=lambda found: None if len(found.records) == 1 else "the record is lost",
-        ),
+        Case(reader=f"{LEDGER}:read_progress", make=_ledger, read=lambda folder: read_progress(folder / "runs")),
         Case(
             reader="elmo_bench.ledger.costs:read_cost",
             make=lambda folder: write_cost(folder, make_cost()),
             read=lambda folder: [read_cost(path) for path in folder.glob("*/*.json")],
         ),
         Case(
-            reader="elmo_bench.ledger.lease:read_lease",
-            make=_lease,
-            read=lambda folder: read_lease(folder / "seed0.lease"),
+            reader="elmo_bench.ledger.lock:read_holder",
+            make=_holder,
+            read=lambda folder: read_holder(folder / "seed0.lock"),
+        ),
+        Case(
+            reader="elmo_bench.runner.finished:read_memo",
+            make=lambda folder: write_memo(folder / "memo.json", Memo(contents={"data": "d"}, files={"a": "b"})),
+            read=lambda folder: read_memo(folder / "memo.json"),
         ),
         Case(reader="elmo_bench.encoders.cache_files:StoreFolder.entries", make=_fill, read=_entries),
         Case(
@@ -120,28 +118,14 @@ def _failure(folder: Path) -> None:
     put_failure(_paths(folder), {**failure, "error": "x", "user_error": True, "traceback": "y"})
 
 
-def _lease(folder: Path) -> None:
-    lease = new_lease(attempt=ATTEMPT, spec=make_record()["spec"], seed=0)
-    (folder / "seed0.lease").write_text(json.dumps(lease))
+def _holder(folder: Path) -> None:
+    holder = Holder(spec=make_record()["spec"], seed=0, machine="here", pid=1)
+    (folder / "seed0.lock").write_text(json.dumps(holder))
 
 
 def _ledger(folder: Path) -> None:
     store_record(folder / "runs")
     _failure(folder)
-
-
-def _indexed(folder: Path) -> None:
-    paths = store_record(folder / "runs")
-    os.utime(paths.record, (0, 0))  # a new file is not indexed
-    _read_indexed(folder)
-
-
-def _read_indexed(folder: Path) -> Any:
-    with patch.dict(os.environ, ELMO_BENCH_CACHE=str(folder / "cache")):
-        name = blake2b(os.fsencode(os.path.realpath(folder / "runs")), digest_size=8).hexdigest()
-        for path in (folder / "cache" / "ledgers").glob("*.sqlite"):  # it is named by the ledger's folder
-            path.rename(path.with_stem(name))
-        return read_all(folder / "runs")
 
 
 def _store(folder: Path) -> StoreFolder:

@@ -20,8 +20,6 @@ def test_only_records_and_outcomes_are_committed(tmp_path):
         "seed0.npz",
         "seed3.failed.json",
         "seed3.lock",
-        "seed3.lease",
-        "seed3.lease.taking",
         ".seed3.json.x",
     ):
         (folder / name).touch()

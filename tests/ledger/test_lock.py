@@ -1,6 +1,8 @@
 """One process per run, whatever becomes of the process."""
 
+import errno
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -10,7 +12,8 @@ import pytest
 from filelock import FileLock
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import HeldElsewhere, RunPaths, is_held, run_lock
+from elmo_bench.ledger import HeldElsewhere, RunPaths, holder_of, is_held, run_lock
+from tests.ledger.records import make_record
 
 HOLD = """
 import sys
@@ -61,15 +64,24 @@ def test_who_has_the_lock_for_a_moment_does_not_take_the_run(paths):
         assert is_held(paths)
 
 
-def test_of_a_ledger_that_can_only_be_read_the_heartbeat_tells(paths, monkeypatch):
-    def refuse(*_, **__):
-        raise PermissionError(13, "Permission denied")
+def test_the_locked_file_says_who_holds_it_however_often_it_is_asked_for(paths):
+    spec = make_record()["spec"]
+    with run_lock(paths, spec=spec):
+        for _ in range(3):
+            assert holder_of(paths) == {"spec": spec, "seed": 0, "machine": platform.node(), "pid": os.getpid()}
+            with pytest.raises(HeldElsewhere), run_lock(paths):
+                pass
+    paths.lock.write_text("left by a killed process")
+    assert holder_of(paths) is None
 
-    with run_lock(paths), monkeypatch.context() as patch:
-        patch.setattr(FileLock, "acquire", refuse)
-        assert is_held(paths)
-        os.utime(paths.lease, (0, 0))
-        assert not is_held(paths)
+
+def test_a_disk_that_cannot_lock_is_one_line(paths, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(UserError, match=r"seed0\.lock: cannot be locked \(Function not implemented\)"), run_lock(paths):
+        pass
 
 
 def test_the_file_goes_with_the_lock(paths):

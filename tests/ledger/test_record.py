@@ -18,6 +18,7 @@ from elmo_bench.ledger import (
     read_failures,
     read_ledger,
     read_outcomes,
+    read_progress,
     read_record,
     record,
     run_hash,
@@ -27,7 +28,7 @@ from elmo_bench.ledger import (
 )
 from tests.ledger.records import ATTEMPT, OUTCOMES
 
-TABLES = [thing for thing in vars(record).values() if typing.is_typeddict(thing)]
+TABLES = [thing for thing in vars(record).values() if typing.is_typeddict(thing) and thing is not record.Summary]
 
 
 def files(folder):
@@ -38,9 +39,8 @@ def test_every_key_is_documented_and_present(make_record):
     """A comment on the line of each key, but where its type is a table of its own."""
     for table in TABLES:
         assert table.__doc__
-        source = inspect.getsource(table) + (inspect.getsource(record.Brief) if table is record.Record else "")
-        lines = [line.strip() for line in source.splitlines()]
-        for key, hint in typing.get_type_hints(table).items():
+        lines = [line.strip() for line in inspect.getsource(table).splitlines()]
+        for key, hint in table.__annotations__.items():
             [line] = [line for line in lines if line.startswith(f"{key}:")]
             assert "  # " in line or typing.is_typeddict(hint), f"{table.__name__}.{key}"
     for table, holder in ((record.Record, make_record()), (record.Environment, make_record()["environment"])):
@@ -264,11 +264,40 @@ def test_a_failure_holds_spec_and_traceback_until_a_success(make_record, tmp_pat
     assert read_failures(tmp_path) == ([], [])
 
 
-def test_a_brief_has_two_curves(make_record, tmp_path):
+def test_a_summary_is_the_part_of_the_record_that_status_uses(make_record, tmp_path):
+    """Damage elsewhere in the file is found by the full check alone."""
     record = make_record()
-    write_record(RunPaths.of(tmp_path, record), record, OUTCOMES)
-    [read] = read_all(tmp_path).records
-    assert read["curves"] == {"dev": [55.0, 60.0, 59.0], "steps": [107] * 3}
+    paths = RunPaths.of(tmp_path, record)
+    write_record(paths, record, OUTCOMES)
+    [summary] = read_progress(tmp_path).summaries
+    assert summary["spec"] == record["spec"]
+    assert summary["scores"]["test"] == record["scores"]["test"]
+    assert summary["curves"] == {"dev": [55.0, 60.0, 59.0]}
+    assert (summary["seconds"], summary["peak_memory_mib"], summary["device"]) == (90.0, 512.5, "cpu")
+    text = paths.record.read_text(encoding="utf-8")
+    paths.record.write_text(text.replace('"train_loss"', '"trainloss"'), encoding="utf-8")
+    assert read_progress(tmp_path) == ([summary], [], [], [])
+    assert "unknown key trainloss" in read_all(tmp_path).problems[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"schema": 3', '"schema": 2', "of an older version"),
+        ('"seed": 0', '"seed": 1', "belongs at"),
+        ('"seconds": 90.0', '"seconds": "90"', "record.cost.seconds: '90' is not a finite number"),
+        ('"f1": 50.0', '"f2": 50.0', "record.scores.test.overall: f1 missing"),
+        ("}\n", "", "cut off in the middle"),
+    ],
+)
+def test_a_file_that_is_no_record_is_named_by_both_ways_of_reading(store_record, tmp_path, old, new, said):
+    path = store_record().record
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(old, new) if new else text[: -len(old)], encoding="utf-8")
+    for ledger in (read_all(tmp_path / "runs"), read_progress(tmp_path / "runs")):
+        assert not ledger[0]
+        [problem] = ledger.problems
+        assert said in problem
 
 
 def test_the_key_leaves_the_contents_out(make_record):

@@ -5,10 +5,9 @@ import signal
 import sys
 import time
 from pathlib import Path
-from unittest import mock
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, lease, run_lock, write_failure, write_record
+from elmo_bench.ledger import RunPaths, run_lock, write_failure, write_record
 from elmo_bench.runner.launchers import local
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -42,7 +41,7 @@ def child(arguments: list[str], log: str) -> None:
     elif config.seed == SILENT:
         sys.exit(3)
     elif config.seed == SLOW:
-        with run_lock(run, attempt=attempt, spec=spec.to_json()):
+        with run_lock(run, spec=spec.to_json()):
             time.sleep(60)
 
 
@@ -56,7 +55,7 @@ def write(run: RunPaths, spec: RunSpec, attempt: str, *, started: float = 0.0) -
     """A record of this attempt; its cost tells when the child ran."""
     complete = spec.with_contents({"data": "d"})
     record = make_record(spec=complete.to_json(), hash=complete.hash, seed=run.seed, attempt=attempt)
-    record["cost"] |= {"seconds": time.time() - started, "encode_seconds": started}
+    record["cost"] |= {"seconds": time.time() - started, "peak_memory_mib": started}
     write_record(run, record, OUTCOMES)
 
 
@@ -64,13 +63,3 @@ def fail(run: RunPaths, spec: RunSpec, attempt: str, error: Exception) -> None:
     """Before the data were read."""
     early = RunPaths(run.ledger, run.suite, run.task, run.encoder, spec.key, run.seed)
     write_failure(early, error, attempt=attempt, spec=spec.to_json())
-
-
-def held_by_another_machine(run: RunPaths, spec: RunSpec) -> None:
-    """Leave the lease of another machine."""
-    run.folder.mkdir(parents=True, exist_ok=True)
-    with mock.patch.object(lease, "MACHINE", "elsewhere boot"):
-        content = lease.new_lease(attempt="0" * 32, spec=spec.to_json(), seed=run.seed)
-    with lease.hold_lease(run.lease, content, clock=time.time()):
-        kept = run.lease.read_bytes()
-    run.lease.write_bytes(kept)

@@ -31,7 +31,7 @@ def test_a_failed_run_leaves_traceback_and_spec_and_no_record(broken, tmp_path):
     with pytest.raises(ValueError, match="this encoder is broken"):
         run(config, attempt=attempt)
     found = read_all(tmp_path / "runs")
-    assert (found.records, found.leases, found.problems) == ([], [], [])
+    assert (found.records, found.problems) == ([], [])
     [(paths, failure)] = found.failures
     assert (paths.seed, failure["seed"], failure["attempt"]) == (3, 3, attempt)
     assert (failure["error"], failure["user_error"]) == ("ValueError: this encoder is broken", False)

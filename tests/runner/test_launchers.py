@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.ledger import read_all
+from elmo_bench.ledger import read_all, read_progress
 from elmo_bench.runner.plan import plan
 from tests.runs import ROOT, result, small
 
@@ -69,7 +69,7 @@ def test_runs_at_once_give_what_one_after_the_other_gives(tmp_path, environment,
     serial, at_once = (read_all(folder / "runs") for folder in (tmp_path / "serial", tmp_path))
     assert len(serial.records) == 3
     assert [result(record) for record in serial.records] == [result(record) for record in at_once.records]
-    assert (at_once.failures, at_once.leases, at_once.problems) == ([], [], [])
+    assert (at_once.failures, at_once.problems) == ([], [])
     assert {record["environment"]["threads"] for record in at_once.records} == {1}
     assert len(list((tmp_path / "runs").rglob("head.safetensors"))) == 3
     assert "ner on suite open:" in printed
@@ -99,7 +99,7 @@ def test_a_run_that_fails_elsewhere_is_listed_and_the_others_go_on(tmp_path, env
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["local", "submitit"])
 def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
-    """Killed while it trains, found by its lease; the other run, with two epochs instead of many, is done."""
+    """Killed while it trains, found by its lock; the other run, with two epochs instead of many, is done."""
     pytest.importorskip(NEEDS.get(launcher, "elmo_bench"))
     given = options("task.training.epochs=2,100000", "task.training.patience=100000", *AT_ONCE[launcher])
     with start(tmp_path, environment, *given) as process:
@@ -107,9 +107,9 @@ def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
         killed = False
         while not killed and time.monotonic() < deadline:
             time.sleep(0.1)
-            for _, lease in read_all(tmp_path / "runs").leases:
-                if lease["spec"]["settings"]["task.training.epochs"] == 100_000:
-                    os.kill(lease["pid"], signal.SIGKILL)
+            for holder in read_progress(tmp_path / "runs").holders:
+                if holder["spec"]["settings"]["task.training.epochs"] == 100_000:
+                    os.kill(holder["pid"], signal.SIGKILL)
                     killed = True
         assert process.wait(timeout=300) == 1
         _, errors = process.communicate()

@@ -1,6 +1,7 @@
 """A sweep: what became of each run is what the ledger says of its attempt."""
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import read_all
+from elmo_bench.ledger import read_progress, run_lock
 from elmo_bench.runner import sweep as module
 from elmo_bench.runner.launchers import local
 from elmo_bench.runner.plan import plan
@@ -76,16 +77,15 @@ def test_what_an_earlier_attempt_left_is_not_taken_for_this_one(fake):
     assert found[SKIPPED].record["attempt"] == "1" * 32
 
 
-def test_a_run_that_another_machine_holds_is_left_to_it(fake):
+def test_a_run_that_another_process_holds_is_left_to_it(fake):
     """Also if an earlier attempt left a record on other data; a child that ends without a word then skipped nothing."""
     [run] = plan(options(fake, SKIPPED)).runs
     place = fake_child.paths(run.spec, run.seed, fake)
     fake_child.write(place, run.spec, "1" * 32)
-    fake_child.held_by_another_machine(place, run.spec)
-    [result] = results(fake, SKIPPED).values()
+    with run_lock(place, spec=run.spec.to_json()):
+        [result] = results(fake, SKIPPED).values()
     assert (result.state, result.code) == ("held", 0)
-    assert result.note.startswith("elsewhere, process ")
-    os.utime(place.lease, (0, 0))
+    assert result.note == f"{platform.node()}, process {os.getpid()}"
     [result] = results(fake, SKIPPED).values()
     assert result.state == "skipped"
 
@@ -102,7 +102,7 @@ def test_as_many_at_once_as_jobs_or_idle_cores_and_memory_allow(fake, monkeypatc
     monkeypatch.setattr(local, "available_memory", lambda: memory)
     swept = [*options(fake, DONE, jobs=jobs), "encoder=none,glove,elmo"]
     records = [result.record for result in run_sweep(plan(swept))]
-    spans = [(record["cost"]["encode_seconds"], record["cost"]["seconds"]) for record in records]
+    spans = [(record["peak_memory_mib"], record["seconds"]) for record in records]
     overlaps = max(sum(start <= moment < start + length for start, length in spans) for moment, _ in spans)
     assert len(records) == 3
     assert overlaps == at_once
@@ -121,10 +121,10 @@ def test_the_tables_the_list_of_failures_and_the_exit_code(fake, capsys):
 
 def test_what_is_left_to_others_is_counted_and_has_not_failed(fake, capsys):
     [run] = plan(options(fake, SKIPPED)).runs
-    fake_child.held_by_another_machine(fake_child.paths(run.spec, run.seed, fake), run.spec)
-    assert main(["sweep", *options(fake, DONE, SKIPPED)]) == 0
+    with run_lock(fake_child.paths(run.spec, run.seed, fake), spec=run.spec.to_json()):
+        assert main(["sweep", *options(fake, DONE, SKIPPED)]) == 0
     printed = capsys.readouterr()
-    assert "left to another process (elsewhere, process " in printed.out
+    assert f"left to another process ({platform.node()}, process " in printed.out
     assert "1 of 2 runs left to other processes." in printed.err
 
 
@@ -147,17 +147,17 @@ def test_an_interrupt_ends_the_children(tmp_path, kind):
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
         deadline = time.monotonic() + 60
-        while not (leases := read_all(tmp_path / "runs").leases) and time.monotonic() < deadline:
+        while not (holders := read_progress(tmp_path / "runs").holders) and time.monotonic() < deadline:
             time.sleep(0.05)
-        [(paths, lease)] = leases
+        [holder] = holders
         process.send_signal(kind)
         _, printed = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted: 2 runs are not done. Start the same sweep again to make them." in printed
     assert "Traceback" not in printed
     with pytest.raises(ProcessLookupError):
-        os.kill(lease["pid"], 0)
-    assert not paths.lease.exists()  # the child had the time to release its lock
+        os.kill(holder["pid"], 0)
+    assert not list(tmp_path.rglob("*.lock"))  # the child had the time to release its lock
 
 
 @pytest.mark.parametrize(

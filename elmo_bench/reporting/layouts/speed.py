@@ -8,7 +8,7 @@ from statistics import fmean
 
 from matplotlib.axes import Axes
 
-from elmo_bench.ledger import Brief
+from elmo_bench.ledger import Record
 from elmo_bench.reporting.canvas import FAINT, Drawing, inches, label, look, small
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
@@ -65,7 +65,7 @@ def curves(experiment: Experiment, group: Group) -> dict[str, Curve]:
     return {name: Curve(rows[name], [_of(record) for record in rows[name].records]) for name in names}
 
 
-def _of(record: Brief) -> tuple[list[int], list[float]]:
+def _of(record: Record) -> tuple[list[int], list[float]]:
     kept = record["curves"]
     return list(accumulate(kept["steps"])), list(accumulate(kept["dev"], max))
 

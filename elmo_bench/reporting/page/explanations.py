@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from elmo_bench.ledger import Brief, Failure, RunPaths
+from elmo_bench.ledger import Failure, Record, RunPaths
 from elmo_bench.reporting.gains import ALPHA
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row, Superseded
@@ -56,7 +56,7 @@ HOW = [
 ]  # fmt: skip
 
 
-def machines(records: Iterable[Brief]) -> list[str]:
+def machines(records: Iterable[Record]) -> list[str]:
     """How many runs came from which hardware and code, and the hours they took."""
     hardware: Counter[str] = Counter()
     seconds: Counter[str] = Counter()

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from elmo_bench.ledger import Brief, RunPaths
+from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting.canvas import FAINT, GRID, INK, SERIES, SURFACE, Drawing
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
@@ -130,13 +130,13 @@ def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
     }
 
 
-def _seed(record: Brief, home: Path) -> dict[str, Any]:
+def _seed(record: Record, home: Path) -> dict[str, Any]:
     scores: Mapping[str, Any] = record["scores"]
     shown = {split: f"{scores[split]['overall'][record['metric']]:.2f}" for split in ("dev", "test")}
     return {"seed": record["seed"], "href": _link(home, record), **shown}
 
 
-def _link(home: Path, record: Brief) -> str:
+def _link(home: Path, record: Record) -> str:
     return quote(RunPaths.of(home, record).record.as_posix())
 
 

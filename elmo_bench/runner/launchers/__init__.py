@@ -24,7 +24,7 @@ class Job:
     """One attempt at a run."""
 
     run: PlannedRun
-    attempt: str  # 32 hex digits that its record, failure and lease will carry
+    attempt: str  # 32 hex digits that its record or failure will carry
     log: Path  # for what the process prints
     memory: int  # bytes that it is expected to need
     device: str  # cpu or cuda

@@ -1,0 +1,153 @@
+"""Finished runs, found without reading data and weights: imports no torch.
+
+A run is finished if its record is in the folder that the digests of today's files lead to. Computing these digests
+takes parsing and encoders, so the cache folder has a memo of them: of a task's data by the digests of its files, its
+options and the code that reads them, and of an encoder by its options, its code and the digests of its files. Files are
+hashed again, large ones by the rule of `base/content.py`. Without a memo the run does the full work, and writes one.
+"""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from omegaconf import DictConfig, OmegaConf
+
+from elmo_bench.base.content import SETTLED, Content
+from elmo_bench.base.downloads import cache_folder
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, sha256_of
+from elmo_bench.base.json import digest, read_json
+from elmo_bench.base.reading import reader
+from elmo_bench.ledger import RunPaths
+from elmo_bench.ledger.schema import check
+from elmo_bench.spec.names import task_class
+from elmo_bench.spec.run_spec import RunSpec
+
+if TYPE_CHECKING:
+    from elmo_bench.runner.model import Frozen
+
+MAX_BYTES = 2**20
+_PACKAGE = Path(__file__).parents[1]
+Sources = dict[str, Any]
+
+
+class Memo(TypedDict):
+    """What was read: a part of the `contents` of a spec."""
+
+    contents: dict[str, Any]
+    files: dict[str, str]  # digests of the files that it was read from, by path
+
+
+def sources_of(config: DictConfig) -> Sources:
+    """The options that say where data, weights and vectors are: a spec knows the last component of a path alone."""
+    given: Any = OmegaConf.to_container(config, resolve=True)
+    task = given["task"]
+    return {
+        "task": task["name"],
+        "version": task.get("version"),
+        "suite": given["suite"]["name"],
+        "data": task["data"],
+        "root": given["data"]["root"],
+        "encoder": given["encoder"],
+    }
+
+
+def finished(ledger: Path, spec: RunSpec, seed: int, contents: Mapping[str, Any] | None) -> RunPaths | None:
+    """The paths of the run's record, if it has one on these contents."""
+    if contents is None:
+        return None
+    paths = RunPaths(ledger, spec.suite, spec.task, spec.encoder, spec.with_contents(contents).hash, seed)
+    return paths if paths.record.exists() else None
+
+
+def contents_of(sources: Sources) -> dict[str, Any] | None:
+    """The `contents` of a spec that today's files give; None if there is no memo of them."""
+    with suppress(UserError, OSError):  # a file is gone, or there is no sound memo
+        data, frozen = read_memo(_data_memo(sources)), read_memo(_encoder_memo(sources))
+        if all(_digest(Path(path)) == known for path, known in frozen["files"].items()):
+            return data["contents"] | frozen["contents"]
+    return None
+
+
+def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *, started: float) -> None:
+    """Write the memo of what a run read: its contents, and the frozen parts that it loaded.
+
+    There is none if an encoder does not say which files it was loaded from, or if a file may have changed since the run
+    `started` (seconds, as time.time()).
+    """
+    with suppress(UserError, OSError):  # a memo is never needed
+        if (files := _files(sources, frozen)) is None:
+            return
+        memo, digests = _data_memo(sources), {str(path): _digest(path) for path in files}
+        if all(_last_change(path) < started - SETTLED for path in [*files, *_data_files(sources)]):
+            write_memo(memo, {"contents": {"data": contents["data"]}, "files": {}})  # which are in its name
+            rest = {name: value for name, value in contents.items() if name != "data"}
+            write_memo(_encoder_memo(sources), {"contents": rest, "files": digests})
+
+
+def _files(sources: Sources, frozen: "Frozen") -> list[Path] | None:
+    """What the frozen parts were loaded from: files, and for the names in them the folders of an encoder's files."""
+    from elmo_bench.encoders.static import path_of
+
+    files: list[Path] = []
+    for encoder in frozen.encoders.values():
+        own = getattr(encoder, "files", getattr(encoder, "inputs", None))
+        if own is None and encoder.parameters:
+            return None
+        files += [path.resolve() for file in own or () for path in (Path(file), Path(file).parent)]
+    return [*files, *([path_of(sources["encoder"]["vectors"]).resolve()] if frozen.width else [])]
+
+
+def _data_memo(sources: Sources) -> Path:
+    of = [sources[name] for name in ("task", "version", "suite", "data")]
+    folders = [Path(root, sources["task"]) for root in import_module("elmo_bench.tasks").__path__]
+    return _memo([*of, [[path.name, _digest(path)] for path in _data_files(sources)], _code("base", "text", *folders)])
+
+
+def _data_files(sources: Sources) -> list[Path]:
+    data = task_class(sources["task"], "data")(**sources["data"])
+    root = Path(sources["root"]).expanduser() if sources["root"] else None
+    return [Path(path) for path in data.files(sources["suite"], root)]
+
+
+def _encoder_memo(sources: Sources) -> Path:
+    """By the current folder too, since options may name files in it."""
+    folders = map(Path, import_module("elmo_bench.encoders").__path__)
+    return _memo([sources["encoder"], str(Path.cwd()), _code("base", "elmo", *folders)])
+
+
+def _memo(of: Any) -> Path:
+    return cache_folder() / "contents" / f"{digest(of)}.json"
+
+
+@reader
+def read_memo(memo: Path) -> Memo:
+    check(value := read_json(memo, max_bytes=MAX_BYTES), Memo, str(memo))
+    return value
+
+
+def write_memo(memo: Path, value: Memo) -> None:
+    with atomic_write(memo, "w") as handle:
+        json.dump(value, handle)
+
+
+def _digest(path: Path) -> str:
+    """The SHA-256 of a file, or a digest of the names in a folder."""
+    return digest(sorted(entry.name for entry in path.iterdir())) if path.is_dir() else Content(path).sha256
+
+
+def _last_change(path: Path) -> float:
+    """Seconds, as time.time()."""
+    state = path.stat()
+    return max(state.st_mtime, state.st_ctime)
+
+
+@cache
+def _code(*folders: str | Path) -> str:
+    """A digest of the files in these folders, which may be packages of `elmo_bench`."""
+    files = sorted(path for folder in folders for path in (_PACKAGE / folder).rglob("*") if path.is_file())
+    return digest([[path.name, sha256_of(path)] for path in files if "__pycache__" not in path.parts])

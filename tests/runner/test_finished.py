@@ -1,0 +1,144 @@
+"""A finished run is found without reading data and weights, and only as long as the files are the same."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.base.content import SETTLED
+from elmo_bench.ledger import RunPaths, run_hash, write_record
+from elmo_bench.runner import sweep
+from elmo_bench.runner.finished import contents_of, remember, sources_of
+from elmo_bench.runner.plan import plan
+from elmo_bench.runner.prepare import prepare
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
+from tests.ledger.records import OUTCOMES, make_record
+from tests.runs import GOLDEN, ROOT
+
+FILES = {"train": "wnut17train.conll", "dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
+TEXT = "{split}\tO\nLondon\tB-location\nis\tO\n\n"
+
+
+@pytest.fixture
+def options(tmp_path, monkeypatch):
+    """Of a run on files in `tmp_path`; with its own cache folder."""
+    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "data" / "wnut17"
+    folder.mkdir(parents=True)
+    for split, name in FILES.items():
+        (folder / name).write_text(TEXT.format(split=split), encoding="utf-8")
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("is 0.1 0.2\nLondon 0.3 0.4\n", encoding="utf-8")
+    return [
+        "task=ner", "encoder=glove", "suite=open", f"data.root={tmp_path / 'data'}",
+        f"encoder.vectors={vectors}", f"suite.vectors={vectors}", f"ledger={tmp_path / 'runs'}",
+    ]  # fmt: skip
+
+
+def read(options, *, started=None):
+    """The contents of the run, from the files; leaves a memo."""
+    config = compose("config", options)
+    prepared = prepare(config, RunSpec.of(config))
+    started = time.time() + 2 * SETTLED if started is None else started  # the files are new
+    remember(sources_of(config), prepared.spec.contents, prepared.frozen, started=started)
+    return prepared.spec.contents
+
+
+def known(options):
+    return contents_of(sources_of(compose("config", options)))
+
+
+def record(options):
+    """A record of the run, without the run."""
+    config = compose("config", options)
+    spec = RunSpec.of(config).with_contents(read(options)).to_json()
+    made = make_record(spec=spec, hash=run_hash(spec), seed=config.seed)
+    write_record(paths := RunPaths.of(Path(config.ledger), made), made, OUTCOMES)
+    return paths
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [["encoder=glove"], ["encoder=none"], ["encoder=random"], ["encoder=elmo", f"encoder.weights={GOLDEN}"]],
+)
+def test_the_memo_gives_what_reading_gives(options, encoder):
+    options = [*encoder, *options[2:], "task=ner"]
+    assert known(options) is None
+    assert read(options) == known(options)
+
+
+@pytest.mark.parametrize("name", [f"data/wnut17/{FILES['dev']}", "vectors.txt"])
+def test_a_change_is_seen_although_size_and_time_are_the_same(options, tmp_path, name):
+    before = read(options)
+    path = tmp_path / name
+    times, content = path.stat(), path.read_bytes()
+    path.write_bytes(content.replace(b"B-location", b"B-corporat").replace(b"0.3", b"0.5"))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert path.stat().st_size == times.st_size
+    assert known(options) is None
+    assert read(options) != before
+    path.write_bytes(content)
+    assert read(options) == before
+
+
+def test_other_options_of_data_and_encoder_have_a_memo_of_their_own(options):
+    read(options)
+    assert known([*options, "task.training.epochs=3", "seed=1"]) is not None
+    for other in ("task.data.open.columns=3", f"encoder.vectors={ROOT / 'README.md'}", "task.version=9"):
+        assert known([*options, other]) is None
+
+
+def test_a_file_that_may_have_changed_while_it_was_read_leaves_no_memo(options):
+    read(options, started=time.time())
+    assert known(options) is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b'{"contents": 1, "files": {}}', b"\x00"])
+def test_without_a_sound_memo_nothing_is_known(options, tmp_path, damage):
+    read(options)
+    for memo in (tmp_path / "cache" / "contents").iterdir():
+        memo.write_bytes(damage)
+    assert known(options) is None
+
+
+def test_a_sweep_starts_the_runs_that_are_not_finished(options, tmp_path, monkeypatch):
+    """One changed label runs again; a damaged record too, so that its process says what is wrong with it."""
+    started = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sweep, "launch", lambda jobs, *_: started.extend(job.run.seed for job in jobs) or [])
+    paths = record(options)
+
+    def start(*more):
+        started.clear()
+        results = list(sweep.run_sweep(plan([*options, "seed=0,1", *more])))
+        return [(result.run.seed, result.state) for result in results], started
+
+    assert start() == ([(0, "skipped")], [1])
+    assert start("overwrite=true") == ([], [0, 1])
+    paths.record.write_text("{", encoding="utf-8")
+    assert start() == ([], [0, 1])
+    record(options)
+    train = tmp_path / "data" / "wnut17" / FILES["train"]
+    train.write_text(train.read_text(encoding="utf-8").replace("B-location", "B-person"), encoding="utf-8")
+    assert start() == ([], [0, 1])
+
+
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_a_finished_run_imports_no_torch(options, command):
+    paths = record(options)
+    code = f"""
+import sys
+from elmo_bench.__main__ import main
+assert main(["{command}", *{options!r}]) == 0
+print("torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (
+        f"already in the ledger (overwrite=true runs it again): dev f1 60.00, test f1 50.00  {paths.record}"
+        in done.stdout
+    )
+    assert done.stdout.splitlines()[-1] == "False"
