@@ -19,8 +19,8 @@ test: .venv/.installed ## the tests, without the slow ones
 test-all: .venv/.installed ## all tests
 	$(PYTEST) -m ''
 
-fuzz: .venv/.installed ## 5,000 damaged files for every reader, an hour or more on a core; MUTANTS=…, READERS='names'
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.campaign --mutants $(or $(MUTANTS),5000) $(READERS)
+fuzz: .venv/.installed ## 5,000 damaged files for every reader, an hour or more on a core; MUTANTS=…, READERS=name
+	MUTANTS=$(or $(MUTANTS),5000) $(PYTEST) tests/fuzz -k '$(READERS)'
 
 lint: .venv/.installed ## ruff format, ruff check, mypy
 	$(BIN)/ruff format --check --quiet .

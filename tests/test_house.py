@@ -144,7 +144,7 @@ def readers(path: Path) -> set[str]:
 
 def test_every_reader_is_given_damaged_files():
     """A reader is what carries `@reader`, and of a task `read_file`, `read` and `score_files`."""
-    from tests.fuzz.cases import cases
+    from tests.fuzz.readers import cases
 
     without = {
         str(path.relative_to(PACKAGE).with_suffix(""))

@@ -1,32 +1,43 @@
-"""`elmo-bench fetch --suite open`: downloads public data files to the data folder; imports no torch.
+"""`elmo-bench fetch`: puts every data file of a suite into the data folder; imports no torch.
 
-`fetch` of a suite in `conf/task/<task>.yaml` is a list of files, or a line that says why there is none. Each file has
-`file`, its name in the suite's folder, `url`, and `sha256` of the download (null if not published). If the file is only
-a part of the download, it has `member` (a file in a zip archive) or `make`: the options of `make(download, file)` in
-the task's module `part`.
+Files that ship with the package (`elmo_bench/data/<folder>`) are copied from there, the others are downloaded. `fetch`
+of a suite in `conf/task/<task>.yaml` lists the downloads, or is a line that says why there are none. Each download has
+
+    file, url       its name in the suite's folder, and its public address
+    sha256          of the download; null for an archive that the server packs anew each time
+    terms           what the user must accept, if it has terms
+    member          a file in a zip archive: the data file is that member
+    make, made      options of `make(download, **options) -> bytes` in the task's module `part`, and the SHA-256 of
+                    these bytes, which are the data file
 """
 
 import argparse
+import hashlib
 import importlib
 import os
+import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
 from elmo_bench.base.downloads import cache_folder, fetch, mirrored, record, verify
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import sha256_of, unpack
+from elmo_bench.base.files import atomic_write, open_text, sha256_of, unpack
+from elmo_bench.base.sources import as_list
 from elmo_bench.spec.config import choices, task_yaml
+
+SHIPPED = Path(__file__).parents[1] / "data"
 
 
 def main(arguments: list[str]) -> int:
-    """Download what is public and explain what is not; exit code 2 if a download failed."""
-    parser = argparse.ArgumentParser(prog="elmo-bench fetch", description="Public data files, checked.")
+    """Copy and download; exit code 2 if a file is missing afterwards."""
+    parser = argparse.ArgumentParser(prog="elmo-bench fetch", description="Data files: shipped ones, public ones.")
     parser.add_argument("--suite", default="open", help="open (default) or paper")
     parser.add_argument("--task", nargs="+", help="some tasks instead of all")
     parser.add_argument("--root", type=Path, help="the data folder; $ELMO_BENCH_DATA by default")
+    parser.add_argument("--accept-research-use", action="store_true", help="accept the terms that fetch prints without")
     options = parser.parse_args(arguments)
     root = options.root or (Path(folder) if (folder := os.environ.get("ELMO_BENCH_DATA")) else None)
     if root is None:
@@ -41,16 +52,23 @@ def main(arguments: list[str]) -> int:
             print(f"{task}: has no suite {options.suite}")
             continue
         suite = own[options.suite]
-        wanted = suite.get("fetch", "nothing to download for this suite")
+        wanted = suite.get("fetch", [])
+        for name, source in shipped(suite):
+            print(f"{task}: {copy(source, root / suite['folder'] / name)}", flush=True)
         if isinstance(wanted, str):
             print(f"{task}: {wanted}. See tasks/{task}/README.md.")
             continue
         for file in wanted:
+            path = root / suite["folder"] / file["file"]
             try:
-                print(f"{task}: {fetch_file(file, root / suite['folder'] / file['file'], task)}", flush=True)
+                if "terms" in file and not path.is_file() and not options.accept_research_use:
+                    raise UserError(f"{path}: {file['terms']}. {repeat(task, options.suite, root)}")
+                print(f"{task}: {fetch_file(file, path, task)}", flush=True)
             except UserError as error:
                 failed += 1
                 print(f"elmo-bench fetch: {task}: {error}", file=sys.stderr)
+                if "terms" in file and not options.accept_research_use:
+                    break  # the other files of the task have the same terms
     return 2 if failed else 0
 
 
@@ -61,13 +79,39 @@ def suites_of(task: str) -> dict[str, dict[str, Any]]:
     return {name: node for name, node in task_yaml(task)["data"].items() if isinstance(node, dict)}
 
 
+def repeat(task: str, suite: str, root: Path) -> str:
+    """The sentence with the command that accepts the terms of a task's files."""
+    command = f"elmo-bench fetch --suite {suite} --task {task} --root {shlex.quote(str(root))} --accept-research-use"
+    return f"If you accept that, run: {command}"
+
+
+def shipped(suite: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+    """(name, file in the package) of each file of a suite that ships; a packed file has `.xz` behind its name."""
+    for name in (name for value in suite.values() for name in as_list(value) if isinstance(name, str)):
+        for source in (SHIPPED / suite.get("folder", "") / f"{name}{ending}" for ending in (".xz", "")):
+            if source.is_file():
+                yield name, source
+
+
+def copy(source: Path, path: Path) -> str:
+    """Copy a shipped file to `path` unless that exists; returns a line that says what was done. Raises UserError."""
+    content = source.read_bytes()
+    if source.name != path.name:
+        with open_text(source) as file:
+            content = file.read()
+    if path.is_file():
+        return _exists(path, hashlib.sha256(content).hexdigest())
+    with atomic_write(path) as target:
+        target.write(content)
+    return f"{path}: copied from the package"
+
+
 def fetch_file(file: Mapping[str, Any], path: Path, task: str) -> str:
     """Download a file to `path` unless it exists; returns a line that says what was done. Raises UserError."""
     checksum, url = file.get("sha256"), mirrored(file["url"])
     whole = not {"member", "make"} & file.keys()
     if path.is_file():
-        changed = whole and checksum and sha256_of(path) != checksum
-        return f"{path}: exists" + (", but is not the published file. It is kept." if changed else "")
+        return _exists(path, checksum if whole else file.get("made"))
     by_hand = f"put {'it' if whole else f'{path.name} of it'} at {path}"
     if whole:
         found = sha256_of(fetch(url, path, sha256=checksum, by_hand=by_hand))
@@ -78,12 +122,18 @@ def fetch_file(file: Mapping[str, Any], path: Path, task: str) -> str:
     found = sha256_of(fetch(url, source, sha256=checksum, by_hand=by_hand))
     record(source, found)
     verify(source, found)
-    _take(file, source, path, task)
-    return f"{path}: from {source.name}, SHA-256 {found[:12]}…"
+    if "member" in file:
+        unpack(source, file["member"], path)
+        return f"{path}: from {source.name}, SHA-256 {found[:12]}…"
+    content = importlib.import_module(f"elmo_bench.tasks.{task}.part").make(source, **file["make"])
+    if (made := hashlib.sha256(content).hexdigest()) != file["made"]:
+        why = f"what was made of it for {path} has the SHA-256 {made[:12]}…, not {file['made'][:12]}…"
+        raise UserError(f"{source}: {why}. Delete it to download it again.")
+    with atomic_write(path) as target:
+        target.write(content)
+    return f"{path}: made of {source.name}, SHA-256 {made[:12]}…, as published"
 
 
-def _take(file: Mapping[str, Any], source: Path, path: Path, task: str) -> None:
-    if "make" in file:
-        importlib.import_module(f"elmo_bench.tasks.{task}.part").make(source, path, **file["make"])
-        return
-    unpack(source, file["member"], path)
+def _exists(path: Path, checksum: str | None) -> str:
+    changed = checksum and sha256_of(path) != checksum
+    return f"{path}: exists" + (", but is not the published file. It is kept." if changed else "")

@@ -112,7 +112,7 @@ class StoreFolder:
             raise DamagedFile(path) from error
         except RuntimeError as error:  # torch cannot map it: it was removed, or too many files are mapped
             raise OSError(str(error)) from error
-        count = len(tokens)
+        count = tokens.numel()  # a single number has no length
         found = [(tensor.dtype, tuple(tensor.shape)) for tensor in (keys, tokens, checks)]
         if found != [(torch.uint8, (count, KEY_BYTES)), (torch.int64, (count,)), (torch.uint64, (count,))]:
             raise DamagedFile(path)
