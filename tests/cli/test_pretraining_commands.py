@@ -131,7 +131,7 @@ def test_mistakes(arguments, message, capsys):
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["pretrain", "finetune", "evaluate", "pretrain-static", "pretrain-masked"])
+@pytest.mark.parametrize("command", ["pretrain", "finetune", "evaluate"])
 def test_help_shows_every_option(command, capsys):
     assert main([command, "--help"]) == 0
     assert f"# elmo-bench {command} " in capsys.readouterr().out

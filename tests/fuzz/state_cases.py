@@ -24,13 +24,11 @@ from elmo_bench.ledger.store import (
     write_slices,
 )
 from elmo_bench.pretraining.corpus import Corpus
-from elmo_bench.pretraining.masked import pretrain as masked
 from elmo_bench.pretraining.resident.encode import encode, read_encoded
 from elmo_bench.pretraining.training import COLUMNS, Curve
 from tests.fuzz.cases import Case, file_of
 from tests.ledger.records import ATTEMPT, OUTCOMES, make_cost, make_record, store_record
 
-MASKED = {"files": ["a"], "heldout": [], "vocabulary": 9, "tokenizer_lines": 1, "width": 4}
 CURVE = ",".join(COLUMNS) + "\n" + "".join(f"{n},1,2,3,4\n" for n in range(9))
 LEDGER = "elmo_bench.ledger.store"
 
@@ -82,11 +80,6 @@ def state_cases() -> list[Case]:
             read=lambda folder: read_lease(folder / "seed0.lease"),
         ),
         Case(reader="elmo_bench.encoders.cache_files:StoreFolder.entries", make=_fill, read=_entries),
-        Case(
-            reader="elmo_bench.pretraining.masked.pretrain:read_text",
-            make=_masked,
-            read=lambda folder: masked.read_text(folder / "text.safetensors", MASKED),
-        ),
         Case(
             reader="elmo_bench.pretraining.resident.encode:read_encoded",
             make=_encoded,
@@ -161,14 +154,6 @@ def _fill(folder: Path) -> None:
 def _entries(folder: Path) -> Any:
     found = dict(_store(folder).entries(_keys(), set()))
     return [layers for entry in found.values() if (layers := entry.read()) is not None]
-
-
-def _masked(folder: Path) -> None:
-    from safetensors.numpy import save_file
-
-    about = {**MASKED, "sentences": 1, "words": 2, "pieces": 3}
-    rows = np.zeros((5, 4), np.int16)
-    save_file({"both": rows, "alone": rows + 1}, folder / "text.safetensors", {"about": json.dumps(about)})
 
 
 def _encoded(folder: Path) -> None:

@@ -19,7 +19,6 @@ from elmo_bench.elmo.export import _licence
 from elmo_bench.encoders.fasttext import read_fasttext
 from elmo_bench.encoders.glove_text import read_text
 from elmo_bench.encoders.word2vec import read_word2vec
-from elmo_bench.pretraining.cooccurrence import cooccurrence
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.text.columns import read_columns
@@ -72,9 +71,6 @@ def text_cases() -> list[Case]:
         _text("base.json:read_json", json.dumps(make_record()), read_json, name="x.json"),
         _text(
             "pretraining.corpus:Corpus.sentences", TEXT, lambda path: list(Corpus((path,), "treebank").sentences(path))
-        ),
-        _text(
-            "pretraining.cooccurrence:cooccurrence", TEXT, lambda path: cooccurrence([path], ["the", "cats"], window=2)
         ),
         _text("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n", lambda path: list(read_columns(path))),
         _text("text.conllu:read_conllu", CONLLU, lambda path: list(read_conllu(path))),

@@ -7,7 +7,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.pretraining import precision
 from elmo_bench.pretraining.precision import choose_precision, measure
-from tests.pretraining import test_masked, test_resident
+from tests.pretraining import test_resident
 from tests.pretraining.corpora import overrides, train, write
 
 NAMES = {"device": "cpu", "bfloat16": "bf16-mixed", "float32": "32-true"}
@@ -95,13 +95,3 @@ def test_a_training_in_memory_chooses_too(corpus, faster, capsys):
     faster(torch.bfloat16)
     test_resident.train(corpus, corpus / "out", "recipe.precision=auto", "recipe.epochs=2")
     assert "precision=32-true, as before" in capsys.readouterr().err
-
-
-def test_pretrain_masked_chooses_too(corpus, faster, capsys):
-    given = ["precision=auto", "dtype=float16"]
-    faster(torch.float32)
-    assert test_masked.pretrain(corpus, corpus / "out", *given, "steps=2") == 0
-    faster(torch.bfloat16)
-    assert test_masked.pretrain(corpus, corpus / "out", *given, "steps=4") == 0
-    assert "precision=float32, as before" in capsys.readouterr().err
-    assert "precision float32" in (corpus / "out" / "README.md").read_text(encoding="utf-8")
