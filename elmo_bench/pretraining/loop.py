@@ -207,7 +207,7 @@ class Training:
         advice = f"Remove {self.out} or give another out=."
         for name, now in self.same.items():
             if state.get("same", {}).get(name) != now:
-                raise UserError(f"{path}: from a training with another {name}. Resume with the same. Or else: {advice}")
+                raise UserError(f"{path}: from a training with other {name}. Resume with the same. Or else: {advice}")
         kept, own = (
             {name: value.shape for name, value in each.items()} for each in (state["model"], self.model.state_dict())
         )

@@ -24,12 +24,10 @@ from elmo_bench.ledger.store import (
     write_slices,
 )
 from elmo_bench.pretraining.corpus import Corpus
-from elmo_bench.pretraining.resident.encode import encode, read_encoded
-from elmo_bench.pretraining.training import COLUMNS, Curve
-from tests.fuzz.cases import Case, file_of
+from elmo_bench.pretraining.encode import encode_once, read_encoded
+from tests.fuzz.cases import Case
 from tests.ledger.records import ATTEMPT, OUTCOMES, make_cost, make_record, store_record
 
-CURVE = ",".join(COLUMNS) + "\n" + "".join(f"{n},1,2,3,4\n" for n in range(9))
 LEDGER = "elmo_bench.ledger.store"
 
 
@@ -81,15 +79,10 @@ def state_cases() -> list[Case]:
         ),
         Case(reader="elmo_bench.encoders.cache_files:StoreFolder.entries", make=_fill, read=_entries),
         Case(
-            reader="elmo_bench.pretraining.resident.encode:read_encoded",
+            reader="elmo_bench.pretraining.encode:read_encoded",
             make=_encoded,
-            damaged="*.npy",
+            damaged="*.safetensors",
             read=read_encoded,
-        ),
-        Case(
-            reader="elmo_bench.pretraining.training:Curve.resume",
-            make=file_of("curve.csv", CURVE),
-            read=lambda folder: Curve(folder / "curve.csv", COLUMNS).resume(5),
         ),
         Case(reader="elmo_bench.elmo.embed.parts:read_part", make=_part, damaged="0*.json", read=_read_parts),
         Case(reader="elmo_bench.elmo.embed.parts:read_settings", make=_part, damaged="settings.json", read=_read_parts),
@@ -158,7 +151,7 @@ def _entries(folder: Path) -> Any:
 
 def _encoded(folder: Path) -> None:
     (folder / "in.txt").write_text("the old cats sleep .\nvery old dogs bark .\n")
-    encode(Corpus((folder / "in.txt",)), None, folder, words=5, threads=1)
+    encode_once(Corpus((folder / "in.txt",)), folder, 5)
     (folder / "in.txt").unlink()
 
 
