@@ -34,9 +34,6 @@ COMMANDS = {
     "finetune": "train a biLM further on other text:  finetune weights=mini corpus=text.txt out=my-elmo",
     "evaluate": "measure the perplexity of a biLM:  evaluate weights=my-elmo corpus=heldout.txt",
     "export": "write a biLM in the published layout, which AllenNLP loads:  export mini FOLDER",
-    "pretrain-masked": "train a small BERT on your text",
-    "pretrain-static": "train GloVe vectors on your text",
-    "pretrain-fasttext": "train fastText vectors, with sub-words, on your text",
 }
 
 

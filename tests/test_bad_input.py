@@ -258,6 +258,6 @@ def test_pretraining_with_bad_input_is_one_line(tmp_path, capsys, options, said)
     (tmp_path / "corpus.txt").write_text("a b c\n" * 20, encoding="utf-8")
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "checkpoints" / "00000009.ckpt").write_bytes(b"junk")
-    assert main(["pretrain", f"corpus={tmp_path}/corpus.txt", f"out={tmp_path}", "compile=false", *options]) == 2
+    assert main(["pretrain", f"corpus={tmp_path}/corpus.txt", f"out={tmp_path}", *options]) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert said in line

@@ -5,7 +5,6 @@ Options are in elmo_bench/pretraining/conf/evaluate.yaml.
 
 import dataclasses
 import json
-from typing import Any
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.threads import choose_threads
@@ -29,6 +28,7 @@ def main(arguments: list[str]) -> int:
     import torch
 
     from elmo_bench.pretraining.corpus import Corpus, shard_files
+    from elmo_bench.pretraining.encode import encode
     from elmo_bench.pretraining.model import load_language_model
     from elmo_bench.pretraining.perplexity import perplexity
 
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     torch.set_num_threads(choose_threads(config.threads, "evaluate"))
     corpus = Corpus(tuple(shard_files(config.corpus)), tokenizer=config.tokenizer)
     model, vocabulary = load_language_model(str(config.weights))
-    found: dict[str, Any] = dataclasses.asdict(perplexity(model, vocabulary, corpus, device=config.device))
-    said = {"weights": redacted(str(config.weights)), "corpus": ", ".join(map(str, corpus.files)), **found}
+    figures = dataclasses.asdict(perplexity(model, encode(corpus, vocabulary), device=config.device))
+    said = {"weights": redacted(str(config.weights)), "corpus": ", ".join(map(str, corpus.files)), **figures}
     print(json.dumps(said) if config.format == "json" else TEXT.format_map(said))
     return 0

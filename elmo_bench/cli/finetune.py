@@ -3,25 +3,19 @@
 Options are in elmo_bench/pretraining/conf/finetune.yaml. With `task=…` it reads the text of a task.
 """
 
-import dataclasses
 from pathlib import Path
 
 from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, keep_inputs
+from elmo_bench.cli.pretrain import finish
 from elmo_bench.pretraining import CONF
 from elmo_bench.spec.config import compose
-from elmo_bench.training.quiet import quiet
-
-TEXT = """\
-                        forward  backward   average   <UNK> {unknown:.2f} % of {targets:,} targets in each direction
-perplexity before     {0.forward:9.2f} {0.backward:9.2f} {0.average:9.2f}
-perplexity after      {1.forward:9.2f} {1.backward:9.2f} {1.average:9.2f}"""
 
 
 def main(arguments: list[str]) -> int:
-    """Compose the options, train, print perplexity before and after, and the folder."""
+    """Compose the options, train, print perplexity before and after, and the option that uses the folder."""
     of_task = [part for part in arguments if part.lstrip("+~").startswith(("task.", "data.", "suite="))]
     config = compose("finetune", [part for part in arguments if part not in of_task], folder=CONF)
     if bool(config.task) == bool(config.corpus):
@@ -30,22 +24,10 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"{of_task[0]} is an option of a task's data; give task=… too")
     if config.task:
         take_text(config, [f"task={config.task}", *of_task])
-    from elmo_bench.pretraining.card import check_dtype
-    from elmo_bench.pretraining.finetune import finetune
-    from elmo_bench.pretraining.trainer import first_process, save_trained
+    from elmo_bench.pretraining.trainer import finetune
 
-    check_dtype(config.dtype)
-    with quiet():
-        trained, measured = finetune(config)
-    if first_process():
-        said = [
-            {**dataclasses.asdict(figures), "corpus": f"{Path(config.heldout).name} {when}"}
-            for figures, when in zip(measured, ("before", "after"), strict=False)
-        ]
-        out = save_trained(trained, config, command="finetune", arguments=arguments, perplexity=said)
-        if measured:
-            print(TEXT.format(*measured, unknown=measured[0].unknown_percent, targets=measured[0].targets))
-        print(out)
+    training, before = finetune(config)
+    finish(training, command="finetune", arguments=arguments, before=before)
     return 0
 
 

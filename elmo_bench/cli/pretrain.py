@@ -3,33 +3,49 @@
 Options are in elmo_bench/pretraining/conf/pretrain.yaml.
 """
 
-import dataclasses
+from typing import TYPE_CHECKING
 
 from elmo_bench.pretraining import CONF
 from elmo_bench.spec.config import compose
-from elmo_bench.training.quiet import quiet
+
+if TYPE_CHECKING:
+    from elmo_bench.pretraining.loop import Training
+    from elmo_bench.pretraining.perplexity import Perplexity
+
+HEAD = """\
+                        forward  backward   average   <UNK> {0.unknown_percent:.2f} % of {0.targets:,} targets in each \
+direction"""
+ROW = "perplexity {name:<10} {0.forward:9.2f} {0.backward:9.2f} {0.average:9.2f}"
 
 
 def main(arguments: list[str]) -> int:
     """Compose elmo_bench/pretraining/conf/pretrain.yaml with key=value options and train."""
     config = compose("pretrain", arguments, folder=CONF)
-    from elmo_bench.pretraining.card import check_dtype
-    from elmo_bench.pretraining.corpus import Corpus, shard_files
-    from elmo_bench.pretraining.model import load_language_model  # imports torch; wrong options should not wait for it
-    from elmo_bench.pretraining.perplexity import perplexity
-    from elmo_bench.pretraining.trainer import first_process, pretrain, save_trained
+    from elmo_bench.pretraining.trainer import pretrain  # imports torch; wrong options should not wait for it
 
-    heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer) if config.heldout else None
-    check_dtype(config.dtype)
-    with quiet():
-        trained = pretrain(config)
-    if first_process():
-        out = save_trained(trained, config, command="pretrain", arguments=arguments)
-        if heldout:
-            device = "cuda" if config.accelerator == "gpu" else "cpu"
-            found = dataclasses.asdict(perplexity(*load_language_model(str(out)), heldout, device=device))  # as stored
-            measured = [{**found, "corpus": ", ".join(file.name for file in heldout.files)}]
-            save_trained(trained, config, command="pretrain", arguments=arguments, perplexity=measured)
-            print("perplexity {average:.2f} (forward {forward:.2f}, backward {backward:.2f})".format_map(found))
-        print(out)
+    finish(pretrain(config), command="pretrain", arguments=arguments)
     return 0
+
+
+def finish(training: "Training", *, command: str, arguments: list[str], before: "Perplexity | None" = None) -> None:
+    """Write the folder, measure the held-out text with what was written, and print both and the option that uses it."""
+    from elmo_bench.pretraining.corpus import shard_files
+    from elmo_bench.pretraining.folder import save_trained
+    from elmo_bench.pretraining.model import load_language_model
+    from elmo_bench.pretraining.options import device_of
+    from elmo_bench.pretraining.perplexity import perplexity
+
+    out = save_trained(training, command=command, arguments=arguments)
+    if training.heldout:
+        model, _ = load_language_model(str(out))
+        after = perplexity(model, training.heldout, device=device_of(training.config))
+        figures = {"before": before, "after": after} if before else {"": after}
+        corpus = ", ".join(file.name for file in shard_files(training.config.heldout))
+        measured = {f"{corpus} {name}".strip(): each for name, each in figures.items() if each}
+        save_trained(training, command=command, arguments=arguments, measured=measured)
+        print(HEAD.format(after))
+        for name, each in figures.items():
+            print(ROW.format(each, name=name))
+    else:
+        print("perplexity: not measured, as there is no heldout=")
+    print(f"{out}: use it with encoder=elmo suite.weights={out}")

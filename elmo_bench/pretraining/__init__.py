@@ -1,6 +1,8 @@
-"""Training frozen parts on your text: biLMs, masked language models and static vectors (docs/pretraining.md).
+"""Training a biLM on your text (docs/pretraining.md).
 
-No other part of this package imports it.
+encode.py turns text into numbers once, batches.py makes batches of whole sentences, network.py is the biLM with
+kernels.py in its time loop, cross_entropy.py the softmax, loop.py the training. No other part of this package but the
+commands imports it.
 """
 
 from pathlib import Path

@@ -6,20 +6,16 @@ off or not UTF-8 raises a UserError with file and line. Files are read as stream
 """
 
 import glob
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.base.progress import progress
 from elmo_bench.base.reading import reader
 from elmo_bench.text.tokenisers import tokeniser
 
 LONGEST = 20_000  # characters
-AT_ONCE = 10_000  # sentences that are counted at once
 
 
 def shard_files(corpus: str | Sequence[str]) -> list[Path]:
@@ -75,32 +71,3 @@ class Corpus:
 def sentences(path: Path) -> Iterator[list[str]]:
     """The sentences of a tokenised file."""
     return Corpus((path,)).sentences(path)
-
-
-@dataclass(frozen=True)
-class Counts:
-    """What one pass over a corpus found."""
-
-    words: Counter[str]
-    sentences: int
-    skipped: Skipped
-
-
-def count_words(corpus: Corpus) -> Counts:
-    """Count words and sentences, showing progress. Raises UserError if there are none."""
-    words: Counter[str] = Counter()
-    skipped, number = Skipped(), 0
-    with progress("count words", total=len(corpus.files)) as meter:
-        for file in corpus.files:
-            found = corpus.sentences(file, skipped)
-            while some := list(islice(found, AT_ONCE)):
-                words.update(chain.from_iterable(some))
-                number += len(some)
-                meter.advance(sum(map(len, some)), steps=0)
-            meter.advance()
-        if skipped.lines:
-            meter.say(str(skipped))
-    if not words:
-        names = ", ".join(map(str, corpus.files[:3])) + (", …" if len(corpus.files) > 3 else "")
-        raise UserError(f"{names}: no sentence in the whole corpus. Give text with one sentence a line.")
-    return Counts(words, number, skipped)

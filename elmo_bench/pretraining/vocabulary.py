@@ -40,16 +40,6 @@ class TargetVocabulary:
         unknown = MARKERS.index(UNKNOWN)
         return [self._index.get(word, unknown) for word in words]
 
-    @property
-    def sentences(self) -> int:
-        """Sentences of the corpus that was counted."""
-        return self.counts[0]
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of the corpus that was counted, without sentence markers."""
-        return sum(self.counts[2:])
-
     @classmethod
     def of(cls, counts: Counter[str], size: int, *, sentences: int = 0) -> "TargetVocabulary":
         """The `size` most frequent words (ties by spelling) behind the markers.

@@ -1,11 +1,13 @@
 """A tiny corpus, and a training on it that takes a second."""
 
+import csv
 import random
 
 from elmo_bench.pretraining import CONF
+from elmo_bench.pretraining.corpus import Corpus
+from elmo_bench.pretraining.encode import encode
 from elmo_bench.pretraining.trainer import pretrain
 from elmo_bench.spec.config import compose
-from elmo_bench.training.quiet import quiet
 
 
 def made_up(count, seed=0):
@@ -18,24 +20,38 @@ def made_up(count, seed=0):
 
 
 def write(folder, count=400, parts=2):
-    """`part-N.txt` files."""
+    """`part-N.txt` files, and `heldout.txt`."""
     lines = [" ".join(sentence) for sentence in made_up(count)]
     for part in range(parts):
         text = "\n".join(lines[count * part // parts : count * (part + 1) // parts])
         (folder / f"part-{part}.txt").write_text(text + "\n", encoding="utf-8")
+    heldout = "\n".join(" ".join(sentence) for sentence in made_up(120, seed=9))
+    (folder / "heldout.txt").write_text(f"{heldout}\nthe fish swim backwards .\n", encoding="utf-8")
 
 
 def overrides(corpus, out, *more):
-    """Of a `pretrain` on `write`'s files that takes a second."""
+    """Options of a `pretrain` on `write`'s files that takes a second."""
     return [
-        f"corpus='{corpus}/part-*.txt'", f"out={out}", "threads=1", "compile=false", "recipe.steps=60",
-        "recipe.rows=8", "recipe.window=5", "recipe.vocabulary=50", "recipe.samples=10", "recipe.warmup=5",
-        "recipe.optimizer.lr=0.01", "recipe.precision=32-true", "shape.char_cnn.filters=[[1,4],[2,4],[3,8]]",
-        "shape.lstm.dim=16", "shape.lstm.projection_dim=8", *more,
+        f"corpus='{corpus}/part-*.txt'", f"out={out}", "threads=1", "recipe.steps=60", "recipe.cells=40",
+        "recipe.vocabulary=50", "recipe.samples=10", "recipe.warmup=5", "recipe.optimizer.lr=0.02",
+        "shape.char_cnn.filters=[[1,4],[2,4],[3,8]]", "shape.lstm.dim=16", "shape.lstm.projection_dim=8", *more,
     ]  # fmt: skip
 
 
 def train(corpus, out, *more):
     """What `pretrain` returns."""
-    with quiet():
-        return pretrain(compose("pretrain", overrides(corpus, out, *more), folder=CONF))
+    return pretrain(compose("pretrain", overrides(corpus, out, *more), folder=CONF))
+
+
+def curve(out):
+    """[[step, targets, forward, backward, rate]] of `curve.csv`."""
+    with (out / "curve.csv").open(encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head == ["step", "tokens", "forward", "backward", "rate"]
+    return [[float(cell) for cell in row] for row in rows]
+
+
+def encoded(path, sentences, vocabulary=50):
+    """Sentences, written to a file and encoded."""
+    path.write_text("".join(f"{' '.join(sentence)}\n" for sentence in sentences), encoding="utf-8")
+    return encode(Corpus((path,)), vocabulary)

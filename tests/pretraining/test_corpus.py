@@ -5,7 +5,6 @@ import lzma
 import subprocess
 import sys
 import tracemalloc
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,8 @@ import zstandard
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.pretraining.corpus import LONGEST, Corpus, Skipped, count_words, sentences, shard_files
+from elmo_bench.pretraining.corpus import LONGEST, Corpus, Skipped, sentences, shard_files
+from elmo_bench.pretraining.encode import encode
 from elmo_bench.text.tokenisers import TOKENISERS, tokeniser
 
 LINES = [f"sentence {number} has {'very ' * (number % 5)}many words ." for number in range(3000)]
@@ -48,20 +48,20 @@ def test_a_cut_file_is_one_line_with_its_place(tmp_path, ending, part):
     data = PACK[ending](TEXT)
     path = write(tmp_path, f"text{ending}", data[: int(part * len(data))])
     with pytest.raises(UserError, match=r"text\.\w+: damaged or cut off after line \d+ \(.+\)"):
-        count_words(Corpus((path,)))
+        list(sentences(path))
 
 
 @pytest.mark.parametrize("ending", PACKED)
 def test_a_file_of_another_kind(tmp_path, ending):
     path = write(tmp_path, f"text{ending}", TEXT)
     with pytest.raises(UserError, match="damaged or cut off after line 0"):
-        count_words(Corpus((path,)))
+        list(sentences(path))
 
 
 @pytest.mark.parametrize("ending", [".xz", ".zst"])
 def test_an_empty_file_that_should_be_packed(tmp_path, ending):
     with pytest.raises(UserError, match="damaged or cut off after line 0"):
-        count_words(Corpus((write(tmp_path, f"text{ending}", b""),)))
+        list(sentences(write(tmp_path, f"text{ending}", b"")))
 
 
 def test_zst_with_a_wide_window(tmp_path):
@@ -81,17 +81,14 @@ def test_crlf_bom_empty_lines_and_no_last_line_end(tmp_path):
 def test_not_utf8(tmp_path):
     path = write(tmp_path, "text.txt", "good\ncafé\n".encode("latin-1"))
     with pytest.raises(UserError, match=r"text\.txt:2: not UTF-8 text \(.* at byte 3\)"):
-        count_words(Corpus((path,)))
+        list(sentences(path))
 
 
-def test_no_file_and_no_sentence(tmp_path):
+def test_no_file(tmp_path):
     with pytest.raises(UserError, match="no file matches"):
         shard_files(str(tmp_path / "*.txt"))
     with pytest.raises(UserError, match=r"gone\.txt: no such file"):
-        count_words(Corpus((tmp_path / "gone.txt",)))
-    files = tuple(write(tmp_path, f"{number}.txt", b"\n  \n") for number in range(5))
-    with pytest.raises(UserError, match=r"2\.txt, …: no sentence in the whole corpus"):
-        count_words(Corpus(files))
+        list(sentences(tmp_path / "gone.txt"))
 
 
 @pytest.mark.parametrize("ending", PACK)
@@ -103,8 +100,7 @@ def test_a_line_of_a_megabyte_is_skipped_and_counted(tmp_path, ending, letter, c
     skipped = Skipped()
     assert list(Corpus((path,)).lines(path, skipped)) == ["a b", edge, "c", edge]
     assert (skipped.lines, skipped.first) == (3, f"{path}:3")
-    counts = count_words(Corpus((path,)))
-    assert (counts.sentences, counts.skipped) == (4, skipped)
+    assert encode(Corpus((path,)), 9).skipped == 3
     said = capsys.readouterr().err.replace("\n", "")
     assert "3 line(s) of more than 20,000 characters skipped" in said
     assert f"{path.name}:3" in said
@@ -137,13 +133,6 @@ def test_lines_are_whole_where_nobody_limits_them(tmp_path):
     assert [(number, len(line)) for number, line in read_lines(path)] == [(1, 2**20)]
 
 
-def test_counts(tmp_path):
-    files = tuple(write(tmp_path, f"{n}.txt", b"a b a\n\nc\n") for n in range(3))
-    counts = count_words(Corpus(files))
-    assert counts.words == Counter(a=6, b=3, c=3)
-    assert (counts.sentences, counts.skipped.lines) == (6, 0)
-
-
 def test_raw_text_through_treebank(tmp_path):
     """Tokens by the rules of Marcus et al. (1993); the second sentence is of the tokeniser's own documentation."""
     text = "He said: \"It isn't John's (U.S.) car, is it?\"\nGood muffins cost $3.88 in New York.\n"
@@ -157,7 +146,7 @@ def test_raw_text_through_treebank(tmp_path):
 
 def test_an_unknown_tokeniser(tmp_path):
     with pytest.raises(UserError, match=r"tokenizer=moses: unknown\. Choose spaces or treebank"):
-        count_words(Corpus((write(tmp_path, "text", b"a\n"),), tokenizer="moses"))
+        list(Corpus((), tokenizer="moses").sentences(write(tmp_path, "text", b"a\n")))
 
 
 @pytest.mark.parametrize("name", TOKENISERS)
@@ -167,5 +156,5 @@ def test_a_blank_line_has_no_token_and_no_token_has_white_space(name):
 
 
 def test_nltk_waits_until_it_is_asked_for():
-    code = "import elmo_bench.pretraining.stream, sys; print('nltk' in sys.modules)"
+    code = "import elmo_bench.pretraining.encode, sys; print('nltk' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"

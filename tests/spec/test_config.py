@@ -108,7 +108,7 @@ def test_every_yaml_of_every_group_is_reached():
 
 @pytest.mark.parametrize(
     ("name", "needs"),
-    [("pretrain", ["corpus", "out"]), ("pretrain-static", ["corpus", "out"]), ("evaluate", ["weights", "corpus"])],
+    [("pretrain", ["corpus", "out"]), ("evaluate", ["weights", "corpus"])],
 )
 def test_every_command_has_its_config_and_asks_for_what_it_needs(name, needs):
     compose(name, [f"{key}=x" for key in needs], folder=PRETRAINING)

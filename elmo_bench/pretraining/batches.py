@@ -1,6 +1,6 @@
 """Batches of whole sentences of one length, in an order that follows from the seed and the number of the pass.
 
-Shape letters: T steps, B sentences, W distinct words of a batch; the leading 2 is the direction.
+Shape letters: T steps, B sentences, W distinct words of a batch, C characters; the leading 2 is the direction.
 """
 
 from collections.abc import Sequence
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elmo_bench.pretraining.resident.encode import END, START
+from elmo_bench.pretraining.encode import END, START, Encoded
+from elmo_bench.text.chars import PAD_CHARACTER
 
 OUTSIDE = -1  # the target after a sentence's end
 
@@ -17,20 +18,21 @@ OUTSIDE = -1  # the target after a sentence's end
 class Batch:
     """Sentences, each alone from zero state: `<S> w1 … wn` forward, `</S> wn … w1` backward."""
 
-    distinct: np.ndarray  # int64 [W]: numbers of words, rising
-    words: np.ndarray  # int64 [2, T, B]: rows of `distinct`
+    ids: np.ndarray  # int32 [W, C=50]: the characters of the distinct words
+    lengths: np.ndarray  # int64 [W]: characters of each word before its padding; they never fall
+    words: np.ndarray  # int64 [2, T, B]: rows of `ids`
     targets: np.ndarray  # int64 [2, T, B]: vocabulary ids, OUTSIDE after a sentence's end
     cells: int  # targets of one direction
 
 
 class Batches:
-    """Batches over sentences; `targets` [W] maps a word's number to its id in the vocabulary."""
+    """Batches of at most `cells` targets over a text, or over its first `sentences`."""
 
-    def __init__(self, tokens: np.ndarray, starts: np.ndarray, targets: np.ndarray, *, cells: int, seed: int):
-        self.tokens, self.starts, self.targets, self.cells, self.seed = tokens, starts, targets, cells, seed
-        self.sizes = np.diff(starts) + 1  # targets of each sentence
-        self.seen = np.zeros(len(targets), bool)
-        self.place = np.zeros(len(targets), np.int64)
+    def __init__(self, text: Encoded, *, cells: int, seed: int = 0, sentences: int | None = None):
+        self.text, self.cells, self.seed = text, cells, seed
+        self.sizes = np.diff(text.starts)[:sentences] + 1  # targets of each sentence
+        self.seen = np.zeros(len(text.targets), bool)
+        self.place = np.zeros(len(text.targets), np.int64)
 
     def plan(self, number: int) -> list[np.ndarray]:
         """The sentences of every batch of a pass: similar lengths, at most `cells` targets, at least one sentence."""
@@ -48,11 +50,11 @@ class Batches:
 
     def batch(self, sentences: Sequence[int] | np.ndarray) -> Batch:
         """The batch of these sentences."""
-        sizes, starts = self.sizes[sentences], self.starts[:-1][sentences]
+        tokens, sizes, starts = self.text.tokens, self.sizes[sentences], self.text.starts[:-1][sentences]
         longest = int(sizes.max())
         steps = np.arange(longest + 1)[:, None]  # places in `<S> w1 … wn </S>`
-        inside = np.clip(starts + steps - 1, 0, len(self.tokens) - 1)
-        ahead = np.where(steps == 0, START, self.tokens[inside])  # (T+1)B
+        inside = np.clip(starts + steps - 1, 0, len(tokens) - 1)
+        ahead = np.where(steps == 0, START, tokens[inside])  # (T+1)B
         ahead = np.where(steps >= sizes, END, ahead)
         back = np.take_along_axis(ahead, np.clip(sizes - steps, 0, None), axis=0)
         rows = np.stack([ahead, back])  # 2(T+1)B
@@ -60,5 +62,12 @@ class Batches:
         distinct = np.flatnonzero(self.seen)
         self.seen[distinct] = False
         self.place[distinct] = np.arange(len(distinct))
-        targets = np.where(steps[1:] <= sizes, self.targets[rows[:, 1:]], OUTSIDE)
-        return Batch(distinct, self.place[rows[:, :-1]], targets.astype(np.int64), int(sizes.sum()))
+        targets = np.where(steps[1:] <= sizes, self.text.targets[rows[:, 1:]], OUTSIDE)
+        ids = self.text.characters[distinct].astype(np.int32)
+        return Batch(
+            ids=ids,
+            lengths=(ids != PAD_CHARACTER).sum(axis=1),
+            words=self.place[rows[:, :-1]],
+            targets=targets.astype(np.int64),
+            cells=int(sizes.sum()),
+        )

@@ -1,4 +1,4 @@
-"""The biLM's training step over whole sentences: the layers of `elmo.bilm`, with a time loop made for GPUs.
+"""The biLM over batches of whole sentences: the layers of `elmo.model`, with a time loop for training.
 
 Shape letters: W distinct words, C characters, T steps, B sentences, P projection, H cell, F filters; the leading 2 is
 the direction.
@@ -15,11 +15,25 @@ from torch import Tensor
 from torch.nn import functional
 
 from elmo_bench.elmo.model import CharacterEncoder, ProjectedLstm
+from elmo_bench.pretraining.batches import Batch
+from elmo_bench.pretraining.kernels import lstm_step, lstm_step_backward
 from elmo_bench.pretraining.model import LanguageModel
-from elmo_bench.pretraining.resident.kernels import lstm_step, lstm_step_backward
 from elmo_bench.text.chars import WORD_LENGTH
 
 CUTS = (0, 12, WORD_LENGTH)  # words up to these lengths share a trimmed convolution; each piece costs kernel launches
+
+
+def features(model: LanguageModel, batch: Batch, *, bfloat16: bool) -> tuple[Tensor, Tensor]:
+    """The top layer [M, P] of a batch and its targets [M], forward rows first, on the model's device."""
+    device = model.softmax.weight.device
+    ids, words, targets = (_move(torch.from_numpy(array), device) for array in (batch.ids, batch.words, batch.targets))
+    with torch.autocast(device.type, torch.bfloat16, enabled=bfloat16):
+        top = top_layer(model, ids, trimmed(batch.lengths), words)
+    return top.flatten(0, 2), targets.flatten()
+
+
+def _move(tensor: Tensor, device: torch.device) -> Tensor:
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
 def top_layer(model: LanguageModel, ids: Tensor, pieces: list[tuple[int, int]], words: Tensor) -> Tensor:
@@ -90,7 +104,8 @@ class TimeLoop:
         _, steps, rows, features = x.shape
         cell = lstm.projection.shape[1]
         self.cell_clip, self.projection_clip = lstm.cell_clip, lstm.projection_clip
-        self.features, self.cell, self.room = features, cell, max(2 * rows * (steps + 1), LEAST_ROOM)
+        least = LEAST_ROOM if x.is_cuda else 0
+        self.features, self.cell, self.room = features, cell, max(2 * rows * (steps + 1), least)
         sizes = {"both": 2 * features, "gates": 4 * cell, "raw": cell, "d_both": 2 * features, "d_y": features}
         self.flat = {name: x.new_empty(self.room * size) for name, size in sizes.items()}
         self.flat["inside"], self.flat["d_raw"] = torch.empty_like(self.flat["d_y"]), torch.empty_like(self.flat["raw"])
@@ -165,7 +180,7 @@ class TimeLoop:
 
 
 _LOOPS: WeakKeyDictionary[ProjectedLstm, TimeLoop] = WeakKeyDictionary()
-LEAST_ROOM = 2**17  # rows of the buffers, in both directions
+LEAST_ROOM = 2**17  # rows of the buffers on a GPU, in both directions
 
 
 class _Layer(torch.autograd.Function):

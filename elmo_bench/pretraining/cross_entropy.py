@@ -8,7 +8,7 @@ import math
 import torch
 from torch import Tensor
 
-from elmo_bench.pretraining.resident.kernels import IGNORED, SEPARATE, loss_rows
+from elmo_bench.pretraining.kernels import IGNORED, SEPARATE, loss_rows
 
 LOGITS = 2**29  # in memory at once
 EXTRA = 8  # more columns than features: the bias in two parts, and zeros that keep rows aligned

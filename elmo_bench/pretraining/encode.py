@@ -1,0 +1,135 @@
+"""A text as numbers in memory: every token the number of its word, every distinct word spelt once.
+
+Shape letters: W distinct words, N tokens, S sentences, C characters.
+"""
+
+import hashlib
+import json
+from array import array
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import save
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, disk_errors, sha256_of
+from elmo_bench.base.progress import progress
+from elmo_bench.base.reading import reader, reading
+from elmo_bench.pretraining.corpus import Corpus, Skipped
+from elmo_bench.pretraining.vocabulary import TargetVocabulary
+from elmo_bench.text.chars import PAD_CHARACTER, SENTENCE_END, SENTENCE_START, words_ids
+
+START, END = 0, 1  # the numbers of the sentence markers
+ARRAYS = ("tokens", "starts", "characters", "targets")
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A text as numbers of words. Words are sorted by the length of their spelling; the two markers come first."""
+
+    tokens: np.ndarray  # int32 [N]
+    starts: np.ndarray  # int64 [S + 1]: where each sentence starts, and the end of the last
+    characters: np.ndarray  # int16 [W, C]
+    targets: np.ndarray  # int32 [W]: the vocabulary id of each word, <UNK> for a word outside
+    vocabulary: TargetVocabulary
+    skipped: int  # lines that were too long
+    digest: str  # SHA-256 of the files' bytes, the tokeniser and the choice of the vocabulary
+
+    @property
+    def sentences(self) -> int:
+        """S."""
+        return len(self.starts) - 1
+
+    @property
+    def cells(self) -> int:
+        """Targets of each direction: a sentence of n words has n + 1."""
+        return len(self.tokens) + self.sentences
+
+
+class _Numbers(dict[str, int]):
+    """Words in order of appearance."""
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = len(self)
+        return number
+
+
+def encode(corpus: Corpus, vocabulary: TargetVocabulary | int) -> Encoded:
+    """A corpus in memory; `vocabulary` is the one of the softmax, or how many of the most frequent words to take.
+
+    Raises UserError if there are no sentences.
+    """
+    digest = _digest(corpus, vocabulary)
+    numbers, skipped = _Numbers({SENTENCE_START: START, SENTENCE_END: END}), Skipped()
+    tokens, starts = array("i"), array("q", [0])
+    with progress("encode", total=len(corpus.files)) as meter:
+        for file in corpus.files:
+            for sentence in corpus.sentences(file, skipped):
+                tokens.extend(map(numbers.__getitem__, sentence))
+                starts.append(len(tokens))
+                meter.advance(len(sentence), steps=0)
+            meter.advance()
+        if skipped.lines:
+            meter.say(str(skipped))
+    if len(starts) == 1:
+        names = ", ".join(map(str, corpus.files[:3])) + (", …" if len(corpus.files) > 3 else "")
+        raise UserError(f"{names}: no sentence in the whole text. Give text with one sentence a line.")
+    words, numbered = list(numbers), np.array(tokens, np.int32)
+    if isinstance(vocabulary, int):
+        counts = np.bincount(numbered, minlength=len(words)).tolist()
+        counted = Counter(dict(zip(words, counts, strict=True)))
+        vocabulary = TargetVocabulary.of(counted, vocabulary, sentences=len(starts) - 1)
+    chunks = (words[start : start + 2**17] for start in range(0, len(words), 2**17))  # words_ids makes int64
+    characters = np.concatenate([words_ids(chunk).astype(np.int16) for chunk in chunks])  # WC
+    order = np.argsort((characters != PAD_CHARACTER).sum(axis=1), kind="stable")
+    order = np.concatenate([[START, END], order[(order != START) & (order != END)]])  # their length is the least
+    renumbered = np.empty(len(order), np.int32)
+    renumbered[order] = np.arange(len(order), dtype=np.int32)
+    return Encoded(
+        tokens=renumbered[numbered],
+        starts=np.array(starts, np.int64),
+        characters=characters[order],
+        targets=np.array(vocabulary.ids(words), np.int32)[order],
+        vocabulary=vocabulary,
+        skipped=skipped.lines,
+        digest=digest,
+    )
+
+
+def encode_once(corpus: Corpus, folder: Path, vocabulary: TargetVocabulary | int) -> Encoded:
+    """`encode`, kept in a folder and read from there the next time, unless a byte of the text has changed."""
+    if (folder / "text.safetensors").is_file() and (kept := read_encoded(folder)).digest == _digest(corpus, vocabulary):
+        return kept
+    encoded = encode(corpus, vocabulary)
+    encoded.vocabulary.write(folder / "vocabulary.txt")
+    about = {"digest": encoded.digest, "skipped": str(encoded.skipped)}
+    with atomic_write(folder / "text.safetensors") as handle:
+        handle.write(save({name: getattr(encoded, name) for name in ARRAYS}, about))
+    return encoded
+
+
+@reader
+def read_encoded(folder: Path) -> Encoded:
+    """What `encode_once` left in a folder, in memory. Raises UserError."""
+    path, vocabulary = folder / "text.safetensors", TargetVocabulary.read(folder / "vocabulary.txt")
+    with reading(path, "an encoded text", "Remove it and start again."), safe_open(path, framework="numpy") as file:
+        arrays, about = {name: file.get_tensor(name) for name in ARRAYS}, file.metadata()
+        tokens, starts, characters, targets = arrays.values()
+        if [array.dtype.kind + str(array.ndim) for array in arrays.values()] != ["i1", "i1", "i2", "i1"]:
+            raise ValueError("not arrays of whole numbers")
+        ends = [starts[0], *np.diff(starts).clip(max=0), starts[-1] - len(tokens), len(targets) - len(characters)]
+        if any(ends) or min(tokens.min(), targets.min()) < 0 or tokens.max() >= len(targets):
+            raise ValueError("its numbers do not fit together")
+        if targets.max() >= len(vocabulary):
+            raise ValueError("its vocabulary is another one")
+        return Encoded(**arrays, vocabulary=vocabulary, digest=about["digest"], skipped=int(about["skipped"]))
+
+
+def _digest(corpus: Corpus, vocabulary: TargetVocabulary | int) -> str:
+    with disk_errors(corpus.files[0]):
+        files = [sha256_of(file) for file in corpus.files]
+    words = vocabulary if isinstance(vocabulary, int) else vocabulary.words
+    return hashlib.sha256(json.dumps([files, corpus.tokenizer, words]).encode()).hexdigest()

@@ -1,0 +1,219 @@
+"""Training a biLM: it learns, it goes on after a kill, and mistakes end in one line."""
+
+import errno
+import itertools
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.pretraining import loop
+from elmo_bench.pretraining.perplexity import perplexity
+from tests.pretraining.corpora import curve, encoded, made_up, overrides, train, write
+from tests.runs import ROOT
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    write(tmp_path)
+    return tmp_path
+
+
+def checkpoints(out):
+    return sorted(path.name for path in (out / "checkpoints").iterdir())
+
+
+def test_the_loss_falls_and_new_sentences_are_foreseen(corpus):
+    trained = train(corpus, corpus / "out")
+    words = {word for sentence in made_up(400) for word in sentence}
+    assert set(trained.text.vocabulary.words) == {"<S>", "</S>", "<UNK>", *words}
+    new = encoded(corpus / "new.txt", made_up(100, seed=7), trained.text.vocabulary)
+    assert perplexity(trained.model, new).average < 4  # untrained, it is that of guessing: 14
+    rows = curve(corpus / "out")
+    assert [row[0] for row in rows] == list(range(1, 61))
+    assert all(0 < after[1] - before[1] <= 40 for before, after in itertools.pairwise(rows))
+    first, last = (np.mean([row[2:4] for row in part]) for part in (rows[:10], rows[-10:]))
+    assert last < first - 0.5
+    assert rows[-1][4] < rows[10][4] / 10  # cosine
+
+
+@pytest.mark.parametrize("epochs", [0.5, 2])
+def test_epochs_are_counted_in_targets(corpus, epochs):
+    trained = train(corpus, corpus / "out", "recipe.steps=null", f"recipe.epochs={epochs}", "recipe.full_from=0.5")
+    cells = sum(len(sentence) + 1 for sentence in made_up(400))
+    assert epochs * cells <= trained.read < epochs * cells + 40
+
+
+def test_the_rate_falls_to_zero_as_the_minutes_end(corpus):
+    trained = train(corpus, corpus / "out", "recipe.steps=null", "recipe.minutes=0.02", "recipe.schedule=linear")
+    assert 1 < trained.seconds < 10
+    assert curve(corpus / "out")[-1][4] < 0.001
+
+
+@pytest.fixture
+def killed(corpus, monkeypatch):
+    """`killed(step, *options)`: the training stops like a killed one when it begins this step."""
+
+    def kill(at, *more):
+        step = loop.Training.train_step
+
+        def stop(self, batch):
+            if self.step == at:
+                raise RuntimeError("stopped")
+            return step(self, batch)
+
+        with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="stopped"):
+            patch.setattr(loop.Training, "train_step", stop)
+            train(corpus, corpus / "killed", *more)
+
+    return kill
+
+
+def test_a_killed_training_goes_on_at_its_step_and_ends_the_same(corpus, killed, capsys):
+    more = ("recipe.steps=100", "recipe.dropout=0.1", "checkpoint_minutes=0")  # a checkpoint a step; two passes
+    whole = train(corpus, corpus / "whole", *more)
+    killed(74, *more)
+    assert checkpoints(corpus / "killed") == ["00000073.ckpt", "00000074.ckpt"]
+    damaged = corpus / "killed" / "checkpoints" / "00000074.ckpt"
+    damaged.write_bytes(damaged.read_bytes()[:5000])  # by a disk that failed
+    resumed = train(corpus, corpus / "killed", *more)
+    said = capsys.readouterr().err.replace("\n", "")
+    assert "00000074.ckpt: not a checkpoint, or damaged" in said
+    assert "resuming from" in said
+    assert "00000073.ckpt at step 73" in said
+    for ours, theirs in zip(resumed.model.parameters(), whole.model.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+    assert curve(corpus / "killed") == curve(corpus / "whole")
+    assert checkpoints(corpus / "killed") == ["00000099.ckpt", "00000100.ckpt"]
+
+
+@pytest.mark.slow
+def test_three_kills_of_the_process_change_nothing(corpus):
+    def command(out):
+        options = overrides(corpus, out, "recipe.steps=1500", "checkpoint_minutes=0.005", "recipe.dropout=0.1")
+        return [sys.executable, "-m", "elmo_bench", "pretrain", *options]
+
+    env = os.environ | {"OMP_NUM_THREADS": "1"}
+    for _ in range(3):
+        process = subprocess.Popen(command(corpus / "killed"), cwd=ROOT, env=env, stderr=subprocess.DEVNULL)
+        folder, before = corpus / "killed" / "checkpoints", set((corpus / "killed").glob("checkpoints/*.ckpt"))
+        while set(folder.glob("*.ckpt")) <= before and process.poll() is None:
+            time.sleep(0.02)
+        assert process.poll() is None, "it ended before it could be killed: more steps"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    for out in ("killed", "whole"):
+        subprocess.run(command(corpus / out), cwd=ROOT, env=env, check=True, capture_output=True)
+    assert len(curve(corpus / "whole")) == 1500
+    np.testing.assert_allclose(curve(corpus / "killed"), curve(corpus / "whole"), atol=1e-4, rtol=0)
+
+
+def test_only_damaged_checkpoints_are_no_reason_to_start_anew(corpus):
+    folder = corpus / "out" / "checkpoints"
+    folder.mkdir(parents=True)
+    (folder / "00000010.ckpt").write_bytes(b"nothing")
+    with pytest.raises(UserError, match=r"00000010\.ckpt: not a checkpoint, or damaged"):
+        train(corpus, corpus / "out")
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("seed=1", "from a training with other seed"),
+        ("recipe.cells=50", r"from a training with other recipe\.cells"),
+        ("shape.lstm.dim=12", r"a model of another shape\. Remove .*out or give another out="),
+        ("tokenizer=treebank", "from a training with other text"),
+    ],
+)
+def test_another_training_does_not_go_on(corpus, option, said):
+    train(corpus, corpus / "out", "recipe.steps=3")
+    with pytest.raises(UserError, match=rf"00000003\.ckpt: {said}"):
+        train(corpus, corpus / "out", "recipe.steps=9", option)
+
+
+def test_a_changed_text_of_the_same_size_does_not_go_on(corpus):
+    train(corpus, corpus / "out", "recipe.steps=3")
+    part = corpus / "part-0.txt"
+    part.write_bytes(part.read_bytes().replace(b"cats", b"cars"))
+    with pytest.raises(UserError, match=r"other text\. Resume with the same"):
+        train(corpus, corpus / "out", "recipe.steps=9")
+
+
+def test_a_lower_rate_holds_from_the_checkpoint_on(corpus):
+    constant = ("recipe.schedule=constant", "recipe.warmup=0")
+    train(corpus, corpus / "out", "recipe.steps=3", "recipe.optimizer.lr=0.01", *constant)
+    train(corpus, corpus / "out", "recipe.steps=6", "recipe.optimizer.lr=0.002", *constant)
+    assert [rate for *_, rate in curve(corpus / "out")] == [0.01] * 3 + [0.002] * 3
+
+
+def test_a_gradient_that_is_no_number_ends_the_training(corpus, monkeypatch):
+    real, calls = loop.cross_entropy, []
+
+    def explode(*arguments):
+        mean, rows = real(*arguments)
+        calls.append(1)
+        return mean * (math.nan if len(calls) == 8 else 1.0), rows
+
+    monkeypatch.setattr(loop, "cross_entropy", explode)
+    with pytest.raises(UserError, match=r"step 8: the gradient is not finite. The last checkpoint is good"):
+        train(corpus, corpus / "out", "checkpoint_minutes=0")
+    last = torch.load(corpus / "out" / "checkpoints" / "00000007.ckpt", weights_only=True)
+    assert all(torch.isfinite(value).all() for value in last["model"].values())
+
+
+def test_a_full_disk_is_one_line_and_the_checkpoint_before_is_whole(corpus, monkeypatch):
+    save = torch.save
+
+    def full(checkpoint, file):
+        if checkpoint["place"][0] == 5:
+            file.write(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save(checkpoint, file)
+
+    with monkeypatch.context() as patch, pytest.raises(UserError, match="the disk is full"):
+        patch.setattr(torch, "save", full)
+        train(corpus, corpus / "out", "checkpoint_minutes=0")
+    assert checkpoints(corpus / "out") == ["00000003.ckpt", "00000004.ckpt"]
+    assert train(corpus, corpus / "out").step == 60
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["accelerator=gpu"], "no CUDA device here"),
+        (["accelerator=tpu"], "accelerator=tpu: unknown. Choose cpu, gpu"),
+        (["shape.lstm.n_layers=-1"], "shape: "),
+        (["tokenizer=words"], "tokenizer=words: unknown"),
+        (["recipe.optimizer.name=best"], r"recipe\.optimizer\.name=best: unknown name"),
+        (["recipe.schedule=slow"], r"recipe\.schedule=slow: unknown. Choose constant, linear, cosine"),
+        (["recipe.precision=16"], r"recipe\.precision=16: unknown. Choose 32-true, bf16-mixed"),
+        (["dtype=int4"], "dtype=int4: unknown. Choose"),
+        (["corpus=nowhere/*.txt"], "no file matches"),
+        (["heldout=nowhere.txt"], "no file matches"),
+        (["recipe.cells=0"], "recipe.cells=0: give a whole number from 1"),
+        (["recipe.steps=many"], "recipe.steps=many: give a"),
+        (["recipe.steps=null", "recipe.epochs=0"], "recipe.epochs=0: give a number above 0"),
+        (["recipe.steps=null", "recipe.epochs=null"], "Give one of the three"),
+        (["seed=-1"], "seed=-1: give a whole number from 0"),
+    ],
+)
+def test_mistakes_are_one_clear_line(corpus, more, message):
+    with pytest.raises(UserError, match=message) as raised:
+        train(corpus, corpus / "out", *more)
+    assert "\n" not in str(raised.value)
+
+
+def test_products_in_bfloat16_learn_too(corpus):
+    losses = {}
+    for precision in ("32-true", "bf16-mixed"):
+        train(corpus, corpus / precision, "recipe.steps=20", f"recipe.precision={precision}")
+        losses[precision] = np.array([row[2:4] for row in curve(corpus / precision)])
+    assert not np.array_equal(losses["32-true"], losses["bf16-mixed"])
+    np.testing.assert_allclose(losses["bf16-mixed"], losses["32-true"], atol=0.1, rtol=0)
