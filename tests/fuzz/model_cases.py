@@ -18,13 +18,11 @@ from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import load, save_safetensors
 from elmo_bench.encoders.cove import read_lstms
-from elmo_bench.encoders.flair import read_language_model
 from elmo_bench.encoders.hf import load_model
 from elmo_bench.encoders.int8 import read_tensors, write_int8
 from elmo_bench.encoders.ngrams import NGrams
 from elmo_bench.encoders.precomputed import open_layers
 from elmo_bench.encoders.rows import Rows
-from elmo_bench.encoders.torch_pickle import read_saved
 from elmo_bench.encoders.vector_files import read_compact, write_compact
 from elmo_bench.runner.kept_head import read_head, write_head
 from elmo_bench.runner.model import Lexicon
@@ -87,27 +85,14 @@ def model_cases() -> list[Case]:
             )
             for name in ("x.hdf5", "x.safetensors")
         ),
-        Case(
-            reader="elmo_bench.encoders.cove:read_lstms",
-            make=_lstms,
-            read=lambda folder: read_lstms(folder / "x.pth"),
-            format="x.ckpt",
-            wrong=lambda lstms: not_finite(parameter.numpy() for parameter in lstms.parameters()),
-        ),
-        Case(
-            reader="elmo_bench.encoders.flair:read_language_model",
-            make=lambda folder: shutil.copy(GOLDEN.parent / "flair" / "backward.pt", folder / "x.pt"),
-            read=lambda folder: read_language_model(folder / "x.pt"),
-            format="x.ckpt",
-            wrong=lambda model: not_finite(parameter.numpy() for parameter in model.network.parameters()),
-        ),
         *(
             Case(
-                reader="elmo_bench.encoders.torch_pickle:read_saved",
+                reader="elmo_bench.encoders.cove:read_lstms",
                 variant=format_,
-                make=partial(_saved, zipped=format_ == "x.ckpt"),
-                read=lambda folder: read_saved(folder / "x.pt", "a file"),
+                make=partial(_lstms, zipped=format_ == "x.ckpt"),
+                read=lambda folder: read_lstms(folder / "x.pth"),
                 format=format_,
+                wrong=lambda lstms: not_finite(parameter.numpy() for parameter in lstms.parameters()),
             )
             for format_ in ("x.ckpt", "x.legacy")
         ),
@@ -181,14 +166,10 @@ def _read_layers(folder: Path, *, name: str) -> Any:
     return [found.read(each).numpy() for each in found.index.values()]
 
 
-def _lstms(folder: Path) -> None:
+def _lstms(folder: Path, *, zipped: bool) -> None:
     torch.manual_seed(0)
-    torch.save(nn.LSTM(3, 2, num_layers=2, bidirectional=True).state_dict(), folder / "x.pth")
-
-
-def _saved(folder: Path, *, zipped: bool) -> None:
-    value = {"a": torch.ones(3, 4), "b": [1, 2.5, None, True, b"x", "y"], "c": {"d": (torch.zeros(2).half(), 2**40)}}
-    torch.save(value, folder / "x.pt", _use_new_zipfile_serialization=zipped, pickle_protocol=4)
+    state = nn.LSTM(3, 2, num_layers=2, bidirectional=True).state_dict()
+    torch.save(state, folder / "x.pth", _use_new_zipfile_serialization=zipped)
 
 
 def _checkpoint(folder: Path) -> None:
