@@ -35,12 +35,13 @@ class Adadelta(Optimizer):
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is not None:
-                    _update(p, p.grad, self.state[p], group["lr"], group["rho"], group["eps"])
+                    _update(p, p.grad, self.state[p], group)
         return loss
 
 
-def _update(p: Tensor, g: Tensor, state: dict[str, Any], rate: float, rho: float, eps: float) -> None:
+def _update(p: Tensor, g: Tensor, state: dict[str, Any], options: Mapping[str, Any]) -> None:
     """One update of p by its gradient g; `last` in the state is the step of each row's last gradient."""
+    rho, eps = options["rho"], options["eps"]
     table = p.dim() == 2 and len(p) >= TABLE
     if not state:
         state |= {"step": torch.zeros(()), "square_avg": torch.zeros_like(p), "acc_delta": torch.zeros_like(p)}
@@ -57,7 +58,7 @@ def _update(p: Tensor, g: Tensor, state: dict[str, Any], rate: float, rho: float
     change = _root(changes + eps).div_(_root(squares + eps)).mul_(g)
     state["square_avg"][rows] = squares
     state["acc_delta"][rows] = (change * change).mul_(1 - rho).add_(changes, alpha=rho)
-    p[rows] = p[rows].add(change, alpha=-rate)
+    p[rows] = p[rows].add(change, alpha=-options["lr"])
 
 
 def _root(x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The readers of what this program leaves behind: ledger, cache, parts of an output, text of a training."""
+"""The readers of what this program leaves behind: ledger, cache, text of a training."""
 
 import json
 import os
@@ -9,7 +9,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from elmo_bench.elmo.embed import parts
 from elmo_bench.encoders.cache_files import StoreFolder
 from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import read_cost, write_cost
@@ -98,8 +97,6 @@ def state_cases() -> list[Case]:
             make=file_of("curve.csv", CURVE),
             read=lambda folder: Curve(folder / "curve.csv", COLUMNS).resume(5),
         ),
-        Case(reader="elmo_bench.elmo.embed.parts:read_part", make=_part, damaged="0*.json", read=_read_parts),
-        Case(reader="elmo_bench.elmo.embed.parts:read_settings", make=_part, damaged="settings.json", read=_read_parts),
     ]
 
 
@@ -175,16 +172,3 @@ def _encoded(folder: Path) -> None:
     (folder / "in.txt").write_text("the old cats sleep .\nvery old dogs bark .\n")
     encode(Corpus((folder / "in.txt",)), None, folder, words=5, threads=1)
     (folder / "in.txt").unlink()
-
-
-def _part(folder: Path) -> None:
-    part = parts.Part(first=0, lengths=[2, 0], texts=["a b", ""], fingerprint="f" * 64, bytes=80)
-    (folder / "00000.json").write_text(json.dumps(vars(part)))
-    (folder / "settings.json").write_text(json.dumps({"mode": "all", "batch-size": None}))
-    (folder / "data").mkdir()
-    (folder / "data" / "00000.f32").write_bytes(bytes(80))
-
-
-def _read_parts(folder: Path) -> Any:
-    with parts.open_parts(folder, {"mode": "all", "batch-size": None}, suffix=".f32", overwrite=False) as found:
-        return list(found)

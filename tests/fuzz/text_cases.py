@@ -14,7 +14,7 @@ import zstandard
 
 from elmo_bench.base.files import read_lines, unpack
 from elmo_bench.base.json import read_json
-from elmo_bench.elmo.embed import lines
+from elmo_bench.elmo import embed
 from elmo_bench.elmo.export import _licence
 from elmo_bench.encoders.fasttext import read_fasttext
 from elmo_bench.encoders.glove_text import read_text
@@ -78,7 +78,7 @@ def text_cases() -> list[Case]:
         ),
         _text("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n", lambda path: list(read_columns(path))),
         _text("text.conllu:read_conllu", CONLLU, lambda path: list(read_conllu(path))),
-        _text("elmo.embed.lines:read", TEXT, lambda path: list(lines.parts(lines.read(path)))),
+        _text("elmo.embed:read", TEXT, lambda path: list(embed.read(path))),
         _text("pretraining.vocabulary:TargetVocabulary.read", WORDS, TargetVocabulary.read),
         _text("elmo.export:_licence", CARD, _licence),
     ]
