@@ -102,19 +102,6 @@ def _arrays(bilm: BiLM, dtype: torch.dtype) -> Iterator[tuple[str, np.ndarray]]:
         yield name, np.ascontiguousarray(array.cpu().numpy())
 
 
-def as_safetensors(path: Path, options: BiLMOptions, about: dict[str, Any]) -> bytes:
-    """A weights file as the bytes of a safetensors file, in the same precision; a safetensors file is not changed.
-
-    `about` is the metadata of a new file.
-    """
-    if path.suffix == ".safetensors":
-        return path.read_bytes()
-    with torch.device("meta"):
-        found = _read(path, BiLM(options))
-    arrays = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("=")) for name, array in found.items()}
-    return save(arrays, {"about": json.dumps(about, sort_keys=True)})
-
-
 def _read(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
     """The published data sets in their own precision. Raises UserError if one is missing or does not fit `bilm`."""
     if path.suffix == ".safetensors":

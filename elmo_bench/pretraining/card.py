@@ -9,7 +9,7 @@ import torch
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.machine import processor
-from elmo_bench.elmo.model_card import ABOUT, model_card
+from elmo_bench.elmo.export import ABOUT, model_card
 
 FILES = """\
 | file | |
