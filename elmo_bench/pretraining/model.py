@@ -6,12 +6,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.initial import initialise
+from elmo_bench.base.int8 import read_tensors
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import load_files, locate_with_softmax
-from elmo_bench.encoders.int8 import read_tensors
+from elmo_bench.elmo.weights import initialise
 from elmo_bench.pretraining.softmax import SampledSoftmax
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 

@@ -14,13 +14,13 @@ from safetensors.torch import save
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.int8 import write_int8
 from elmo_bench.base.progress import console
 from elmo_bench.base.threads import check_threads, choose_threads
 from elmo_bench.elmo.export import DTYPES
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import checksum_of
 from elmo_bench.elmo.weights import save_safetensors
-from elmo_bench.encoders.int8 import write_int8
 from elmo_bench.nn.fused import fuse
 from elmo_bench.pretraining.card import STORED, card, command_line, hardware
 from elmo_bench.pretraining.corpus import Corpus, count_words, shard_files

@@ -15,11 +15,11 @@ from torch import nn
 
 from elmo_bench.base import sources
 from elmo_bench.base.checkpoints import read_checkpoint
+from elmo_bench.base.int8 import read_tensors, write_int8
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import load, save_safetensors
 from elmo_bench.encoders.cove import read_lstms
 from elmo_bench.encoders.hf import load_model
-from elmo_bench.encoders.int8 import read_tensors, write_int8
 from elmo_bench.encoders.ngrams import NGrams
 from elmo_bench.encoders.precomputed import open_layers
 from elmo_bench.encoders.rows import Rows
@@ -70,7 +70,7 @@ def model_cases() -> list[Case]:
             read=lambda folder: BiLMOptions.from_file(folder / "options.json").to_json(),
         ),
         Case(
-            reader="elmo_bench.encoders.int8:read_tensors",
+            reader="elmo_bench.base.int8:read_tensors",
             make=lambda folder: write_int8(folder / "x.safetensors", {"a": torch.ones(100, 100), "b": torch.ones(3)}),
             read=lambda folder: list(read_tensors(folder / "x.safetensors").values()),
             wrong=not_finite,

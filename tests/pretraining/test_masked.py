@@ -9,7 +9,7 @@ import torch
 from huggingface_hub import ModelCard
 
 from elmo_bench.__main__ import main
-from elmo_bench.encoders import int8
+from elmo_bench.base import int8
 from elmo_bench.encoders.hf import HfEncoder
 from elmo_bench.pretraining.masked import train
 from elmo_bench.pretraining.masked.model import IGNORED, MaskedLoss, capacity, mask_words

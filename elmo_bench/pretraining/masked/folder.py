@@ -10,7 +10,7 @@ from huggingface_hub import ModelCard, ModelCardData
 from safetensors.torch import save
 
 from elmo_bench.base.files import atomic_write, sha256_of
-from elmo_bench.encoders.int8 import write_int8
+from elmo_bench.base.int8 import write_int8
 from elmo_bench.pretraining.card import STORED, command_line, hardware, licence_of
 from elmo_bench.pretraining.masked.text import SPECIAL
 from elmo_bench.pretraining.masked.train import Training
@@ -71,7 +71,7 @@ def weights_of(model: Any) -> dict[str, torch.Tensor]:
 
 
 def save_model(model: Any, folder: Path, *, dtype: str) -> None:
-    """Write `config.json` and the weights, as int8 (see `encoders/int8.py`) or float16."""
+    """Write `config.json` and the weights, as int8 (see `base/int8.py`) or float16."""
     with atomic_write(folder / "config.json", "w") as file:
         json.dump({**model.config.to_diff_dict(), "architectures": ["BertForMaskedLM"]}, file, indent=1, default=str)
     if dtype == "int8":

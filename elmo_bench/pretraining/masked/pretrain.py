@@ -13,11 +13,11 @@ from safetensors.numpy import save
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.int8 import read_tensors
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.progress import console
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.base.threads import choose_threads
-from elmo_bench.encoders.int8 import read_tensors
 from elmo_bench.pretraining.corpus import shard_files
 from elmo_bench.pretraining.masked.folder import INT8, save_card, save_model, save_tokenizer, weights_of
 from elmo_bench.pretraining.masked.model import new_model
