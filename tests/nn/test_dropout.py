@@ -5,7 +5,7 @@ from hashlib import sha256
 import pytest
 import torch
 
-from elmo_bench.nn.dropout import Dropout, dropout, dropout_mask
+from elmo_bench.nn.dropout import Dropout, VariationalDropout, dropout, dropout_mask
 
 SIZE = 400_000
 # Digests of the values and of the gradient, which a loop in C computed (elmo_bench/nn/dropout.c in commit 1d6659e9).
@@ -63,3 +63,12 @@ def test_no_rate_and_no_training_change_nothing():
     assert Dropout(0.5).eval()(x) is x
     with pytest.raises(ValueError, match="dropout=1"):
         Dropout(1.0)
+
+
+def test_variational_dropout_has_one_mask_a_sequence():
+    torch.manual_seed(0)
+    dropped = VariationalDropout(0.5)(torch.ones(6, 9, 50))
+    assert set(dropped.unique().tolist()) == {0.0, 2.0}
+    assert (dropped == dropped[:, :1]).all()
+    assert not (dropped[0, 0] == dropped[1, 0]).all()
+    assert dropped.mean().item() == pytest.approx(1, abs=0.2)
