@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from elmo_bench.elmo.allennlp import Elmo, ElmoEmbedder, batch_to_ids
     from elmo_bench.elmo.encoder import ElmoEncoder
-    from elmo_bench.encoders.mix import ScalarMix
     from elmo_bench.encoders.static import load_static
+    from elmo_bench.nn.mix import ScalarMix
 
 __all__ = ["Elmo", "ElmoEmbedder", "ElmoEncoder", "ScalarMix", "batch_to_ids", "load_static"]
 # Imported when first asked for, so that commands without torch start at once.
@@ -15,7 +15,7 @@ _HOMES = {
     "Elmo": "elmo.allennlp",
     "ElmoEmbedder": "elmo.allennlp",
     "ElmoEncoder": "elmo.encoder",
-    "ScalarMix": "encoders.mix",
+    "ScalarMix": "nn.mix",
     "batch_to_ids": "elmo.allennlp",
     "load_static": "encoders.static",
 }

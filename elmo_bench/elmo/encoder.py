@@ -13,11 +13,11 @@ from torch import Tensor
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.threads import parallel_map
 from elmo_bench.elmo.batches import States, layers_of, states_after_markers
+from elmo_bench.elmo.export import Shareable
 from elmo_bench.elmo.frozen import FrozenBiLM, frozen
 from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.pretrained import load_files, locate
-from elmo_bench.elmo.sharing import Shareable
-from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START
 from elmo_bench.text.limits import LONGEST_WORD
 from elmo_bench.text.pools import by_length, pools

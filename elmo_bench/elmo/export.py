@@ -1,24 +1,157 @@
-"""Export weights to a folder in the published layout, which AllenNLP loads without changes."""
+"""A biLM in a folder: exported in the published layout, or saved and shared with huggingface_hub's ModelHubMixin."""
 
 import json
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Any, Self
 
 import torch
-from huggingface_hub import metadata_load
+from huggingface_hub import ModelCard, ModelCardData, ModelHubMixin, metadata_load
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
 from elmo_bench.base.reading import reader
-from elmo_bench.elmo.model_card import model_card
-from elmo_bench.elmo.pretrained import SOFTMAX, check_free, load_files, locate, softmax_files
-from elmo_bench.elmo.sharing import Content, write_together
+from elmo_bench.elmo.frozen import FrozenBiLM
+from elmo_bench.elmo.hub import is_repository, repository
+from elmo_bench.elmo.model import BiLM
+from elmo_bench.elmo.options import BiLMOptions
+from elmo_bench.elmo.pretrained import SOFTMAX, check_free, checksum_of, load_files, locate, softmax_files
 from elmo_bench.elmo.weights import write_hdf5, write_safetensors
 
+PAPER = "https://aclanthology.org/N18-1202/"
+ABOUT: Mapping[str, Any] = {"library_name": "elmo-bench", "tags": ["elmo", "bilm", "feature-extraction"]}
+TEMPLATE = """---
+{{ card_data }}
+---
+
+# {{ title | default("A biLM (ELMo)", true) }}
+
+A frozen biLM as described by [Peters et al. 2018]({{ paper_url }}). It turns a tokenised sentence into layers
+`[{{ layers }}, T, {{ dim }}]`: the character vectors, then one layer for each pair of LSTMs.
+
+| | |
+|---|---|
+{%- for name, value in rows %}
+| {{ name }} | {{ value }} |
+{%- endfor %}
+{% if description %}
+{{ description }}
+{% endif %}
+```python
+from elmo_bench import ElmoEncoder
+
+encoder = ElmoEncoder.from_pretrained("{{ repo_id | default("user/repo", true) }}")
+[layers] = encoder.encode([["A", "sentence", "."]])
+```
+
+{{ files }}
+"""
+FILES = "`options.json` has the published schema, `weights.safetensors` the arrays under their published names."
 # The names of bilm-tf (`dump_weights`, its save folder).
 WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "int8": torch.int8}
 CARD, ORIGIN = "README.md", "ORIGIN.md"
+WHAT = {
+    "options.json": "the shape in the published schema, with 262 characters as AllenNLP expects",
+    "weights.hdf5": "the arrays under their published names, as AllenNLP loads them",
+    "weights.safetensors": "the arrays under their published names",
+    SOFTMAX: "the output layer of the language model: for perplexity and further training",
+    "vocabulary.txt": "the words of the softmax, one `word<TAB>count` per line",
+    ORIGIN: "the card that the weights came with",
+}
+Content = bytes | Path | Callable[[IO[bytes]], None]  # a file's bytes, another file, or a function that writes it
+
+
+def model_card(
+    options: BiLMOptions,
+    *,
+    checksum: str,
+    license: str = "unknown",
+    language: str | list[str] | None = None,
+    about: Mapping[str, Any] = ABOUT,
+    rows: Mapping[str, str] = MappingProxyType({}),
+    files: str = FILES,
+    **more: str,
+) -> ModelCard:
+    """The card of weights of this shape. `license` and `language` are codes of the Hub, `about` is more YAML.
+
+    `rows` are added to the table; `more` may have `repo_id`, `title` and `description` (Markdown).
+    """
+    with torch.device("meta"):
+        parameters = sum(parameter.numel() for parameter in BiLM(options).parameters())
+    filters = sum(number for _, number in options.filters)
+    widths = ", ".join(str(width) for width, _ in options.filters)
+    convolutions = f"{filters:,} filters of widths {widths}, {options.activation}"
+    cells = f"{options.lstm_dim:,} cells projected to {options.projection_dim}"
+    table = {
+        "character CNN": f"{convolutions}, highway layers: {options.highways}",
+        "LSTMs": f"{options.layers} in each direction, {cells}",
+        "parameters": f"{parameters:,}",
+        "checksum": f"`{checksum}`",
+        **rows,
+    }
+    return ModelCard.from_template(
+        ModelCardData(**about, license=license, language=language),
+        template_str=TEMPLATE,
+        paper_url=PAPER,
+        layers=1 + options.layers,
+        dim=2 * options.projection_dim,
+        rows=[(name, " ".join(value.split()).replace("|", "\\|")) for name, value in table.items()],
+        files=files,
+        **more,
+    )
+
+
+class Shareable(ModelHubMixin, library_name=ABOUT["library_name"], tags=ABOUT["tags"], paper_url=PAPER):
+    """`from_pretrained`, `save_pretrained` and `push_to_hub` of an encoder that was read from two `files`."""
+
+    files: tuple[Path, Path]  # options, weights; missing if it was made of a biLM in memory
+    source: str  # their checksum
+    frozen: FrozenBiLM  # their weights
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        # The mixin's would keep the arguments, local paths among them, and save them as config.json.
+        return super(ModelHubMixin, cls).__new__(cls)
+
+    @classmethod
+    def from_pretrained(  # type: ignore[override]  # no config.json is read: `__init__` alone has the options
+        cls, name_or_path: str | Path, *, revision: str | None = None, token: str | bool | None = None,
+        cache_dir: str | Path | None = None, force_download: bool = False, local_files_only: bool = False,
+        **keywords: Any,
+    ) -> Self:  # fmt: skip
+        """`cls(weights=name_or_path, **keywords)`; the other options are for a repository on the Hub.
+
+        Nothing in the files is executed. Raises UserError if there are no such weights.
+        """
+        weights = str(name_or_path)
+        if is_repository(weights) and not Path(weights).expanduser().exists():
+            options: dict[str, Any] = {"token": token, "cache_dir": cache_dir, "force_download": force_download}
+            weights = str(repository(weights, revision=revision, local_files_only=local_files_only, **options))
+        return cls(weights=weights, **keywords)
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        """Write options, weights with the same numbers as safetensors, and the softmax if there is one.
+
+        Raises UserError if the folder has other weights.
+        """
+        if not hasattr(self, "files"):
+            raise UserError(f"{save_directory}: these weights were not read from files. Save their training's output.")
+        options, weights = self.files
+        contents: dict[str, Content] = {"options.json": options, **softmax_files(weights)}
+        check_free(save_directory, [*contents, "weights.safetensors"])
+        if checksum_of(*self.files) != self.source:
+            raise UserError(f"{weights}: changed since this encoder was made. Make the encoder again.")
+        write = partial(write_safetensors, self.frozen.bilm, about={"from": self.source}, dtype=torch.float32)
+        write_together(
+            save_directory, contents | {"weights.safetensors": weights if weights.suffix == ".safetensors" else write}
+        )
+
+    def generate_model_card(self, **more: Any) -> ModelCard:
+        """The card of these weights; see `model_card`."""
+        return model_card(self.frozen.options, checksum=self.source, **more)
 
 
 def export(
@@ -33,8 +166,8 @@ def export(
     """Write the weights that `pretrained.locate` finds to a folder, all files or none; returns the files.
 
     The files: `options.json`, `weights.hdf5` or `weights.safetensors`, the softmax and its vocabulary if they are next
-    to the weights, a card, and the card that the weights came with. Raises UserError if the folder has other weights,
-    or (without `overwrite`) files of these names.
+    to the weights, a card, and the card that the weights came with. AllenNLP loads the first two without changes.
+    Raises UserError if the folder has other weights, or (without `overwrite`) files of these names.
     """
     if dtype == "int8" and kind != "safetensors":
         raise UserError("export: int8 is stored as safetensors only. Add --format safetensors.")
@@ -47,13 +180,14 @@ def export(
     if not overwrite and (there := [name for name in names if (out / name).exists()]):
         raise UserError(f"{out}: has {there[0]} already. Give another folder, or --overwrite.")
     bilm, checksum = load_files(options_file, weights_file)
+    rows = [f"| `{name}` | {text} |" for name in names for start, text in WHAT.items() if name.startswith(start)]
     card = model_card(
         bilm.options,
         checksum=checksum,
         license=_licence(origin),
         rows={"these files": f"{dtype}, exported from the weights with that checksum"},
         description=f"For the training data and the licence see [{ORIGIN}]({ORIGIN})." if origin else "",
-        files=_files(names),
+        files="\n".join(["| file | |", "|---|---|", *rows]),
     )
     write = write_hdf5 if kind == "hdf5" else partial(write_safetensors, about={"from": checksum})
     contents: dict[str, Content] = {
@@ -64,6 +198,18 @@ def export(
     }
     write_together(out, contents)
     return [out / name for name in contents]
+
+
+def write_together(folder: Path, contents: Mapping[str, Content]) -> None:
+    """Write files by name: they appear together, or none of them. Raises UserError as `files.atomic_write`."""
+    with ExitStack() as stack:
+        handles = [stack.enter_context(atomic_write(folder / name, "w+b")) for name in contents]
+        for handle, content in zip(handles, contents.values(), strict=True):
+            if callable(content):
+                content(handle)
+            else:
+                handle.write(content if isinstance(content, bytes) else content.read_bytes())
+            handle.flush()
 
 
 def _card_of(weights: Path) -> Path | None:
@@ -79,16 +225,3 @@ def _licence(card: Path | None) -> str:
     with suppress(Exception):  # the README.md may be anything
         return str(((card and metadata_load(card)) or {})["license"])
     return "unknown"
-
-
-def _files(names: list[str]) -> str:
-    what = {
-        "options.json": "the shape in the published schema, with 262 characters as AllenNLP expects",
-        "weights.hdf5": "the arrays under their published names, as AllenNLP loads them",
-        "weights.safetensors": "the arrays under their published names",
-        SOFTMAX: "the output layer of the language model: for perplexity and further training",
-        "vocabulary.txt": "the words of the softmax, one `word<TAB>count` per line",
-        ORIGIN: "the card that the weights came with",
-    }
-    rows = [f"| `{name}` | {text} |" for name in names for start, text in what.items() if name.startswith(start)]
-    return "\n".join(["| file | |", "|---|---|", *rows])

@@ -9,7 +9,7 @@ Sources
 
 The same parameters run everywhere: `weights.py` reads and writes them, `pretraining/` trains them, and `kernels/`
 computes this function fast for batches of sentences. tests/elmo/test_model.py checks every kernel against this file.
-The mix of the layers, γ · Σ softmax(w)_j · h_j (paper, equation 1), is `elmo_bench/encoders/mix.py`.
+The mix of the layers, γ · Σ softmax(w)_j · h_j (paper, equation 1), is `elmo_bench/nn/mix.py`.
 
 Shape letters: N words, T tokens, C = 50 characters, D character embedding, F filters of all widths, P projection,
 H cell, L layers (the characters' and one for each pair of LSTMs). A leading 2 is the direction: forward, backward.

@@ -1,9 +1,11 @@
-"""Reading and writing biLM weights: the published HDF5 layout, and the same arrays in safetensors, also as int8.
+"""Weights of a biLM: the published HDF5 layout, the same arrays in safetensors, also as int8, and initial values.
 
 Sources of names and shapes: bilm-tf (`dump_weights` in `bilm/training.py`), AllenNLP 2.10.1 (`modules/elmo.py`).
 """
 
+import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -13,14 +15,14 @@ import numpy as np
 import torch
 from safetensors.numpy import save
 from safetensors.torch import save as save_tensors
-from torch import Tensor
+from torch import Tensor, nn
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.int8 import quantised, read_tensors
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.encoders.int8 import quantised, read_tensors
 
 PACKED = 1100  # deflate, the strongest filter of HDF5 itself, compresses at most 1:1032
 
@@ -102,19 +104,6 @@ def _arrays(bilm: BiLM, dtype: torch.dtype) -> Iterator[tuple[str, np.ndarray]]:
         yield name, np.ascontiguousarray(array.cpu().numpy())
 
 
-def as_safetensors(path: Path, options: BiLMOptions, about: dict[str, Any]) -> bytes:
-    """A weights file as the bytes of a safetensors file, in the same precision; a safetensors file is not changed.
-
-    `about` is the metadata of a new file.
-    """
-    if path.suffix == ".safetensors":
-        return path.read_bytes()
-    with torch.device("meta"):
-        found = _read(path, BiLM(options))
-    arrays = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("=")) for name, array in found.items()}
-    return save(arrays, {"about": json.dumps(about, sort_keys=True)})
-
-
 def _read(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
     """The published data sets in their own precision. Raises UserError if one is missing or does not fit `bilm`."""
     if path.suffix == ".safetensors":
@@ -152,3 +141,36 @@ def array_of(path: Path, data: Any) -> np.ndarray:
     if data.is_virtual or data.external or data.nbytes > held:
         raise UserError(f"{path}: the file does not hold the numbers of '{data.name}'. {AGAIN}")
     return data[()]
+
+
+def initialise(bilm: BiLM) -> None:
+    """Set bilm-tf's initial values (`bilm/training.py`): uniform characters, carry bias -2, Glorot uniform LSTMs."""
+    characters = bilm.characters
+    nn.init.uniform_(characters.embedding, -1, 1)
+    for convolution in characters.convolutions:
+        nn.init.uniform_(convolution.weight, -0.05, 0.05)
+        assert convolution.bias is not None
+        nn.init.zeros_(convolution.bias)
+    for highway in characters.highways:
+        for linear, bias in ((highway.carry, -2.0), (highway.transform, 0.0)):
+            nn.init.normal_(linear.weight, std=1 / math.sqrt(linear.in_features))
+            nn.init.constant_(linear.bias, bias)
+    nn.init.normal_(characters.projection.weight, std=1 / math.sqrt(characters.projection.in_features))
+    nn.init.zeros_(characters.projection.bias)
+    for lstm in bilm.lstms:
+        nn.init.zeros_(lstm.bias)
+        for stacked in (lstm.weight, lstm.projection):
+            for direction in stacked:
+                nn.init.xavier_uniform_(direction)
+
+
+def untrained(options: BiLMOptions, *, seed: int) -> tuple[BiLM, str]:
+    """A frozen biLM with the initial values of a seed, and the SHA-256 of its numbers."""
+    with torch.random.fork_rng(devices=[]):
+        bilm = BiLM(options)
+        torch.manual_seed(seed)
+        initialise(bilm)
+    digest = hashlib.sha256()
+    for parameter in bilm.requires_grad_(False).parameters():
+        digest.update(parameter.numpy().data)
+    return bilm, digest.hexdigest()

@@ -1,7 +1,7 @@
 """What a head can see: frozen encoders, static and learned words, and the embedder that joins them.
 
 - `protocol.py`: the `Encoder` protocol. Kinds of encoders are modules with `load(**options)`: `elmo.py`, `random.py`,
-  `hf.py` (with `hf_files.py` and `hf_words.py`), `cove.py` and `flair.py` (with `torch_pickle.py`), `precomputed.py`.
+  `hf.py` (with `hf_files.py` and `hf_words.py`), `cove.py`, `precomputed.py`.
   Several together are a stack.
 - `static.py`, with `glove_text.py`, `word2vec.py`, `fasttext.py` and `vector_files.py`: static word vectors.
 - `mix.py`: the learned mix of an encoder's layers. `words.py`: word vectors as a module.

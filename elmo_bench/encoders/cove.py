@@ -18,7 +18,6 @@ from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import checksum_of, load_static, path_of
-from elmo_bench.encoders.torch_pickle import read_saved
 from elmo_bench.text.pools import by_length, pools
 
 SIZE, TOKENS = 64, 4096  # at most, of a pool of sentences that go through the network together
@@ -91,12 +90,12 @@ load: type[Encoder] = Cove
 
 @reader
 def read_lstms(path: Path) -> nn.ModuleList:
-    """The layers of a bidirectional `nn.LSTM` from its `state_dict()`, as `torch.save` writes it (torch_pickle.py).
+    """The layers of a bidirectional `nn.LSTM` from its `state_dict()`, as `torch.save` writes it. No code in it runs.
 
     Raises UserError if the file is damaged or holds something else.
     """
     with reading(path, STATE, "Give CoVe's wmtlstm-8f474287.pth."):
-        state = read_saved(path, STATE)
+        state = torch.load(path, map_location="cpu", weights_only=True)
         found = {name: tensor for name, tensor in state.items() if NAME.fullmatch(name)}
         if not found or len(found) != len(state):
             raise ValueError("its tensors have other names")
@@ -104,6 +103,8 @@ def read_lstms(path: Path) -> nn.ModuleList:
         for name, tensor in found.items():
             if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
                 raise ValueError(f"{name} is not an array of floating-point numbers")
+            if not tensor.is_contiguous():  # a few bytes can declare terabytes
+                raise ValueError(f"{name} is an array whose numbers are not one after another")
         width, hidden = found["weight_ih_l0"].shape[1], found["weight_ih_l0"].shape[0] // GATES
         with torch.device("meta"):
             lstms = nn.ModuleList(

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_bench.encoders.mix import ScalarMix
 from elmo_bench.encoders.words import LearnedWords, StaticWords
 from elmo_bench.nn.character_cnn import CharacterCnn
+from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.text.batch import TextBatch
 
 PLACES = ("input", "output")

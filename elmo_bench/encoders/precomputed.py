@@ -21,10 +21,10 @@ from torch import Tensor
 
 from elmo_bench.base.content import Content
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.int8 import FLOATS
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.weights import array_of, is_inside
-from elmo_bench.encoders.int8 import FLOATS
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.text.columns import cells_of
 from elmo_bench.text.escaped import line_of, tokens_of, unescaped

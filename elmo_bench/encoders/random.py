@@ -14,9 +14,9 @@ from torch import Tensor
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import digest
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.initial import untrained
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import locate_options
+from elmo_bench.elmo.weights import untrained
 from elmo_bench.encoders.protocol import Encoder
 
 

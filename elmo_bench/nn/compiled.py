@@ -1,4 +1,4 @@
-"""C files, compiled for the machine that runs them: loops over time of recurrent layers, dropout and an optimiser."""
+"""C files, compiled for the machine that runs them: loops over time of recurrent layers."""
 
 import os
 import shlex
@@ -38,20 +38,14 @@ class Loops:
 
 
 def loops(source: Path, like: Tensor) -> Loops | None:
-    """The loops over time in a C file; None where there is no `library`."""
-    found = library(source, like)
-    return None if found is None else Loops(source.name, found)
-
-
-def library(source: Path, like: Tensor) -> CDLL | None:
-    """The C file for the type of `like`; None on another device or in another type than float32 and float64.
+    """The loops over time in a C file for the type of `like`; None on another device or in another type than `NUMBERS`.
 
     Without a compiler (`$CC`, else `cc`) it is None too, and a line says why.
     """
     real = NUMBERS.get(like.dtype)
-    found = _compiled(source, real) if real and like.device.type == "cpu" else None
-    used(source.stem, "torch" if found is None else "c")
-    return found
+    library = _compiled(source, real) if real and like.device.type == "cpu" else None
+    used(source.stem, "torch" if library is None else "c")
+    return None if library is None else Loops(source.name, library)
 
 
 def compiler() -> list[str]:

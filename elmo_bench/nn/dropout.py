@@ -1,17 +1,10 @@
 """Dropout from 16 random bits a feature, and variational dropout (Gal and Ghahramani 2016)."""
 
 from collections.abc import Sequence
-from ctypes import c_double, c_int, c_long, c_void_p
-from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-
-from elmo_bench.nn.compiled import library
-
-SOURCE = Path(__file__).with_suffix(".c")
 
 
 def dropout(x: Tensor, rate: float) -> Tensor:
@@ -24,39 +17,12 @@ def dropout(x: Tensor, rate: float) -> Tensor:
         return functional.dropout(x, rate)
     kept = min(max(round((1 - rate) * 2**16), 1), 2**16)  # of 65,536 values
     bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-    return _Scaled.apply(x, bits[: x.numel()], kept - 1 - 2**15, 2**16 / kept)  # type: ignore[no-any-return]
+    return x * (bits[: x.numel()] <= kept - 1 - 2**15).to(x.dtype).mul_(2**16 / kept).view(x.shape)
 
 
 def dropout_mask(shape: Sequence[int], rate: float, like: Tensor) -> Tensor:
     """The dropout of ones, with the type and device of `like`."""
     return dropout(like.new_ones(shape), rate)
-
-
-class _Scaled(torch.autograd.Function):
-    """x times `factor` where `bits`, in the order of x, are at most `last`, and times 0 elsewhere."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, bits: Tensor, last: int, factor: float) -> Tensor:
-        ctx.save_for_backward(bits)
-        ctx.chosen = last, factor
-        return _scaled(x, bits, last, factor)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, d_y: Tensor) -> tuple[Tensor, None, None, None]:
-        [bits] = ctx.saved_tensors
-        return _scaled(d_y, bits, *ctx.chosen), None, None, None
-
-
-def _scaled(x: Tensor, bits: Tensor, last: int, factor: float) -> Tensor:
-    compiled = library(SOURCE, x)
-    if compiled is None:
-        return x * (bits <= last).to(x.dtype).mul_(factor).view(x.shape)
-    x = x.contiguous()
-    y = torch.empty_like(x)
-    pointers = [c_void_p(array.data_ptr()) for array in (bits, x, y)]
-    compiled.scale(c_long(x.numel()), pointers[0], c_int(last), c_double(factor), *pointers[1:])
-    return y
 
 
 class Dropout(nn.Module):

@@ -4,7 +4,7 @@ Autograd would record a dozen operations a step, and compute the gradient of eve
 is one product and a few operations in place, and the gradient of a weight is one product over all steps.
 
 A CPU computes σ several times faster than tanh, so cells use tanh(x) = 2σ(2x) - 1 without computing it: their states
-are scaled, ĥ = (h + shift) / 2 and ĉ = 2c, and weights and biases absorb the factors (`Cell.scales`).
+are scaled, ĥ = h / 2 and ĉ = 2c, and weights and biases absorb the factors (`Lstm.scales`).
 
 Shape letters: B batch, T steps, D input size, N directions, G blocks (the gates, and what else comes from the input), H
 units, F any number of features.
@@ -17,13 +17,17 @@ import torch
 from torch import Tensor
 
 
-class Cell:
-    """What a layer computes at each step; it overwrites the blocks, first with activations, then with gradients."""
+class Lstm:
+    """g = tanh(x + U h), i, f, o = σ(x + U h), c' = f ∘ c + i ∘ g, h' = o ∘ tanh(c'). Blocks: g, i, f, o.
 
-    gates: int  # the first blocks, to which the product with h is added
-    bias_alone = 0  # the first blocks, which get nothing from the input but a bias
-    scales: tuple[float, ...]  # of what enters each block
-    shift = 0  # of h in ĥ
+    With ĝ = g / 2 and ŝ = tanh(c') / 2: ĝ = σ(2x + 2U h) - ½, ĉ' = f ∘ ĉ + 4i ∘ ĝ, ŝ = σ(ĉ') - ½, ĥ' = o ∘ ŝ. It
+    overwrites the blocks, first with activations, then with gradients. `keep` is of the h that the next step reads.
+    Other cells are subclasses.
+    """
+
+    gates = 4  # the first blocks, to which the product with h is added
+    scales: tuple[float, ...] = (2.0, 1.0, 1.0, 1.0)  # of what enters each block
+    inner = 3  # the first blocks, whose gradients come through c
 
     def __init__(self, blocks: Tensor, first: Tensor, keep: Tensor | None):
         """The input's share of the blocks TNB(GH), scaled; the first ĥ and ĉ 2NBH; the mask of h in training, NBH."""
@@ -35,60 +39,6 @@ class Cell:
 
     def forward(self, weight: Tensor) -> None:
         """Recurrent weight NH(gates H), scaled; fills `h`."""
-        raise NotImplementedError
-
-    def backward(self, weight: Tensor, d_h: Tensor) -> Tensor:
-        """Weight N(gates H)H; the gradients of `h`, overwritten -> the gradients of the first ĥ and ĉ."""
-        raise NotImplementedError
-
-
-class Gru(Cell):
-    """r, z = σ(x + U h), n = tanh(x + r ∘ (U h + b)), h' = n + z ∘ (h - n). Blocks: U h + b of n, r, z, x of n.
-
-    With n̂ = (n + 1) / 2: n̂ = σ(2x + 2r ∘ (U h + b)), ĥ' = n̂ + z ∘ (ĥ - n̂).
-    """
-
-    gates, bias_alone, scales, shift = 3, 1, (2.0, 1.0, 1.0, 2.0), 1
-
-    def forward(self, weight: Tensor) -> None:
-        h = self.h[0]
-        for product, gates, after, u, r, z, n in _steps(
-            self.products, self.blocks[..., 1:3, :].flatten(3), self.h[1:], *self.blocks.unbind(3)
-        ):
-            product.baddbmm_(h, weight)
-            gates.sigmoid_()
-            n.addcmul_(r, u).sigmoid_()
-            h = torch.lerp(n, h, z, out=after)
-
-    def backward(self, weight: Tensor, d_h: Tensor) -> Tensor:
-        u, r, z, n = self.blocks.unbind(3)  # TNBH; from here on the slopes of ĥ' in each block
-        through, back = z.clone(), self.h[:-1] - n
-        slope_(z).mul_(back)
-        slope_(n).addcmul_(n, through, value=-1)
-        back = torch.mul(n, u, out=back)
-        torch.mul(n, r, out=u)
-        slope_(r).mul_(back)
-        after = d_h[1:]
-        for blocks, product, z_t, d, d_blocks, d_before in _steps(
-            self.blocks, self.products, through, after, after.unsqueeze(3), d_h[:-1], backwards=True
-        ):
-            blocks.mul_(d_blocks)
-            d_before.addcmul_(d, z_t).baddbmm_(product, weight)
-        return torch.stack([d_h[0], torch.zeros_like(d_h[0])])
-
-
-class Lstm(Cell):
-    """g = tanh(x + U h), i, f, o = σ(x + U h), c' = f ∘ c + i ∘ g, h' = o ∘ tanh(c'). Blocks: g, i, f, o.
-
-    With ĝ = g / 2 and ŝ = tanh(c') / 2: ĝ = σ(2x + 2U h) - ½, ĉ' = f ∘ ĉ + 4i ∘ ĝ, ŝ = σ(ĉ') - ½, ĥ' = o ∘ ŝ. `keep`
-    is of the h that the next step reads.
-    """
-
-    gates = 4
-    scales: tuple[float, ...] = (2.0, 1.0, 1.0, 1.0)
-    inner = 3  # the first blocks, whose gradients come through c
-
-    def forward(self, weight: Tensor) -> None:
         h, c, self.s = self.h[0], self.c[0], torch.empty_like(self.h[1:])
         half = h.new_full((1, 1, 1), 0.5)  # a number would be made a tensor at every step
         for product, s, after_c, after, *blocks in _steps(
@@ -100,6 +50,7 @@ class Lstm(Cell):
             h = self.output(torch.sigmoid(c, out=s).sub_(half), *blocks, out=after)
 
     def backward(self, weight: Tensor, d_h: Tensor) -> Tensor:
+        """Weight N(gates H)H; the gradients of `h`, overwritten -> the gradients of the first ĥ and ĉ."""
         to_c, through = self.slopes(self.c[:-1], self.s, *self.blocks.unbind(3))
         d_c = torch.zeros_like(d_h[0])
         after, d_c_blocks = d_h[1:], d_c[:, :, None]
@@ -143,7 +94,7 @@ def slope_(y: Tensor) -> Tensor:
 
 
 def recur(
-    kind: type[Cell],
+    kind: type[Lstm],
     x: Tensor,
     mask: Tensor,
     *,
@@ -157,7 +108,7 @@ def recur(
     """Run the cells of a layer over padded sequences: x [B, T, D] -> h [B, T, N H], in the type of the weights.
 
     mask bool BT, padding last; h is zero there, and the padding of `x` changes nothing. backwards: for each direction,
-    whether it reads a sequence from its end. weight (N F)D: of the blocks that read the input; bias (N G H);
+    whether it reads a sequence from its end. weight (N G H)D; bias (N G H);
     recurrent N(gates H)H. first: h and c before the first step, 2NH; zeros by default. keep BNH: in training, the mask
     of h.
     """
@@ -180,28 +131,24 @@ class _Recurrence(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, kind, x, mask, by_step, by_token, weight, bias, recurrent, first, keep):  # noqa: PLR0917
         (_, directions, batch), hidden = by_step.shape, recurrent.shape[2]
-        alone, gates = kind.bias_alone * hidden, kind.gates * hidden
+        gates = kind.gates * hidden
         scale = x.new_tensor(kind.scales).repeat_interleave(hidden)  # (GH)
         inner = 2 * scale[:gates, None] * recurrent  # N(gates H)H: of ĥ
         bias = bias.view(directions, -1) * scale
-        if kind.shift:
-            bias[:, :gates] -= kind.shift / 2 * inner.sum(dim=2)
-        outer = scale[alone:].repeat(directions)[:, None] * weight  # (N F)D
+        outer = scale.repeat(directions)[:, None] * weight  # (N G H)D
         read, single = x.flatten(0, 1), directions == 1
         if single:  # fewer numbers to move before the product than after it
             read = _choose(read, by_step).flatten(0, 2)
-        blocks = torch.addmm(bias[:, alone:].flatten(), read, outer.T).view(by_step.numel(), -1)
+        blocks = torch.addmm(bias.flatten(), read, outer.T).view(by_step.numel(), -1)
         blocks = blocks.view(*by_step.shape, -1) if single else _choose(blocks, by_step)
-        if alone:
-            blocks = torch.cat([bias[:, None, :alone].expand(len(blocks), -1, batch, -1), blocks], dim=3)
-        first = torch.stack([(first[0] + kind.shift) / 2, 2 * first[1]])[:, :, None].expand(-1, -1, batch, -1)
+        first = torch.stack([first[0] / 2, 2 * first[1]])[:, :, None].expand(-1, -1, batch, -1)
         keep = None if keep is None else keep.transpose(0, 1).contiguous()
         cell = ctx.cell = kind(blocks, first, keep)
         with torch.inference_mode():  # a tenth faster: no views are tracked
             cell.forward(inner.mT.contiguous())
         ctx.save_for_backward(mask, by_step, by_token, read, outer, inner, scale)
         y = _choose(cell.h[1:].flatten(0, 2), by_token).flatten(2)
-        return y.mul_(2).sub_(kind.shift).masked_fill_(~mask[:, :, None], 0)
+        return y.mul_(2).masked_fill_(~mask[:, :, None], 0)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor):
@@ -209,7 +156,7 @@ class _Recurrence(torch.autograd.Function):
         ctx.cell = None  # overwritten: a second backward pass would be wrong
         (_, directions, _), hidden = by_step.shape, inner.shape[2]
         single = directions == 1
-        alone, gates = cell.bias_alone * hidden, cell.gates * hidden
+        gates = cell.gates * hidden
         d_y = gradients[0].masked_fill(~mask[:, :, None], 0).mul_(2)
         d_h = torch.empty_like(cell.h)
         d_h[0], d_h[1:] = 0, _choose(d_y.view(-1, hidden), by_step)
@@ -220,15 +167,13 @@ class _Recurrence(torch.autograd.Function):
         h = cell.h[:-1] if cell.keep is None else cell.h[:-1] * cell.keep
         d_inner = _rows(d_blocks[..., :gates]).mT @ _rows(h)  # N(gates H)H
         d_bias = d_blocks.sum(dim=(0, 2))  # N(GH)
-        d_inputs = d_blocks[..., alone:].flatten(0, 2)
+        d_inputs = d_blocks.flatten(0, 2)
         if not single:
             d_inputs = _choose(d_inputs, by_token).view(len(read), -1)
         d_x = d_inputs @ outer
         if single:
             d_x = _choose(d_x, by_token)
-        d_weight = (d_inputs.T @ read).mul_(scale[alone:].repeat(directions)[:, None])
-        if cell.shift:
-            d_inner -= cell.shift / 2 * d_bias[:, :gates, None]
+        d_weight = (d_inputs.T @ read).mul_(scale.repeat(directions)[:, None])
         d_recurrent = d_inner.mul_(2 * scale[:gates, None])
         d_first = torch.stack([d_first[0] / 2, 2 * d_first[1]])
         d_x = d_x.view(*mask.shape, -1)

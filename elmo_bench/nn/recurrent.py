@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.nn.compiled import Loops, loops
-from elmo_bench.nn.recurrence import Gru, recur
 
 GRU_IN_C = Path(__file__).with_name("gru.c")  # see benchmarks/README.md for its speed
 
@@ -62,12 +61,13 @@ class BiLstm(_Bidirectional):
 
 
 class BiGru(_Bidirectional):
-    """A bidirectional GRU layer; see `_Bidirectional`. oneDNN trains no GRU: on CPUs `gru.c` or `recur` runs it."""
+    """A bidirectional GRU layer; see `_Bidirectional`. oneDNN trains no GRU: on CPUs `gru.c` runs it, if compiled."""
 
     kind = nn.GRU
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        if x.device.type != "cpu":
+        run = loops(GRU_IN_C, self.forwards.weight_hh_l0)
+        if run is None:
             return super().forward(x, mask)
         layers: tuple[Any, ...] = (self.forwards, self.backwards)
         hidden = self.dim // 2
@@ -76,14 +76,15 @@ class BiGru(_Bidirectional):
         inner = torch.stack([gru.bias_hh_l0.roll(hidden) for gru in layers])  # N(3H): n, r, z
         outer = torch.stack([gru.bias_ih_l0 for gru in layers])  # N(3H): r, z, n
         bias = functional.pad(inner, (0, hidden)) + functional.pad(outer, (hidden, 0))  # N(4H)
-        if (run := loops(GRU_IN_C, recurrent)) is not None:
-            with torch.autocast("cpu", enabled=False):
-                return _CompiledGru.apply(run, x.to(recurrent.dtype), mask, weight, bias, recurrent)
-        return recur(Gru, x, mask, weight=weight, bias=bias.flatten(), recurrent=recurrent, backwards=(False, True))
+        with torch.autocast("cpu", enabled=False):
+            return _CompiledGru.apply(run, x.to(recurrent.dtype), mask, weight, bias, recurrent)
 
 
 class _CompiledGru(torch.autograd.Function):
-    """Both directions of a GRU whose loops over time are C; the arguments are as `recur`'s."""
+    """Both directions of a GRU whose loops over time are C: x [B, T, D], mask [B, T] -> [B, T, 2H].
+
+    weight (N 3H)D reads the input; bias N(4H), of u, r, z, n; recurrent N(3H)H.
+    """
 
     @staticmethod
     def forward(ctx: Any, run: Loops, x, mask, weight, bias, recurrent):  # noqa: PLR0917

@@ -9,7 +9,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from elmo_bench.nn.dropout import Dropout
-from elmo_bench.nn.feed_forward import FeedForward
+from elmo_bench.nn.layers import FeedForward
 
 ROWS = 16  # spans whose antecedents are scored at once
 KEPT = 2**16  # above so many pairs in a document, training computes blocks twice instead of keeping them in memory

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.nn.linear_probe import LinearProbe
+from elmo_bench.nn.layers import LinearProbe
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.sentence import TaggedSentence
 

@@ -13,8 +13,7 @@ from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import Dropout, VariationalDropout
-from elmo_bench.nn.feed_forward import FeedForward
-from elmo_bench.nn.pooling import AttentivePool, max_pool, mean_pool, min_pool
+from elmo_bench.nn.layers import AttentivePool, FeedForward, max_pool, mean_pool, min_pool
 from elmo_bench.nn.recurrent import BiLstm
 from elmo_bench.tasks.sst5.phrase import Phrase
 from elmo_bench.text.batch import Indexer

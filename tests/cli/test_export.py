@@ -13,9 +13,9 @@ from huggingface_hub import ModelCard
 from safetensors.numpy import load_file, save_file
 
 from elmo_bench.__main__ import main
+from elmo_bench.base.int8 import read_tensors
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.pretrained import MINI
-from elmo_bench.encoders.int8 import read_tensors
 from tests.runs import GOLDEN, files
 
 SENTENCES = [["The", "bank", "of", "the", "river", "."], ["naïve"], ["."] * 30]

@@ -9,9 +9,9 @@ from huggingface_hub import ModelCard
 from safetensors.torch import load_file
 
 from elmo_bench.__main__ import main
+from elmo_bench.base import int8
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.pretrained import load_bilm
-from elmo_bench.encoders import int8
 from tests.pretraining.corpora import made_up, overrides, write
 from tests.runs import GOLDEN
 

@@ -2,9 +2,9 @@
 
 import torch
 
-from elmo_bench.elmo.initial import initialise
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
+from elmo_bench.elmo.weights import initialise
 from elmo_bench.text.chars import words_ids
 
 RELU = BiLMOptions(

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.text.chars import batch_ids
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "bilm"

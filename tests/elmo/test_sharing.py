@@ -1,8 +1,6 @@
 """Saved, loaded, pushed and pulled encoders give the same vectors, bit for bit; errors are one line."""
 
-import errno
 import json
-import os
 import shutil
 
 import huggingface_hub
@@ -83,13 +81,6 @@ def test_saving_to_a_folder_with_other_weights_is_refused(golden, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["other.hdf5"]
 
 
-def test_saving_where_it_came_from_changes_nothing(golden, tmp_path):
-    golden.save_pretrained(tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    ElmoEncoder.from_pretrained(tmp_path).save_pretrained(tmp_path)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
 def test_files_that_changed_or_went_are_not_saved(tmp_path):
     folder = shutil.copytree(GOLDEN, tmp_path / "from")
     encoder = ElmoEncoder(weights=str(folder))
@@ -100,22 +91,6 @@ def test_files_that_changed_or_went_are_not_saved(tmp_path):
     with pytest.raises(UserError, match=r"weights\.hdf5: no such file"):
         encoder.save_pretrained(tmp_path / "to")
     assert list((tmp_path / "to").iterdir()) == []
-
-
-def test_a_full_disk_leaves_what_was_there(golden, tmp_path, monkeypatch):
-    golden.save_pretrained(tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(UserError, match="the disk is full"):
-        ElmoEncoder().save_pretrained(tmp_path)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="cannot be written"):
-        golden.save_pretrained(tmp_path / "file")
 
 
 @pytest.fixture
@@ -139,7 +114,7 @@ def hub(tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub 2.4 of its own client
 def test_pushed_and_pulled_it_is_the_same(golden, hub, monkeypatch):
-    address = golden.push_to_hub("me/elmo", private=True, model_card_kwargs={"license": "mit"})
+    address = golden.push_to_hub("me/elmo", private=True, model_card_kwargs={"license": "mit", "repo_id": "me/elmo"})
     assert address.endswith(f"/me/elmo/commit/{COMMIT}")
     files = hub.repositories["me/elmo"]
     assert {*files} == {"README.md", "options.json", "weights.safetensors"}
@@ -158,8 +133,6 @@ def test_pushed_and_pulled_it_is_the_same(golden, hub, monkeypatch):
     assert ElmoEncoder.from_pretrained("me/elmo").checksum == pulled.checksum
     with pytest.raises(UserError, match=r"^weights 'me/other': .* not in its cache"):
         ElmoEncoder.from_pretrained("me/other")
-    with pytest.raises(UserError, match=r"^me/elmo: not uploaded, because \$ELMO_BENCH_OFFLINE"):
-        golden.push_to_hub("me/elmo")
     assert hub.asked == []
 
 
@@ -178,7 +151,7 @@ def test_a_softmax_goes_to_the_hub_and_comes_back_where_it_is_asked_for(hub, tmp
     assert (softmax.read_bytes(), vocabulary.read_bytes()) == (b"softmax", b"words")
 
 
-def test_what_the_hub_refuses_is_one_line(golden, hub, monkeypatch):
+def test_what_the_hub_lacks_is_one_line(hub, monkeypatch):
     hub.repositories["me/empty"] = {"README.md": b""}
     for name, said in {
         "me/nothing": r"^weights 'me/nothing': no such folder or file\. As a repository on .* Hub: it does not exist",
@@ -191,9 +164,3 @@ def test_what_the_hub_refuses_is_one_line(golden, hub, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
     with pytest.raises(UserError, match="not in its cache, and the Hub is offline"):
         ElmoEncoder.from_pretrained("me/unseen")
-    monkeypatch.setenv("HF_TOKEN", "hf_wrong")
-    for name in ("me/elmo", "a/b/c"):
-        with pytest.raises(UserError, match=f"^{name}: not uploaded to the Hub") as raised:
-            golden.push_to_hub(name)
-        assert "\n" not in str(raised.value)
-    assert hub.repositories == {"me/empty": {"README.md": b""}}

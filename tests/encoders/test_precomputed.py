@@ -1,6 +1,10 @@
 """`encoder=precomputed`: layers that other programs wrote, by sentence, in the layouts that they write."""
 
 import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
 
 import h5py
 import numpy as np
@@ -15,6 +19,7 @@ from elmo_bench.encoders import precomputed
 from elmo_bench.ledger import check_record
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
+from elmo_bench.text.escaped import line_of
 from tests.runs import GOLDEN, SMALL, run_small
 
 SENTENCES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))["sentences"]
@@ -103,6 +108,59 @@ def test_white_space_inside_tokens(tmp_path, written, tokens):
     allennlp(tmp_path / "v.h5", [layers], {written: "0"})
     [found] = precomputed.load(weights=str(tmp_path / "v.h5")).encode([tokens])
     np.testing.assert_array_equal(found, layers)
+
+
+class Sentence(list):
+    """flair's, of tokens that are given: as many vectors as tokens after `embed`; an empty token is left out."""
+
+    def __init__(self, tokens):
+        super().__init__(Token(text) for text in tokens if text)
+
+
+class Token:
+    def __init__(self, text):
+        self.text, self.vectors = text, []
+
+    def get_embedding(self):
+        return torch.cat(self.vectors)
+
+
+class FlairEmbeddings:
+    def __init__(self, model):
+        self.sign = {"news-forward": 1, "news-backward": -1}[model]
+
+    def embed(self, sentence):
+        for place, token in enumerate(sentence):
+            token.vectors.append(self.sign * torch.tensor([place, len(token.text), ord(token.text[0])]).float())
+
+
+class StackedEmbeddings:
+    def __init__(self, embeddings):
+        self.embeddings = embeddings
+
+    def embed(self, sentence):
+        for each in self.embeddings:
+            each.embed(sentence)
+
+
+def test_the_script_for_flair_writes_layers_of_every_text(tmp_path, monkeypatch):
+    """The script in docs/encoder.md, run as it stands with a module that has flair's interface in flair's place."""
+    [script] = re.findall(r"^```py\n(.*?)^```$", (Path("docs") / "encoder.md").read_text("utf-8"), re.DOTALL | re.M)
+    for name, contents in {"flair.data": [Sentence], "flair.embeddings": [FlairEmbeddings, StackedEmbeddings]}.items():
+        module = ModuleType(name)
+        vars(module).update({each.__name__: each for each in contents})
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(sys.modules, "flair", ModuleType("flair"))
+    sentences = [("8\xa01/2", "works"), ("A", "", "b"), ("Zürich",)]
+    (tmp_path / "texts.txt").write_text("".join(f"{line_of(each)}\n" for each in sentences), "utf-8")
+    monkeypatch.setattr(sys, "argv", ["", str(tmp_path / "texts.txt"), str(tmp_path / "layers.h5")])
+    exec(compile(script, "export_flair.py", "exec"), {})
+    encoder = precomputed.load(weights=str(tmp_path / "layers.h5"))
+    assert (encoder.layers, encoder.dim) == (1, 6)
+    first, second, third = (layers[0].tolist() for layers in encoder.encode(sentences))
+    assert first == [[0, 5, 56, 0, -5, -56], [1, 5, 119, -1, -5, -119]]
+    assert second == [[0, 1, 65, 0, -1, -65], [1, 1, 32, -1, -1, -32], [2, 1, 98, -2, -1, -98]]
+    assert third == [[0, 6, 90, 0, -6, -90]]
 
 
 def test_a_missing_sentence_is_named(path):

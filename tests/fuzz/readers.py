@@ -26,7 +26,7 @@ from elmo_bench.base.sources import SPLITS
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import save_safetensors
 from elmo_bench.encoders.cache_files import StoreFolder
-from elmo_bench.encoders.int8 import write_int8
+from elmo_bench.base.int8 import write_int8
 from elmo_bench.encoders.vector_files import write_compact
 from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost

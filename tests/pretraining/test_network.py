@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from elmo_bench.elmo.initial import initialise
+from elmo_bench.elmo.weights import initialise
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import load_bilm

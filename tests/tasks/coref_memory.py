@@ -11,9 +11,9 @@ import time
 import torch
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.encoders.mix import ScalarMix
 from elmo_bench.encoders.words import LearnedWords
 from elmo_bench.nn.character_cnn import CharacterCnn
+from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.runner.model import build_head
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec

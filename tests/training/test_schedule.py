@@ -8,7 +8,6 @@ from torch.utils.data import DataLoader
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choices, compose
-from elmo_bench.training.adadelta import TABLE
 from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.optimisers import LINEAR, OPTIMISERS, build_optimiser, build_schedule
 from elmo_bench.training.quiet import quiet
@@ -118,20 +117,6 @@ def test_a_score_of_0_is_no_plateau(tmp_path):
     schedule = compose("config", ["task=snli", "size=paper"]).task.training.schedule
     wanted = [rate for rate in (1.0,) * 7 + (0.5, 0.5) for _ in range(STEPS)]
     assert rates(schedule, tmp_path, epochs=9, scores=[0.0] * 5 + [1.0, 0.5, 1.5, 2.0]) == pytest.approx(wanted)
-
-
-def test_half_the_rate_is_half_the_step_of_adadelta_in_tables_too():
-    steps = []
-    for factor in (1.0, 0.5):
-        table, weight = nn.Parameter(torch.zeros(TABLE, 2)), nn.Parameter(torch.zeros(2))
-        optimiser = build_optimiser({"name": "adadelta", "lr": 1.0}, [table, weight])
-        optimiser.param_groups[0]["lr"] *= factor
-        (table[3].sum() + weight.sum()).backward()
-        optimiser.step()
-        steps.append((table[3].detach(), weight.detach()))
-    for whole, half in zip(*steps, strict=True):
-        assert torch.equal(whole, 2 * half)
-        assert whole.abs().min() > 0
 
 
 @pytest.mark.parametrize("task", sorted({*choices("task")} - {"wsd"}))  # one pass makes its head

@@ -18,10 +18,9 @@ from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.elmo.embed.modes import Mode
+from elmo_bench.elmo.embed import MODES
 from elmo_bench.elmo.encoder import ElmoEncoder
 
-FORMATS = ("all", "top", "average")
 Sentence = Sequence[str]
 
 
@@ -92,15 +91,15 @@ class ElmoEmbedder:
         forget_sentences: bool = False,
         use_sentence_keys: bool = False,
     ) -> None:
-        """Write the vectors of a text, a tokenised sentence a line, to HDF5; `elmo-bench embed` does it resumably.
+        """Write the vectors of a text, a tokenised sentence a line, to HDF5; see also `elmo-bench embed`.
 
         output_format: all [L, T, 2P], top [T, 2P] or average [T, 2P]. The name of a data set is the number of its line,
         from 0, or with `use_sentence_keys` the line itself. The data set `sentence_to_index` is JSON that maps lines to
         numbers; `forget_sentences` leaves it out. Closes `input_file`. Raises UserError for empty lines, and for a line
         that is repeated or has a slash with `use_sentence_keys`. The file appears when it is complete.
         """
-        if output_format not in FORMATS:
-            raise UserError(f"output_format={output_format}: unknown. Choose one of: {', '.join(FORMATS)}.")
+        if output_format not in MODES:
+            raise UserError(f"output_format={output_format}: unknown. Choose one of: {', '.join(MODES)}.")
         with input_file:
             lines = [line.strip() for line in input_file]
         if empty := [number for number, line in enumerate(lines) if not line]:
@@ -108,11 +107,10 @@ class ElmoEmbedder:
         if use_sentence_keys and (len({*lines}) < len(lines) or any("/" in line for line in lines)):
             raise UserError("use_sentence_keys: a line is repeated or has a slash. Leave this option out.")
         keys = lines if use_sentence_keys else [str(number) for number in range(len(lines))]
-        form = Mode(output_format)
         with atomic_write(Path(output_file_path), "w+b") as handle, h5py.File(handle, "w") as file:
             embedded = self.embed_sentences((line.split() for line in lines), batch_size)
             for key, layers in zip(keys, embedded, strict=True):
-                file.create_dataset(key, data=form(torch.from_numpy(layers)).numpy())
+                file.create_dataset(key, data=MODES[output_format](torch.from_numpy(layers)).numpy())
             if not (forget_sentences or use_sentence_keys):
                 index = json.dumps(dict(zip(lines, keys, strict=True)))
                 file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())

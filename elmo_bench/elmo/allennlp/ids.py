@@ -1,22 +1,39 @@
-"""From character ids, as `batch_to_ids` makes them, to the layers of a biLM: distinct words are found, markers added.
+"""`batch_to_ids`, and from its character ids to the layers of a biLM: distinct words are found, markers added.
 
 Shape letters: B sentences, T tokens, C characters, N distinct words, L layers, P projection.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.batches import States, layers_of
 from elmo_bench.elmo.kernels import Network
-from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, WORD_LENGTH, words_ids
+from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, WORD_LENGTH, batch_ids, words_ids
 
 ID = np.dtype(np.int16)
 START, END = (row.astype(ID).tobytes() for row in words_ids([SENTENCE_START, SENTENCE_END]))
 HOLE = bytes(len(START))  # a padded position between tokens
+
+
+def batch_to_ids(batch: Iterable[Sequence[str]]) -> Tensor:
+    """Tokenised sentences -> character ids int64 [B, T, 50], zeros after a sentence's end; no sentence markers.
+
+    No sentences give [0, 0, 50] and empty ones [B, 0, 50], which `Elmo` accepts (AllenNLP returned two axes there).
+    Raises UserError for a token that is not a string.
+    """
+    sentences = [list(sentence) for sentence in batch]
+    for number, sentence in enumerate(sentences):
+        for position, token in enumerate(sentence):
+            if not isinstance(token, str):
+                raise UserError(
+                    f"batch_to_ids: token {position} of sentence {number} (counted from 0) is {token!r}. Give strings."
+                )
+    return torch.from_numpy(batch_ids(sentences))
 
 
 def ids_of(words: Sequence[bytes]) -> np.ndarray:
@@ -59,9 +76,7 @@ def layers_of_ids(
         return table.new_zeros(shape), mask
     index = np.where(filled, np.where(real, grid, 1 + len(words)), 0)
     layers, last = layers_of(network, table, torch.from_numpy(index), states.start(len(grid), table))
-    if (
-        holes
-    ):  # as in AllenNLP: the LSTMs read as many positions as there are tokens, holes too; layer 0 has tokens alone
+    if holes:  # as in AllenNLP: the LSTMs read as many positions as there are tokens; layer 0 has tokens alone
         layers[:, 0] = functional.embedding(torch.from_numpy(grid).to(table.device), table).repeat(1, 1, 2)
     if carry:
         states.keep(last)

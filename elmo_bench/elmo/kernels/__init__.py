@@ -15,6 +15,7 @@ from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.kernels import used
+from elmo_bench.base.notes import note
 from elmo_bench.elmo.kernels import packed
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.model import BiLM, State
@@ -47,12 +48,15 @@ def fastest(bilm: BiLM, *, precision: str = "float32", device: str = "cpu") -> N
     """
     if precision not in PRECISIONS:
         raise UserError(f"precision={precision}: unknown. Choose one of: {', '.join(PRECISIONS)}.")
-    if torch.device(device).type == "cpu" and packed.available():
-        if not packed.computes(precision):
+    on_cpu = torch.device(device).type == "cpu"
+    if on_cpu and packed.works("float32"):
+        if not packed.works(precision):
             raise UserError(f"precision={precision}: this CPU has no instructions for it. Choose float32.")
         used("bilm", f"packed {precision}")
         return packed.PackedBiLM(bilm, precision)
     if precision == "int8":
         raise UserError(f"precision=int8 runs on a CPU with oneDNN, not on {device}. Choose float32 or bfloat16.")
+    if on_cpu:
+        note("ELMo: oneDNN's operators in torch are missing or differ, so it runs without packed weights")
     used("bilm", f"batched {precision}")
     return BatchedBiLM(copy.deepcopy(bilm).to(device, getattr(torch, precision)))

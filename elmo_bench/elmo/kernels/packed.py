@@ -1,5 +1,7 @@
 """Inference on a CPU: weights packed once for oneDNN (torch's private operators), element-wise work in place.
 
+No other module uses private operators. `works` tries them, so that another torch, which may lack them, is no error.
+
 With many rows each step is one product of [input; h] with packed weights, and the lowest layer's share of a word is
 computed once for all its positions. With few rows, where reading the weights is the cost, the input's share of many
 steps is one product, and a step reads the recurrent weights alone.
@@ -25,11 +27,6 @@ ROWS_HINT = 64  # for the packing; any number of rows works
 
 Product = Callable[..., Tensor]  # x [M, in], plus=None or [M, out] -> x @ weight + bias + plus, float32 [M, out]
 Gates = Callable[[int, Tensor], Tensor]  # step t, h [M, P] of the rows alive -> gates [M, 4H]
-
-
-def available() -> bool:
-    """Whether this build of torch has oneDNN's operators."""
-    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 class Packed:
@@ -86,14 +83,23 @@ def product(weight: Tensor, bias: Tensor | None, precision: str) -> Product:
 
 
 @cache
-def computes(precision: str) -> bool:
-    """Whether this CPU multiplies in it, and right: without VNNI, two products of bytes add up in 16 bits only."""
-    ones = torch.ones(64, 64)  # the largest numbers that int8 has, in all places
+def works(precision: str) -> bool:
+    """Whether torch's private operators are there and this CPU multiplies right with them: tried on a small product.
+
+    oneDNN has no bfloat16 for CPUs without AVX-512; without VNNI, two products of bytes add up in 16 bits only.
+    """
+    full = torch.ones(64, 64)  # the largest numbers that int8 has, in all places
+    varied = torch.linspace(-1, 1, 64 * 64).view(64, 64)
+    bias, slack = torch.linspace(-2, 2, 64), 1e-3 if precision == "float32" else 0.3
     try:
-        found = product(ones, None, precision)(ones)
-    except RuntimeError:  # oneDNN has no bfloat16 for CPUs without AVX-512
+        for weight in (full, varied):
+            found = product(weight, bias, precision)(full, plus=varied), product(weight, None, precision)(varied)
+            expected = torch.addmm(bias, full, weight) + varied, varied @ weight
+            if not all(torch.allclose(y, x, rtol=slack / 30, atol=slack) for y, x in zip(found, expected, strict=True)):
+                return False
+    except (AttributeError, TypeError, RuntimeError):
         return False
-    return torch.allclose(found, ones @ ones, rtol=0.01)
+    return True
 
 
 class PackedLstm:

@@ -1,15 +1,17 @@
 """The packed network against the plain modules, its precisions, and what must not matter to a vector."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
 from elmo_bench.elmo.batches import zero_states
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.frozen import WordVectors
-from elmo_bench.elmo.kernels import PRECISIONS, batched, fastest, packed
+from elmo_bench.elmo.kernels import PRECISIONS, fastest, packed
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.kernels.packed import PackedBiLM
 from elmo_bench.elmo.model import BiLM
@@ -17,8 +19,6 @@ from elmo_bench.text.chars import words_ids
 from tests.elmo.bilms import TANH, random_bilm
 from tests.elmo.precisions import needs
 from tests.runs import GOLDEN
-
-WORDS = ["a", "é", "Zebra", "x" * 48, "y" * 60, "antidisestablishmentarianism", "", "naïve", "…", "日本語"]
 
 
 @pytest.fixture(scope="module")
@@ -40,30 +40,14 @@ def inputs(rows: int, steps: int):
 
 @pytest.mark.parametrize("rows", [1, 2, 15, 16, 40])
 @torch.no_grad()
-def test_every_number_of_rows_gives_what_the_module_gives(bilm, rows, monkeypatch):
-    monkeypatch.setattr(packed, "ROWS_AT_ONCE", 45)  # several pieces, the last one shorter
-    monkeypatch.setattr(batched, "ROWS_AT_ONCE", 3 * rows)
+def test_every_number_of_rows_gives_what_the_module_gives(bilm, rows):
     arguments = inputs(rows, 11)
     with torch.enable_grad():  # the loop with its own backward pass
         expected, expected_last = BatchedBiLM(bilm).contextual(*arguments)
-    assert (expected[0].abs() == TANH.projection_clip).any()
-    assert (expected_last[0][1].abs() == TANH.cell_clip).any()
     for network in (BatchedBiLM(bilm), PackedBiLM(bilm, "float32")):
         found, last = network.contextual(*arguments)
-        for left, right in zip(found, expected, strict=True):
+        for left, right in zip([*found, *last], [*expected, *expected_last], strict=True):
             torch.testing.assert_close(left, right, atol=2e-6, rtol=0)
-        for left, right in zip(last, expected_last, strict=True):
-            torch.testing.assert_close(left, right, atol=2e-6, rtol=0)
-
-
-@torch.no_grad()
-def test_characters_are_those_of_the_module(bilm, monkeypatch):
-    monkeypatch.setattr(packed, "WORDS_AT_ONCE", 3)
-    monkeypatch.setattr(batched, "WORDS_AT_ONCE", 4)
-    ids = torch.from_numpy(words_ids(WORDS))
-    whole = bilm.characters(ids)  # nothing trimmed
-    for network in (BatchedBiLM(bilm), PackedBiLM(bilm, "float32")):
-        torch.testing.assert_close(network.characters(ids), whole, atol=2e-6, rtol=0)
 
 
 @pytest.mark.parametrize(("precision", "rms"), [("bfloat16", 0.01), ("int8", 0.06)])
@@ -81,29 +65,49 @@ def test_other_precisions_are_near_and_do_not_depend_on_neighbours(precision, rm
         assert (found - alone).square().mean().sqrt() / expected.square().mean().sqrt() < rms / 2
 
 
+@pytest.fixture
+def tried_again():
+    """The operators are tried again in the test, and after it."""
+    packed.works.cache_clear()
+    yield
+    packed.works.cache_clear()
+
+
+@pytest.mark.usefixtures("tried_again")
 @pytest.mark.parametrize("fault", [RuntimeError("no such instruction"), None])
 def test_a_precision_that_the_cpu_lacks_or_gets_wrong_is_refused(fault, monkeypatch):
-    def product(*_):
+    def product(self, x, plus=None):
         if fault:
             raise fault
-        return lambda x: x * 32  # saturated
+        return x * 32  # saturated
 
-    monkeypatch.setattr(packed, "product", product)
-    monkeypatch.setattr(packed, "computes", packed.computes.__wrapped__)
+    monkeypatch.setattr(packed.Quantised, "__call__", product)
     with pytest.raises(UserError, match=r"precision=int8: this CPU has no instructions for it\. Choose float32"):
         ElmoEncoder(precision="int8")
 
 
+def missing(*_, **__):
+    raise AttributeError("'_OpNamespace' 'mkldnn' object has no attribute '_linear_pointwise'")
+
+
+def different(x, *_, **__):
+    return torch.zeros(len(x), 64)
+
+
+@pytest.mark.usefixtures("tried_again")
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 5e-6), ("bfloat16", 0.1)])
-def test_without_onednn_the_module_itself_runs(precision, tolerance, monkeypatch):
-    """As on a GPU, where every product is one of the module's own."""
+@pytest.mark.parametrize("operator", [missing, different])
+def test_without_torchs_private_operators_the_module_itself_runs(precision, tolerance, operator, monkeypatch):
+    """The record has a note, and every product is one of the module's own, as on a GPU."""
     sentences = [["The", "bank"], ["A", "dog", "barks"]]
     expected = ElmoEncoder().encode(sentences)
-    monkeypatch.setattr("elmo_bench.elmo.kernels.packed.available", lambda: False)
-    encoder = ElmoEncoder(precision=precision)
+    packed.works.cache_clear()
+    monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace(_linear_pointwise=operator, _reorder_linear_weight=max))
+    with noted() as notes:
+        encoder = ElmoEncoder(precision=precision)
+    assert notes == ["ELMo: oneDNN's operators in torch are missing or differ, so it runs without packed weights"]
     assert isinstance(encoder.frozen.network, BatchedBiLM)
     for left, right in zip(encoder.encode(sentences), expected, strict=True):
-        assert left.dtype == torch.float32
         torch.testing.assert_close(left, right, atol=tolerance, rtol=0)
     with pytest.raises(UserError, match="precision=int8 runs on a CPU with oneDNN"):
         ElmoEncoder(precision="int8")

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "bilm"
+GOLDEN = Path(__file__).parents[1] / "golden" / "bilm"
 CASES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
 TEXT = "".join(" ".join(sentence) + "\n" for sentence in CASES["sentences"])
 TOLERANCE = 2e-5
-SMALL_PARTS = 30  # tokens: the twelve sentences make five parts
 
 
 def recorded(run: str) -> list[np.ndarray]:

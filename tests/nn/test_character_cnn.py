@@ -1,10 +1,8 @@
-"""Building blocks: padding is never read, dropout keeps its mask over time."""
+"""The character CNN of a task: a word is read alone, as by plain modules."""
 
-import pytest
 import torch
 
 from elmo_bench.nn.character_cnn import CharacterCnn
-from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
 
@@ -42,26 +40,3 @@ def test_characters_equal_plain_modules_word_by_word():
     ours, theirs = (torch.autograd.grad((y * weights).sum(), list(cnn.parameters())) for y in (found, plain))
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, atol=1e-10, rtol=0)
-
-
-def test_characters_start_small_and_padding_with_zeros():
-    cnn = CharacterCnn(Vocabulary("abcdefgh"), dim=6, filters=[[3, 20]])
-    assert 0 < cnn.embedding.weight.abs().max() <= (6 / (10 + 6)) ** 0.5
-    assert not cnn.embedding.weight[0].any()
-    assert cnn.convolutions[0].weight.abs().max() <= (6 / (3 * (6 + 20))) ** 0.5
-    assert not cnn.convolutions[0].bias.any()
-
-
-def test_variational_dropout_has_one_mask_a_sequence():
-    torch.manual_seed(0)
-    dropped = VariationalDropout(0.5)(torch.ones(6, 9, 50))
-    assert set(dropped.unique().tolist()) == {0.0, 2.0}
-    assert (dropped == dropped[:, :1]).all()
-    assert not (dropped[0, 0] == dropped[1, 0]).all()
-    assert dropped.mean().item() == pytest.approx(1, abs=0.2)
-
-
-def test_variational_dropout_does_nothing_in_evaluation():
-    x = torch.randn(2, 3, 4)
-    assert VariationalDropout(0.5).eval()(x) is x
-    assert VariationalDropout(0.0)(x) is x

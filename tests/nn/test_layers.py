@@ -1,10 +1,10 @@
-"""Pooling and feed-forward layers against plain loops; padding is never read."""
+"""Small layers against plain loops: padding is never read, and the scale of a layer is not judged by a probe."""
 
 import pytest
 import torch
+from torch.nn import functional
 
-from elmo_bench.nn.feed_forward import FeedForward
-from elmo_bench.nn.pooling import AttentivePool, max_pool, mean_pool, min_pool
+from elmo_bench.nn.layers import AttentivePool, FeedForward, LinearProbe, max_pool, mean_pool, min_pool
 
 LENGTHS = (5, 1, 3)
 
@@ -64,10 +64,45 @@ def test_feed_forward_equals_a_plain_loop():
     assert sum(p.numel() for p in layers.parameters()) == 3 * 5 + 5 + 5 * 2 + 2
 
 
-def test_feed_forward_drops_in_training_alone():
+def trained(x, y, steps=200):
     torch.manual_seed(0)
-    layers = FeedForward(3, hidden=[400], dropout=0.5)
+    probe = LinearProbe(x.shape[1], 3)
+    optimizer = torch.optim.Adam(probe.parameters(), lr=0.01)
+    for step in range(steps):
+        rows = torch.arange(step % 8, len(x), 8)
+        loss = functional.cross_entropy(probe(x[rows]), y[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return probe.eval()
+
+
+def test_a_layer_learns_as_fast_whatever_its_scale_and_offset():
+    lot = torch.Generator().manual_seed(1)
+    x = torch.randn(512, 12, generator=lot)
+    y = (x @ torch.randn(12, 3, generator=lot)).argmax(dim=1)
+    plain, other = trained(x, y)(x), trained(0.01 * x + 0.3, y)(0.01 * x + 0.3)
+    assert (plain.argmax(dim=1) == y).float().mean() > 0.9
+    assert torch.allclose(plain, other, atol=0.02)
+
+
+def test_in_evaluation_a_score_depends_on_its_vector_alone_and_is_linear_in_it():
+    x = torch.randn(64, 5, dtype=torch.float64)
+    probe = LinearProbe(5, 4).double()
+    for _ in range(50):
+        probe(x)
+    probe.eval()
+    assert torch.allclose(probe(x)[:1], probe(x[:1]))
+    assert torch.allclose(probe(x[:2].mean(0, keepdim=True)), probe(x[:2]).mean(0, keepdim=True))
+
+
+def test_a_batch_of_one_word_is_trained_on_with_the_running_averages():
+    probe = LinearProbe(3, 2)
+    probe(5 + torch.randn(64, 3))
+    before = {name: value.clone() for name, value in probe.state_dict().items()}
     x = torch.randn(1, 3)
-    kept = layers(x) != 0
-    on = layers.eval()(x) != 0
-    assert 0.35 < kept.sum() / on.sum() < 0.65
+    scores = probe(x)
+    scores.sum().backward()
+    assert probe.scores.weight.grad.abs().sum() > 0
+    assert all(torch.equal(value, before[name]) for name, value in probe.state_dict().items())
+    assert torch.equal(scores, probe.eval()(x))

@@ -5,7 +5,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.encoders.int8 import quantised, read_tensors, write_int8
+from elmo_bench.base.int8 import quantised, read_tensors, write_int8
 
 WIDE = torch.randn(64, 200, generator=torch.Generator().manual_seed(0)) * torch.logspace(-4, 4, 64)[:, None]
 
