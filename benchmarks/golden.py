@@ -20,7 +20,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.ledger.formulas import formula
 from elmo_bench.runner.plan import PlannedRun, plan
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.runner.train import train
@@ -115,7 +114,7 @@ def fingerprint(task: str, encoder: str, root: Path) -> dict[str, Any]:
         trained = train(prepared, Path(folder))
     module, curves = trained.module, trained.history.curves
     outcomes = module.metric.outcomes(module.gold["dev"], module.predictions)
-    item = 100 / formula(module.metric.formula).gold_of(outcomes)
+    item = 100 / module.metric.formula.gold_of(outcomes)
     return {"dev": curves["dev"], "loss": curves["train_loss"], "item": item}
 
 

@@ -6,7 +6,6 @@ from elmo_bench.ledger.lock import HeldElsewhere, is_held, new_attempt, run_lock
 from elmo_bench.ledger.outcomes import (
     CLUSTER,
     PAIRS,
-    SLICES,
     TYPE,
     digest_of,
     joined,
@@ -35,8 +34,6 @@ from elmo_bench.ledger.store import (
     read_ledger,
     read_outcomes,
     read_record,
-    read_slices,
     write_failure,
     write_record,
-    write_slices,
 )

@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.settings import VERSIONS, parts_of
-from elmo_bench.spec.spelling import unknown_option
+from elmo_bench.spec.options import unknown_option
 
 _OPEN = ("task", "encoder", "mix", "launcher", "logger")  # `+key=value` may add an option to these
 

@@ -13,7 +13,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.settings import ABSENT, RATE, VERSIONS, name_of, settings_of
-from elmo_bench.spec.spelling import spelled
+from elmo_bench.spec.options import spelled
 
 _NAME = re.compile(r"\w[\w.+=-]*")
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")

@@ -11,7 +11,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.spec.config import task_yaml
-from elmo_bench.spec.plain import dotted
+from elmo_bench.spec.options import dotted
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 VECTORS = "encoder.vectors"  # the static vectors, or those whose width learned words have
