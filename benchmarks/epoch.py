@@ -18,7 +18,7 @@ from pytorch_lightning.callbacks import Callback
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.runner.train import build, fill
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.training.quiet import quiet
 
 ROUNDS = 7
@@ -46,7 +46,7 @@ class Training:
 
     def __init__(self, encoder: str, overrides: list[str]):
         self.config = compose("config", [f"encoder={encoder}", "trainer.threads=1", *overrides])
-        prepared = prepare(self.config, RunSpec.of(self.config))
+        prepared = prepare(RunSpec.of(self.config), Setup.of(self.config))
         trained = build(prepared)
         before = time.perf_counter()
         fill(trained, prepared, "train", "dev")

@@ -15,6 +15,7 @@ from elmo_bench.elmo.initial import untrained
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.runner.data import build_data, distinct_texts, read_splits
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec, Setup
 
 TEXTS = (("ner", "train"), ("snli", "dev"))
 Sentences = list[tuple[str, ...]]
@@ -23,7 +24,8 @@ Sentences = list[tuple[str, ...]]
 def sentences(task: str, split: str, root: str, count: int = 500) -> Sentences:
     """Distinct tokenised sentences of a split of the open suite."""
     config = compose("config", [f"task={task}", "suite=open", f"data.root={root}"])
-    texts = [text for text in distinct_texts(read_splits(config, build_data(config))[split]) if text]
+    run = RunSpec.of(config), Setup.of(config)
+    texts = [text for text in distinct_texts(read_splits(build_data(*run), *run)[split]) if text]
     return random.Random(0).sample(texts, count)
 
 

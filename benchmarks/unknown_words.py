@@ -18,6 +18,7 @@ from elmo_bench.encoders.words import HIDDEN
 from elmo_bench.runner.data import build_data, read_splits, words_of
 from elmo_bench.runner.model import Lexicon
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec, Setup
 
 TASKS = "squad,snli,srl,coref,ner,sst5"
 KINDS = ("none", "trained", "fixed")
@@ -52,7 +53,8 @@ def main() -> None:
     print("|---|" + "---:|---:|" * len(KINDS))
     for task in given.tasks.split(","):
         config = compose("config", [f"task={task}", "encoder=glove", *given.overrides])
-        found = shares(read_splits(config, build_data(config)), config.encoder.vectors)
+        run = RunSpec.of(config), Setup.of(config)
+        found = shares(read_splits(build_data(*run), *run), config.encoder.vectors)
         cells = [f"{share:.2%}".replace("%", " %") for kind in KINDS for share in found[kind]]
         print(f"| {task} | {' | '.join(cells)} |", flush=True)
 

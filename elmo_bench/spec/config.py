@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hydra.core.override_parser.types import Glob, Override
+from hydra.core.override_parser.types import Glob, Override, OverrideType
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import (
     ConfigAttributeError,
@@ -71,7 +71,8 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     except OmegaConfBaseException as error:
         raise UserError(f"{name}: {_first_line(error)}") from None
     for each in values:
-        check_kind(each, plain, config)
+        if each.type == OverrideType.CHANGE:
+            check_kind(each, plain, config)
     return config
 
 
@@ -269,9 +270,12 @@ def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
     *parents, last = key.split(".")
     node: Any = config
     for part in parents:  # an interpolation on the way becomes a copy of its mapping, since its parts cannot be set
-        if isinstance(node, DictConfig) and OmegaConf.is_interpolation(node, part) and part in node:
+        if not isinstance(node, DictConfig) or part not in node:
+            node = None
+            break
+        if OmegaConf.is_interpolation(node, part):
             node[part] = copy.deepcopy(node[part])
-        node = node.get(part) if isinstance(node, DictConfig) else None
+        node = node[part]
     if option.is_delete():
         if not isinstance(node, DictConfig) or last not in node:
             raise UserError(unknown_option(key, config))

@@ -74,6 +74,13 @@ def dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return leaves
 
 
+def is_option(key: str, config: DictConfig) -> bool:
+    """Whether a config has this key, whatever its value."""
+    parent, _, last = key.rpartition(".")
+    node = OmegaConf.select(config, parent) if parent else config
+    return isinstance(node, DictConfig) and last in list(node)
+
+
 def unknown_option(key: str, config: DictConfig) -> str:
     """One line for an unknown key, with the keys that exist at its level."""
     *parents, last = key.split(".")

@@ -20,8 +20,6 @@ from elmo_bench.ledger.store import (
     read_failure,
     read_outcomes,
     read_record,
-    read_slices,
-    write_slices,
 )
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.masked import pretrain as masked
@@ -55,12 +53,6 @@ def state_cases() -> list[Case]:
             make=_typed,
             damaged="seed0.npz",
             read=lambda folder: types_of(read_outcomes(_paths(folder)), "test"),
-        ),
-        Case(
-            reader=f"{LEDGER}:read_slices",
-            make=lambda folder: write_slices(store_record(folder / "runs"), {"unseen": OUTCOMES, "mistyped": OUTCOMES}),
-            damaged="*.slices.npz",
-            read=lambda folder: read_slices(_paths(folder)),
         ),
         Case(reader=f"{LEDGER}:read_failure", make=_failure, read=lambda folder: read_failure(_paths(folder).failure)),
         Case(reader=f"{LEDGER}:read_all", make=_ledger, read=lambda folder: read_all(folder / "runs")),

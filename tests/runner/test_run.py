@@ -21,9 +21,8 @@ from elmo_bench.ledger import (
     slices_of,
 )
 from elmo_bench.runner.prepare import prepare
-from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
-from tests.runs import GOLDEN, files, result, rounded, run_small, small
+from tests.runs import GOLDEN, described, files, result, rounded, run_small, small
 
 
 @pytest.fixture(scope="module")
@@ -228,8 +227,7 @@ def test_another_seed_is_another_run_of_the_same_hash(finished, ledger, tmp_path
 
 
 def splits(*overrides):
-    config = compose("config", ["encoder=none", *overrides])
-    return prepare(config, RunSpec.of(config)).splits
+    return prepare(*described("encoder=none", *overrides)).splits
 
 
 def test_a_smaller_part_of_the_training_data_is_contained_in_every_larger_one():

@@ -8,9 +8,7 @@ import pytest
 from elmo_bench.elmo.kernels import packed
 from elmo_bench.ledger import Record
 from elmo_bench.runner.prepare import prepare
-from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec
-from tests.runs import GOLDEN, run_small, small
+from tests.runs import GOLDEN, described, run_small, small
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +19,7 @@ def finished(tmp_path_factory) -> Record:
 
 def hash_of(*overrides, encoder="elmo"):
     """The hash of a run, which reads data and weights and trains nothing."""
-    config = compose("config", small(*overrides, encoder=encoder))
-    return prepare(config, RunSpec.of(config)).spec.hash
+    return prepare(*described(*small(*overrides, encoder=encoder))).spec.hash
 
 
 @pytest.mark.parametrize(
@@ -100,6 +97,5 @@ def test_encoders_are_different_runs():
 
 
 def test_the_digest_of_the_data_is_of_all_of_it(finished):
-    config = compose("config", small("data.max_train=null"))
-    prepared = prepare(config, RunSpec.of(config))
+    prepared = prepare(*described(*small("data.max_train=null")))
     assert prepared.spec.contents == finished["spec"]["contents"]

@@ -9,7 +9,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import CONF, compose
 from elmo_bench.spec.experiments import Experiment, Variant, experiments
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.spelling import spelled
+from elmo_bench.spec.options import spelled
 
 LISTED = [name for name in experiments() if Experiment.load(name).caption]
 TABLE1 = {
