@@ -50,7 +50,7 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     kept = read_head(head_file)
     if kept.spec != spec:
         raise UserError(f"{head_file}: the head of another run than {record_file}")
-    usual, setup = _installed(spec)
+    usual, setup = installed(spec)
     data = build_data(spec, setup)
     examples = data.read_file(text)
     words = set(words_of(examples))
@@ -81,7 +81,7 @@ def _predictions(head: Any, examples: Sequence[Any], index: Indexer, *, size: in
     return predicted
 
 
-def _installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
+def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
     """This installation's default run of the task; its data has the record's options, except a suite's.
 
     Raises UserError for a task that is not installed here.

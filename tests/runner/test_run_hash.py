@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 
-from elmo_bench.elmo.kernels import packed
 from elmo_bench.ledger import Record
 from elmo_bench.runner.prepare import prepare
 from tests.runs import GOLDEN, described, run_small, small
@@ -50,11 +49,6 @@ def test_what_can_change_a_score_changes_the_hash(finished, overrides):
     assert hash_of(*overrides) != finished["hash"]
 
 
-def test_the_precision_of_the_encoder_changes_the_hash(finished, monkeypatch):
-    monkeypatch.setattr(packed, "computes", lambda precision: True)  # on any CPU
-    assert hash_of("encoder.precision=bfloat16") != finished["hash"]
-
-
 def copied_weights(folder):
     shutil.copytree(GOLDEN, folder)
     return folder
@@ -83,17 +77,6 @@ def test_the_folder_of_the_weights_is_no_part_of_the_run_but_their_name_is(finis
     folder = copied_weights(tmp_path / "elsewhere" / "bilm")
     assert hash_of(f"encoder.weights={folder}") == finished["hash"]
     assert hash_of(f"encoder.weights={folder.rename(folder.with_name('other'))}") != finished["hash"]
-
-
-@pytest.mark.parametrize("encoder", ["none", "glove"])
-def test_without_elmo_the_mix_and_its_place_are_no_part_of_the_run(encoder):
-    plain = hash_of(encoder=encoder)
-    for overrides in (["mix=last"], ["mix.penalty=0.0"], ["place=both"]):
-        assert hash_of(*overrides, encoder=encoder) == plain
-
-
-def test_encoders_are_different_runs():
-    assert len({hash_of(encoder=encoder) for encoder in ("none", "glove", "elmo", "elmo_only")}) == 4
 
 
 def test_the_digest_of_the_data_is_of_all_of_it(finished):
