@@ -38,6 +38,7 @@ from elmo_bench.encoders.static import StaticVectors
 from elmo_bench.encoders.vector_files import write_compact
 from elmo_bench.runner.data import build_data, read_splits, words_of
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec, Setup
 
 WORDS, FITTED = 200_000, 50_000
 NARROW, WIDE = 50, 100
@@ -151,7 +152,8 @@ def coverage(made: Made, root: Path) -> None:
     print("|---|---:|---:|")
     for task in TASKS.split(","):
         config = compose("config", [f"task={task}", "encoder=glove", "suite=open", f"data.root={root}"])
-        examples = read_splits(config, build_data(config))
+        run = RunSpec.of(config), Setup.of(config)
+        examples = read_splits(build_data(*run), *run)
         shares = [_shares(table, made.mapped, Counter(words_of(examples[split]))) for split in splits]
         cells = [" / ".join(f"{share:.2%}".replace("%", " %") for share in kind) for kind in zip(*shares, strict=True)]
         print(f"| {task} | {' | '.join(cells)} |", flush=True)

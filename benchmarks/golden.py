@@ -20,12 +20,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.ledger.formulas import formula
 from elmo_bench.runner.plan import PlannedRun, plan
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.runner.train import train
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.training.quiet import quiet
 
 CAMPAIGN = Path(__file__).with_name("campaign.sh")
@@ -84,7 +83,7 @@ def contents(root: Path) -> dict[str, dict[str, Any]]:
     for run in planned():
         if group(run.spec) not in found:
             config = compose("config", [*run.options, f"data.root={root}"])
-            found[group(run.spec)] = prepare(config, run.spec).spec.contents or {}
+            found[group(run.spec)] = prepare(run.spec, Setup.of(config)).spec.contents or {}
     return found
 
 
@@ -111,11 +110,11 @@ def fingerprint(task: str, encoder: str, root: Path) -> dict[str, Any]:
          "task.training.epochs=2", "trainer.threads=1", "logger=none"],
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, quiet():
-        prepared = prepare(config, RunSpec.of(config))
+        prepared = prepare(RunSpec.of(config), Setup.of(config))
         trained = train(prepared, Path(folder))
     module, curves = trained.module, trained.history.curves
     outcomes = module.metric.outcomes(module.gold["dev"], module.predictions)
-    item = 100 / formula(module.metric.formula).gold_of(outcomes)
+    item = 100 / module.metric.formula.gold_of(outcomes)
     return {"dev": curves["dev"], "loss": curves["train_loss"], "item": item}
 
 

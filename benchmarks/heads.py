@@ -80,10 +80,10 @@ def _built(overrides: list[str]) -> tuple[Any, float | None, Any, list[Any]]:
     from elmo_bench.runner.prepare import prepare
     from elmo_bench.runner.train import build
     from elmo_bench.spec.config import compose
-    from elmo_bench.spec.run_spec import RunSpec
+    from elmo_bench.spec.run_spec import RunSpec, Setup
 
     config = compose("config", overrides)
-    trained: Any = build(prepare(config, RunSpec.of(config)))
+    trained: Any = build(prepare(RunSpec.of(config), Setup.of(config)))
     stores = [*trained.stores.values()] if hasattr(trained, "stores") else [trained.store]  # of older commits
     return trained.module, config.task.training.clip, trained.loaders.loader("train", seed=0), stores
 

@@ -17,7 +17,6 @@ COMMANDS = {
     "sweep": "run every combination:  sweep task=ner,sst5 encoder=none,glove,elmo seed=0,1,2",
     "status": "list the runs of a sweep that are done, running, failed or missing:  status --experiment table1",
     "report": "render results/README.md and results/index.html from the ledger",
-    "slices": "score finished runs on rare words and on mistyped text:  slices task=ner encoder=none,glove,elmo",
     "predict": "apply the trained head of a run to new text:  predict RECORD FILE OUT",
     "score": "print the official scores of a file of predictions:  score TASK FILE [--json]",
     "verify": "compare your runs on the paper's data with its figures:  verify TASK",

@@ -11,8 +11,9 @@ from omegaconf import DictConfig
 from elmo_bench.runner.data import build_data, read_splits, training_fraction, words_of
 from elmo_bench.runner.model import Frozen, LayerStore, Lexicon, build_embedder, build_head, build_indexer, load_frozen
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Indexer
+from tests.runs import described
 
 
 @cache
@@ -24,9 +25,9 @@ def has_layers(task: str) -> bool:
 @cache
 def _read(task: str, suite: str, root: str | None) -> tuple[Any, dict[str, list[Any]], frozenset[str]]:
     """(data, splits, their words): reading them takes longer than building a head."""
-    config = compose("config", [f"task={task}", f"suite={suite}", *([f"data.root={root}"] if root else [])])
-    data = build_data(config)
-    splits = read_splits(config, data)
+    spec, setup = described(f"task={task}", f"suite={suite}", *([f"data.root={root}"] if root else []))
+    data = build_data(spec, setup)
+    splits = read_splits(data, spec, setup)
     return data, splits, frozenset(words_of([example for examples in splits.values() for example in examples]))
 
 
@@ -57,11 +58,11 @@ class Built:
 def built(task: str, *overrides: str, train: list[Any] | None = None) -> Built:
     """The head of a run with these overrides; `train`: these training examples instead of the suite's."""
     config = compose("config", [f"task={task}", *overrides])
-    spec = RunSpec.of(config)
+    spec, setup = RunSpec.of(config), Setup.of(config)
     data, splits, words = _read(task, config.suite.name, config.data.root)
     fraction, limit = config.data.train_fraction, config.data.max_train
     train = train or training_fraction(splits["train"], seed=config.seed, fraction=fraction, limit=limit)
-    made = Built(config, spec, data, splits, train, load_frozen(config, words.union(words_of(train))), None)
+    made = Built(config, spec, data, splits, train, load_frozen(spec, setup, words.union(words_of(train))), None)
     made.head = made.again(seed=0)
     return made
 

@@ -7,7 +7,6 @@ import pytorch_lightning as pl
 import torch
 from safetensors.torch import load, save
 
-from elmo_bench.ledger.formulas import formula
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.names import task_class
 from elmo_bench.training.module import HeadTraining
@@ -138,7 +137,7 @@ def test_metric_and_files_keep_the_contract(bench, tmp_path):
     assert 0 <= scores["overall"][metric.main] <= 100
     outcomes = metric.outcomes(gold, found)
     assert {len(values) for values in outcomes.values()} == {len(gold)}
-    summed = formula(metric.formula).score_of(outcomes)
+    summed = metric.formula.score_of(outcomes)
     assert summed == pytest.approx(scores["overall"][metric.main], abs=1e-3)
     for name, counted in outcomes.items():
         kind, _, count = name.removeprefix("type:").rpartition(".")

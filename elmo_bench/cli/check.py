@@ -69,9 +69,14 @@ def _about(record: Record) -> Iterator[Finding]:
 
 
 def _outcomes(record: Record, paths: RunPaths) -> Iterator[Finding]:
-    stored, how, main = ledger.read_outcomes(paths), formula(record["formula"]), record["metric"]
+    stored, main = ledger.read_outcomes(paths), record["metric"]
     if record["outcomes"] != ledger.digest_of(stored):
         yield Finding(f"{paths.outcomes.name}: not the outcomes that the record was made with", wrong=True)
+    try:
+        how = formula(record["formula"], record["spec"]["task"])
+    except UserError as error:
+        yield Finding(str(error))
+        return
     for split, scores in (("dev", record["scores"]["dev"]), ("test", record["scores"]["test"])):
         try:
             outcomes = ledger.of_split(stored, split)

@@ -80,11 +80,12 @@ def _preview(run: RunPaths) -> nullcontext[None]:
 def _leftovers(run: RunPaths, *, stale: bool, failures: bool, unfinished: bool) -> Iterator[Path]:
     """What may go. A record goes before its outcomes, so that a kill in between leaves no record without them."""
     yield from sorted(run.folder.glob(f".seed{run.seed}.*"))
+    yield from run.folder.glob(f"seed{run.seed}.slices.npz")  # of older versions
     if failures and run.failure.exists():
         yield run.failure
     finished = run.record.exists()
     if stale:
-        yield from (path for path in (run.record, run.outcomes, run.slices, run.work) if path.exists())
+        yield from (path for path in (run.record, run.outcomes, run.work) if path.exists())
     elif finished:
         yield from sorted([*run.work.glob("*.ckpt"), *run.work.glob(".*")])
     elif unfinished:

@@ -34,19 +34,20 @@ def main(arguments: list[str]) -> int:
 def take_text(config: DictConfig, options: list[str]) -> None:
     """Write the sentences of a task's training split, and of its dev split to hold out, to files in `out`."""
     run = compose("config", options)
-    from elmo_bench.runner.data import build_data, data_root, read_splits, training_fraction
+    from elmo_bench.runner.data import build_data, read_splits, training_fraction
+    from elmo_bench.spec.run_spec import RunSpec, Setup
 
-    data = build_data(run)
-    splits = read_splits(run, data)
-    splits["train"] = training_fraction(
-        splits["train"], seed=run.seed, fraction=run.data.train_fraction, limit=run.data.max_train
-    )
+    spec, setup = RunSpec.of(run), Setup.of(run)
+    data = build_data(spec, setup)
+    splits = read_splits(data, spec, setup)
+    fraction, limit = spec.settings["data.train_fraction"], spec.settings["data.max_train"]
+    splits["train"] = training_fraction(splits["train"], seed=setup.seed, fraction=fraction, limit=limit)
     for key, split in (("corpus", "train"), ("heldout", "dev")):
         if config[key]:
             continue
         texts = dict.fromkeys(tuple(text) for example in splits[split] for text in example.texts)  # a question's
         path = Path(config.out) / f"{split}.txt"  # passage is written once for all its questions
-        keep_inputs(path, data.files(run.suite.name, data_root(run)))
+        keep_inputs(path, data.files(spec.suite, setup.data_root))
         with atomic_write(path, "w") as handle:
             handle.writelines(" ".join(text) + "\n" for text in texts if text)
         config[key] = str(path)

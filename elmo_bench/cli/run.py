@@ -12,7 +12,7 @@ from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, Summary, read_all
 from elmo_bench.runner.finished import contents_of, finished, sources_of
 from elmo_bench.spec.checks import check_given, check_options
 from elmo_bench.spec.config import CONF, choices, compose
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, Setup
 
 WIDTH = 120  # characters of a line of the help
 HELP = """\
@@ -84,8 +84,9 @@ def main(arguments: list[str]) -> int:
 def _run(config: DictConfig, attempt: str | None) -> tuple[Record, bool]:
     """As `runner.run`, which imports torch: a finished run, help and misspelt options do not need it."""
     check_options(config)
-    sources, spec, ledger = sources_of(config), RunSpec.of(config), Path(config.ledger)
-    if not config.overwrite and (paths := finished(ledger, spec, config.seed, contents_of(sources))):
+    spec, setup = RunSpec.of(config), Setup.of(config)
+    contents = None if setup.overwrite else contents_of(sources_of(spec, setup))
+    if paths := finished(setup.ledger, spec, setup.seed, contents):
         return read_record(paths.record), True
     from elmo_bench.runner.run import run
 

@@ -23,14 +23,16 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     if re.match(r"[\w.]+=", str(given.out)):
         raise UserError(f"{given.out}: an option where the text file belongs. Write: texts OUT {given.out} …")
-    from elmo_bench.runner.data import build_data, data_root, read_splits
+    from elmo_bench.runner.data import build_data, read_splits
     from elmo_bench.spec.config import compose
+    from elmo_bench.spec.run_spec import RunSpec, Setup
     from elmo_bench.text.escaped import line_of
 
     config = compose("config", given.options)
-    data = build_data(config)
-    splits = read_splits(config, data)
-    keep_inputs(given.out, data.files(config.suite.name, data_root(config)))
+    spec, setup = RunSpec.of(config), Setup.of(config)
+    data = build_data(spec, setup)
+    keep_inputs(given.out, data.files(spec.suite, setup.data_root))
+    splits = read_splits(data, spec, setup)
     examples = [example for split in splits.values() for example in split]
     texts = dict.fromkeys(line_of(text) for example in examples for text in example.texts)
     with atomic_write(given.out, "w") as handle:

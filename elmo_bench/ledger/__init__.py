@@ -5,7 +5,6 @@ from elmo_bench.ledger.lock import HeldElsewhere, Holder, holder_of, is_held, ne
 from elmo_bench.ledger.outcomes import (
     CLUSTER,
     PAIRS,
-    SLICES,
     TYPE,
     digest_of,
     joined,
@@ -35,9 +34,7 @@ from elmo_bench.ledger.store import (
     read_outcomes,
     read_progress,
     read_record,
-    read_slices,
     read_summary,
     write_failure,
     write_record,
-    write_slices,
 )

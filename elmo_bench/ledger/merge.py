@@ -16,9 +16,7 @@ from elmo_bench.ledger.store import (
     read_failure,
     read_outcomes,
     read_record_at,
-    read_slices,
     write_record,
-    write_slices,
 )
 
 
@@ -34,7 +32,7 @@ class Merged:
 
 
 def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
-    """Add the runs of the ledger `source` to the ledger `into`: records, outcomes, slices, kept heads and failures.
+    """Add the runs of the ledger `source` to the ledger `into`: records, outcomes, kept heads and failures.
 
     overwrite: a record of `source` replaces ours. A failure is added if we have no record and no later failure.
     Raises UserError if `into` cannot be written.
@@ -64,7 +62,7 @@ def pack(ledger: Path) -> dict[str, bytes]:
     return {
         path.relative_to(ledger).as_posix(): path.read_bytes()
         for run, names in list_runs(ledger)[0].items()
-        for path in (run.record, run.outcomes, run.slices, run.failure, *_kept(run))
+        for path in (run.record, run.outcomes, run.failure, *_kept(run))
         if path.name in names or run.work in path.parents
     }
 
@@ -94,20 +92,12 @@ def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, *, overwrite
             merged.conflicts.append(f"{theirs.record}: {difference} than {ours.record}, which is kept")
             return
         merged.present.append(ours)
-        if not ours.slices.exists():
-            _merge_slices(theirs, ours)
         return
     for path in _kept(theirs):
         with atomic_write(ours.work / path.relative_to(theirs.work)) as file:
             file.write(path.read_bytes())
     write_record(ours, record, outcomes)
-    _merge_slices(theirs, ours)
     merged.added.append(ours)
-
-
-def _merge_slices(theirs: RunPaths, ours: RunPaths) -> None:
-    if slices := read_slices(theirs):
-        write_slices(ours, slices)
 
 
 def _difference(record: Record, outcomes: dict[str, np.ndarray], ours: RunPaths) -> str:

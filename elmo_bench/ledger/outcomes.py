@@ -15,7 +15,7 @@ A metric gives arrays by name, with a number for each item: what its formula sum
 - `types.rows`: how many types each item has; `types.type`: for each of these which one; `types.counts`: and every count
   of it in a row. A type that an item counts nothing of is not among them.
 
-What these slices are is in `runner/units.py`. Those that `elmo-bench slices` makes are in another file.
+The units of a slice are described in `runner/units.py`.
 """
 
 import hashlib
@@ -29,7 +29,6 @@ from elmo_bench.base.reading import reader
 
 CLUSTER = "cluster"  # the outcome that says which items were drawn together, where the task knows
 PAIRS = {"unseen": "seen", "novector": "vector"}  # slices of a split, each with its complement
-SLICES = (*(name for pair in PAIRS.items() for name in pair), "mistyped")  # the last one is test with mistyped words
 TYPE = "type:"  # begins a metric's names of counts by type: type:NAME.COUNT
 _TYPES = "types."  # begins the names of the table that keeps them
 _NAMES, _ROWS, _KIND, _COUNTS = (_TYPES + name for name in ("names", "rows", "type", "counts"))
@@ -68,23 +67,27 @@ def types_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
 
 
 def slices_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
-    """{slice: outcomes} of the parts of dev or test, in the order of SLICES.
+    """{slice: outcomes} of the parts of dev or test, each slice before its complement.
 
     An item without a unit of a slice is left out if the items are the units, and counts nothing otherwise.
     """
     whole, plain = _whole(stored, split), of_split(stored, split)
-    found: dict[str, dict[str, np.ndarray]] = {}
+    slices: dict[str, dict[str, np.ndarray]] = {}
     clusters = {CLUSTER: plain[CLUSTER]} if CLUSTER in plain else {}
+    units: dict[str, dict[str, np.ndarray]] = {}
+    for key, values in whole.items():
+        name, _, outcome = key.partition(".")
+        units.setdefault(name, {})[outcome] = values
     for name, other in PAIRS.items():
         if name in plain:
             has = plain[name].astype(bool)
-            found |= {
+            slices |= {
                 part: {key: each[mask] for key, each in plain.items()} for part, mask in ((name, has), (other, ~has))
             }
-        elif units := by_slice(whole).get(name):
-            rest = by_slice(whole).get(other) or {key: plain[key] - values for key, values in units.items()}
-            found |= {name: units | clusters, other: rest | clusters}
-    return found
+        elif name in units:
+            rest = units.get(other) or {key: plain[key] - values for key, values in units[name].items()}
+            slices |= {name: units[name] | clusters, other: rest | clusters}
+    return slices
 
 
 def digest_of(outcomes: Arrays) -> str:
@@ -125,16 +128,6 @@ def check_stored(stored: Arrays) -> None:
 def joined_slices(slices: Mapping[str, Arrays]) -> dict[str, np.ndarray]:
     """{slice: outcomes} as they are stored: `unseen.correct`."""
     return {f"{name}.{key}": values for name, outcomes in slices.items() for key, values in outcomes.items()}
-
-
-def by_slice(stored: Arrays) -> dict[str, dict[str, np.ndarray]]:
-    """{slice: outcomes}, in the order of SLICES; other names are left out."""
-    found: dict[str, dict[str, np.ndarray]] = {name: {} for name in SLICES}
-    for key, values in stored.items():
-        name, _, outcome = key.partition(".")
-        if name in found and outcome:
-            found[name][outcome] = values
-    return {name: outcomes for name, outcomes in found.items() if outcomes}
 
 
 def _whole(stored: Arrays, split: str) -> dict[str, np.ndarray]:

@@ -66,11 +66,6 @@ class RunPaths:
         return self.folder / f"seed{self.seed}.npz"
 
     @property
-    def slices(self) -> Path:
-        """Outcomes on slices of the test split, if `elmo-bench slices` made them."""
-        return self.folder / f"seed{self.seed}.slices.npz"
-
-    @property
     def failure(self) -> Path:
         """The error of the last attempt, if it failed."""
         return self.folder / f"seed{self.seed}.failed.json"
@@ -92,7 +87,7 @@ class RunPaths:
         So are links in the logs of a wandb run, which nothing writes again: wandb links its own log there.
         """
         folders = (self.folder, *self.folder.parents)[:4]
-        files = (self.record, self.outcomes, self.slices, self.failure, self.lock, self.work)
+        files = (self.record, self.outcomes, self.failure, self.lock, self.work)
         for path in (*reversed(folders), *files):
             if path.is_symlink():
                 raise UserError(f"{path}: a symbolic link, which the ledger does not follow. Remove it.")

@@ -18,7 +18,7 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.ledger.lock import Holder, holder_of
-from elmo_bench.ledger.outcomes import by_slice, check_stored, compact, digest_of, joined_slices
+from elmo_bench.ledger.outcomes import check_stored, compact, digest_of
 from elmo_bench.ledger.paths import RunPaths, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
@@ -125,34 +125,10 @@ def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
     return found
 
 
-@reader
-def read_slices(paths: RunPaths) -> dict[str, dict[str, np.ndarray]]:
-    """{slice: per-example outcomes} of a record, in the order of SLICES; none if they were not made.
-
-    Raises UserError if they are damaged.
-    """
-    if not os.path.lexists(paths.slices):
-        return {}
-    with reading(paths.slices, "the slices of a run", "Remove it and make it again."):
-        found = by_slice(_unpack(paths.slices))
-        if any(len(set(map(len, outcomes.values()))) > 1 for outcomes in found.values()):
-            raise ValueError("arrays of different lengths")
-    return found
-
-
-def write_slices(paths: RunPaths, slices: Mapping[str, Mapping[str, np.ndarray]]) -> None:
-    """Write {slice: outcomes} next to the record, as `read_slices` gives them. Raises UserError, as `write_record`."""
-    paths.refuse_links()
-    packed = _pack(paths.slices, joined_slices(slices))
-    with atomic_write(paths.slices) as handle:
-        handle.write(packed)
-
-
 def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndarray]) -> None:
     """Write outcomes (whole numbers from 0, or booleans; at most 1 MiB compressed), then the record.
 
-    Removes the slices of an earlier record and the failure of an earlier attempt, also of one that failed before it had
-    read its data. Raises UserError for a record that breaks the schema, for a link and for a full disk; the earlier
+    Removes the failure of an earlier attempt, also of one that failed before it had read its data. Raises UserError for a record that breaks the schema, for a link and for a full disk; the earlier
     files are then unchanged.
     """
     check_record(record)
@@ -165,7 +141,6 @@ def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndar
         record_file.flush()  # a full disk shows before the outcomes are replaced
         with atomic_write(paths.outcomes) as outcomes_file:
             outcomes_file.write(packed)
-    paths.slices.unlink(missing_ok=True)
     remove_failure(paths)
     remove_failure(replace(paths, hash=settings_key(record["spec"])))
 

@@ -13,12 +13,11 @@ from safetensors.torch import save
 
 from elmo_bench.base.errors import redacted
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.int8 import write_int8
 from elmo_bench.base.machine import processor
-from elmo_bench.elmo.export import DTYPES
-from elmo_bench.elmo.export import ABOUT, model_card
+from elmo_bench.elmo.export import ABOUT, DTYPES, model_card
 from elmo_bench.elmo.pretrained import checksum_of
 from elmo_bench.elmo.weights import save_safetensors
-from elmo_bench.base.int8 import write_int8
 from elmo_bench.pretraining.corpus import shard_files
 from elmo_bench.pretraining.loop import Training
 from elmo_bench.pretraining.perplexity import Perplexity

@@ -37,7 +37,7 @@ def compare(ours: Sequence[Scored], theirs: Sequence[Scored], *, paired: bool = 
     for side in sides[1:]:
         _check_same_data(sides[0], side)
     _check_items(sides)
-    how, clusters = formula(sides[0].record["formula"]), sides[0].outcomes.get(CLUSTER)
+    how, clusters = formula(sides[0].record["formula"], sides[0].record["spec"]["task"]), sides[0].outcomes.get(CLUSTER)
     if len(np.unique(clusters) if clusters is not None else next(iter(sides[0].outcomes.values()))) < 2:
         raise UserError(f"{_name(sides[0])}: its outcomes are of a single item. Compare on more data.")
     left, right = (np.stack([how.counts_of(side.outcomes) for side in arm]) for arm in (ours, theirs))
@@ -66,7 +66,7 @@ def _check_items(sides: Sequence[Scored]) -> None:
                 "Run both again with overwrite=true."
             )
         try:
-            score = formula(side.record["formula"]).score_of(side.outcomes)
+            score = formula(side.record["formula"], side.record["spec"]["task"]).score_of(side.outcomes)
         except UserError as error:
             raise UserError(f"{_name(side)}: {error}") from None
         if abs(score - _score(side)) > AGREES:

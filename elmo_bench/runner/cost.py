@@ -18,7 +18,7 @@ from elmo_bench.ledger import now
 from elmo_bench.ledger.costs import SCHEMA, EncoderCost, Round, encoder_part
 from elmo_bench.ledger.environment import environment
 from elmo_bench.runner.model import Frozen, load_frozen
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, Setup
 
 BATCHES = (1, 8, 32, 128)  # sentences a batch
 PASSAGE = 128  # sentences for each size of batches
@@ -53,7 +53,7 @@ def measure(config: DictConfig, sentences: Sentences) -> Measured:
     words = {word for sentence in sentences for word in sentence}
     before = resident_memory(os.getpid())
     start = _seconds(device)
-    frozen = load_frozen(config, words)
+    frozen = load_frozen(RunSpec.of(config), Setup.of(config), words)
     read = _reader(frozen, device)
     loaded = _seconds(device) - start
     passages = [sentences[at :: 1 + len(BATCHES)] for at in range(1 + len(BATCHES))]

@@ -1,63 +1,56 @@
-"""A run's data: the splits of its suite, their digest, and the fraction of the training split that it uses."""
+"""A run's data: the splits of its suite, checked, their digest, and the fraction of the training split that it uses."""
 
 import hashlib
 import json
 import random
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from math import ceil
-from pathlib import Path
 from typing import Any
-
-from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import MissingData
 from elmo_bench.spec.names import task_class
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Text
 from elmo_bench.text.limits import LONGEST_TEXT, LONGEST_WORD
 from elmo_bench.training.contracts import Data
 
 Splits = dict[str, list[Any]]
+NORMAL = 0.01  # the share of short sentences, such as "Thanks .", that any data repeats; a larger one is printed
 
 
-def build_data(config: DictConfig) -> Data:
+def build_data(spec: RunSpec, setup: Setup) -> Data:
     """The reader of the task's data, with the options of every suite."""
-    options: Any = OmegaConf.to_container(config.task.data, resolve=True)
-    return task_class(config.task.name, "data")(**options)
+    return task_class(spec.task, "data")(**setup.data)
 
 
-def read_splits(config: DictConfig, data: Data) -> Splits:
+def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
     """{"train", "dev", "test"}: all examples of the suite. Raises UserError, which says how to get missing files."""
     try:
-        splits = data.read(config.suite.name, data_root(config))
+        splits = data.read(spec.suite, setup.data_root)
     except MissingData as error:
-        raise UserError(f"{error} {_how_to_get(config)}".rstrip()) from None
+        raise UserError(f"{error} {_how_to_get(spec, setup)}".rstrip()) from None
     for split in ("train", "dev", "test"):
         if not splits.get(split):
-            raise UserError(f"task={config.task.name}: Data.read gives no {split} examples. Each split needs some.")
+            raise UserError(f"task={spec.task}: Data.read gives no {split} examples. Each split needs some.")
         for number, example in enumerate(splits[split], 1):
             if not all(isinstance(text, tuple) for text in example.texts):
                 raise UserError(
-                    f"task={config.task.name}: {split}, example {number}: texts is not a tuple of tuples of words."
+                    f"task={spec.task}: {split}, example {number}: texts is not a tuple of tuples of words."
                 )
     return splits
 
 
-def _how_to_get(config: DictConfig) -> str:
+def _how_to_get(spec: RunSpec, setup: Setup) -> str:
     """One or two sentences from the suite's node `fetch`: a list of downloads, or text."""
-    task, suite = config.task.name, config.suite.name
-    fetch = config.task.data[suite].get("fetch") or ""
+    fetch = setup.data[spec.suite].get("fetch") or ""
     if isinstance(fetch, str):
         return f"{fetch[:1].upper()}{fetch[1:]}".rstrip(".") + "." if fetch else ""
-    which = "" if suite == "open" else f"--suite {suite} "
-    return f"Download it: elmo-bench fetch {which}--task {task} --root FOLDER"
-
-
-def data_root(config: DictConfig) -> Path | None:
-    """The user's data folder, if there is one."""
-    return Path(config.data.root).expanduser() if config.data.root else None
+    which = "" if spec.suite == "open" else f"--suite {spec.suite} "
+    return f"Download it: elmo-bench fetch {which}--task {spec.task} --root FOLDER"
 
 
 def data_digest(data: Data, splits: Splits) -> str:
@@ -160,3 +153,109 @@ def note_long_words(spec: RunSpec, words: Collection[str]) -> None:
     """Note how many distinct words the task's character CNN, if it has one, reads the beginning of."""
     if spec.part("task.characters") and (long := {word for word in words if len(word) > LONGEST_WORD}):
         note(f"{len(long)} words have over {LONGEST_WORD} characters: the character CNN reads the first {LONGEST_WORD}")
+
+
+def check_splits(splits: Mapping[str, Sequence[Any]], where: str) -> dict[str, int]:
+    """Counts of what makes scores mean less, by name; 0 where there is nothing. `where` names task and suite.
+
+    | name | counts |
+    |---|---|
+    | `test_in_train`, `dev_in_train`, `test_in_dev` | examples of one split whose texts an example of the other has |
+    | `repeated_in_train` | training examples with the texts and the gold of an earlier one |
+    | `labels_in_train` | labels that train has; 0 for a task without labels, such as spans |
+    | `labels_not_in_train` | labels that dev or test has and train lacks |
+    | `labels_only_in_train` | labels that neither dev nor test has |
+    | `empty_texts` | texts without a token, in all splits |
+
+    All of a split counts, whatever fraction of it a run trains on. What matters is noted, a line for each count:
+    `dev_in_train`, `test_in_dev` and `repeated_in_train` if they are more than NORMAL of their split, and
+    `labels_only_in_train` if more than NORMAL of what is labelled in train has these labels; rare ones are normal.
+
+    Raises UserError if test has the examples of train, texts and gold, in any order. A test split that is dev may be
+    meant, where there is one held-out set: it is noted.
+    """
+    texts = {split: [example.texts for example in examples] for split, examples in splits.items()}
+    train = {(example.texts, _gold(example)) for example in splits["train"]}
+    if train == {(example.texts, _gold(example)) for example in splits["test"]}:
+        raise UserError(f"{where}: test has the same examples as train. Give other data for test.")
+    labels = {split: _labels(examples) for split, examples in splits.items()}
+    held_out = labels["dev"].keys() | labels["test"].keys()
+    new, old = held_out - labels["train"].keys(), labels["train"].keys() - held_out
+    counts = {
+        "test_in_train": _shared(texts, "test", "train"),
+        "dev_in_train": _shared(texts, "dev", "train"),
+        "test_in_dev": _shared(texts, "test", "dev"),
+        "repeated_in_train": len(texts["train"]) - len(train),
+        "labels_in_train": len(labels["train"]),
+        "labels_not_in_train": len(new),
+        "labels_only_in_train": len(old),
+        "empty_texts": sum(not text for split in texts.values() for each in split for text in each),
+    }
+    _tell(counts, {split: len(each) for split, each in splits.items()}, labels["train"], new, old)
+    return counts
+
+
+def _tell(
+    counts: Mapping[str, int], sizes: Mapping[str, int], labels: Mapping[str, int], new: set[str], old: set[str]
+) -> None:
+    for name, least in (("test_in_train", 0.0), ("dev_in_train", NORMAL), ("test_in_dev", NORMAL)):
+        split, other = name.split("_in_")
+        if counts[name] > least * sizes[split]:
+            note(f"{split}: the texts of {counts[name]:,} of {sizes[split]:,} examples are in {other} too")
+    if counts["repeated_in_train"] > NORMAL * sizes["train"]:
+        note(
+            f"train: {counts['repeated_in_train']:,} of {sizes['train']:,} examples repeat an earlier one and its gold"
+        )
+    if len(labels) == 1:
+        note(f"train: the only label is {_names(labels)}, so there is nothing to learn")
+    if new:
+        note(f"train: lacks {len(new)} of the labels of dev and test, which no head can learn ({_names(new)})")
+    if sum(labels[label] for label in old) > NORMAL * sum(labels.values()):
+        note(
+            f"train: {len(old)} of its {len(labels)} labels are not in dev and test, so no score shows them "
+            f"({_names(old)})"
+        )
+    if counts["empty_texts"]:
+        note(f"texts without a token: {counts['empty_texts']:,}")
+
+
+def _gold(example: Any) -> Any:
+    """The gold as a value that can be in a set."""
+    try:
+        hash(example.gold)
+    except TypeError:
+        return repr(example.gold)
+    return example.gold
+
+
+def _shared(texts: Mapping[str, Sequence[Any]], split: str, other: str) -> int:
+    known = set(texts[other])
+    return sum(each in known for each in texts[split])
+
+
+def _labels(examples: Sequence[Any]) -> Counter[str]:
+    """How often each label occurs. The letters of BIO and IOB1 are left out: `B-PER` and `I-PER` are one label.
+
+    A label is a gold that is a text or a whole number, or part of a gold that has one text for each token.
+    """
+    whole = (str(example.gold) for example in examples if isinstance(example.gold, str | int))
+    tagged = (example.gold for example in examples if _is_tags(example.gold, example.texts))
+    found: Counter[str] = Counter()
+    for label, count in Counter(chain(whole, chain.from_iterable(tagged))).items():
+        found[label[2:] if label.startswith(("B-", "I-")) else label] += count
+    return found
+
+
+def _is_tags(gold: Any, texts: Sequence[Any]) -> bool:
+    return (
+        isinstance(gold, tuple | list)
+        and len(texts) == 1
+        and len(gold) == len(texts[0])
+        and all(isinstance(tag, str) for tag in gold)
+    )
+
+
+def _names(labels: Iterable[str]) -> str:
+    """The first labels, in order."""
+    found = sorted(labels)
+    return ", ".join(found[:5]) + (" …" if len(found) > 5 else "")

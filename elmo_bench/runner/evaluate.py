@@ -1,6 +1,17 @@
-"""Step 3 of a run: score its best epoch on dev, and then, once, on test."""
+"""Step 3 of a run: score its best epoch on dev, and then, once, on test; and count the outcomes of every item.
 
-from collections.abc import Sequence
+The outcomes say which units of a split have a rare word, so that slices of dev and test follow from a record alone:
+
+| slice | units |
+|---|---|
+| `unseen`, `seen` | with a word that the run's training examples lack in any case of its letters; all others |
+| `novector`, `vector` | with a word that the suite's static vectors lack, as their lookup finds it; all others |
+
+A unit is what `Data.within` of the task keeps, such as an entity, and else an example, with its `slice_words` if it has
+them, or the words of all its texts. A word is a token with a letter. The vectors are the suite's for every encoder.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +20,15 @@ import numpy as np
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger.formulas import AGREES, formula
+from elmo_bench.encoders.static import StaticVectors
+from elmo_bench.ledger import PAIRS
+from elmo_bench.ledger.formulas import AGREES
+from elmo_bench.runner.data import Splits, words_of
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained, fill
-from elmo_bench.runner.units import marks_of
-from elmo_bench.training.contracts import Metric
+from elmo_bench.training.contracts import Data, Metric
+
+Outcomes = dict[str, np.ndarray]  # numbers [items] by name
 
 
 @dataclass(frozen=True)
@@ -21,49 +36,106 @@ class Evaluated:
     """What the record says of the two splits."""
 
     scores: dict[str, Any]  # {"dev": …, "test": …}, as the metric reports them
-    outcomes: dict[str, np.ndarray]  # of both splits, as `ledger.joined` gives them
+    outcomes: Outcomes  # of both splits, as `ledger.joined` gives them
 
 
 def evaluate(prepared: Prepared, trained: Trained, work: Path) -> Evaluated:
     """Score dev, then test. With predictions=true, write the predictions to `work`.
 
-    Raises UserError if a metric's outcomes do not add up to its score.
+    Raises UserError if a metric's outcomes do not add up to its score, or have a name of the ledger's.
     """
+    module, data, task = trained.module, prepared.data, prepared.spec.task
+    assert trained.trainer is not None
+    rare = rare_words(prepared.splits, prepared.suite_vectors)
     scores, outcomes = {}, {}
-    for split in ("dev", "test"):
+    for split, run in (("dev", trained.trainer.validate), ("test", trained.trainer.test)):
         if split == "test":
             fill(trained, prepared, "test")
-        scores[split] = _score(prepared, trained, split, work)
-        counted = trained.module.metric.outcomes(trained.module.gold[split], trained.module.predictions)
-        check_outcomes(trained.module.metric, scores[split], counted, prepared.spec.task)
-        outcomes[split] = counted | _known(prepared, trained, split, counted)
+        run(module, dataloaders=trained.loaders.loader(split), verbose=False)
+        scores[split], predicted, examples = module.scores, module.predictions, prepared.splits[split]
+        if prepared.setup.predictions:
+            data.write(work / f"{split}.predictions{data.ending}", examples, predicted)
+        counted = module.metric.outcomes(module.gold[split], predicted)
+        check_outcomes(module.metric, scores[split], counted, task)
+        known = _clusters(examples) | marks_of(examples)
+        known |= slice_outcomes(rare, data, module.metric, examples, predicted, counted)
+        outcomes[split] = _together(counted, known, task)
     return Evaluated(scores, ledger.joined(outcomes))
 
 
-def check_outcomes(metric: Metric, scores: dict[str, Any], outcomes: dict[str, np.ndarray], task: str) -> None:
-    """Raises UserError if the outcomes of a split do not add up to its score, by the formula that the metric names."""
-    how, said = formula(metric.formula), scores["overall"][metric.main]
+def check_outcomes(metric: Metric, scores: Mapping[str, Any], outcomes: Outcomes, task: str) -> None:
+    """Raises UserError if the outcomes of a split do not add up to its score, by the metric's formula."""
+    how, said = metric.formula, scores["overall"][metric.main]
     if lacking := [name for name in how.outcomes if name not in outcomes]:
-        raise UserError(f"task={task}: Metric.outcomes has no {', '.join(lacking)}, which {metric.formula} sums.")
-    if abs((found := how.score_of(outcomes)) - said) > AGREES:
+        raise UserError(f"task={task}: Metric.outcomes has no {', '.join(lacking)}, which {how.name} sums.")
+    if abs((summed := how.score_of(outcomes)) - said) > AGREES:
         raise UserError(
-            f"task={task}: by {metric.formula}, Metric.outcomes add up to {found:.2f}; Metric.score says {said:.2f}."
+            f"task={task}: by {how.name}, Metric.outcomes add up to {summed:.2f}; Metric.score says {said:.2f}."
         )
 
 
-def _known(prepared: Prepared, trained: Trained, split: str, counted: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What is known of the examples beside what the metric counted. Raises UserError if two of these share a name."""
-    module, examples = trained.module, prepared.splits[split]
-    known = _clusters(examples) | marks_of(examples)
-    known |= prepared.rare.outcomes(prepared.data, module.metric, examples, module.predictions, counted)
-    if wrong := [name for name in counted if name in known or ("." in name and not name.startswith(ledger.TYPE))]:
-        raise UserError(
-            f"task={prepared.spec.task}: Metric.outcomes has {wrong[0]}: give it another name, without a dot."
-        )
-    return known
+def rare_words(splits: Splits, vectors: StaticVectors) -> dict[str, frozenset[str]]:
+    """{"unseen", "novector"}: words of dev and test that training lacks, and that the static vectors lack.
+
+    `splits` has the training examples that the run reads, and no others.
+    """
+    seen = {word.lower() for word in words_of(splits["train"])}
+    words = {word for word in words_of([*splits["dev"], *splits["test"]]) if any(map(str.isalpha, word))}
+    return {
+        "unseen": frozenset(word for word in words if word.lower() not in seen),
+        "novector": frozenset(word for word in words if vectors.lookup(word) is None),
+    }
 
 
-def _clusters(examples: Sequence[Any]) -> dict[str, np.ndarray]:
+def slice_outcomes(
+    rare: Mapping[str, frozenset[str]],
+    data: Data,
+    metric: Metric,
+    examples: Sequence[Any],
+    predicted: Sequence[Any],
+    whole: Outcomes,
+) -> Outcomes:
+    """What the ledger keeps of a split: flags of examples, or what is counted of the units of each slice.
+
+    `whole`: what the metric counts of all units. A complement that is the rest of it is left out.
+    """
+    if not hasattr(data, "within"):
+        words = [getattr(each, "slice_words", None) or words_of([each]) for each in examples]
+        return {name: np.array([not rare[name].isdisjoint(own) for own in words], bool) for name in PAIRS}
+    slices: dict[str, Outcomes] = {}
+    for name, other in PAIRS.items():
+        some, none = (lambda words, own=rare[name]: not own.isdisjoint(words)), rare[name].isdisjoint
+        slices[name], rest = (outcomes_within(data, metric, examples, predicted, keeps) for keeps in (some, none))
+        if any((whole[key] - slices[name][key] != values).any() for key, values in rest.items()):
+            slices[other] = rest
+    return ledger.joined_slices(slices)
+
+
+def outcomes_within(
+    data: Data, metric: Metric, examples: Sequence[Any], predicted: Sequence[Any], keeps: Callable[[Any], bool]
+) -> Outcomes:
+    """By example, what the metric's formula sums over its units whose words `keeps` accepts.
+
+    Zeros for an example that `within` leaves out.
+    """
+    pairs = zip(examples, predicted, strict=True)
+    cut = [data.within(example, prediction, keeps) for example, prediction in pairs]  # type: ignore[attr-defined]
+    kept = [number for number, pair in enumerate(cut) if pair is not None]
+    counted = metric.outcomes(*([cut[number][side] for number in kept] for side in (0, 1)))
+    summed = {name: np.zeros(len(cut), np.int64) for name in metric.formula.outcomes}
+    for name, values in summed.items():
+        values[kept] = counted[name]
+    return summed
+
+
+def marks_of(examples: Sequence[Any]) -> Outcomes:
+    """The examples' marks, by name; those that some of them lack are left out."""
+    marks = [getattr(example, "marks", {}) for example in examples]
+    names = [name for name in marks[0] if all(name in each for each in marks)]
+    return {name: np.array([each[name] for each in marks], bool) for name in names}
+
+
+def _clusters(examples: Sequence[Any]) -> Outcomes:
     """CLUSTER numbers the groups of examples in the order of their first example, where there are some."""
     groups = [getattr(example, "group", None) for example in examples]
     if None in groups:
@@ -72,11 +144,8 @@ def _clusters(examples: Sequence[Any]) -> dict[str, np.ndarray]:
     return {ledger.CLUSTER: np.array([numbers[group] for group in groups])}
 
 
-def _score(prepared: Prepared, trained: Trained, split: str, work: Path) -> dict[str, Any]:
-    assert trained.trainer is not None
-    run = trained.trainer.validate if split == "dev" else trained.trainer.test
-    run(trained.module, dataloaders=trained.loaders.loader(split), verbose=False)
-    if prepared.config.predictions:
-        path = work / f"{split}.predictions{prepared.data.ending}"
-        prepared.data.write(path, prepared.splits[split], trained.module.predictions)
-    return trained.module.scores
+def _together(counted: Outcomes, known: Outcomes, task: str) -> Outcomes:
+    """What the metric counted and what else is known. Raises UserError if two of these share a name."""
+    if wrong := [name for name in counted if name in known or ("." in name and not name.startswith(ledger.TYPE))]:
+        raise UserError(f"task={task}: Metric.outcomes has {wrong[0]}: give it another name, without a dot.")
+    return counted | known

@@ -14,8 +14,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from omegaconf import DictConfig, OmegaConf
-
 from elmo_bench.base.content import SETTLED, Content
 from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
@@ -25,7 +23,7 @@ from elmo_bench.base.reading import reader
 from elmo_bench.ledger import RunPaths
 from elmo_bench.ledger.schema import check
 from elmo_bench.spec.names import task_class
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, Setup
 
 if TYPE_CHECKING:
     from elmo_bench.runner.model import Frozen
@@ -42,17 +40,16 @@ class Memo(TypedDict):
     files: dict[str, str]  # digests of the files that it was read from, by path
 
 
-def sources_of(config: DictConfig) -> Sources:
+def sources_of(spec: RunSpec, setup: Setup) -> Sources:
     """The options that say where data, weights and vectors are: a spec knows the last component of a path alone."""
-    given: Any = OmegaConf.to_container(config, resolve=True)
-    task = given["task"]
+    words = spec.settings.get("encoder.words")
     return {
-        "task": task["name"],
-        "version": task.get("version"),
-        "suite": given["suite"]["name"],
-        "data": task["data"],
-        "root": given["data"]["root"],
-        "encoder": given["encoder"],
+        "task": spec.task,
+        "version": spec.settings.get("task.version"),
+        "suite": spec.suite,
+        "data": setup.data,
+        "root": str(setup.data_root or ""),
+        "encoder": {"words": words, "vectors": setup.vectors, "contextual": setup.encoders},
     }
 
 
@@ -110,7 +107,7 @@ def _data_memo(sources: Sources) -> Path:
 
 def _data_files(sources: Sources) -> list[Path]:
     data = task_class(sources["task"], "data")(**sources["data"])
-    root = Path(sources["root"]).expanduser() if sources["root"] else None
+    root = Path(sources["root"]) if sources["root"] else None
     return [Path(path) for path in data.files(sources["suite"], root)]
 
 

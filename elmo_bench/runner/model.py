@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
-
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.embedder import PLACES, Embedder, mix_name
@@ -17,8 +15,7 @@ from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.runner.data import distinct_texts
 from elmo_bench.spec.names import load_encoder, task_class
-from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import parts_of
+from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
 
@@ -67,25 +64,25 @@ class Frozen:
         """Their part of `RunSpec.contents`, the same for every seed: checksums or identities, and the width of learned
         words, which comes from a table.
         """
-        found: dict[str, Any] = {}
+        contents: dict[str, Any] = {}
         if self.encoders:
             weights = {part: getattr(each, "identity", each.checksum) for part, each in self.encoders.items()}
-            found["weights"] = weights.get("", weights)
+            contents["weights"] = weights.get("", weights)
         if self.vectors is not None:
-            found["vectors"] = self.vectors.checksum
+            contents["vectors"] = self.vectors.checksum
         elif self.width:
-            found["width"] = self.width
-        return found
+            contents["width"] = self.width
+        return contents
 
 
-def load_frozen(config: DictConfig, words: Iterable[str]) -> Frozen:
+def load_frozen(spec: RunSpec, setup: Setup, words: Iterable[str]) -> Frozen:
     """The encoders, and the vectors that these words can look up. Raises UserError."""
-    kind, words = config.encoder.words, set(words)
-    encoders = {part: load_encoder(run_seed=config.seed, **options) for part, options in _parts(config).items()}
+    kind, words = spec.settings["encoder.words"], set(words)
+    encoders = {part: load_encoder(run_seed=setup.seed, **options) for part, options in setup.encoders.items()}
     tell(encoders.values(), words)
     if not kind:
         return Frozen(encoders, None, 0)
-    table = load_static(config.encoder.vectors, words)
+    table = load_static(str(setup.vectors), words)
     return Frozen(encoders, table if kind == "static" else None, table.dim)
 
 
@@ -94,11 +91,6 @@ def tell(encoders: Iterable[Encoder], words: set[str]) -> None:
     for encoder in encoders:
         if expect := getattr(encoder, "expect", None):
             expect(words)
-
-
-def _parts(config: DictConfig) -> dict[str, dict[str, Any]]:
-    encoder: Any = OmegaConf.to_container(config.encoder, resolve=True)
-    return parts_of(encoder["contextual"])
 
 
 def build_embedder(spec: RunSpec, frozen: Frozen, lexicon: Lexicon) -> Embedder:
@@ -144,17 +136,17 @@ def build_indexer(embedder: Embedder, stores: Mapping[str, LayerStore]) -> Index
 _stores: dict[str, tuple[tuple[str, ...], LayerStore]] = {}  # of the last run in this process, by part
 
 
-def shared_stores(config: DictConfig, encoders: Mapping[str, Encoder], data: str) -> dict[str, LayerStore]:
+def shared_stores(setup: Setup, encoders: Mapping[str, Encoder], data: str) -> dict[str, LayerStore]:
     """The layers of each encoder on the data with this digest; the runs of one process share them."""
     global _stores  # noqa: PLW0603
-    found = {}
-    for part, options in _parts(config).items():
+    stores = {}
+    for part, options in setup.encoders.items():
         # Other options of the encoder may change its vectors; its path and device do not.
         variant = str(sorted(item for item in options.items() if item[0] not in ("weights", "device")))
-        key = (encoders[part].checksum, data, variant, str(config.store))
+        key = (encoders[part].checksum, data, variant, str(setup.store))
         kept = _stores.get(part)
-        if kept is None or kept[0] != key or config.store.mode == "off":
-            kept = (key, LayerStore(encoders[part], variant=variant, **config.store))
-        found[part] = kept
-    _stores = found
-    return {part: store for part, (_, store) in found.items()}
+        if kept is None or kept[0] != key or setup.store["mode"] == "off":
+            kept = (key, LayerStore(encoders[part], variant=variant, **setup.store))
+        stores[part] = kept
+    _stores = stores
+    return {part: store for part, (_, store) in stores.items()}

@@ -12,7 +12,7 @@ from elmo_bench.base.json import canonical
 from elmo_bench.runner.finished import Sources, sources_of
 from elmo_bench.spec.checks import check_given, check_options
 from elmo_bench.spec.config import compose, sweep
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, Setup
 
 ONCE = ("ledger", "overwrite", "launcher")  # options with one value for all runs of a sweep
 
@@ -67,7 +67,8 @@ def plan(options: Sequence[str]) -> Plan:
             config = compose("config", options_)
             check_options(config)
             first = first or config
-            spec, sources, seed = RunSpec.of(config), sources_of(config), config.seed
+            spec, seed = RunSpec.of(config), config.seed
+            sources = sources_of(spec, Setup.of(config))
             seeds[given] = seed
             if "${seed" not in str(config):  # no option takes its value from the seed
                 known[rest] = spec, sources

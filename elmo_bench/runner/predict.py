@@ -7,11 +7,11 @@ this installation, and only weights and vectors that it knows by name are loaded
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from omegaconf import DictConfig
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from elmo_bench import ledger
@@ -28,8 +28,7 @@ from elmo_bench.runner.kept_head import KeptHead, read_head
 from elmo_bench.runner.model import Frozen, build_embedder, build_head, build_indexer, tell
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import load_encoder, tasks
-from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import parts_of
+from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.pools import by_length, pools
 
@@ -51,8 +50,8 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     kept = read_head(head_file)
     if kept.spec != spec:
         raise UserError(f"{head_file}: the head of another run than {record_file}")
-    config = _config(spec)
-    data = build_data(config)
+    usual, setup = installed(spec)
+    data = build_data(spec, setup)
     examples = data.read_file(text)
     words = set(words_of(examples))
     note_long_words(spec, words)
@@ -64,41 +63,41 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
                 f"Give the right ones with --{name}."
             )
     head, index = build_kept(spec, frozen, kept, head_file)
-    predicted = predictions(head, examples, index, training=config.task.training, title=f"predict {spec.task}")
-    data.write(out, examples, predicted)
+    limits = usual.part("task.training")
+    data.write(out, examples, _predictions(head, examples, index, size=limits["batch"], tokens=limits["tokens"]))
     return len(examples)
 
 
-def predictions(head: Any, examples: Sequence[Any], index: Any, *, training: DictConfig, title: str) -> list[Any]:
-    """One for each example, in order. `index` is an Indexer; `training` has the limits of a batch."""
+def _predictions(head: Any, examples: Sequence[Any], index: Indexer, *, size: int, tokens: int) -> list[Any]:
+    """One for each example, in order, read in batches of at most so many examples and tokens."""
     lengths = [max(map(len, example.texts), default=1) for example in examples]
     predicted: list[Any] = [None] * len(examples)
-    with torch.no_grad(), progress(title, total=len(examples)) as meter:
-        for pool in pools(by_length(lengths), lengths, size=training.batch, tokens=training.tokens):
-            found = head.predict(head.collate([examples[number] for number in pool], index))
-            for number, prediction in zip(pool, found, strict=True):
+    with torch.no_grad(), progress("predict", total=len(examples)) as meter:
+        for pool in pools(by_length(lengths), lengths, size=size, tokens=tokens):
+            batch = head.collate([examples[number] for number in pool], index)
+            for number, prediction in zip(pool, head.predict(batch), strict=True):
                 predicted[number] = prediction
             meter.advance(sum(lengths[number] for number in pool), steps=len(pool))
     return predicted
 
 
-def _config(spec: RunSpec) -> DictConfig:
-    """This installation's config of the task, with the record's options of its data, except a suite's.
+def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
+    """This installation's default run of the task; its data has the record's options, except a suite's.
 
     Raises UserError for a task that is not installed here.
     """
     if spec.task not in (known := tasks()):
         raise UserError(f"task {spec.task}: not installed here. The tasks are: {', '.join(known)}.")
     config = compose("config", [f"task={spec.task}"])
-    for key, value in spec.part("task.data").items():
-        if key in config.task.data and not isinstance(value, dict):
-            _check_plain("task", key, value)
-            config.task.data[key] = value
-    return config
+    setup, options = Setup.of(config), spec.part("task.data")
+    taken = {key: value for key, value in options.items() if key in setup.data and not isinstance(value, dict)}
+    for key, value in taken.items():
+        _check_plain("task", key, value)
+    return RunSpec.of(config), replace(setup, data=setup.data | taken)
 
 
 def _load_frozen(spec: RunSpec, seed: int, words: set[str], weights: str | None, vectors: str | None) -> Frozen:
-    settings, parts = spec.settings, parts_of(spec.encoder_options() or None)
+    settings, parts = spec.settings, spec.encoders()
     given = _by_part(parts, weights)
     encoders = {part: _load_encoder(options, seed, given.get(part), vectors) for part, options in parts.items()}
     tell(encoders.values(), words)

@@ -21,19 +21,19 @@ PACKAGES = (
 
 def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: RunPaths, *, attempt: str) -> Record:
     """Write the head, the outcomes and the record; then remove what is no longer needed. Returns the record."""
-    config, spec, history = prepared.config, prepared.spec, trained.history
+    spec, setup, history = prepared.spec, prepared.setup, trained.history
     head: Any = trained.module.head
     about = spec, trained.vocabulary, trained.lexicon
     kept = write_head(paths.work / "head.safetensors", head, *about, encoders=prepared.frozen.checksums)
     encoders = prepared.frozen.encoders.values()
-    found = Record(
+    made = Record(
         schema=ledger.SCHEMA,
         attempt=attempt,
         spec=spec.to_json(),  # type: ignore[typeddict-item]
         hash=spec.hash,
-        seed=config.seed,
+        seed=setup.seed,
         metric=trained.module.metric.main,
-        formula=trained.module.metric.formula,
+        formula=trained.module.metric.formula.name,
         selected_on="dev",
         scores=evaluated.scores,  # type: ignore[typeddict-item]
         outcomes=ledger.digest_of(evaluated.outcomes),
@@ -53,16 +53,16 @@ def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: Ru
         kept={"file": str(kept.relative_to(paths.folder)), "bytes": kept.stat().st_size},
         environment={
             **ledger.environment(PACKAGES),  # type: ignore[typeddict-item]
-            "device": torch.cuda.get_device_name() if config.trainer.device == "cuda" else "cpu",
+            "device": torch.cuda.get_device_name() if setup.device == "cuda" else "cpu",
             "threads": torch.get_num_threads(),
             "precision": str(spec.settings["trainer.precision"]),
             "kernels": kernels_used(),
         },
         created=ledger.now(),
     )
-    ledger.write_record(paths, found, evaluated.outcomes)
-    _remove_leftovers(paths, predictions=not config.predictions)
-    return found
+    ledger.write_record(paths, made, evaluated.outcomes)
+    _remove_leftovers(paths, predictions=not setup.predictions)
+    return made
 
 
 def _remove_leftovers(paths: RunPaths, *, predictions: bool) -> None:
@@ -74,7 +74,7 @@ def _remove_leftovers(paths: RunPaths, *, predictions: bool) -> None:
 
 def _cost(prepared: Prepared, trained: Trained) -> dict[str, Any]:
     history = trained.history
-    peak = torch.cuda.max_memory_allocated() if prepared.config.trainer.device == "cuda" else peak_memory()
+    peak = torch.cuda.max_memory_allocated() if prepared.setup.device == "cuda" else peak_memory()
     clocks = {"": history.whole, "train_": history.training}
     clocks |= {"encode_": history.encoding} if prepared.frozen.encoders else {}
     spent = {name: clock.read() for name, clock in clocks.items()}

@@ -16,11 +16,11 @@ from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.runner.evaluate import evaluate
 from elmo_bench.runner.finished import remember, sources_of
-from elmo_bench.runner.prepare import prepare
+from elmo_bench.runner.prepare import Prepared, prepare
 from elmo_bench.runner.record import record
 from elmo_bench.runner.train import train
 from elmo_bench.spec.checks import check_options
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.training import loggers
 from elmo_bench.training.quiet import quiet
 
@@ -34,26 +34,26 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     """
     check_options(config)
     forget_kernels()
-    spec = RunSpec.of(config)
-    early = _paths(config, spec, spec.key)
+    spec, setup = RunSpec.of(config), Setup.of(config)
+    early = _paths(spec, setup, spec.key)
     attempt, early_failure = attempt or ledger.new_attempt(), early if attempt else None
     started = time.time()
-    with _failure_file(early_failure, spec, attempt), disk_errors(config.ledger):
-        prepared = prepare(config, spec)
-    remember(sources_of(config), prepared.spec.contents or {}, prepared.frozen, started=started)
+    with _failure_file(early_failure, spec, attempt), disk_errors(setup.ledger):
+        prepared = prepare(spec, setup)
+    remember(sources_of(spec, setup), prepared.spec.contents or {}, prepared.frozen, started=started)
     remove_failure(early)  # of an earlier attempt, which failed before its place was known
     spec = prepared.spec
-    paths = _paths(config, spec, spec.hash)
-    if (found := _finished(config, paths)) is not None:
-        return found, True
+    paths = _paths(spec, setup, spec.hash)
+    if (finished := _finished(setup, paths)) is not None:
+        return finished, True
     with ledger.run_lock(paths, spec=spec.to_json()), quiet():  # type: ignore[arg-type]
-        if (found := _finished(config, paths)) is not None:  # the process that held the lock finished it
-            return found, True
+        if (finished := _finished(setup, paths)) is not None:  # the process that held the lock finished it
+            return finished, True
         _remove_checkpoints_of_record(paths)
         with (
             _failure_file(paths, spec, attempt),
             disk_errors(paths.work),
-            _logger(config, spec, prepared.title, paths.work) as logger,
+            _logger(prepared, paths.work) as logger,
         ):
             trained = train(prepared, paths.work, logger=logger)
             evaluated = evaluate(prepared, trained, paths.work)
@@ -61,14 +61,15 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
 
 
 @contextmanager
-def _logger(config: DictConfig, spec: RunSpec, title: str, work: Path) -> Iterator[Logger | None]:
+def _logger(prepared: Prepared, work: Path) -> Iterator[Logger | None]:
     """The run's logger, closed when the block ends."""
+    spec, setup = prepared.spec, prepared.setup
     logger = loggers.build_logger(
-        config.logger,
+        setup.logger,
         work=work,
-        title=title,
-        config=spec.to_json() | {"seed": config.seed},
-        group=config.experiment,
+        title=prepared.title,
+        config=spec.to_json() | {"seed": setup.seed},
+        group=setup.experiment,
         tags=[spec.suite, spec.task, spec.encoder],
     )
     failed = True
@@ -79,12 +80,12 @@ def _logger(config: DictConfig, spec: RunSpec, title: str, work: Path) -> Iterat
         loggers.finish(logger, failed=failed)
 
 
-def _paths(config: DictConfig, spec: RunSpec, hash_: str) -> RunPaths:
-    return RunPaths(Path(config.ledger), spec.suite, spec.task, spec.encoder, hash_, config.seed)
+def _paths(spec: RunSpec, setup: Setup, hash_: str) -> RunPaths:
+    return RunPaths(setup.ledger, spec.suite, spec.task, spec.encoder, hash_, setup.seed)
 
 
-def _finished(config: DictConfig, paths: RunPaths) -> Record | None:
-    return ledger.read_record(paths.record) if paths.record.exists() and not config.overwrite else None
+def _finished(setup: Setup, paths: RunPaths) -> Record | None:
+    return ledger.read_record(paths.record) if paths.record.exists() and not setup.overwrite else None
 
 
 def _remove_checkpoints_of_record(paths: RunPaths) -> None:

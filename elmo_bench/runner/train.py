@@ -16,7 +16,6 @@ from elmo_bench.base.memory import keep_freed_memory
 from elmo_bench.base.progress import console
 from elmo_bench.base.threads import check_threads
 from elmo_bench.encoders.cache import LayerStore
-from elmo_bench.ledger.formulas import formula
 from elmo_bench.runner.data import readings
 from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, shared_stores
 from elmo_bench.runner.prepare import Prepared
@@ -54,7 +53,7 @@ def train(prepared: Prepared, work: Path, *, logger: Logger | None = None) -> Tr
     averages = [Ema(**training["ema"])] if training["ema"] else []
     progress = ShowProgress(prepared.title)
     trained.trainer = pl.Trainer(
-        accelerator=prepared.config.trainer.accelerator,
+        accelerator=prepared.setup.accelerator,
         devices=1,
         precision=settings["trainer.precision"],
         max_epochs=training["epochs"],
@@ -86,20 +85,19 @@ def fill(trained: Trained, prepared: Prepared, *splits: str) -> None:
     """Compute the frozen layers of these splits, or find them in the store."""
     trained.history.encoding.start()
     for store in trained.stores.values():
-        store.fill(prepared.texts(*splits), threads=prepared.config.trainer.threads)
+        store.fill(prepared.texts(*splits), threads=prepared.setup.threads)
     trained.history.encoding.stop()
 
 
 def build(prepared: Prepared) -> Trained:
     """The head, untrained, with its loaders and store; draws its initial weights with the run's seed."""
     whole = Clock().start()
-    config, spec, splits = prepared.config, prepared.spec, prepared.splits
-    torch.set_num_threads(check_threads(config.trainer.threads) or 1)
+    spec, setup, splits = prepared.spec, prepared.setup, prepared.splits
+    torch.set_num_threads(check_threads(setup.threads) or 1)
     keep_freed_memory()
-    pl.seed_everything(config.seed, verbose=False)
+    pl.seed_everything(setup.seed, verbose=False)
     training = spec.part("task.training")
     metric = task_class(spec.task, "metric")()
-    formula(metric.formula)  # fails now, not after training, if there is none
     vocabulary, lexicon = prepared.data.vocabulary(splits["train"]), Lexicon.of(splits["train"])
     try:
         embedder = build_embedder(spec, prepared.frozen, lexicon)
@@ -113,14 +111,14 @@ def build(prepared: Prepared) -> Trained:
         )
     except (TypeError, ValueError) as error:  # a part refuses its numbers
         raise UserError(f"an option has a value that does not fit: {error}. See task.head.") from error
-    stores = shared_stores(config, prepared.frozen.encoders, (spec.contents or {})["data"])
+    stores = shared_stores(setup, prepared.frozen.encoders, (spec.contents or {})["data"])
     index = build_indexer(embedder, stores)
     loaders = DataModule(
         splits,
         lambda examples: head.collate(examples, index),
         batch=training["batch"],
         tokens=training["tokens"],
-        seed=config.seed,
+        seed=setup.seed,
         readings=readings(spec, splits["train"]),
     )
     return Trained(module, loaders, stores, vocabulary, lexicon, History(whole))

@@ -9,8 +9,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.options import is_option, unknown_option
 from elmo_bench.spec.settings import VERSIONS, parts_of
-from elmo_bench.spec.spelling import unknown_option
 
 _OPEN = ("task", "encoder", "mix", "launcher", "logger")  # `+key=value` may add an option to these
 
@@ -111,7 +111,6 @@ def check_given(options: Sequence[str]) -> None:
         if key in VERSIONS:
             raise UserError(f"{given}: a version of the code, which no option changes. Remove the option.")
         if given.startswith("+") and key.split(".")[0] not in _OPEN:
-            parent, _, last = key.rpartition(".")
             plain = compose("config")
-            if last not in ((OmegaConf.select(plain, parent) if parent else plain) or ()):
+            if not is_option(key, plain):
                 raise UserError(unknown_option(key, plain))

@@ -1,18 +1,19 @@
-"""Compose a config from `conf/` and `key=value` options; a mistake is one line that lists the good choices."""
+"""Compose a config from `conf/` and `key=value` options; a mistake is one line that lists the good choices.
+
+A config is a yaml whose `defaults` name one choice of each group, a yaml of the group's folder. In a choice, `defaults`
+may name others of its group that it extends, and `override /GROUP: CHOICE`, which the user's own choice beats. With
+`# @package _global_` its keys are those of the whole config. These are Hydra's rules; Hydra reads the options.
+"""
 
 import copy
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import hydra
 import yaml
 from hydra.core.override_parser.types import Glob, Override, OverrideType
-from hydra.errors import HydraException
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import (
     ConfigAttributeError,
     ConfigKeyError,
@@ -23,10 +24,7 @@ from omegaconf.errors import (
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import config_folders
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.spec.kinds import check_kind
-from elmo_bench.spec.options import parse
-from elmo_bench.spec.plain import sweep_of
-from elmo_bench.spec.spelling import guess, spelled, unknown_option
+from elmo_bench.spec.options import check_kind, guess, parse, spelled, unknown_option
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 
@@ -43,27 +41,24 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     `experiment=NAME` adds the options of `conf/experiment/NAME.yaml`. Raises UserError for an unknown key, group
     choice or experiment, a malformed option, a value of the wrong kind, and an option with several values.
     """
-    parsed = parse(_one_run(options, folder))
-    experiment = next((each for each in parsed if each.key_or_group == "experiment"), None)
-    parsed = [each for each in parsed if each is not experiment]
-    for each in parsed:
-        _check_choice(each, folder)
-    values = [each for each in parsed if not _is_group(each, folder)]
-    if any(each.type != OverrideType.CHANGE for each in parsed):
-        values = []  # `+key=` and `~key` act in the order in which they are given: all of it is left to Hydra
-    plain = _composed(name, tuple(str(each.input_line) for each in parsed if each not in values), folder)
-    for each in parsed:
-        if _is_group(each, folder):
-            _check_node(each, plain)
+    chosen: dict[str, str] = {}
+    values: list[Override] = []
+    experiment = None
+    for each in parse(_one_run(options, folder)):
+        if each.key_or_group == "experiment":
+            experiment = each.value()
+        elif _is_group(each, folder):
+            _check_choice(each, folder)
+            chosen[each.key_or_group] = str(each.value())
+        else:
+            values.append(each)
+    plain = _composed(name, tuple(chosen.items()), folder)
     config = copy.deepcopy(plain)
     if experiment is not None:
-        config.experiment = experiment.value()
+        config.experiment = experiment
     for each in values:
-        if each.key_or_group == "encoder.name":
-            _check_name(each, plain)
         try:
-            _copy_interpolated(config, each.key_or_group)
-            OmegaConf.update(config, each.key_or_group, each.value())
+            _set(config, each, plain)
         except (ConfigAttributeError, ConfigKeyError):
             raise UserError(unknown_option(each.key_or_group, plain)) from None
         except OmegaConfBaseException as error:
@@ -76,7 +71,8 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     except OmegaConfBaseException as error:
         raise UserError(f"{name}: {_first_line(error)}") from None
     for each in values:
-        check_kind(each, plain, config)
+        if each.type == OverrideType.CHANGE:
+            check_kind(each, plain, config)
     return config
 
 
@@ -88,25 +84,20 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list
     malformed option, an unknown experiment or more than one.
     """
     parsed = parse(options)
-    if (folder / "experiment").is_dir():
-        asked = [each for each in parsed if each.key_or_group == "experiment"]
-        if len(asked) > 1 or any(each.is_sweep_override() for each in asked):
-            raise UserError("experiment=…: more than one. Start one sweep for each.")
-        rest = [each for each in parsed if each not in asked]
-        name = asked[0].value() if asked else None
-        parts = [] if name is None else experiment_yaml(name, folder)["sweep"]
-        own = [parse([f"{key}={','.join(map(spelled, values))}" for key, values in part.items()]) for part in parts]
-        products = [_product([*asked, *part], folder) for part in own or [[]]]
-        for key, given in _product(rest, folder).items():
-            listed = {value for product in products for value in product.get(key, ())}
-            selects = bool(given) and listed.issuperset(given)
-            if selects:
-                products = [each for each in products if key not in each or {*given} & {*each[key]}]
-            for product in products:
-                chosen = [value for value in given if value in product.get(key, ())]
-                product[key] = chosen if selects and key in product else given
-        return [list(product.values()) for product in products]
-    return [list(_product(parsed, folder).values())]
+    asked = [each for each in parsed if each.key_or_group == "experiment"] if (folder / "experiment").is_dir() else []
+    if len(asked) > 1 or any(each.is_sweep_override() for each in asked):
+        raise UserError("experiment=…: more than one. Start one sweep for each.")
+    parts = experiment_yaml(asked[0].value(), folder)["sweep"] if asked and asked[0].value() is not None else [{}]
+    given = [[f"{key}={','.join(map(spelled, values))}" for key, values in part.items()] for part in parts]
+    products = [_product([*asked, *parse(each)], folder) for each in given]
+    for key, values in _product([each for each in parsed if each not in asked], folder).items():
+        selects = bool(values) and {value for product in products for value in product.get(key, ())} >= {*values}
+        if selects:
+            products = [each for each in products if key not in each or {*values} & {*each[key]}]
+        for product in products:
+            left = [value for value in values if value in product.get(key, ())]
+            product[key] = left if selects and key in product else values
+    return [list(product.values()) for product in products]
 
 
 def _product(options: Sequence[Override], folder: Path) -> dict[str, list[str]]:
@@ -114,9 +105,19 @@ def _product(options: Sequence[Override], folder: Path) -> dict[str, list[str]]:
     return {str(each.get_key_element()): list(_values(each, folder)) for each in options}
 
 
+def _values(option: Override, folder: Path) -> Iterator[str]:
+    if not option.is_sweep_override():
+        yield str(option.input_line)
+        return
+    swept = option.value()
+    names = swept.filter(choices(option.key_or_group, folder)) if isinstance(swept, Glob) else None
+    for value in option.sweep_string_iterator() if names is None else names:
+        yield f"{option.get_key_element()}={value!s}"
+
+
 @reader
 def experiment_yaml(name: Any, folder: Path = CONF) -> dict[str, Any]:
-    """`conf/experiment/<name>.yaml` as plain data, its sweep as `sweep_of` gives it.
+    """`conf/experiment/<name>.yaml` as plain data, its sweep as a list of mappings from options to lists of values.
 
     Raises UserError for an unknown name and a damaged file.
     """
@@ -126,24 +127,28 @@ def experiment_yaml(name: Any, folder: Path = CONF) -> dict[str, Any]:
         )
     path = config_file("experiment", name, folder)
     assert path is not None
-    found = yaml_mapping(path, "about", "sweep")
+    given = yaml_mapping(path, "about", "sweep")
     with reading(path, "an experiment", "See elmo_bench/spec/experiments.py for the keys."):
-        return found | {"sweep": sweep_of(found)}
+        parts = given["sweep"] if isinstance(given["sweep"], list) else [given["sweep"]]
+        if not parts or not all(isinstance(part, dict) and all(isinstance(key, str) for key in part) for part in parts):
+            raise ValueError("sweep: not a mapping from options to values, or a list of them")
+        listed = [{key: value if isinstance(value, list) else [value] for key, value in part.items()} for part in parts]
+        return given | {"sweep": listed}
 
 
 def choices(group: str, folder: Path = CONF) -> list[str]:
     """The names that a config group offers: the yaml files of `<folder>/<group>` and of included folders."""
-    return sorted({path.stem for each in searched(folder) for path in (each / group).glob("*.yaml")})
-
-
-def searched(folder: Path = CONF) -> list[Path]:
-    """The folders of a config: the installation's configs are extended by the included folders, others by nothing."""
-    return config_folders(folder) if folder == CONF else [folder]
+    return sorted({path.stem for each in _searched(folder) for path in (each / group).glob("*.yaml")})
 
 
 def config_file(group: str, name: str, folder: Path = CONF) -> Path | None:
     """The yaml file of a choice, None if there is none."""
-    return next((path for each in searched(folder) if (path := each / group / f"{name}.yaml").is_file()), None)
+    return next((path for each in _searched(folder) if (path := each / group / f"{name}.yaml").is_file()), None)
+
+
+def _searched(folder: Path) -> list[Path]:
+    """The folders of a config: the installation's configs are extended by the included folders, others by nothing."""
+    return config_folders(folder) if folder == CONF else [folder]
 
 
 @cache
@@ -156,85 +161,72 @@ def task_yaml(task: str) -> dict[str, Any]:
 def yaml_mapping(path: Path, *keys: str) -> dict[str, Any]:
     """A yaml file that holds a mapping with at least these keys. Raises UserError."""
     with reading(path, "such a config", "See the others in its folder."):
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict) or not {*keys} <= found.keys():
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not isinstance(given, dict) or not {*keys} <= given.keys():
             raise ValueError(f"it has at least the keys {' and '.join(keys)}" if keys else "not a mapping")
-        return found
+        return given
 
 
 @cache
-def _composed(name: str, options: tuple[str, ...], folder: Path) -> DictConfig:
-    """The config for these options, without the values that `compose` sets. Callers copy it before they change it.
-
-    Hydra takes 0.2 s for each combination of choices. So a choice of one plain node (no defaults list, no package) is
-    put into a config that was composed without it, provided that nothing else changed the node of its group there.
-    """
-    chosen = dict(option.split("=", 1) for option in options if "=" in option)
-    plain = {group: node for group, choice in chosen.items() if (node := _plain_node(group, choice, folder))}
-    if not plain or not all((folder / group).is_dir() for group in chosen) or len(chosen) < len(options):
-        return _by_hydra(name, options, folder)
-    base = _by_hydra(name, tuple(f"{group}={chosen[group]}" for group in chosen if group not in plain), folder)
-    if not all(_is_plain(base, group, folder) for group in plain):
-        return _by_hydra(name, options, folder)
-    config = copy.deepcopy(base)
-    for group, node in plain.items():
-        config[group] = node
+def _composed(name: str, chosen: tuple[tuple[str, str], ...], folder: Path) -> DictConfig:
+    """The config with these choices {group: name}, interpolations unresolved. Callers copy it before they change it."""
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        raise UserError(f"{folder}: no {name}.yaml here. Install elmo-bench again.")
+    own, defaults = _loaded(path)
+    used = {group: choice for each in defaults if isinstance(each, dict) for group, choice in each.items()}
+    for group, _ in chosen:
+        if group not in used:
+            raise UserError(unknown_option(group, _composed(name, (), folder)))
+    used |= chosen
+    for group in list(used):
+        for other, choice in _choice(group, used[group], folder)[1].items():
+            if other not in dict(chosen):
+                used[other] = choice
+    config = OmegaConf.merge(*(_choice(group, choice, folder)[0] for group, choice in used.items()), own)
+    assert isinstance(config, DictConfig)
+    for group in used.keys() & NEEDED.keys():
+        if lacking := [key for key in NEEDED[group] if key not in list(config[group] or ())]:
+            raise UserError(
+                f"{group}={used[group]}: its yaml has no {', '.join(lacking)}. See the others in conf/{group}."
+            )
+    OmegaConf.set_struct(config, True)
     return config
 
 
 @cache
-def _plain_node(group: str, choice: str, folder: Path) -> DictConfig | None:
-    """The node that a choice consists of; None without a file, or with a defaults list, a package or damage."""
-    with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
-        if path := config_file(group, choice, folder):
-            text = path.read_text(encoding="utf-8")
-            node = None if re.search("^(# *@package|defaults:)", text, re.MULTILINE) else OmegaConf.create(text)
-            return node if isinstance(node, DictConfig) else None
-    return None
+def _choice(group: str, choice: str, folder: Path) -> tuple[DictConfig, dict[str, str]]:
+    """What a choice puts into the config, and {other group: choice} that it overrides. Raises UserError."""
+    path = config_file(group, choice, folder)
+    if path is None:
+        raise UserError(f"{group}={choice}: unknown {group}; choose one of: {', '.join(choices(group, folder))}")
+    own, defaults = _loaded(path)
+    parts, overrides = [], {}
+    for each in defaults:
+        if isinstance(each, dict):
+            overrides |= {key.removeprefix("override /"): str(value) for key, value in each.items()}
+        elif each != "_self_":
+            parts.append(_choice(group, str(each).partition("@")[0], folder)[0])
+    is_whole = "# @package _global_" in path.read_text(encoding="utf-8")
+    return OmegaConf.merge(*parts, own if is_whole else OmegaConf.create({group: own})), overrides  # type: ignore[return-value]
 
 
-def _is_plain(config: DictConfig, group: str, folder: Path) -> bool:
-    """Whether the node of a group is just what one of its choices consists of."""
-    nodes = (_plain_node(group, choice, folder) for choice in choices(group, folder))
-    found = OmegaConf.to_container(config[group]) if group in config else None
-    return any(node is not None and OmegaConf.to_container(node) == found for node in nodes)
-
-
-@cache
-def _by_hydra(name: str, options: tuple[str, ...], folder: Path) -> DictConfig:
-    if not (folder / f"{name}.yaml").is_file():
-        raise UserError(f"{folder}: no {name}.yaml here. Install elmo-bench again.")
-    with hydra.initialize_config_dir(str(folder), version_base="1.3"):
-        try:
-            return hydra.compose(name, [*_search_path(folder), *options])
-        except (HydraException, OmegaConfBaseException) as error:
-            if found := re.search(r"Could not override '([\w.@/]+)'", str(error)):
-                groups = [str(each.input_line) for each in parse(options) if _is_group(each, folder)]
-                raise UserError(unknown_option(found[1], hydra.compose(name, groups))) from None
-            raise UserError(f"{name}: {_first_line(error)}") from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            mark = getattr(error, "problem_mark", None)
-            where = f"{mark.name}:{mark.line + 1}" if mark else f"{' '.join(options) or name}: a config"
-            raise UserError(f"{where} is not YAML ({getattr(error, 'problem', error)}). Fix it.") from None
-
-
-def _search_path(folder: Path) -> list[str]:
-    others = ",".join(spelled(f"file://{each}") for each in searched(folder)[1:])
-    return [f"hydra.searchpath=[{others}]"] if others else []
-
-
-def _values(option: Override, folder: Path) -> Iterator[str]:
-    if not option.is_sweep_override():
-        yield str(option.input_line)
-        return
-    swept = option.value()
-    found = (
-        swept.filter(choices(option.key_or_group, folder))
-        if isinstance(swept, Glob)
-        else option.sweep_string_iterator()
-    )
-    for value in found:
-        yield f"{option.get_key_element()}={value!s}"
+def _loaded(path: Path) -> tuple[DictConfig, list[Any]]:
+    """(the content of a yaml, its `defaults`). Raises UserError."""
+    try:
+        own = OmegaConf.load(path)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark else f"{path}"
+        raise UserError(f"{where} is not YAML ({getattr(error, 'problem', error)}). Fix it.") from None
+    except (OSError, OmegaConfBaseException) as error:
+        raise UserError(f"{path}: {_first_line(error)}. Write names and values into it.") from None
+    if not isinstance(own, DictConfig):
+        raise UserError(f"{path}: a list, not a mapping. Write names and values into it.")
+    defaults = OmegaConf.to_container(OmegaConf.create({"list": own.pop("defaults", [])}))["list"]  # type: ignore[call-overload, index]
+    if not isinstance(defaults, list) or not all(isinstance(each, str | dict) for each in defaults):
+        raise UserError(f"{path}: defaults is not a list of names. See the others in its folder.")
+    return own, defaults
 
 
 def _one_run(options: Sequence[str], folder: Path) -> list[str]:
@@ -257,7 +249,40 @@ def _single(values: Sequence[str]) -> str:
 
 
 def _is_group(option: Override, folder: Path) -> bool:
-    return (folder / option.key_or_group).is_dir()
+    return option.package is None and (folder / option.key_or_group).is_dir()
+
+
+def _check_choice(option: Override, folder: Path) -> None:
+    group, value = option.key_or_group, option.value()
+    if value not in (known := choices(group, folder)):
+        shown = spelled(value) if isinstance(value, (str, int, float, bool)) else value
+        hint = guess(str(value), known)
+        if not hint and group in ("task", "encoder"):
+            hint = "; or give the folder that has it: --include FOLDER"
+        raise UserError(f"{group}={shown}: unknown {group}; choose one of: {', '.join(known)}{hint}")
+
+
+def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
+    """Carry out `key=value`, `+key=value` or `~key`. Raises UserError and errors of OmegaConf."""
+    key = option.key_or_group
+    if key == "encoder.name":
+        _check_name(option, plain)
+    *parents, last = key.split(".")
+    node: Any = config
+    for part in parents:  # an interpolation on the way becomes a copy of its mapping, since its parts cannot be set
+        if not isinstance(node, DictConfig) or part not in node:
+            node = None
+            break
+        if OmegaConf.is_interpolation(node, part):
+            node[part] = copy.deepcopy(node[part])
+        node = node[part]
+    if option.is_delete():
+        if not isinstance(node, DictConfig) or last not in node:
+            raise UserError(unknown_option(key, config))
+        with open_dict(node):
+            del node[last]
+    else:
+        OmegaConf.update(config, key, option.value(), force_add=option.is_add() or option.is_force_add())
 
 
 def _check_name(option: Override, config: DictConfig) -> None:
@@ -267,34 +292,6 @@ def _check_name(option: Override, config: DictConfig) -> None:
     last = str(option.value()).rstrip("/").split("/")[-1]
     if (path := config_file("encoder", last)) and yaml_mapping(path).get("name") == last:
         raise UserError(f"{option.input_line}: tables would take it for encoder={last}. Rename the folder.")
-
-
-def _check_choice(option: Override, folder: Path) -> None:
-    group, value = option.key_or_group, option.value()
-    if _is_group(option, folder) and value not in (known := choices(group, folder)):
-        shown = spelled(value) if isinstance(value, (str, int, float, bool)) else value
-        hint = guess(str(value), known)
-        if not hint and group in ("task", "encoder"):
-            hint = "; or give the folder that has it: --include FOLDER"
-        raise UserError(f"{group}={shown}: unknown {group}; choose one of: {', '.join(known)}{hint}")
-
-
-def _check_node(option: Override, config: DictConfig) -> None:
-    """Raises UserError if the yaml that an option chooses is a list, or lacks a key that every run reads."""
-    group = option.key_or_group
-    if isinstance(node := config.get(group), ListConfig):
-        raise UserError(f"{option.input_line}: a list, not a mapping. Write names and values into its yaml.")
-    if lacking := [key for key in NEEDED.get(group, ()) if key not in list(node or ())]:
-        raise UserError(f"{option.input_line}: its yaml has no {', '.join(lacking)}. See the others in conf/{group}.")
-
-
-def _copy_interpolated(config: DictConfig, key: str) -> None:
-    """Replace each interpolation on the way to `key` by a copy of its mapping, since its parts cannot be set."""
-    node: Any = config
-    for part in key.split(".")[:-1]:
-        if isinstance(node, DictConfig) and OmegaConf.is_interpolation(node, part) and part in node:
-            node[part] = copy.deepcopy(node[part])
-        node = node.get(part) if isinstance(node, DictConfig) else None
 
 
 def _first_line(error: Exception) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.formula import Formula
 
 MEMBERS = {  # of the classes of a task: elmo_bench/training/contracts.py
     "Data": ("schema", "ending", "read", "files", "canonical", "vocabulary", "read_file", "write"),
@@ -35,16 +36,21 @@ def task_class(task: str, part: str) -> Any:
         )
     module, name = f"elmo_bench.tasks.{task}.{part}", part.capitalize()
     try:
-        found = getattr(importlib.import_module(module), name)
+        made = getattr(importlib.import_module(module), name)
     except (ModuleNotFoundError, AttributeError) as error:
         if error.name not in (module, name):  # of something that the task imports
             raise
         raise UserError(
             f"task={task}: no class {name} in its {part}.py. CONTRIBUTING.md lists what a task has."
         ) from None
-    if lacking := [member for member in MEMBERS[name] if not hasattr(found, member)]:
+    if lacking := [member for member in MEMBERS[name] if not hasattr(made, member)]:
         raise UserError(f"task={task}: class {name} in its {part}.py has no {', '.join(lacking)}. See CONTRIBUTING.md.")
-    return found
+    if part == "metric" and not isinstance(made.formula, Formula):  # a name, in versions with a closed list
+        raise UserError(
+            f"task={task}: Metric.formula is {made.formula!r:.60}. Give a Formula (elmo_bench/base/formula.py), such as "
+            "F1_COUNTS of elmo_bench/text/figures.py: see CONTRIBUTING.md."
+        )
+    return made
 
 
 def load_encoder(kind: str, *, run_seed: int = 0, version: Any = None, **options: Any) -> Any:

@@ -1,19 +1,23 @@
-"""`RunSpec`: what identifies a run. Imports no torch, reads no data and no weights."""
+"""`RunSpec`: what identifies a run. `Setup`: how and where it is made. Both are made once, from a composed config.
+
+Imports no torch, reads no data and no weights.
+"""
 
 import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, Self
 
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical, digest
-from elmo_bench.spec.config import compose
-from elmo_bench.spec.settings import ABSENT, RATE, VERSIONS, name_of, settings_of
-from elmo_bench.spec.spelling import spelled
+from elmo_bench.spec.config import compose, task_yaml
+from elmo_bench.spec.options import is_option, spelled
+from elmo_bench.spec.settings import ABSENT, RATE, VERSIONS, name_of, parts_of, settings_of
 
 _NAME = re.compile(r"\w[\w.+=-]*")
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
@@ -102,14 +106,12 @@ class RunSpec:
                 node[last] = value
         return tree
 
-    def encoder_options(self) -> dict[str, Any]:
-        """The options of the contextual encoder: kind, version, weights and what else its yaml has; {} without one."""
+    def encoders(self) -> dict[str, dict[str, Any]]:
+        """The options of each contextual encoder by its part of a stack ("" without one): kind, version, weights, …"""
         if "encoder.contextual.kind" not in self.settings:
             return {}
-        own = {
-            key: value for key, value in self.part("encoder").items() if key not in ("words", "vectors", "contextual")
-        }
-        return {**self.part("encoder.contextual"), **own}
+        shared = {key: value for key, value in self.part("encoder").items() if key not in ("words", "vectors")}
+        return parts_of(shared.pop("contextual") | shared)
 
     def default(self) -> "RunSpec":
         """The default run of this suite, task, encoder and size. Raises UserError if there is none (any more)."""
@@ -118,8 +120,8 @@ class RunSpec:
     @property
     def protocol(self) -> int:
         """The version of the training protocol; 0 if a stored spec does not have one."""
-        found = self.settings.get("protocol")
-        return found if isinstance(found, int) else 0
+        version = self.settings.get("protocol")
+        return version if isinstance(version, int) else 0
 
     @property
     def lr_scale(self) -> float | None:
@@ -158,8 +160,12 @@ class RunSpec:
     def command(self, seed: int) -> str:
         """The command that makes this run. A path of weights or vectors appears as its last component."""
         options, _ = self._base()
-        known = _names(tuple(options))
-        changes = [f"{'' if key in known else '+'}{key}={value}" for key, value in self.changes.items()]
+        config = _config(tuple(options))
+        known = ("mix.layer", "mix.scalars")  # come with their choice of `mix`; a run adds others with `+`
+        changes = [
+            f"{'' if key in known or is_option(key, config) else '+'}{key}={value}"
+            for key, value in self.changes.items()
+        ]
         return shlex.join(["elmo-bench", "run", *options, *changes, f"seed={seed}"])
 
     def _base(self) -> tuple[list[str], "RunSpec"]:
@@ -174,14 +180,80 @@ class RunSpec:
         ):
             options = (f"task={self.task}", *encoder, f"suite={self.suite}", f"size={self.size}")
             try:
-                found = _composed(options)
+                usual = _composed(options)
             except UserError as error:
                 problem = error
                 continue
-            if found.encoder == self.encoder and found.settings.get("encoder.contextual.kind") == kind:
-                return list(options), found
+            if usual.encoder == self.encoder and usual.settings.get("encoder.contextual.kind") == kind:
+                return list(options), usual
             problem = UserError(f"encoder {self.encoder}: not installed here")
         raise problem
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How and where a run is made: all that it needs besides its spec. Only the seed changes a score."""
+
+    seed: int
+    data: dict[str, Any]  # arguments of the task's `Data`: the sources of every suite, and options
+    data_root: Path | None  # the user's data folder
+    encoders: dict[str, dict[str, Any]]  # arguments of `load_encoder` by part of a stack, with paths and device
+    vectors: str | None  # name or path of the static vectors
+    suite_vectors: str | None  # of the suite's, on which slices depend
+    device: str  # cpu or cuda
+    accelerator: str  # Lightning's name of it
+    threads: int | None
+    store: dict[str, Any]  # arguments of `LayerStore`
+    logger: dict[str, Any]  # a node of conf/logger
+    experiment: str | None  # groups runs in logs
+    ledger: Path
+    overwrite: bool  # run again where a record exists
+    predictions: bool  # keep them next to the record
+
+    @classmethod
+    def of(cls, config: DictConfig) -> Self:
+        """The setup in a composed config. Raises UserError for a stack of anything but named encoders."""
+        given: Any = OmegaConf.to_container(config, resolve=True)
+        root, trainer = given["data"]["root"], given["trainer"]
+        return cls(
+            seed=given["seed"],
+            data=given["task"]["data"],
+            data_root=Path(root).expanduser() if root else None,
+            encoders=parts_of(given["encoder"]["contextual"]),
+            vectors=given["encoder"]["vectors"],
+            suite_vectors=given["suite"].get("vectors"),
+            device=trainer["device"],
+            accelerator=trainer["accelerator"],
+            threads=trainer["threads"],
+            store=given["store"],
+            logger=given["logger"],
+            experiment=given["experiment"],
+            ledger=Path(given["ledger"]),
+            overwrite=bool(given["overwrite"]),
+            predictions=bool(given["predictions"]),
+        )
+
+
+def converged(record: Mapping[str, Any]) -> bool:
+    """Whether a record's run had its task's budget of epochs, and learned something.
+
+    The budget is `report.budget` of the task's yaml: epochs by size, or null for a task without epochs; no run of a
+    task without the key is converged. A run learned nothing if it scores 0 on dev, or the same after every one of
+    several epochs, below 100: its head gives one answer to everything. Raises UserError for a budget that is neither
+    null nor a mapping.
+    """
+    spec, dev = record["spec"], record["curves"]["dev"]
+    known, epochs = task_yaml(spec["task"]).get("report", {}), spec["settings"].get("task.training.epochs")
+    budget = known.get("budget", {})
+    if not isinstance(budget, dict | None):
+        raise UserError(
+            f"conf/task/{spec['task']}.yaml: report.budget is {budget!r:.60}. Give epochs by size: {{cpu: 32}}."
+        )
+    least = 1 if budget is None else budget.get(spec["size"])
+    stuck = len(dev) > 1 and len(set(dev)) == 1 and dev[0] < 100
+    if not isinstance(least, int) or not isinstance(epochs, int) or stuck:
+        return False
+    return epochs >= least and record["scores"]["dev"]["overall"][record["metric"]] > 0
 
 
 def _without_spaces(name: str) -> str:
@@ -205,17 +277,3 @@ def _differs(option: str, value: Any, usual: Mapping[str, Any]) -> bool:
             return value != usual[option]  # faster
         return canonical(usual[option]) != canonical(value)
     return value is not None or option != "data.least_steps"  # of a fraction; the default run uses all of the data
-
-
-@cache
-def _names(options: tuple[str, ...]) -> frozenset[str]:
-    """The options of a config, and its groups by name. A run adds others with `+`."""
-    found = {"mix.layer", "mix.scalars"}  # come with their choice of `mix`
-
-    def walk(node: Any, path: str) -> None:
-        for key, value in node.items() if isinstance(node, dict) else ():
-            found.add(f"{path}{key}")
-            walk(value, f"{path}{key}.")
-
-    walk(OmegaConf.to_container(_config(options)), "")
-    return frozenset(found)

@@ -11,7 +11,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.spec.config import task_yaml
-from elmo_bench.spec.plain import dotted
+from elmo_bench.spec.options import dotted
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 VECTORS = "encoder.vectors"  # the static vectors, or those whose width learned words have
@@ -26,20 +26,23 @@ FILES = ("weights", "inputs")  # of an encoder: only the last component of a pat
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """{option: value} of a resolved config."""
     task, trained = config["task"], config["task"]["training"]
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "protocol": config["protocol"],
         "task.version": task["version"],
         "trainer.precision": config["trainer"]["precision"],
+        **dotted(task["head"], "task.head."),
+        **_optional("task.characters", task.get("characters")),
+        **dotted({key: value for key, value in trained.items() if key not in ("schedule", "ema")}, "task.training."),
+        **_optional("task.training.schedule", trained.get("schedule")),
+        **_optional("task.training.ema", trained.get("ema")),
+        **_data(config),
+        **_encoder(config),
     }
-    found |= dotted(task["head"], "task.head.")
-    found |= _optional("task.characters", task.get("characters"))
-    found |= dotted({k: v for k, v in trained.items() if k not in ("schedule", "ema")}, "task.training.")
-    if config["lr_scale"] != 1:
-        found[RATE] = _scaled(found.get(RATE), config["lr_scale"])
-    found |= _optional("task.training.schedule", trained.get("schedule"))
-    found |= _optional("task.training.ema", trained.get("ema"))
-    found |= _data(config) | _encoder(config)
-    return {key: value for key, value in found.items() if key not in ABSENT or value != ABSENT[key]}
+    if (factor := config["lr_scale"]) != 1:
+        if not isinstance(rate := settings.get(RATE), int | float):
+            raise UserError(f"lr_scale={factor}: the task has no learning rate to multiply. Give {RATE}.")
+        settings[RATE] = float(f"{rate * factor:.12g}")
+    return {key: value for key, value in settings.items() if key not in ABSENT or value != ABSENT[key]}
 
 
 def name_of(path: Any) -> str | None:
@@ -47,32 +50,26 @@ def name_of(path: Any) -> str | None:
     return None if path is None else Path(redacted(str(path))).name.replace("@", "+")
 
 
-def _scaled(rate: Any, factor: float) -> float:
-    if not isinstance(rate, int | float):
-        raise UserError(f"lr_scale={factor}: the task has no learning rate to multiply. Give {RATE}.")
-    return float(f"{rate * factor:.12g}")
-
-
 def _optional(option: str, part: Mapping[str, Any] | None) -> dict[str, Any]:
     return dotted(part, f"{option}.") if part else {option: None}
 
 
 def _data(config: Mapping[str, Any]) -> dict[str, Any]:
-    """How much of the data is used; and where the options of its source are not those in the task's yaml, which."""
-    data, suite = config["data"], config["suite"]["name"]
-    found = {f"data.{key}": data[key] for key in ("train_fraction", "max_train")}
+    """How much of the data is used, and the options of its source that are not those in the task's yaml."""
+    data, suite, given = config["data"], config["suite"]["name"], config["task"]["data"]
+    used = {f"data.{key}": data[key] for key in ("train_fraction", "max_train")}
     if data["train_fraction"] != 1:  # an epoch reads the whole training split once
-        found["data.least_steps"] = data["least_steps"]
+        used["data.least_steps"] = data["least_steps"]
     known = task_yaml(config["task"]["name"]).get("data", {})
-    source, usual = config["task"]["data"].get(suite) or {}, dotted(known.get(suite) or {})
+    source, usual = given.get(suite) or {}, dotted(known.get(suite) or {})
     if not isinstance(source, Mapping):
         raise UserError(f"task.data.{suite}={source}: give a mapping with the source and its options")
-    for option, value in config["task"]["data"].items():  # of every suite
+    for option, value in given.items():  # of every suite
         if not isinstance(value, Mapping) and value != _followed(known.get(option), config):
-            found[f"task.data.{option}"] = value
+            used[f"task.data.{option}"] = value
     unused = ("fetch",) if source.get("source") == "hub" else ("fetch", "hub")
     ours = dotted({key: value for key, value in source.items() if key not in unused})
-    return found | {f"task.data.{suite}.{k}": v for k, v in ours.items() if k not in usual or v != usual[k]}
+    return used | {f"task.data.{suite}.{k}": v for k, v in ours.items() if k not in usual or v != usual[k]}
 
 
 def _followed(value: Any, config: Mapping[str, Any]) -> Any:
@@ -105,22 +102,20 @@ def parts_of(contextual: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
 
 def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
     encoder, contextual = config["encoder"], config["encoder"]["contextual"]
-    found: dict[str, Any] = {"encoder.words": encoder["words"]}
+    used: dict[str, Any] = {"encoder.words": encoder["words"]}
     if encoder["words"]:
-        found[VECTORS] = name_of(encoder["vectors"])
+        used[VECTORS] = name_of(encoder["vectors"])
     if encoder["words"] == "static":
-        found["vectors.trainable"] = config["vectors"]["trainable"]
+        used["vectors.trainable"] = config["vectors"]["trainable"]
     if contextual is None:
-        return found | {"encoder.contextual": None}
+        return used | {"encoder.contextual": None}
     for key, value in dotted(contextual).items():
         if (last := key.rpartition(".")[2]) != "device" and value is not None:
-            option = f"encoder.{key}" if key in encoder else f"encoder.contextual.{key}"
             shown = redacted(value) if isinstance(value, str) else value
-            found[option] = name_of(value) if last in FILES else shown
-    return found | {"place": config["place"]} | _mix(config["mix"])
-
-
-def _mix(mix: Mapping[str, Any]) -> dict[str, Any]:
-    found = {"mix": mix["kind"]} | {f"mix.{key}": mix[key] for key in ("layer_norm", "dropout", "gamma")}
-    own = {"scalar": "penalty", "layer": "layer", "fixed": "scalars"}.get(mix["kind"])
-    return found | ({f"mix.{own}": mix[own]} if own else {})
+            used[f"encoder.{key if key in encoder else f'contextual.{key}'}"] = (
+                name_of(value) if last in FILES else shown
+            )
+    mix = config["mix"]
+    kept = ["layer_norm", "dropout", "gamma"]
+    kept += {"scalar": ["penalty"], "layer": ["layer"], "fixed": ["scalars"]}.get(mix["kind"], [])
+    return used | {"place": config["place"], "mix": mix["kind"]} | {f"mix.{key}": mix[key] for key in kept}

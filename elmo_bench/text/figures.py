@@ -6,7 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from elmo_bench.base.formula import Formula, columns, ratio, share, with_items
+
 SHARES = ("precision", "recall", "f1")  # in percent; in a table with two decimals
+# 100 · correct / items: an item is right or wrong.
+ACCURACY = Formula("accuracy", ("correct",), with_items, share, lambda sums: sums[1])
+# Micro-averaged F1 (van Rijsbergen 1979, Information retrieval): 200 · correct / (guessed + gold).
+F1_COUNTS = Formula(
+    "f1-counts",
+    ("correct", "guessed", "gold"),
+    columns,
+    lambda sums: 200 * ratio(sums[..., 0], sums[..., 1] + sums[..., 2]),
+    lambda sums: sums[2],
+)
 
 
 def percent(part: float, whole: float) -> float:

@@ -11,18 +11,21 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.formula import Formula, columns, share
 from elmo_bench.text.columns import read_columns
 from elmo_bench.text.figures import count_labels, label_table, score_labels
 
 GOLD, CONTROL = "gold", "control"
 Labels = Sequence[str]
+# 100 · correct / tokens: an item holds several decisions.
+TOKEN_ACCURACY = Formula("token-accuracy", ("correct", "tokens"), columns, share, lambda sums: sums[1])
 
 
 class TokenAccuracy:
     """The share of words whose predicted label is the gold one, punctuation included: a `contracts.Metric`."""
 
     main = "accuracy"
-    formula = "token-accuracy"
+    formula = TOKEN_ACCURACY
     files = ("FILE",)
 
     def score(self, gold: Sequence[Labels], predicted: Sequence[Labels]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from torch import Tensor
 
+from elmo_bench.base.formula import Formula
 from elmo_bench.text.batch import Indexer, Text
 
 
@@ -89,7 +90,7 @@ class Metric(Protocol):
     """The official figures."""
 
     main: str  # the figure in score(...)["overall"] that selects the epoch; higher is better
-    formula: str  # how the main figure follows from summed outcomes: a name in elmo_bench/ledger/formulas.py
+    formula: Formula  # how the main figure follows from summed outcomes
     files: tuple[str, ...]  # the files that `score` takes, as its usage line names them
 
     def score(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:

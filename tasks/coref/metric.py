@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.formula import Formula, columns, ratio
 from elmo_bench.base.progress import console
 from elmo_bench.tasks.coref.alignment import best_alignment
 from elmo_bench.tasks.coref.conll import Part, read_parts
@@ -24,11 +25,29 @@ FINE = 1_000_000  # outcomes are whole numbers, so fractions are counted in mill
 TOO_MANY = 10  # repeated mentions of a document, above which the reference scorer refuses
 
 
+def _average_f1(sums: np.ndarray) -> np.ndarray:
+    """The mean F1 of MUC, B³ and CEAFe, in percent, as in the CoNLL-2012 shared task (Pradhan et al. 2012)."""
+    by_metric = sums.reshape(*sums.shape[:-1], 3, len(SIDES))
+    recall = ratio(by_metric[..., 0], FINE * by_metric[..., 1])
+    precision = ratio(by_metric[..., 2], FINE * by_metric[..., 3])
+    return 100 * ratio(2 * precision * recall, precision + recall).mean(axis=-1)
+
+
+_SUMMED = tuple(f"{metric}_{side}" for metric in METRICS[:3] for side in SIDES)
+CONLL_2012 = Formula(
+    "conll-2012",
+    _SUMMED,
+    columns,
+    _average_f1,
+    lambda sums: sums[_SUMMED.index("bcub_recall_den")],  # gold mentions
+)
+
+
 class Metric:
     """Selects by the mean F1 of MUC, B³ and CEAFe."""
 
     main = "average_f1"
-    formula = "conll-2012"
+    formula = CONLL_2012
     files = ("KEY", "RESPONSE")
 
     def score(self, gold: Sequence[Chains], predicted: Sequence[Chains]) -> dict[str, Any]:

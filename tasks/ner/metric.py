@@ -9,7 +9,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.text.columns import read_columns
-from elmo_bench.text.figures import count_types, figure_table, percent, shares
+from elmo_bench.text.figures import F1_COUNTS, count_types, figure_table, percent, shares
 from elmo_bench.text.tags import spans, split_tag
 
 SENTENCE_BOUNDARY = "-X-"  # the first cell of a line that conlleval takes for the end of a sentence
@@ -20,7 +20,7 @@ class Metric:
     """Exact match of chunks (type, start, end), micro-averaged over types; tags in IOB1, BIO or a mixture."""
 
     main = "f1"
-    formula = "f1-counts"
+    formula = F1_COUNTS
     files = ("FILE",)
 
     def score(self, gold: Tags, predicted: Tags) -> dict[str, Any]:

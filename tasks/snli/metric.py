@@ -9,14 +9,14 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD
 from elmo_bench.text.columns import read_label_pairs
-from elmo_bench.text.figures import count_labels, label_table, score_labels
+from elmo_bench.text.figures import ACCURACY, count_labels, label_table, score_labels
 
 
 class Metric:
     """The percentage of pairs with the right label; pairs without a gold label are ignored, as in SNLI."""
 
     main = "accuracy"
-    formula = "accuracy"
+    formula = ACCURACY
     files = ("FILE",)
 
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:

@@ -11,10 +11,19 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.formula import Formula, ratio, share, with_items
 from elmo_bench.tasks.squad.squad_json import entries, read_json
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)  # ASCII only, as in the official script
+# The mean over questions of F1 = 2 · common / (guessed + gold), in percent.
+MEAN_F1 = Formula(
+    "mean-f1",
+    ("common", "guessed", "gold"),
+    lambda common, guessed, gold: with_items(ratio(2 * common, guessed + gold)),
+    share,
+    lambda sums: sums[1],
+)
 
 
 def normalise(answer: str) -> str:
@@ -26,7 +35,7 @@ class Metric:
     """The best exact match and the best F1 of a prediction over the gold answers."""
 
     main = "f1"
-    formula = "mean-f1"
+    formula = MEAN_F1
     files = ("DEV.json", "PREDICTIONS.json")
 
     def score(self, gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.formula import Formula, columns, ratio
 from elmo_bench.tasks.srl.brackets import Phrase, tag_phrases
 from elmo_bench.tasks.srl.props import read_props
 from elmo_bench.text.figures import count_types, figure_table, percent, shares
@@ -16,13 +17,21 @@ from elmo_bench.text.figures import count_types, figure_table, percent, shares
 Tags = Sequence[Sequence[str]]  # BIO tags of each proposition
 Compared = tuple[list[str], list[str], list[str]]  # labels of correct, excess and missed arguments
 EXCLUDED = "V"  # counted separately, as the predicate is given
+# Micro-averaged F1: 200 · correct / (2 · correct + excess + missed).
+F1_ERRORS = Formula(
+    "f1-errors",
+    ("correct", "excess", "missed"),
+    columns,
+    lambda sums: 200 * ratio(sums[..., 0], 2 * sums[..., 0] + sums[..., 1] + sums[..., 2]),
+    lambda sums: sums[0] + sums[2],
+)
 
 
 class Metric:
     """Exact match of arguments (label, span, every piece), micro-averaged over all labels but V."""
 
     main = "f1"
-    formula = "f1-errors"
+    formula = F1_ERRORS
     files = ("GOLD.props", "PREDICTED.props")
 
     def score(self, gold: Tags, predicted: Tags) -> dict[str, Any]:

@@ -9,14 +9,14 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.sst5.phrase import LABELS
 from elmo_bench.text.columns import read_label_pairs
-from elmo_bench.text.figures import count_labels, label_table, score_labels
+from elmo_bench.text.figures import ACCURACY, count_labels, label_table, score_labels
 
 
 class Metric:
     """The percentage of sentences with the right label, neutral included."""
 
     main = "accuracy"
-    formula = "accuracy"
+    formula = ACCURACY
     files = ("FILE",)
 
     def score(self, gold: Sequence[int], predicted: Sequence[int]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.wsd.evaluation import read_keys
 from elmo_bench.tasks.wsd.sentence import Target, entry
-from elmo_bench.text.figures import count_types, figure_table
+from elmo_bench.text.figures import F1_COUNTS, count_types, figure_table
 
 Answers = tuple[str, ...]  # sense keys of a target; () if there is no answer
 Gold = Sequence[Sequence[Target]]
@@ -22,7 +22,7 @@ class Metric:
     """F1 over targets: an answer is right if it is one of the gold keys, and several answers share one point."""
 
     main = "f1"
-    formula = "f1-counts"
+    formula = F1_COUNTS
     files = ("GOLD", "ANSWERS")
 
     def score(self, gold: Gold, predicted: Sequence[Sequence[Answers]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.runner.data import build_data
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, Setup
 
 ROOT = Path(__file__).parents[2]
 ENCODER = '''
@@ -95,7 +95,7 @@ def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, monkeypatch):
     (tmp_path / "conf" / "suite" / "clinic.yaml").write_text(textwrap.dedent(yaml))
     monkeypatch.setattr("elmo_bench.base.include.folders", [tmp_path])
     config = compose("config", ["task=ner", "encoder=elmo", "suite=clinic"])
-    assert build_data(config).options("clinic")["folder"] == "clinic"
+    assert build_data(RunSpec.of(config), Setup.of(config)).options("clinic")["folder"] == "clinic"
     spec = RunSpec.of(config)
     assert spec.changes == {}
     assert spec.command(0) == "elmo-bench run task=ner encoder=elmo suite=clinic size=cpu seed=0"

@@ -3,8 +3,8 @@
 import pytest
 
 from elmo_bench.cli import clean
-from elmo_bench.ledger import RunPaths, read_ledger, run_lock, write_failure, write_slices
-from tests.ledger.records import ATTEMPT, OUTCOMES
+from elmo_bench.ledger import RunPaths, read_ledger, run_lock, write_failure
+from tests.ledger.records import ATTEMPT
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def ledger(tmp_path, store_record, make_record):
         run.work.mkdir()
         for name in ("last.ckpt", "best.ckpt", "head.safetensors", "metrics.csv"):
             (run.work / name).write_bytes(bytes(1024))
-    write_slices(stale, {"seen": OUTCOMES})
+    (stale.folder / "seed1.slices.npz").write_bytes(b"of an older version")
     (finished.folder / ".seed0.json.abc").write_bytes(bytes(10))
     unfinished.lock.touch()
     write_failure(failed, ValueError("no"), attempt=ATTEMPT, spec=make_record()["spec"])
@@ -43,7 +43,8 @@ def test_by_default_only_what_nobody_needs(ledger, capsys):
     before = left(root)
     run(root)
     assert gone(before, root) == [
-        ".seed0.json.abc", "seed0/best.ckpt", "seed0/last.ckpt", "seed1/best.ckpt", "seed1/last.ckpt", "seed2.lock",
+        ".seed0.json.abc", "seed0/best.ckpt", "seed0/last.ckpt",
+        "seed1.slices.npz", "seed1/best.ckpt", "seed1/last.ckpt", "seed2.lock",
     ]  # fmt: skip
     said = capsys.readouterr().out
     assert f"removed {finished.work / 'last.ckpt'} (1.0 KiB)\n" in said

@@ -13,7 +13,7 @@ from elmo_bench.ledger.costs import encoder_key, encoder_part, read_costs
 from elmo_bench.runner.cost import BATCHES, SENTENCES, cost_of, measure
 from elmo_bench.runner.model import load_frozen
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, Setup
 from tests.runs import GOLDEN
 
 TINY = ("encoder=elmo_only", f"encoder.weights={GOLDEN}")
@@ -88,7 +88,7 @@ def test_several_encoders_in_a_row_have_the_identities_of_their_runs(tmp_path, c
     found = {each["encoder"]: each for each in read_costs(tmp_path)[0]}
     for name, vectors in (("glove", "glove-6b"), ("fasttext", "fasttext-mini")):
         config = compose("config", [f"encoder={name}", "task=snli", "suite=open", "trainer.threads=2"])
-        contents = {"data": "d", **load_frozen(config, {"a"}).contents}
+        contents = {"data": "d", **load_frozen(RunSpec.of(config), Setup.of(config), {"a"}).contents}
         own = RunSpec.of(config).with_contents(contents)
         assert encoder_key(found[name]["settings"], found[name]["contents"]) == encoder_key(own.settings, own.contents)
         assert found[name]["stored_bytes"] == path_of(vectors).stat().st_size

@@ -18,22 +18,22 @@ import numpy as np
 import pyarrow
 import torch
 import zstandard
+from elmo_bench.pretraining.resident.encode import encode
+from elmo_bench.pretraining.training import COLUMNS, Curve
 from pyarrow import parquet
 from safetensors.torch import save_file
 
 from elmo_bench.base import sources
+from elmo_bench.base.int8 import write_int8
 from elmo_bench.base.sources import SPLITS
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import save_safetensors
 from elmo_bench.encoders.cache_files import StoreFolder
-from elmo_bench.base.int8 import write_int8
 from elmo_bench.encoders.vector_files import write_compact
 from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost
 from elmo_bench.ledger.store import put_failure, read_outcomes
 from elmo_bench.pretraining.corpus import Corpus
-from elmo_bench.pretraining.resident.encode import encode
-from elmo_bench.pretraining.training import COLUMNS, Curve
 from elmo_bench.runner.kept_head import write_head
 from elmo_bench.runner.model import Lexicon
 from elmo_bench.spec.config import CONF, choices, compose
@@ -209,7 +209,7 @@ def of_arrays() -> list[Case]:
             lambda read, path: [*read(BiLMOptions.from_file(GOLDEN / "options.json"), path).parameters()]),
         one("encoders.vector_files:read_compact", lambda path: write_compact(path, words, vectors, {}, dtype="int8"),
             tensors, lambda read, path: read(path, {"w1", "w19"}).vectors),
-        one("encoders.int8:read_tensors", lambda path: write_int8(path, {"a": torch.ones(100, 100)}), tensors),
+        one("base.int8:read_tensors", lambda path: write_int8(path, {"a": torch.ones(100, 100)}), tensors),
         one("encoders.precomputed:open_layers", lambda path: save_file(layers, path, index), tensors,
             lambda read, path: read(path).read("0")),
         one("encoders.cove:read_lstms", lambda path: torch.save(lstm, path), "x.ckpt",

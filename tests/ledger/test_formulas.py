@@ -1,15 +1,17 @@
 """Scores by hand from outcomes of a few items, and the committed ledger's own."""
 
+import importlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import elmo_bench.tasks
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import read_ledger
-from elmo_bench.ledger.formulas import FORMULAS, formula
+from elmo_bench.ledger.formulas import formula
 from elmo_bench.reporting.compare import with_outcomes
-from elmo_bench.spec.names import task_class, tasks
+from elmo_bench.spec.names import task_class
 from tests.ledger.make_golden import GOLDEN
 
 RUNS = Path(__file__).parents[2] / "results" / "runs"
@@ -62,15 +64,62 @@ def test_a_score_of_many_sums_at_once():
 
 
 def test_an_unknown_formula_and_a_missing_array_are_one_line():
-    with pytest.raises(UserError, match=r"^formula hits: unknown\. .* has accuracy, token-accuracy") as error:
+    with pytest.raises(UserError, match=r"^formula hits: no task here has it, so outcomes cannot be tested") as error:
         formula("hits")
     assert "\n" not in str(error.value)
     with pytest.raises(UserError, match=r"^outcomes without guessed, gold"):
         formula("f1-counts").score_of({"correct": np.array([1])})
 
 
-def test_every_task_names_a_formula():
-    assert {task_class(task, "metric").formula for task in tasks()} == set(FORMULAS)
+@pytest.mark.parametrize(
+    ("name", "outcomes", "gold"),
+    [
+        ("accuracy", {"correct": [1, 0, 1]}, 3),
+        ("token-accuracy", {"correct": [1, 3], "tokens": [4, 5]}, 9),
+        ("f1-counts", {"correct": [1, 1], "guessed": [7, 8], "gold": [2, 3]}, 5),
+        ("f1-errors", {"correct": [1, 1], "excess": [7, 8], "missed": [2, 3]}, 7),
+        ("mean-f1", {"common": [1, 1], "guessed": [7, 8], "gold": [2, 3]}, 2),
+        ("conll-2012", {name: [number] for number, name in enumerate(chains())}, 5),  # of B³: mentions of the key
+    ],
+)
+def test_decisions_or_gold_units_by_hand(name, outcomes, gold):
+    assert formula(name).gold_of({key: np.array(values) for key, values in outcomes.items()}) == gold
+
+
+@pytest.fixture
+def task(tmp_path, monkeypatch):
+    """`task(name, formula)` adds the metric of a task with such a `formula` to the installed ones."""
+    monkeypatch.setattr(elmo_bench.tasks, "__path__", [*elmo_bench.tasks.__path__, str(tmp_path)])
+
+    def task(name, text):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "data.py").touch()
+        (tmp_path / name / "metric.py").write_text(
+            "from elmo_bench.base.formula import *\nclass Metric:\n    main = files = score = outcomes = None\n"
+            f"    score_files = table = None\n    formula = {text}\n"
+        )
+        importlib.invalidate_caches()
+        return name
+
+    return task
+
+
+def test_a_formula_of_an_included_task_is_found_and_its_own_task_comes_first(task):
+    text = "Formula('{}', ('hits',), with_items, lambda sums: {} * sums[..., 0], lambda sums: sums[1])"
+    task("a_counting", text.format("hits-formula", 1))
+    other = task("b_counting", text.format("hits-formula", 2))
+    hits = {"hits": np.array([3, 4])}
+    assert formula("hits-formula").score_of(hits) == formula("hits-formula", "not_installed").score_of(hits) == 7
+    assert formula("hits-formula", other).score_of(hits) == 14
+    assert formula("f1-counts", other) is formula("f1-counts")
+
+
+def test_a_metric_of_an_older_version_is_told_what_to_write(task):
+    name = task("c_old", "'f1-counts'")
+    assert formula("f1-counts", name).name == "f1-counts"  # of another task
+    with pytest.raises(UserError, match=rf"^task={name}: Metric\.formula is 'f1-counts'\. Give a Formula") as error:
+        task_class(name, "metric")
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("ledger", [GOLDEN, RUNS], ids=["golden", "results"])
@@ -79,6 +128,6 @@ def test_the_committed_outcomes_add_up_to_the_committed_scores(ledger):
     assert records or ledger == RUNS  # which may have none yet
     assert not problems
     for record, outcomes, _ in with_outcomes(ledger, records):
-        score = formula(record["formula"]).score_of(outcomes)
+        score = formula(record["formula"], record["spec"]["task"]).score_of(outcomes)
         stored = record["scores"]["test"]["overall"][record["metric"]]
         assert score == pytest.approx(stored, abs=1e-3), (record["spec"]["task"], record["hash"], record["seed"])

@@ -1,16 +1,13 @@
 """Ledgers from two machines become one."""
 
-import numpy as np
 import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, read_all, read_outcomes, read_slices, run_lock, write_failure, write_slices
+from elmo_bench.ledger import RunPaths, read_all, read_outcomes, run_lock, write_failure
 from elmo_bench.ledger.merge import merge, pack, unpack
 from tests.ledger.records import ATTEMPT, make_record, store_record
 from tests.runs import files
-
-SLICES = {"unseen": {"gold": np.array([0, 300])}, "mistyped": {"gold": np.array([1, 2, 3])}}
 
 
 @pytest.fixture
@@ -37,7 +34,6 @@ def test_records_outcomes_heads_and_failures_are_added(theirs, ours):
     (run.work / "log").mkdir()
     (run.work / "log" / "metrics.csv").write_bytes(b"y")
     fail(theirs, 2)
-    write_slices(run, SLICES)
     store_record(ours, seed=0)
     merged = merge(theirs, ours)
     added = RunPaths.of(ours, make_record(seed=1))
@@ -49,21 +45,10 @@ def test_records_outcomes_heads_and_failures_are_added(theirs, ours):
     assert read_outcomes(added)["guessed"].tolist() == [0, 3, 255]
     assert added.record.read_bytes() == run.record.read_bytes()
     assert added.outcomes.read_bytes() == run.outcomes.read_bytes()
-    assert added.slices.read_bytes() == run.slices.read_bytes()
     assert files(added.work) == ["head.safetensors", "log/metrics.csv", "test.predictions.conll"]
     before = files(ours)
     again = merge(theirs, ours)
     assert (again.added, again.present, files(ours)) == ([], [added], before)
-
-
-def test_slices_that_were_made_later_are_added_to_a_record_that_is_present(theirs, ours):
-    run, own = store_record(theirs), store_record(ours)
-    write_slices(run, SLICES)
-    assert merge(theirs, ours).present == [own]
-    assert read_slices(own)["unseen"]["gold"].tolist() == [0, 300]
-    write_slices(own, {"seen": {"gold": np.array([1])}})
-    merge(theirs, ours)
-    assert list(read_slices(own)) == ["seen"]  # ours stay
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

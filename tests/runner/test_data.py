@@ -23,10 +23,9 @@ from elmo_bench.runner.data import (
     without_long_texts,
 )
 from elmo_bench.runner.model import Lexicon
-from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.tasks.sst5.phrase import Phrase
 from elmo_bench.text.limits import LONGEST_TEXT
+from tests.runs import described
 
 FRACTIONS = (0.01, 0.03, 0.1, 0.3, 1.0)
 # What stays together, told from the examples without their own word for it.
@@ -41,9 +40,9 @@ TOGETHER = {
 
 @cache
 def whole_of(task):
-    """The training split of the small data."""
-    config = compose("config", [f"task={task}"])
-    return read_splits(config, build_data(config))["train"]
+    """The training split of the mini suite."""
+    run = described(f"task={task}")
+    return read_splits(build_data(*run), *run)["train"]
 
 
 @pytest.mark.parametrize("task", TOGETHER)
@@ -96,7 +95,7 @@ def test_a_limit_is_exact_and_cuts_anywhere():
 )
 def test_a_small_part_is_read_again_until_an_epoch_has_its_steps(least, fraction, part, expected):
     options = ["task=ner", f"data.train_fraction={fraction}", f"data.least_steps={'null' if least is None else least}"]
-    assert readings(RunSpec.of(compose("config", options)), range(part)) == expected
+    assert readings(described(*options)[0], range(part)) == expected
 
 
 @dataclass(frozen=True)

@@ -12,19 +12,17 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, run_hash
 from elmo_bench.runner.data import build_data, read_splits
 from elmo_bench.runner.kept_head import read_head
-from elmo_bench.runner.predict import _config
-from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec
-from tests.runs import GOLDEN, run_small
+from elmo_bench.runner.predict import installed
+from tests.runs import GOLDEN, described, run_small
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
     """The test split as a file of token and tag."""
-    config = compose("config", ["task=ner"])
+    run = described("task=ner")
     path = tmp_path_factory.mktemp("text") / "test.conll"
     with path.open("w", encoding="utf-8") as file:
-        for sentence in read_splits(config, build_data(config))["test"]:
+        for sentence in read_splits(build_data(*run), *run)["test"]:
             file.writelines(f"{token} {tag}\n" for token, tag in zip(sentence.tokens, sentence.tags, strict=True))
             file.write("\n")
     return path
@@ -94,12 +92,12 @@ def test_texts_and_finetune_overwrite_no_data(tmp_path, capsys):
 
 
 def test_options_of_the_data_are_those_of_the_run():
-    spec = RunSpec.of(compose("config", ["task=snli", "task.data.tokenizer=spaces", "task.data.open.cut.seed=7"]))
-    found = _config(spec).task.data
-    assert (found.tokenizer, found.open.cut.seed) == ("spaces", 0)  # a suite is not read
+    spec, _ = described("task=snli", "task.data.tokenizer=spaces", "task.data.open.folder=elsewhere")
+    data = installed(spec)[1].data
+    assert (data["tokenizer"], data["open"]["folder"]) == ("spaces", "snli")  # a suite is not read
     spec.settings["task.data.tokenizer"] = "${oc.env:HOME}"
     with pytest.raises(UserError, match="the record's task has tokenizer="):
-        _config(spec)
+        installed(spec)
 
 
 @pytest.fixture(scope="module")

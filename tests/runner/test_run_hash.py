@@ -5,12 +5,9 @@ import shutil
 
 import pytest
 
-from elmo_bench.elmo.kernels import packed
 from elmo_bench.ledger import Record
 from elmo_bench.runner.prepare import prepare
-from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec
-from tests.runs import GOLDEN, run_small, small
+from tests.runs import GOLDEN, described, run_small, small
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +18,7 @@ def finished(tmp_path_factory) -> Record:
 
 def hash_of(*overrides, encoder="elmo"):
     """The hash of a run, which reads data and weights and trains nothing."""
-    config = compose("config", small(*overrides, encoder=encoder))
-    return prepare(config, RunSpec.of(config)).spec.hash
+    return prepare(*described(*small(*overrides, encoder=encoder))).spec.hash
 
 
 @pytest.mark.parametrize(
@@ -51,11 +47,6 @@ def test_what_changes_no_score_changes_no_hash(finished, overrides):
 )  # fmt: skip
 def test_what_can_change_a_score_changes_the_hash(finished, overrides):
     assert hash_of(*overrides) != finished["hash"]
-
-
-def test_the_precision_of_the_encoder_changes_the_hash(finished, monkeypatch):
-    monkeypatch.setattr(packed, "computes", lambda precision: True)  # on any CPU
-    assert hash_of("encoder.precision=bfloat16") != finished["hash"]
 
 
 def copied_weights(folder):
@@ -88,18 +79,6 @@ def test_the_folder_of_the_weights_is_no_part_of_the_run_but_their_name_is(finis
     assert hash_of(f"encoder.weights={folder.rename(folder.with_name('other'))}") != finished["hash"]
 
 
-@pytest.mark.parametrize("encoder", ["none", "glove"])
-def test_without_elmo_the_mix_and_its_place_are_no_part_of_the_run(encoder):
-    plain = hash_of(encoder=encoder)
-    for overrides in (["mix=last"], ["mix.penalty=0.0"], ["place=both"]):
-        assert hash_of(*overrides, encoder=encoder) == plain
-
-
-def test_encoders_are_different_runs():
-    assert len({hash_of(encoder=encoder) for encoder in ("none", "glove", "elmo", "elmo_only")}) == 4
-
-
 def test_the_digest_of_the_data_is_of_all_of_it(finished):
-    config = compose("config", small("data.max_train=null"))
-    prepared = prepare(config, RunSpec.of(config))
+    prepared = prepare(*described(*small("data.max_train=null")))
     assert prepared.spec.contents == finished["spec"]["contents"]

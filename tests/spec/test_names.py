@@ -11,9 +11,11 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import folders
 from elmo_bench.runner.data import data_digest, read_splits
 from elmo_bench.runner.evaluate import check_outcomes
-from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
+from elmo_bench.text.figures import ACCURACY
+from elmo_bench.text.token_labels import TOKEN_ACCURACY
 from elmo_bench.training.module import HeadTraining
+from tests.runs import described
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ def test_splits_that_no_run_can_use(changed, said):
     one = [SimpleNamespace(texts=(("word",),))]
     data = SimpleNamespace(read=lambda suite, root: {"train": one, "dev": one, "test": one} | changed)
     with pytest.raises(UserError, match=said):
-        read_splits(compose("config"), data)
+        read_splits(data, *described())
 
 
 def test_a_canonical_form_that_is_no_json():
@@ -98,15 +100,14 @@ def test_a_loss_and_scores_of_another_shape():
 
 
 @pytest.mark.parametrize(
-    ("formula", "outcomes", "said"),
+    ("how", "outcomes", "said"),
     [
-        ("mine", {"correct": [1, 0]}, "formula mine: unknown"),
-        ("token-accuracy", {"correct": [1, 0]}, r"Metric\.outcomes has no tokens, which token-accuracy sums\.$"),
-        ("accuracy", {"correct": [1, 1]}, r"Metric\.outcomes add up to 100\.00; Metric\.score says 50\.00\.$"),
+        (TOKEN_ACCURACY, {"correct": [1, 0]}, r"Metric\.outcomes has no tokens, which token-accuracy sums\.$"),
+        (ACCURACY, {"correct": [1, 1]}, r"Metric\.outcomes add up to 100\.00; Metric\.score says 50\.00\.$"),
     ],
 )
-def test_outcomes_that_do_not_add_up_to_the_score(formula, outcomes, said):
-    metric: Any = SimpleNamespace(main="f1", formula=formula)
+def test_outcomes_that_do_not_add_up_to_the_score(how, outcomes, said):
+    metric: Any = SimpleNamespace(main="f1", formula=how)
     arrays = {name: np.array(values) for name, values in outcomes.items()}
     with pytest.raises(UserError, match=said):
         check_outcomes(metric, {"overall": {"f1": 50.0}}, arrays, "mine")

@@ -74,17 +74,6 @@ def test_a_pinned_hash():
     assert (found.key, found.hash) == ("121aad88963d", "35947f5b8a78")
 
 
-def test_moving_code_and_renaming_classes_and_fields_changes_no_hash(monkeypatch):
-    """A spec is made by name: it must not even import the code that the names choose."""
-    import sys
-
-    before = spec("task=ner").with_contents(CONTENTS).hash
-    with monkeypatch.context() as patch:
-        for name in [name for name in sys.modules if name.startswith(("elmo_bench.tasks", "elmo_bench.encoders"))]:
-            patch.setitem(sys.modules, name, None)  # importing it fails
-        assert spec("task=ner").with_contents(CONTENTS).hash == before
-
-
 def shuffled(node, lot):
     """The same yaml with the keys of every mapping in another order."""
     if isinstance(node, dict):
@@ -155,13 +144,6 @@ def test_an_option_without_effect_makes_no_other_run(options, more):
 def test_the_label_is_what_differs_from_the_default_run(options, label):
     assert spec(*options).label == label
     assert spec(*options).default().label == ""
-
-
-def test_elmo_word_is_elmo_with_its_first_layer():
-    word, elmo = spec("encoder=elmo_word"), spec("encoder=elmo", "mix=first")
-    assert (word.encoder, word.settings) == ("elmo_word", elmo.settings)
-    assert "mix.penalty" not in word.settings
-    assert word.command(3) == "elmo-bench run task=ner encoder=elmo_word suite=open size=cpu seed=3"
 
 
 @pytest.mark.parametrize(

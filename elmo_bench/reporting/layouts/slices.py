@@ -1,4 +1,4 @@
-"""Slices of test: each encoder on words that training or the static vectors lack, and on mistyped text."""
+"""Slices of test: each encoder on words that training or the static vectors lack."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes, read_slices
+from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes, slices_of
 from elmo_bench.ledger.formulas import Formula, Outcomes, formula
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row, baseline_of
@@ -36,11 +36,9 @@ TITLES = {
     "seen": "no word unseen in training",
     "novector": "a word without a static vector",
     "vector": "every word has a static vector",
-    "mistyped": "5 % of the letters mistyped",
 }
 ABOUT = (
-    "The scores of finished runs on parts of test, and on all of it with mistyped words, the same for every encoder; "
-    "elmo-bench slices makes them. A slice has the units with such a word: what the task's metric counts (entities, "
+    "The scores of finished runs on parts of test. A slice has the units with such a word: what the task's metric counts (entities, "
     "chains, words) or else whole examples. The share is of gold units. Scores of two slices are of different units, "
     "so compare encoders within a slice. Exploratory: no verdicts."
 )
@@ -102,10 +100,10 @@ def _read(row: Row, ledger: Path) -> dict[str, Seeds]:
     """By slice, and the whole of test for the same seeds; no slice without a unit. Raises UserError."""
     found: dict[str, Seeds] = {}
     for record in row.records:
-        paths, how = RunPaths.of(ledger, record), formula(record["formula"])
-        slices = {name: outcomes for name, outcomes in read_slices(paths).items() if how.gold_of(outcomes)}
+        stored, how = read_outcomes(RunPaths.of(ledger, record)), formula(record["formula"], row.spec.task)
+        slices = {name: outcomes for name, outcomes in slices_of(stored, "test").items() if how.gold_of(outcomes)}
         if slices:
-            slices[WHOLE] = of_split(read_outcomes(paths), "test")
+            slices[WHOLE] = of_split(stored, "test")
         for name, outcomes in slices.items():
             found.setdefault(name, {})[record["seed"]] = outcomes
     return found
@@ -114,7 +112,7 @@ def _read(row: Row, ledger: Path) -> dict[str, Seeds]:
 def _lines(found: Sliced, name: str) -> list[Line]:
     """One for each row that has this slice."""
     arms, lines = found.arms.get(name, {}), []
-    how = formula(found.rows[0].newest["formula"])
+    how = formula(found.rows[0].newest["formula"], found.group.task)
     scores = {anchor: [how.score_of(outcomes) for outcomes in seeds.values()] for anchor, seeds in arms.items()}
     variances = {anchor: over_seeds(own) for anchor, own in scores.items()}
     for row in found.rows:

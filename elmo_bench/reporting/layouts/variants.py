@@ -123,7 +123,7 @@ def _pooled(experiment: Experiment, row: Row) -> Line:
     """The score on dev and test together, from the counts in the scores of both."""
     if not experiment.pooled:
         return {}
-    how = formula(row.newest["formula"])
+    how = formula(row.newest["formula"], row.spec.task)
     found = []
     for record in row.records:
         dev, test = (record["scores"][split]["overall"] for split in ("dev", "test"))  # type: ignore[literal-required]
