@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from elmo_bench.runner.cost import BATCHES, SENTENCES, cost_of, measure
 
 from elmo_bench.__main__ import main
 from elmo_bench.base import include
@@ -10,7 +11,6 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.cli import cost
 from elmo_bench.encoders.static import path_of
 from elmo_bench.ledger.costs import encoder_key, encoder_part, read_costs
-from elmo_bench.runner.cost import BATCHES, SENTENCES, cost_of, measure
 from elmo_bench.runner.model import load_frozen
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from elmo_bench.reporting.compare import with_outcomes
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import read_ledger
 from elmo_bench.ledger.formulas import FORMULAS, formula
-from elmo_bench.reporting.compare import with_outcomes
 from elmo_bench.spec.names import task_class, tasks
 from tests.ledger.make_golden import GOLDEN
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from elmo_bench.reporting.compare import Scored, compare, with_outcomes
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, digest_of, joined, write_record
-from elmo_bench.reporting.compare import Scored, compare, with_outcomes
 from elmo_bench.reporting.significance import Variance
 
 

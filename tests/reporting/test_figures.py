@@ -8,10 +8,10 @@ from itertools import pairwise
 import matplotlib.image
 import numpy as np
 import pytest
+from elmo_bench.reporting.layouts.weights import LARGE, SMALL, hatch_of
 
 from elmo_bench.ledger import read_ledger
 from elmo_bench.reporting.canvas import Drawing
-from elmo_bench.reporting.layouts.weights import LARGE, SMALL, hatch_of
 from elmo_bench.reporting.leaderboard import leaderboard
 from elmo_bench.reporting.rows import select
 from tests.reporting.ledgers import add, stuck, today

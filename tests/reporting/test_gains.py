@@ -6,12 +6,12 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from elmo_bench.reporting.layouts import encoders, runs, speed, weights
 from scipy.stats import t
 
 from elmo_bench.ledger import RunPaths, digest_of, write_record
 from elmo_bench.reporting.formats import to_csv
 from elmo_bench.reporting.gains import family_of
-from elmo_bench.reporting.layouts import encoders, runs, speed, weights
 from elmo_bench.reporting.significance import holm
 from elmo_bench.spec.experiments import Experiment
 from tests.ledger.records import make_record

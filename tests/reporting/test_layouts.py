@@ -1,12 +1,12 @@
 """The tables of each layout: which rows they have, and what each row is compared with."""
 
 import pytest
+from elmo_bench.reporting.layouts import encoders, fractions, runs, variants, weights
+from elmo_bench.reporting.layouts.fractions import Point, needed
 
 from elmo_bench.ledger import read_ledger
 from elmo_bench.reporting.gains import gains_from
 from elmo_bench.reporting.groups import groups
-from elmo_bench.reporting.layouts import encoders, fractions, runs, variants, weights
-from elmo_bench.reporting.layouts.fractions import Point, needed
 from elmo_bench.reporting.rows import select
 from elmo_bench.spec.experiments import Experiment
 from tests.reporting.ledgers import add, full

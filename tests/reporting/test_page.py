@@ -9,12 +9,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from elmo_bench.reporting.layouts import runs as layout
+from elmo_bench.reporting.page.explanations import more_runs
 
 from elmo_bench.cli import report
 from elmo_bench.ledger import read_ledger
-from elmo_bench.reporting.layouts import runs as layout
 from elmo_bench.reporting.page import markdown
-from elmo_bench.reporting.page.explanations import more_runs
 from tests.reporting.ledgers import add, full
 
 VOID = {"meta", "link", "br", "input", "hr", "img"}

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from elmo_bench.reporting.controls import Controls, selectivity
+from elmo_bench.reporting.layouts import layers, variants
 
 from elmo_bench.ledger import read_all, read_ledger
-from elmo_bench.reporting.controls import Controls, selectivity
 from elmo_bench.reporting.gains import gains_from
 from elmo_bench.reporting.groups import groups
-from elmo_bench.reporting.layouts import layers, variants
 from elmo_bench.reporting.leaderboard import leaderboard, sections
 from elmo_bench.reporting.rows import select
 from elmo_bench.spec.experiments import Experiment

@@ -1,6 +1,7 @@
 """What is said below a table of all runs."""
 
 from elmo_bench.reporting.layouts import runs
+
 from tests.reporting.ledgers import add
 
 

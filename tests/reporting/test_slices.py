@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from elmo_bench.reporting.layouts import slices
 
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes, write_slices
 from elmo_bench.ledger.formulas import FORMULAS
-from elmo_bench.reporting.layouts import slices
 from elmo_bench.reporting.significance import Difference, over_items, over_seeds
 from tests.reporting.ledgers import add, today
 

@@ -1,6 +1,7 @@
 """What tables call tasks."""
 
 from elmo_bench.reporting.tasks import in_paper_order, paper_heading, task_info
+
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.names import tasks
 

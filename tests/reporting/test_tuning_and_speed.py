@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from elmo_bench.reporting.json_rows import json_rows
+from elmo_bench.reporting.layouts import encoders, runs, speed, tuning
 
 from elmo_bench.ledger import RunPaths, read_ledger, read_outcomes, write_record
 from elmo_bench.reporting.gains import gains_from
-from elmo_bench.reporting.json_rows import json_rows
-from elmo_bench.reporting.layouts import encoders, runs, speed, tuning
 from elmo_bench.reporting.leaderboard import leaderboard
 from elmo_bench.reporting.rows import select
 from elmo_bench.spec.experiments import Experiment

@@ -6,13 +6,13 @@ import io
 import matplotlib.image
 import numpy as np
 import pytest
+from elmo_bench.reporting.layouts.worth import Point, _rate, found, front
 
 from elmo_bench.cli import report
 from elmo_bench.ledger import read_ledger
 from elmo_bench.ledger.costs import encoder_part, write_cost
 from elmo_bench.reporting.costs import by_machine, most_of, stale
 from elmo_bench.reporting.gains import gains_from
-from elmo_bench.reporting.layouts.worth import Point, _rate, found, front
 from elmo_bench.reporting.leaderboard import leaderboard
 from elmo_bench.reporting.rows import select
 from tests.ledger.records import make_cost

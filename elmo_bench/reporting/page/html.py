@@ -11,12 +11,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from elmo_bench.ledger import Brief, RunPaths
+from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting.canvas import FAINT, GRID, INK, SERIES, SURFACE, Drawing
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard
-from elmo_bench.reporting.page.explanations import (
+from elmo_bench.reporting.page.text import (
     ENCODERS,
     HOW,
     LEGEND,
@@ -29,7 +29,6 @@ from elmo_bench.reporting.page.explanations import (
 )
 from elmo_bench.reporting.rows import Row
 from elmo_bench.reporting.table import Cell
-from elmo_bench.reporting.tasks import task_info
 
 FOLDER = Path(__file__).parent
 CLOSED = 200  # with more runs than this, what the entry of a run holds is text until it is opened
@@ -91,8 +90,7 @@ def _verdict(cell: Cell) -> str:
 
 def _tasks(board: Leaderboard) -> list[tuple[str, str]]:
     """(name, title), in the order of the page."""
-    found = [group.task for suite in board.suites for group in suite.groups]
-    return [(task, task_info(task, "").title) for task in dict.fromkeys(found)]
+    return [*{group.task: group.info.title for suite in board.suites for group in suite.groups}.items()]
 
 
 def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
@@ -100,7 +98,7 @@ def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
     newest, share = row.newest, group.share(row)
     environment: Mapping[str, Any] = newest["environment"]
     counts, sizes = newest["data"]["counts"], newest["parameters"]
-    trained = f"{counts['train']:,} {task_info(group.task, group.suite).unit}"
+    trained = f"{counts['train']:,} {group.info.unit}"
     if row.basis.fraction:
         trained += ", a fraction of all" if share is None else f", {percent(share)} of all"
     return {
@@ -130,13 +128,13 @@ def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
     }
 
 
-def _seed(record: Brief, home: Path) -> dict[str, Any]:
+def _seed(record: Record, home: Path) -> dict[str, Any]:
     scores: Mapping[str, Any] = record["scores"]
     shown = {split: f"{scores[split]['overall'][record['metric']]:.2f}" for split in ("dev", "test")}
     return {"seed": record["seed"], "href": _link(home, record), **shown}
 
 
-def _link(home: Path, record: Brief) -> str:
+def _link(home: Path, record: Record) -> str:
     return quote(RunPaths.of(home, record).record.as_posix())
 
 
