@@ -2,12 +2,13 @@
 
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -17,6 +18,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from elmo_bench.reporting.groups import percent
 from elmo_bench.reporting.rows import BASELINE
+from elmo_bench.reporting.table import Table
 
 SURFACE, INK, FAINT, GRID = "#ffffff", "#1c2128", "#646c76", "#dde1e6"
 SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")  # markers differ too
@@ -108,6 +110,9 @@ def _numbered(svg: str) -> str:
     return re.sub(r'(\bid="|#)([A-Za-z]+[0-9a-f]{10})\b', lambda found: found[1] + names.get(found[2], found[2]), svg)
 
 
+Made = tuple[list[Table], list[Drawing]]
+
+
 def inches(*texts: str) -> float:
     """About how long the longest line is in this font."""
     return 0.075 * max(len(line) for text in texts for line in text.splitlines())
@@ -120,57 +125,62 @@ def look(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     return {name: NAMED.get(name) or spare[name] for name in names}
 
 
-class Trace(NamedTuple):
-    """A line of a chart."""
-
-    xs: Sequence[float]
-    ys: Sequence[float]
-    sds: Sequence[float] | None = None  # one standard deviation to either side
-    hollow: Sequence[bool] = ()  # points that are bounds
-    dashed: Sequence[float] = ()  # a second line at the same xs
-
-
 def chart(
     stem: str,
     title: str,
-    alt: str,
-    traces: Mapping[str, Trace],
+    points: pd.DataFrame,
     *,
     heading: str = "",
-    labels: tuple[str, str],
     shares: str = "",
     steps: bool = False,
     task: str = "",
 ) -> Drawing:
-    """Lines by name over a logarithmic axis. `labels`: of x and y. `shares`: axes that are percentages, `x` or `xy`."""
-    looks = look(list(traces))
-    xs = [x for trace in traces.values() for x in trace.xs]
+    """Lines over a logarithmic axis. `shares`: axes that are percentages, `x` or `xy`.
+
+    points: columns with the name of a line, x and y, called as the axes; and `sd` of y, `hollow` for a bound, and `dev`
+    of a second, dashed line, if there are such.
+    """
+    by, x, y = points.columns[:3]
+    lines = {name: own.sort_values(x) for name, own in points.groupby(by, sort=False)}
+    looks = look(list(lines))
 
     def paint(axes: Axes) -> None:
-        for name, (at, ys, sds, hollow, dashed) in traces.items():
+        for name, own in lines.items():
             colour, marker = looks[name]
+            style: dict[str, Any] = {"color": colour, "marker": marker, "label": name}
             if steps:
-                axes.step(at, ys, where="post", color=colour)
-                axes.plot(at[-1], ys[-1], color=colour, marker=marker, label=name)
+                axes.step(own[x], own[y], where="post", color=colour)
+                axes.plot(own[x].iloc[-1], own[y].iloc[-1], **style)
                 continue
-            axes.errorbar(at, ys, yerr=sds, color=colour, marker=marker, capsize=2.5, elinewidth=1.1, label=name)
-            for x, y in ((x, y) for x, y, bound in zip(at, ys, hollow, strict=False) if bound):
-                axes.plot(x, y, color=colour, marker=marker, markerfacecolor=SURFACE)
-            if dashed:
-                axes.plot(at, dashed, color=colour, linewidth=1, linestyle=(0, (3, 2)), label=f"{name}, dev")
-        axes.set_xscale("symlog", linthresh=min(x for x in xs if x > 0)) if 0 in xs else axes.set_xscale("log")
+            axes.errorbar(own[x], own[y], yerr=own.get("sd"), capsize=2.5, elinewidth=1.1, **style)
+            bounds = own[own["hollow"]] if "hollow" in own else own[:0]
+            axes.plot(bounds[x], bounds[y], color=colour, marker=marker, mfc=SURFACE, linestyle="")
+            if "dev" in own:
+                axes.plot(own[x], own["dev"], color=colour, linewidth=1, linestyle="--", label=f"{name}, dev")
+        scale: dict[str, Any] = {"value": "symlog", "linthresh": points[x][points[x] > 0].min()}
+        axes.set_xscale(**(scale if (points[x] == 0).any() else {"value": "log"}))
         axes.xaxis.set_minor_locator(NullLocator())
-        for axis in shares:
-            own = axes.xaxis if axis == "x" else axes.yaxis
-            axes.set(**{f"{axis}scale": "log"})
-            own.set_major_formatter(FuncFormatter(lambda share, _: percent(share)))
-            own.set_minor_locator(NullLocator())
-        axes.set(title=heading, xlabel=labels[0], ylabel=labels[1])
+        for letter, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+            if letter in shares:
+                axes.set(**{f"{letter}scale": "log"})
+                axis.set_major_formatter(FuncFormatter(lambda share, _: percent(share)))
+                axis.set_minor_locator(NullLocator())
+        axes.set(title=heading, xlabel=x, ylabel=y)
         axes.figure.legend(loc="outside lower left", ncols=2)
 
-    width = max(3.7, 0.7 + 1.25 * inches(heading or " "), 1.2 + 2 * inches(*traces))
-    rows = (len(traces) * (2 if any(trace.dashed for trace in traces.values()) else 1) + 1) // 2
-    return Drawing(stem, title, alt, paint, size=(width, 2.8 + 0.17 * (heading.count("\n") + rows)), task=task)
+    def told(own: pd.DataFrame) -> str:
+        bounds = own.get("hollow", [False] * len(own))
+        pairs = zip(own[x], own[y], bounds, strict=True)
+        return ", ".join(
+            f"{percent(up) if 'y' in shares else f'{up:.2f}'}{' (a bound)' * bool(bound)} at "
+            f"{percent(at) if shares else f'{at:,g}'}"
+            for at, up, bound in pairs
+        )
+
+    said = "; ".join(f"{name}: {told(own)}" for name, own in lines.items())
+    width = max(3.7, 0.7 + 1.25 * inches(heading or " "), 1.2 + 2 * inches(*lines))
+    height = 2.8 + 0.17 * (heading.count("\n") + len(lines) * (1 if "dev" in points else 0.5))
+    return Drawing(stem, title, f"{y} by {x}. {said}.".replace("\n", ", "), paint, size=(width, height), task=task)
 
 
 class Box(NamedTuple):
@@ -185,12 +195,11 @@ class Box(NamedTuple):
     hatch: str | None = None
 
 
-def heat(stem: str, title: str, alt: str, boxes: Sequence[Box], rows: Sequence[str], *, xlabel: str = "") -> Drawing:
-    """A heat map with its columns in blocks. `rows`: their names, the lowest first."""
-    blocks: dict[str, list[str]] = {}
+def heat(stem: str, title: str, note: str, boxes: Sequence[Box], rows: Sequence[str], *, xlabel: str = "") -> Drawing:
+    """A heat map with its columns in blocks. `rows`: their names, the lowest first; `note`: what the marks mean."""
+    blocks: dict[str, dict[str, list[str]]] = {}
     for box in boxes:
-        own = blocks.setdefault(box.block, [])
-        own += [] if box.column in own else [box.column]
+        blocks.setdefault(box.block, {}).setdefault(box.column, []).append(f"{rows[box.row]} {box.text}")
     left, at = dict[str, float](), 0.0
     for block, own in blocks.items():
         left[block] = at
@@ -201,7 +210,7 @@ def heat(stem: str, title: str, alt: str, boxes: Sequence[Box], rows: Sequence[s
         for block, start in left.items():
             axes.text(start, len(rows) + 0.12, block, fontweight="bold", va="bottom")
         for box in boxes:
-            x, dark = left[box.block] + blocks[box.block].index(box.column), box.shade > 0.6
+            x, dark = left[box.block] + list(blocks[box.block]).index(box.column), box.shade > 0.6
             fill = mpl.colormaps["Blues"](0.08 + 0.8 * box.shade)
             place: dict[str, Any] = {"xy": (x, box.row), "width": 0.96, "height": 0.94, "linewidth": 0.0}
             axes.add_patch(Rectangle(**place, facecolor=fill))
@@ -212,16 +221,18 @@ def heat(stem: str, title: str, alt: str, boxes: Sequence[Box], rows: Sequence[s
             style["bbox"] = {"facecolor": fill, "edgecolor": "none", "pad": 1.2}  # no hatch behind the number
             axes.text(x + 0.48, box.row + (0.6 if box.below else 0.47), box.text, fontsize=8.5, **style)
             axes.text(x + 0.48, box.row + 0.2, box.below, fontsize=6.5, **style)
-        axes.set_xlim(0, at - GAP)
-        axes.set_ylim(0, len(rows) + 0.1)
+        axes.set(xlim=(0, at - GAP), ylim=(0, len(rows) + 0.1), xlabel=xlabel)
         axes.set_xticks([*ticks], [*ticks.values()], rotation=35, ha="right", rotation_mode="anchor")
         axes.set_yticks([k + 0.47 for k in range(len(rows))], rows)
-        axes.set_xlabel(xlabel)
         axes.grid(visible=False)
         axes.tick_params(length=0)
         axes.spines[["left", "bottom"]].set_visible(False)
 
+    said = "; ".join(
+        f"{block}, {name}: {', '.join(own)}" for block, each in blocks.items() for name, own in each.items()
+    )
     long = max(0.3, inches(*ticks.values()))  # slanted: 0.82 to the side and 0.57 down
     aside = max(inches(*rows), 0.82 * long)
     height = 0.95 + 0.57 * long + 0.4 * len(rows) + 0.17 * max(block.count("\n") for block in blocks)
+    alt = f"{title}. {said}. {note}".replace("\n", " ")
     return Drawing(stem, title, alt, paint, size=(0.4 + aside + CELL * at, height))

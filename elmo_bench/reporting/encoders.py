@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from elmo_bench.reporting.canvas import FAINT, INK, SURFACE, Drawing, inches, look
+from elmo_bench.reporting.canvas import FAINT, INK, SURFACE, Drawing, Made, inches, look
 from elmo_bench.reporting.formats import markdown
 from elmo_bench.reporting.gains import Gain, Gains, adjusted
 from elmo_bench.reporting.groups import Group
@@ -34,7 +34,7 @@ class Picked:
         return {ours: gain for (ours, _), gain in self.tests.items() if gain.theirs.spec.encoder == BASELINE}
 
 
-def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> tuple[list[Table], list[Drawing]]:
+def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
     """A table of scores and, if there is anything to compare, a table and a figure of gains."""
     chosen = picked(experiment, groups, gain)
     tables = [_glance(experiment, suite, chosen)] if chosen else []

@@ -112,6 +112,10 @@ class Group:
         title = self.info.title
         return self.name if title == self.task else f"{title} ({self.name})"
 
+    def titles(self, experiment: Experiment) -> tuple[str, str]:
+        """The stem and the title of its table and figure in an experiment."""
+        return f"{self.stem}-{experiment.name}", f"{experiment.caption}: {self.heading}, suite {self.suite}"
+
     def label(self, between: str = ", ") -> str:
         """The task in words, and what sets the group apart."""
         return between.join(filter(None, [self.info.title, self.note]))

@@ -2,27 +2,25 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from elmo_bench.reporting.canvas import Box, Drawing, heat
+from elmo_bench.reporting.canvas import Box, Drawing, Made, heat
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import Row
 from elmo_bench.reporting.statistics import Summary, summarise
-from elmo_bench.reporting.table import Cell, Line, Table, make_table, number, spread, words
+from elmo_bench.reporting.table import Cell, Line, make_table, number, spread, words
 from elmo_bench.reporting.variants import controls_of, selectivity
 from elmo_bench.spec.experiments import Experiment
 
 SMALL, LARGE = "////", ".."  # below 1/3 hatched, above 2/3 speckled (with three layers, as the paper's figure 2)
-Place = tuple[str, int | None]  # encoder, and its layer; None: an encoder that has no layers
+MARKED = "Hatched: below an even share; speckled: above two."
 
 
-@dataclass(frozen=True)
-class Mix:
+class Mix(NamedTuple):
     """One mix at the best epoch, over seeds."""
 
     group: Group
@@ -32,25 +30,8 @@ class Mix:
     weights: tuple[Summary, ...]  # lowest layer first
     shares: tuple[Summary, ...]  # of weight times mean norm in their sum; empty where the records have no norms
 
-    @property
-    def heading(self) -> str:
-        """`at the input`, or `elmo at the input`."""
-        place, _, part = self.place.partition(" ")
-        return f"{part} at the {place}".lstrip()
 
-
-@dataclass(frozen=True)
-class Probe:
-    """A row of the heat map: one figure of one task."""
-
-    group: Group
-    figure: str  # the metric, or selectivity
-    scores: dict[Place, tuple[Row, Summary]]
-
-
-def weights(
-    experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains
-) -> tuple[list[Table], list[Drawing]]:
+def weights(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
     """A table of every mix of every task, and a heat map an encoder: layers by tasks, a block a place."""
     mixes = learned(groups)
     if not mixes:
@@ -68,16 +49,15 @@ def learned(groups: Sequence[Group]) -> list[Mix]:
 
     If the default run has no mix at that place, another run's are used that differs in the place alone.
     """
-    mixes: dict[tuple[Group, str, str], Mix] = {}
+    mixes: list[Mix] = []
     for group in (group for group in groups if not group.basis.fraction):
         rows = [r for r in group.rows if r.spec.settings.get("mix") == "scalar" and not r.other_vectors]
         rows = [r for r in rows if r.variation.keys() <= {"place"}]
         rows.sort(key=lambda row: (bool(row.variation), row.variation.get("place") != "both", row.label))
-        own: dict[tuple[Group, str, str], Mix] = {}
-        for mix in (mix for row in rows for mix in mixes_of(group, row)):
-            own.setdefault((group, mix.row.encoder, mix.place), mix)
-        mixes |= {key: own[key] for key in sorted(own, key=lambda key: key[1:])}
-    return [*mixes.values()]
+        every = [mix for row in rows for mix in mixes_of(group, row)]
+        own = {(mix.row.encoder, mix.place): mix for mix in reversed(every)}
+        mixes += [own[key] for key in sorted(own)]
+    return mixes
 
 
 def mixes_of(group: Group, row: Row) -> list[Mix]:
@@ -123,98 +103,75 @@ def hatch_of(weight: float, layers: int) -> str | None:
 
 def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
     boxes = []
-    for mix in sorted(mixes, key=lambda mix: mix.heading):
+    for mix in sorted(mixes, key=lambda mix: mix.place):
+        place, _, part = mix.place.partition(" ")
+        block, column = f"{part}\nat the {place}".lstrip(), mix.group.label("\n")
         for layer, weight in enumerate(mix.weights):
-            below = f"{mix.shares[layer].mean:.0%}" if mix.shares else ""
-            hatch, block = hatch_of(weight.mean, len(mix.weights)), mix.heading.replace(" at the ", "\nat the ")
-            boxes.append(Box(block, mix.group.label("\n"), layer, weight.mean, f"{weight.mean:.2f}", below, hatch))
-    said = "; ".join(
-        f"{mix.group.label()} {mix.heading}: " + ", ".join(f"{w.mean:.2f}" for w in mix.weights) for mix in mixes
-    )
-    alt = f"Softmax weights of the layers of {encoder}, lowest first. {said}. "
-    alt += "Hatched: below an even share; speckled: above two."
+            below, hatch = (
+                f"{mix.shares[layer].mean:.0%}" if mix.shares else "",
+                hatch_of(weight.mean, len(mix.weights)),
+            )
+            boxes.append(Box(block, column, layer, weight.mean, f"{weight.mean:.2f}", below, hatch))
     title = f"Layer weights of {encoder}, suite {suite}"
     title += "; below, each layer's share of weight times mean norm" if any(mix.shares for mix in mixes) else ""
     stem = "-".join([suite, experiment.name, *re.findall(r"[\w.]+", encoder)])
-    return heat(stem, title, alt, boxes, [f"layer {k}" for k in range(max(len(mix.weights) for mix in mixes))])
+    return heat(stem, title, MARKED, boxes, [f"layer {k}" for k in range(max(len(mix.weights) for mix in mixes))])
 
 
-def probes(
-    experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains
-) -> tuple[list[Table], list[Drawing]]:
-    """A table and a heat map: encoders and layers by probes. None without two layers of an encoder.
-
-    A probe is a task of the experiment with its metric, and with its selectivity if runs on control labels are known.
-    """
-    own = _probes(experiment, groups)
-    every = places(experiment, own)
-    if len([layer for _, layer in every if layer is not None]) < 2:
+def probes(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
+    """A table and a heat map: encoders and layers by probes. None without two layers of an encoder."""
+    frame = probed(experiment, groups)
+    if frame["layer"].dropna().nunique() < 2 and frame.dropna()[["encoder", "layer"]].drop_duplicates().shape[0] < 2:
         return [], []
-    cells = pd.DataFrame(
-        [
-            (every.index(place), f"{probe.group.name} {probe.figure}", spread(summary, run=row.anchor))
-            for probe in own
-            for place, (row, summary) in probe.scores.items()
-        ],
-        columns=["place", "probe", "cell"],
-    )
-    pivot = cells.pivot(index="place", columns="probe", values="cell")[list(dict.fromkeys(cells.probe))]
-    heads = pd.DataFrame([{"encoder": words(encoder), "layer": number(layer, "d")} for encoder, layer in every])
-    title, tasks = f"{experiment.caption}: test scores, suite {suite}", [own[0].group.task] * len(every)
-    table = make_table(f"{suite}-{experiment.name}", title, pd.concat([heads, pivot], axis=1), tasks=tasks)
-    return [table], [_probed(experiment, suite, own, every)]
+    stem, order = f"{suite}-{experiment.name}", list(dict.fromkeys(frame["probe"]))
+    frame = frame.sort_values("rank", kind="stable")
+    cells = frame.pivot(index="rank", columns="probe", values="cell")[order].reset_index(drop=True)
+    places = frame[["encoder", "layer"]].drop_duplicates()
+    places["layer"] = [Cell() if pd.isna(layer) else number(int(layer), "d") for layer in places["layer"]]
+    heads = places.assign(encoder=places["encoder"].map(words)).reset_index(drop=True)
+    title = f"{experiment.caption}: test scores, suite {suite}"
+    table = make_table(stem, title, pd.concat([heads, cells], axis=1), tasks=frame["task"].iloc[0])
+    names = list(dict.fromkeys(frame.set_index("probe").loc[order, "name"]))[::-1]
+    low, high = (frame.groupby("name")["mean"].transform(end) for end in ("min", "max"))
+    shades = (frame["mean"] - low) / (high - low).where(high > low, 1.0)
+    boxes = [
+        Box(e.replace(", ", "\n"), "–" if pd.isna(k) else f"{k:.0f}", names.index(n), shade, f"{mean:.1f}")
+        for e, k, n, mean, shade in zip(*(frame[c] for c in ("encoder", "layer", "name", "mean")), shades, strict=True)
+    ]
+    title, note = f"{experiment.caption}, suite {suite}", "Darker is higher within a row."
+    return [table], [heat(stem, title, note, boxes, names, xlabel="layer, 0 is the lowest")]
 
 
-def _probes(experiment: Experiment, groups: Sequence[Group]) -> list[Probe]:
-    controls, probes, tasks = controls_of(groups), list[Probe](), experiment.values("task")
+def probed(experiment: Experiment, groups: Sequence[Group]) -> pd.DataFrame:
+    """For each encoder and layer the score of each task, and its selectivity if runs on control labels are known.
+
+    Encoders without layers come first, then the experiment's encoders, then others.
+    """
+    controls, tasks, found = controls_of(groups), experiment.values("task"), []
+    order = [str(encoder) for encoder in experiment.values("encoder")]
     shown = [group for group in groups if group.task in tasks and not group.basis.fraction and not group.basis.labels]
     for group in sorted(shown, key=lambda group: tasks.index(group.task)):
-        rows = {place: row for row in group.rows if (place := _place(experiment, row))}
-        summaries = {place: (row, row.summary("test")) for place, row in rows.items()}
-        selective = {place: (row, own) for place, row in rows.items() if (own := selectivity(row, controls))}
-        probes += [Probe(group, group.metric, summaries), Probe(group, "selectivity", selective)]
-    return [probe for probe in probes if probe.scores]
+        every = [(row, *place) for row in group.rows if (place := _place(experiment, row))]
+        for figure in (group.metric, "selectivity"):
+            for row, encoder, layer in every:
+                own = row.summary("test") if figure == group.metric else selectivity(row, controls)
+                rank = (
+                    layer is not None,
+                    order.index(encoder) if encoder in order else len(order),
+                    encoder,
+                    layer or 0,
+                )
+                if own:
+                    names = (f"{group.name} {figure}", f"{group.label()}, {figure}")
+                    found.append((group.task, *names, encoder, layer, rank, own.mean, spread(own, run=row.anchor)))
+    columns = ["task", "probe", "name", "encoder", "layer", "rank", "mean", "cell"]
+    return pd.DataFrame(found, columns=columns).astype({"layer": "Float64"})
 
 
-def places(experiment: Experiment, probes: Sequence[Probe]) -> list[Place]:
-    """Every encoder and layer: encoders without layers, then the experiment's encoders, then others."""
-    order = [str(encoder) for encoder in experiment.values("encoder")]
-
-    def rank(place: Place) -> tuple[bool, int, str, int]:
-        encoder, layer = place
-        return layer is not None, order.index(encoder) if encoder in order else len(order), encoder, layer or 0
-
-    return sorted({place for probe in probes for place in probe.scores}, key=rank)
-
-
-def _place(experiment: Experiment, row: Row) -> Place | None:
+def _place(experiment: Experiment, row: Row) -> tuple[str, int | None] | None:
+    """(encoder, layer), None for the layer of an encoder that has no layers; None for any other run."""
     variant = experiment.variant_of(row.spec)
     if variant is not None:
         return row.encoder, variant.options[experiment.axis]
     layered = "encoder.contextual.kind" in row.spec.settings
     return None if layered or row.variation or row.other_vectors else (row.encoder, None)
-
-
-def _probed(experiment: Experiment, suite: str, probes: Sequence[Probe], every: Sequence[Place]) -> Drawing:
-    """A row a probe, a column a layer; the colours of a row go from its lowest to its highest score."""
-    names = [f"{probe.group.label()}, {probe.figure}" for probe in probes]
-    boxes = []
-    for encoder, layer in every:
-        for row, probe in enumerate(reversed(probes)):
-            if (encoder, layer) in probe.scores:
-                means = [summary.mean for _, summary in probe.scores.values()]
-                mean, low, wide = probe.scores[encoder, layer][1].mean, min(means), max(means) - min(means) or 1.0
-                column, block = "–" if layer is None else str(layer), encoder.replace(", ", "\n")
-                boxes.append(Box(block, column, row, (mean - low) / wide, f"{mean:.1f}"))
-    said = "; ".join(
-        f"{name}: " + ", ".join(f"{_said(p)} {probe.scores[p][1].mean:.1f}" for p in every if p in probe.scores)
-        for name, probe in zip(names, probes, strict=True)
-    )
-    alt = f"Test scores by encoder and layer. {said}. Darker is higher within a row."
-    stem, title = f"{suite}-{experiment.name}", f"{experiment.caption}, suite {suite}"
-    return heat(stem, title, alt, boxes, names[::-1], xlabel="layer, 0 is the lowest")
-
-
-def _said(place: Place) -> str:
-    encoder, layer = place
-    return encoder if layer is None else f"{encoder} layer {layer}"

@@ -1,16 +1,15 @@
 """How soon the encoders learn, by training step; and the learning rates, chosen for the baseline on dev."""
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
-from statistics import fmean
+from dataclasses import replace
 
-from elmo_bench.reporting.canvas import Drawing, Trace, chart
+import pandas as pd
+
+from elmo_bench.reporting.canvas import Made, chart
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.table import Cell, Line, Table, make_table, marked, number, spread, words
+from elmo_bench.reporting.table import Cell, Line, make_table, marked, number, spread, words
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
 
@@ -22,141 +21,97 @@ RATES = (
     f"{BASELINE}, over the same seeds, by more than one point and by more than twice the standard error of the "
     f"difference. Gains are of dev scores over {BASELINE}."
 )
+STEPS = "training steps"
 
 Tuned = dict[str, dict[float, Row]]  # by encoder and factor
 
 
-@dataclass(frozen=True)
-class Curve:
-    """The best dev score so far by training step, the mean over the seeds of a row."""
-
-    row: Row
-    seeds: list[tuple[list[int], list[float]]]  # steps, rising, and scores of each
-
-    @property
-    def steps(self) -> list[int]:
-        """Where every seed has a score and one of them is scored."""
-        first = max(steps[0] for steps, _ in self.seeds)
-        return sorted({step for steps, _ in self.seeds for step in steps if step >= first})
-
-    def at(self, step: int) -> float:
-        """After this many steps, at least the first of `steps`; a seed that has ended keeps its score."""
-        return fmean(scores[bisect_right(steps, step) - 1] for steps, scores in self.seeds)
-
-    def reaches(self, score: float) -> int | None:
-        """The first of `steps` with this score."""
-        return next((step for step in self.steps if self.at(step) >= score), None)
-
-
-Curves = tuple[Group, dict[str, Curve]]  # by encoder, the baseline among them
-
-
-def speed(
-    experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains
-) -> tuple[list[Table], list[Drawing]]:
+def speed(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
     """A table of gains at equal steps, a figure of them, and one of the dev scores of each task."""
-    every = [(group, curves(experiment, group)) for group in groups if not group.basis.fraction]
-    every = [(group, own) for group, own in every if BASELINE in own and len(own) > 1]
+    every = [(group, rows_of(experiment, group)) for group in groups if not group.basis.fraction]
+    every = [(group, rows) for group, rows in every if BASELINE in rows and len(rows) > 1]
     if not every:
         return [], []
-    drawn = [_scores(experiment, group, own) for group, own in every]
-    return [_speed(experiment, suite, every)], [*drawn, _gains(experiment, suite, every)]
+    lines, figures, gains = [], [], []
+    # The last epoch of the baseline with most epochs, over all tasks.
+    longest = max(len(record["curves"]["dev"]) for _, rows in every for record in rows[BASELINE].records)
+    epochs = [2**k for k in range(longest.bit_length()) if 2**k <= longest]
+    for group, rows in every:
+        curves = {name: curve_of(row) for name, row in rows.items()}
+        frame = pd.concat(
+            [_points(name, STEPS, f"best dev {group.metric} so far", own) for name, own in curves.items()]
+        )
+        titles = group.titles(experiment)
+        figures.append(chart(*titles, frame, heading=group.label("\n"), steps=True, task=group.task))
+        lines += [_soon(group, name, rows, curves, epochs) for name in rows if name != BASELINE]
+        name = experiment.encoder if experiment.encoder in rows else [n for n in rows if n != BASELINE][-1]
+        called = group.label() + ("" if name == experiment.encoder else f", {name}")
+        over = difference(curves[name], curves[BASELINE])
+        gains.append(_points(called, STEPS, f"points of {experiment.encoder} over {BASELINE} on dev", over))
+    stem, title = f"{suite}-{experiment.name}", f"gains over {BASELINE} on dev at equal steps, suite {suite}"
+    tasks = [group.task for group, rows in every for name in rows if name != BASELINE]
+    table = make_table(stem, f"{experiment.caption}: {title}", lines, tasks=tasks, notes=[SOON])
+    return [table], [*figures, chart(stem, f"G{title[1:]}", pd.concat(gains), steps=True)]
 
 
-def curves(experiment: Experiment, group: Group) -> dict[str, Curve]:
+def rows_of(experiment: Experiment, group: Group) -> dict[str, Row]:
     """By encoder, in the experiment's order."""
     order = [variant.key for variant in experiment.variants]
     rows = {row.encoder: row for row in group.rows if experiment.variant_of(row.spec)}
-    names = sorted(rows, key=lambda name: (order.index(name) if name in order else len(order), name))
-    return {name: curve_of(rows[name]) for name in names}
+    return {n: rows[n] for n in sorted(rows, key=lambda n: (order.index(n) if n in order else len(order), n))}
 
 
-def curve_of(row: Row) -> Curve:
+def curve_of(row: Row) -> pd.Series:
+    """The best dev score so far by training step, the mean over seeds, from where every seed has a score.
+
+    A seed that has ended keeps its score.
+    """
     kept = [record["curves"] for record in row.records]
-    return Curve(row, [(list(accumulate(each["steps"])), list(accumulate(each["dev"], max))) for each in kept])
+    seeds = [pd.Series(each["dev"], index=pd.Series(each["steps"]).cumsum()).cummax() for each in kept]
+    return pd.concat(seeds, axis=1).sort_index().ffill().dropna().mean(axis=1)
 
 
-def _speed(experiment: Experiment, suite: str, every: Sequence[Curves]) -> Table:
-    """A row for each task and encoder: the gain after 1, 2, 4, … epochs and at the end, and when it is level."""
-    longest = max(len(steps) for _, own in every for steps, _ in own[BASELINE].seeds)
-    epochs = [2**k for k in range(longest.bit_length()) if 2**k <= longest]
-    lines, tasks = list[Line](), list[str]()
-    for group, own in every:
-        baseline = own[BASELINE]
-        steps = max((steps for steps, _ in baseline.seeds), key=len)
-        best = baseline.at(steps[-1])
-        for name, curve in own.items():
-            if name == BASELINE:
-                continue
-            run, start = curve.row.anchor, max(curve.steps[0], baseline.steps[0])
-            known = [epoch for epoch in epochs if epoch <= len(steps) and steps[epoch - 1] >= start]
-            gains = {epoch: curve.at(steps[epoch - 1]) - baseline.at(steps[epoch - 1]) for epoch in known}
-            end, level = max(curve.steps[-1], steps[-1]), curve.reaches(best)
-            last = number(curve.at(end) - best, "+.2f", run=run)
-            tasks.append(group.task)
-            lines.append(
-                {
-                    "task": words(group.heading),
-                    "encoder": words(name, run=run),
-                    **{f"epoch {epoch}": number(gains.get(epoch), "+.2f", run=run) for epoch in epochs},
-                    "end": marked(last, curve.row.mark or baseline.row.mark),
-                    "steps an epoch": number(steps[0], ",", run=run),
-                    f"steps of {BASELINE} to its best": number(baseline.reaches(best), ",", run=baseline.row.anchor),
-                    "steps to the same score": number(level, ",", run=run) if level else Cell("never", {"": None}, run),
-                }
-            )
-    title = f"{experiment.caption}: gains over {BASELINE} on dev at equal steps, suite {suite}"
-    return make_table(f"{suite}-{experiment.name}", title, lines, tasks=tasks, notes=[SOON])
+def difference(ours: pd.Series, theirs: pd.Series) -> pd.Series:
+    """By step, where both have a score."""
+    both = pd.concat([ours, theirs], axis=1).sort_index().ffill().dropna()
+    return both[0] - both[1]
 
 
-def _scores(experiment: Experiment, group: Group, own: dict[str, Curve]) -> Drawing:
-    """The dev scores of a task: a line an encoder."""
-    said = "; ".join(
-        f"{name}: {curve.at(curve.steps[0]):.2f} after {curve.steps[0]:,} steps, "
-        f"{curve.at(curve.steps[-1]):.2f} after {curve.steps[-1]:,}"
-        for name, curve in own.items()
-    )
-    stem, title = f"{group.stem}-{experiment.name}", f"{experiment.caption}: {group.heading}, suite {group.suite}"
-    alt, labels = f"Best dev {group.metric} so far by training step. {said}.", f"best dev {group.metric} so far"
-    traces = {name: Trace(curve.steps, [curve.at(step) for step in curve.steps]) for name, curve in own.items()}
-    heading, axes = group.label("\n"), ("training steps", labels)
-    return chart(stem, title, alt, traces, heading=heading, labels=axes, steps=True, task=group.task)
+def _points(name: str, x: str, y: str, curve: pd.Series) -> pd.DataFrame:
+    return pd.DataFrame({"encoder": name, x: curve.index, y: curve.to_numpy()})
 
 
-def _gains(experiment: Experiment, suite: str, every: Sequence[Curves]) -> Drawing:
-    """The gain of the experiment's encoder (or of the last one) over the baseline by step: a line a task."""
-    traces = dict[str, Trace]()
-    for group, own in every:
-        others = [name for name in own if name != BASELINE]
-        name = experiment.encoder if experiment.encoder in others else others[-1]
-        ours, theirs = own[name], own[BASELINE]
-        start = max(ours.steps[0], theirs.steps[0])
-        steps = sorted({step for step in [*ours.steps, *theirs.steps] if step >= start})
-        called = group.label() + ("" if name == experiment.encoder else f", {name}")
-        traces[called] = Trace(steps, [ours.at(step) - theirs.at(step) for step in steps])
-    said = "; ".join(
-        f"{name}: {gains[0]:+.2f} after {steps[0]:,} steps, {gains[-1]:+.2f} after {steps[-1]:,}"
-        for name, (steps, gains, *_) in traces.items()
-    )
-    title = f"Gains over {BASELINE} on dev at equal steps, suite {suite}"
-    labels = "training steps", f"points of {experiment.encoder} over {BASELINE} on dev"
-    return chart(f"{suite}-{experiment.name}", title, f"{title}. {said}.", traces, labels=labels, steps=True)
+def _soon(
+    group: Group, name: str, rows: Mapping[str, Row], curves: Mapping[str, pd.Series], epochs: Sequence[int]
+) -> Line:
+    """The gain after 1, 2, 4, … epochs and at the end, and when the encoder is level with the baseline."""
+    row, baseline, curve, theirs = rows[name], rows[BASELINE], curves[name], curves[BASELINE]
+    steps = max((pd.Series(r["curves"]["steps"]).cumsum() for r in baseline.records), key=len)
+    over, run = difference(curve, theirs), row.anchor
+    ends = {epoch: steps[epoch - 1] for epoch in epochs if epoch <= len(steps)}
+    gains = {epoch: over.asof(end) for epoch, end in ends.items() if end >= over.index[0]}
+    best, level = theirs.iloc[-1], curve[curve >= theirs.iloc[-1]].index.min()
+    return {
+        "task": words(group.heading),
+        "encoder": words(name, run=run),
+        **{f"epoch {epoch}": number(gains.get(epoch), "+.2f", run=run) for epoch in epochs},
+        "end": marked(number(curve.iloc[-1] - best, "+.2f", run=run), row.mark or baseline.mark),
+        "steps an epoch": number(int(steps[0]), ",", run=run),
+        f"steps of {BASELINE} to its best": number(int(theirs[theirs >= best].index.min()), ",", run=baseline.anchor),
+        "steps to the same score": Cell("never", {"": None}, run)
+        if pd.isna(level)
+        else number(int(level), ",", run=run),
+    }
 
 
-def tuning(
-    experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains
-) -> tuple[list[Table], list[Drawing]]:
+def tuning(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
     """One table, a row a task and encoder; none without a task that has the baseline at two rates or more."""
     own = [(group, tuned(experiment, group)) for group in groups if not group.basis.fraction]
     own = [(group, rows) for group, rows in own if len(rows.get(BASELINE, {})) > 1]
     factors = sorted({factor for _, tuned in own for rows in tuned.values() for factor in rows})
     lines = [_tuned(group, name, rows, factors) for group, rows in own for name in rows]
-    title, tasks = (
-        f"{experiment.caption}: learning rates, suite {suite}",
-        [group.task for group, rows in own for _ in rows],
-    )
-    stem = f"{suite}-{experiment.name}"
-    return ([make_table(stem, title, lines, tasks=tasks, notes=[RATES])] if lines else []), []
+    title, tasks = f"{experiment.caption}: learning rates, suite {suite}", [g.task for g, rows in own for _ in rows]
+    return [make_table(f"{suite}-{experiment.name}", title, lines, tasks=tasks, notes=[RATES])] if lines else [], []
 
 
 def tuned(experiment: Experiment, group: Group) -> Tuned:
@@ -192,8 +147,8 @@ def _tuned(group: Group, name: str, tuned: Tuned, factors: Sequence[float]) -> L
     def gain(ours: Row | None, theirs: Row | None) -> Cell:
         if ours is None or theirs is None or name == BASELINE:
             return Cell()
-        difference = ours.summary("dev").mean - theirs.summary("dev").mean
-        return marked(number(difference, "+.2f", run=ours.anchor), ours.mark or theirs.mark)
+        over = ours.summary("dev").mean - theirs.summary("dev").mean
+        return marked(number(over, "+.2f", run=ours.anchor), ours.mark or theirs.mark)
 
     return {
         "task": words(group.heading),

@@ -157,18 +157,22 @@ def make_table(
     title: str,
     lines: Sequence[Line] | pd.DataFrame,
     *,
-    tasks: Sequence[str],
+    tasks: Sequence[str] | str,
     gains: Iterable[Gain | None] = (),
     notes: Sequence[str] = (),
     most: int | None = None,
 ) -> Table:
-    """A table without its empty columns, with notes on daggers and on each reason why a gain is not tested."""
+    """A table without its empty columns, with notes on daggers and on each reason why a gain is not tested.
+
+    `tasks`: of each row, or of all.
+    """
     cells = pd.DataFrame(lines).map(lambda cell: cell if isinstance(cell, Cell) else Cell())
     texts = cells.map(lambda cell: cell.text)
     reasons = dict.fromkeys(gain.untested for gain in gains if gain and gain.untested)
     dagger = [NOT_CONVERGED] if texts.map(lambda text: DAGGER in text).any(axis=None) else []
     why = [f"Not tested: {reason}." for reason in reasons]
-    return Table(stem, title, cells.loc[:, (texts != "").any()], list(tasks), [*notes, *dagger, *why], most)
+    tasks = [tasks] * len(cells) if isinstance(tasks, str) else list(tasks)
+    return Table(stem, title, cells.loc[:, (texts != "").any()], tasks, [*notes, *dagger, *why], most)
 
 
 def marked(cell: Cell, mark: str) -> Cell:

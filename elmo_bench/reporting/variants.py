@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
 from elmo_bench.base.json import canonical
 from elmo_bench.ledger.formulas import formula
-from elmo_bench.reporting.canvas import Drawing, Trace, chart
+from elmo_bench.reporting.canvas import Drawing, Made, chart
 from elmo_bench.reporting.gains import Gain, Gains, family_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import LABELS, Row
@@ -20,7 +21,7 @@ VariantRow = tuple[Variant, Row]
 Controls = Mapping[str, Row]  # runs on control labels, by everything else in their specs
 
 
-def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> tuple[list[Table], list[Drawing]]:
+def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
     """A table for each group that has enough rows and, for the layout `line`, a figure.
 
     The tests of all tables are one family, judged on dev.
@@ -113,9 +114,8 @@ def _table(
                 **printed(paper, variant.key if fixed else None, group),
             }
         )
-    title, stem = f"{experiment.caption}: {group.heading}, suite {group.suite}", f"{group.stem}-{experiment.name}"
-    mine, tasks = [gains.get(row.anchor) for _, row in pairs], [group.task] * len(lines)
-    return make_table(stem, title, lines, tasks=tasks, gains=mine, notes=[EXPLORATORY_ON_DEV])
+    mine = [gains.get(row.anchor) for _, row in pairs]
+    return make_table(*group.titles(experiment), lines, tasks=group.task, gains=mine, notes=[EXPLORATORY_ON_DEV])
 
 
 def _pooled(row: Row) -> Cell:
@@ -134,14 +134,18 @@ def _figure(experiment: Experiment, group: Group, pairs: Sequence[VariantRow]) -
     by_encoder: dict[str, list[tuple[float, Row]]] = {}
     for variant, row in pairs:
         by_encoder.setdefault(row.encoder, []).append((experiment.rank(variant), row))
-    traces, name = dict[str, Trace](), experiment.heading
-    for encoder, points in by_encoder.items():
-        points.sort(key=lambda point: point[0])
-        test, dev = ([row.summary(split) for _, row in points] for split in ("test", "dev"))
-        xs, sds = [x for x, _ in points], [each.sd or 0.0 for each in test]
-        traces[encoder] = Trace(xs, [each.mean for each in test], sds, dashed=[each.mean for each in dev])
-    said = "; ".join(f"{row.encoder} {name} = {v.key}: {row.summary('test').mean:.2f}" for v, row in pairs)
-    alt = f"Test {group.metric} by {name}. {said}."
+    name, test, points = experiment.heading, f"test {group.metric}", []
+    for encoder, own in by_encoder.items():
+        for value, row in own:
+            scores = row.summary("test")
+            points.append(
+                {
+                    "encoder": encoder,
+                    name: value,
+                    test: scores.mean,
+                    "sd": scores.sd or 0.0,
+                    "dev": row.summary("dev").mean,
+                }
+            )
     stem, title = f"{group.stem}-{experiment.name}", f"{name}: {group.heading}, suite {group.suite}"
-    labels, heading = (name, group.metric), group.label("\n")
-    return chart(stem, title, alt, traces, heading=heading, labels=labels, task=group.task)
+    return chart(stem, title, pd.DataFrame(points), heading=group.label("\n"), task=group.task)
