@@ -4,7 +4,6 @@ import argparse
 import itertools
 import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -48,6 +47,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"--rounds {options.rounds}: too few to show a spread. Give {FEWEST_ROUNDS} or more.")
     given = [f"trainer.{each}" if each.startswith("device=") else each for each in options.options]
     from elmo_bench.spec.config import compose, sweep
+    from elmo_bench.text.sample import sample_sentences
 
     runs = [list(each) for product in sweep(given) for each in itertools.product(*product)]
     for config in (compose("config", each) for each in runs):  # before anything is measured
@@ -55,9 +55,8 @@ def main(arguments: list[str]) -> int:
             raise UserError(f"device={config.trainer.device}: no such device. Use cpu or cuda.")
         if config.encoder.contextual is None and config.encoder.words != "static":
             raise UserError(f"encoder={config.encoder.name}: has no frozen vectors. Choose another encoder.")
-    sentences = _sentences(options.text)
     if options.once:
-        print(json.dumps(measure(config, sentences, options.text.name if options.text else "sample")))
+        print(json.dumps(measure(config, sample_sentences(SENTENCES))))
         return 0
     from elmo_bench.ledger.costs import write_cost
     from elmo_bench.reporting.costs import console
@@ -66,7 +65,7 @@ def main(arguments: list[str]) -> int:
     with progress("cost", len(runs) * options.rounds) as meter:
         for _ in range(options.rounds):  # of all encoders in turns: other work on the machine slows none of them alone
             for own, rounds in zip(runs, measured, strict=True):
-                rounds.append(_round(own, options.text))
+                rounds.append(_round(own))
                 meter.advance()
     costs = [together(rounds) for rounds in measured]
     for cost in costs:
@@ -83,7 +82,7 @@ def together(rounds: Sequence["EncoderCost"]) -> "EncoderCost":
     return {**first, "rounds": [one for each in rounds for one in each["rounds"]]}
 
 
-def measure(config: "DictConfig", sentences: Sentences, text: str) -> "EncoderCost":
+def measure(config: "DictConfig", sentences: Sentences) -> "EncoderCost":
     """Load the encoder and read SENTENCES sentences as a head would, on one thread. Raises UserError.
 
     Call it once in a process: a second call would find libraries imported and memory taken. Seconds are of processor
@@ -132,7 +131,7 @@ def measure(config: "DictConfig", sentences: Sentences, text: str) -> "EncoderCo
             "packages": about["packages"],
         },
         "text": {
-            "name": text,
+            "name": "sample",  # of the package
             "sentences": len(sentences),
             "tokens": sum(map(len, sentences)),
             "digest": digest([list(sentence) for sentence in sentences])[:12],
@@ -193,25 +192,10 @@ def _files(frozen: "Frozen", vectors: Path | None) -> set[Path] | None:
     return files
 
 
-def _sentences(path: Path | None) -> Sentences:
-    """What every encoder reads: the sample of the package, or distinct sentences of a file, drawn with a fixed seed."""
-    if path is None:
-        from elmo_bench.text.sample import sample_sentences
-
-        return sample_sentences(SENTENCES)
-    from elmo_bench.base.files import read_lines
-
-    distinct = list(dict.fromkeys(words for _, line in read_lines(path) if (words := tuple(line.split()))))
-    if len(distinct) < SENTENCES:
-        raise UserError(f"{path}: {len(distinct):,} distinct sentences. Give a text with {SENTENCES} or more.")
-    return random.Random(0).sample(distinct, SENTENCES)
-
-
-def _round(options: Sequence[str], text: Path | None) -> Any:
+def _round(options: Sequence[str]) -> Any:
     """The figures of a child process. Raises UserError with the child's last line if it failed."""
     folders = [part for folder in include.folders for part in ("--include", str(folder))]
     command = [sys.executable, "-m", "elmo_bench", *folders, "cost", *options, "--once"]
-    command += ["--text", str(text)] if text else []
     environment = os.environ | {"OMP_NUM_THREADS": "1"} | import_path()
     done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
     if done.returncode:
@@ -230,9 +214,6 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("options", nargs="+", metavar="key=value", help="encoder=NAME,NAME and options of encoders")
     parser.add_argument("--rounds", type=int, default=3, help="processes for each encoder (default: %(default)s)")
-    parser.add_argument(
-        "--text", type=Path, metavar="FILE", help="a tokenised sentence a line (default: a sample in the package)"
-    )
     parser.add_argument(
         "--out", type=Path, default=Path("results/costs"), help="folder of the files (default: %(default)s)"
     )

@@ -115,19 +115,15 @@ def _check(cost: Any) -> None:
     if not isinstance(cost, dict) or cost.get("schema") != SCHEMA:
         raise UserError(f"not of schema {SCHEMA}, which this version reads")
     check(cost, EncoderCost, "cost")
-    batches = [each["tokens_per_second"] for each in cost["rounds"]]
-    if not batches or SINGLE not in batches[0] or any(each.keys() != batches[0].keys() for each in batches):
+    rates = [each["tokens_per_second"] for each in cost["rounds"]]
+    if not rates or SINGLE not in rates[0] or any(each.keys() != rates[0].keys() for each in rates):
         raise UserError("cost.rounds: not measured with batches of one sentence, and with the same ones in each round")
-    if not all(re.fullmatch("[0-9]{1,9}", batch) for batch in batches[0]):
-        raise UserError("cost.rounds: not measured with numbers of sentences")
-    counted = [number for each in cost["rounds"] for number in (each["load_seconds"], each["memory_mib"])]
-    counted += [
-        cost["parameters"],
-        cost["stored_bytes"] or 0,
-        *(rate - 1e-9 for each in batches for rate in each.values()),
-    ]
-    if min(counted) < 0 or max(counted) > 1e15:
+    if not all(re.fullmatch("[0-9]{1,9}", batch) for batch in rates[0]) or not _NAME.fullmatch(cost["encoder"]):
+        raise UserError("cost: a batch that is no number, or not the name of an encoder")
+    sizes = [cost["parameters"], cost["stored_bytes"] or 0, *(size for each in cost["rounds"] for size in _sizes(each))]
+    if min(sizes) < 0 or max(sizes) > 1e15 or min(rate for each in rates for rate in each.values()) <= 0:
         raise UserError("cost: a number that is too small or too large")
-    shown = [cost["machine"]["cpu"], cost["machine"]["device"], cost["created"]]
-    if not _NAME.fullmatch(cost["encoder"]) or not all(text.isprintable() and len(text) < 200 for text in shown):
-        raise UserError("cost: not the name of an encoder, or a text that cannot be printed on a line")
+
+
+def _sizes(each: Round) -> list[float]:
+    return [each["load_seconds"], each["memory_mib"], *each["tokens_per_second"].values()]

@@ -1,15 +1,15 @@
 """Worth against cost: the gain of each encoder over static vectors by what the frozen encoder costs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from math import nan
 from statistics import fmean, median
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
 from elmo_bench.ledger.costs import SINGLE, EncoderCost, encoder_key
-from elmo_bench.reporting.canvas import FAINT, SURFACE, Drawing, look
+from elmo_bench.reporting.canvas import FAINT, SURFACE, Drawing, Made, look
 from elmo_bench.reporting.encoders import picked
 from elmo_bench.reporting.formats import markdown
 from elmo_bench.reporting.gains import Gain, Gains
@@ -30,8 +30,8 @@ SPEED, SIZE = "best tokens/s", "stored MiB"
 
 def cost_cells(cost: EncoderCost) -> Line:
     """Medians over the rounds, with the range of rates."""
-    rates = {int(batch): [each["tokens_per_second"][batch] for each in cost["rounds"]] for batch in _batches(cost)}
-    best = max(sorted(rates), key=lambda batch: median(rates[batch]))
+    rates = pd.DataFrame([each["tokens_per_second"] for each in cost["rounds"]]).rename(columns=int).sort_index(axis=1)
+    best = int(rates.median().idxmax())  # of equal ones the smallest
     stored = None if cost["stored_bytes"] is None else cost["stored_bytes"] / 2**20
     return {
         "tokens/s, batch 1": _range(rates[int(SINGLE)]),
@@ -44,12 +44,8 @@ def cost_cells(cost: EncoderCost) -> Line:
     }
 
 
-def _batches(cost: EncoderCost) -> Iterable[str]:
-    return cost["rounds"][0]["tokens_per_second"]
-
-
-def _range(rates: list[float]) -> Cell:
-    middle, low, high = median(rates), min(rates), max(rates)
+def _range(rates: pd.Series) -> Cell:
+    middle, low, high = rates.median(), rates.min(), rates.max()
     return Cell(f"{middle:,.0f} ({low:,.0f} to {high:,.0f})", {"": middle, "low": low, "high": high})
 
 
@@ -81,93 +77,88 @@ def costs_of(rows: Iterable[Row], costs: Iterable[EncoderCost]) -> dict[str, Enc
     return max(by_place, key=len, default={})
 
 
-def worth(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[EncoderCost]) -> Any:
-    """([table], [figure]), the baseline first; empty without costs of two encoders that were compared.
+def worth(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[EncoderCost]) -> Made:
+    """A table, the baseline first, and a figure; nothing without costs of two encoders that were compared.
 
     If no task has all encoders, the one with fewest tasks is left out, until one does.
     """
-    by_task: dict[str, dict[str, Gain]] = {}
-    for one in picked(main, groups, gain):
-        by_task.setdefault(one.group.task, one.gains)
-    gains = [(task, name, gain) for task, own in by_task.items() for name, gain in own.items()]
+    gains = [(one.group.task, *pair) for one in picked(main, groups, gain) for pair in one.gains.items()]
     known = costs_of((row for *_, each in gains for row in (each.ours, each.theirs)), costs)
     gains = [each for each in gains if {each[2].ours.anchor, each[2].theirs.anchor} <= known.keys()]
-    frame = pd.DataFrame(gains, columns=["task", "encoder", "gain"]).pivot(
-        index="encoder", columns="task", values="gain"
-    )
-    while len(frame) and not frame.notna().all().any():
-        frame = frame.drop(index=min(frame.index, key=lambda name: (frame.loc[name].notna().sum(), name)))
-    if frame.empty:
+    frame = pd.DataFrame(gains, columns=["task", "encoder", "gain"]).drop_duplicates(["task", "encoder"])
+    by_task = frame.set_index(["encoder", "task"])["gain"].unstack(sort=False)
+    while len(by_task) and not by_task.notna().all().any():
+        by_task = by_task.drop(index=min(by_task.index, key=lambda name: (by_task.loc[name].notna().sum(), name)))
+    if by_task.empty:
         return [], []
-    shared = [task for task in by_task if task in frame and frame[task].notna().all()]
-    order = [name for name in dict.fromkeys(name for _, name, _ in gains) if name in frame.index]
-    points: dict[str, list[Gain]] = {BASELINE: [], **{name: list(frame.loc[name, shared]) for name in order}}
-    first = next(each for *_, each in gains)
-    owned = {name: known[own[0].ours.anchor] if own else known[first.theirs.anchor] for name, own in points.items()}
-    titles = {group.task: group.info.title for group in groups}
-    of = titles[shared[0]] if len(shared) == 1 else f"mean of {', '.join(shared)}"
-    lines = {name: _line(name, own, owned[name]) for name, own in points.items()}
-    best = {axis: front(lines, axis) for axis in (SPEED, SIZE)}
-    for name, line in lines.items():
-        line["Pareto front"] = words(" and ".join(axis for axis, names in best.items() if name in names))
-    title, rounds = f"{TITLE}: {of}, suite {suite}", sorted({len(cost["rounds"]) for cost in owned.values()})
-    tokens = owned[BASELINE]["text"]["tokens"]
-    notes = [
-        f"Costs: {machine_of(owned[BASELINE])}; median (and range) of {' to '.join(map(str, rounds))} processes that read "
-        f"{tokens:,} tokens. load: processor seconds, with the libraries that the encoder imports. peak: above a process "
-        "without encoder."
+    by_task = by_task.dropna(axis=1)
+    points = pd.DataFrame([_point(name, list(own)) for name, own in by_task.iterrows()]).set_index("encoder")
+    theirs = by_task.iloc[0, 0].theirs.anchor
+    anchors = [theirs, *(own.iloc[0].ours.anchor for _, own in by_task.iterrows())]
+    points = pd.concat([pd.DataFrame({"gain": 0.0, "shown": True}, index=[BASELINE]), points])
+    cells = [cost_cells(known[anchor]) for anchor in anchors]
+    points = points.assign(**{axis: [line[axis].values[""] for line in cells] for axis in (SPEED, SIZE)})
+    best = {SPEED: front(points["gain"], -points[SPEED]), SIZE: front(points["gain"], points[SIZE])}
+    lines = [
+        {
+            "encoder": words(name),
+            f"gain over {BASELINE}": number(point.gain, "+.2f", suffix=point.mark) if name != BASELINE else Cell(),
+            "95 %": interval((point.low, point.high)) if point.low == point.low else Cell(),
+            "Pareto front": words(" and ".join(axis for axis, names in best.items() if name in names)),
+            **line,
+        }
+        for (name, point), line in zip(points.iterrows(), cells, strict=True)
     ]
-    tasks = [shared[0] if len(shared) == 1 else ""] * len(lines)
-    table = make_table(f"{suite}-worth", title, list(lines.values()), tasks=tasks, notes=notes)
-    return [table], [_figure(f"{suite}-worth-speed", title, lines, best[SPEED])]
+    tasks = list(by_task)
+    of = next(g.info.title for g in groups if g.task == tasks[0]) if len(tasks) == 1 else f"mean of {', '.join(tasks)}"
+    title, measured = f"{TITLE}: {of}, suite {suite}", known[theirs]
+    note = (
+        f"Costs: {machine_of(measured)}; median (and range) of {len(measured['rounds'])} processes that read "
+        f"{measured['text']['tokens']:,} tokens. load: processor seconds, with the libraries that the encoder imports. "
+        "peak: above a process without encoder."
+    )
+    table = make_table(f"{suite}-worth", title, lines, tasks=tasks[0] if len(tasks) == 1 else "", notes=[note])
+    return [table], [_figure(f"{suite}-worth-speed", title, points, best[SPEED])]
 
 
-def _line(name: str, gains: Sequence[Gain], cost: EncoderCost) -> Line:
-    """Of one encoder; the baseline has no gains. The interval is of the mean, if every task was tested."""
+def _point(name: str, gains: list[Gain]) -> dict[str, object]:
+    """The mean gain of an encoder over tasks, with its interval if every task was tested."""
     tested = [each.difference for each in gains if each.difference]
-    mean, dagger = fmean(each.mean for each in gains) if gains else None, not all(each.converged for each in gains)
+    low, high = mean_interval(tested) if len(tested) == len(gains) else (nan, nan)
+    converged = all(each.converged for each in gains)
+    shown = converged and (low > 0 or high < 0)  # a difference
+    mark = "" if converged else f" {DAGGER}"
     return {
-        "encoder": words(name),
-        f"gain over {BASELINE}": number(mean, "+.2f", suffix=f" {DAGGER}" if dagger else ""),
-        "95 %": interval(mean_interval(tested)) if gains and len(tested) == len(gains) else Cell(),
-        "Pareto front": Cell(),
-        **cost_cells(cost),
+        "encoder": name,
+        "gain": fmean(g.mean for g in gains),
+        "low": low,
+        "high": high,
+        "shown": shown,
+        "mark": mark,
     }
 
 
-def front(lines: Mapping[str, Line], axis: str) -> list[str]:
-    """The encoders than which no other one gains at least as much at no higher cost (or speed), cheapest first.
+def front(gain: pd.Series, cost: pd.Series) -> list[str]:
+    """The encoders than which no other one gains at least as much at no higher cost, cheapest first.
 
     Of two with equal gain and cost both are on it. An encoder without this cost is not.
     """
-    sign = -1 if axis == SPEED else 1
-    costs = {
-        n: (sign * line[axis].order, -(line[f"gain over {BASELINE}"].order or 0))
-        for n, line in lines.items()
-        if line[axis].text
-    }  # type: ignore[operator]
-    beaten = {
-        n for n, own in costs.items() if any(o != own and o[0] <= own[0] and o[1] <= own[1] for o in costs.values())
-    }
-    return sorted(costs.keys() - beaten, key=lambda name: (costs[name], list(lines).index(name)))
+    points = pd.DataFrame({"cost": cost.astype(float), "loss": -gain}).dropna()
+    no_worse = [(points <= own).all(axis=1) & (points != own).any(axis=1) for _, own in points.iterrows()]
+    return list(points[[not better.any() for better in no_worse]].sort_values(["cost", "loss"], kind="stable").index)
 
 
-def _figure(stem: str, title: str, lines: Mapping[str, Line], best: Sequence[str]) -> Drawing:
-    gain = f"gain over {BASELINE}"
-    points = {name: (float(line[SPEED].order), float(line[gain].order or 0)) for name, line in lines.items()}  # type: ignore[arg-type]
-    looks = look(list(points))
+def _figure(stem: str, title: str, points: pd.DataFrame, best: Sequence[str]) -> Drawing:
+    looks = look(list(points.index))
 
     def paint(axes: Axes) -> None:
         axes.axhline(0, color=FAINT, linewidth=1)
-        axes.plot(
-            *zip(*(points[name] for name in best), strict=True), color=FAINT, linestyle="--", label="Pareto front"
-        )
-        for name, (x, y) in points.items():
+        axes.plot(points.loc[best, SPEED], points.loc[best, "gain"], color=FAINT, linestyle="--", label="Pareto front")
+        for name, point in points.iterrows():
             colour, marker = looks[name]
-            low, high = (lines[name]["95 %"].values.get(part) for part in ("low", "high"))
-            shown = name == BASELINE or (DAGGER not in lines[name][gain].text and low and low * high > 0)  # type: ignore[operator]
-            axes.plot((x, x), (low or y, high or y), color=colour, linewidth=1.6)
-            axes.plot(x, y, marker, color=colour, mfc=colour if shown else SURFACE, mew=1.4, label=name)
+            axes.plot([point[SPEED]] * 2, (point.low, point.high), color=colour, linewidth=1.6)
+            face = colour if point.shown else SURFACE
+            axes.plot(point[SPEED], point.gain, marker, color=colour, mfc=face, mew=1.4, label=name)
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
         axes.xaxis.set_minor_locator(NullLocator())
@@ -176,6 +167,8 @@ def _figure(stem: str, title: str, lines: Mapping[str, Line], best: Sequence[str
         axes.set(xlabel="tokens/s, best batch: right is faster", ylabel=f"points over {BASELINE} on test")
         axes.figure.legend(loc="outside upper left", ncols=2)
 
-    said = "; ".join(f"{name}: {x:,.0f} tokens/s, {y:+.2f} points" for name, (x, y) in points.items())
+    said = "; ".join(
+        f"{name}: {point[SPEED]:,.0f} tokens/s, {point.gain:+.2f} points" for name, point in points.iterrows()
+    )
     alt = f"{title}, by speed. {said}. Pareto front: {', '.join(best)}. Hollow: no difference shown, or not converged."
     return Drawing(stem, title, alt, paint, size=(4.7, 3.1 + 0.085 * (len(points) + 2)))
