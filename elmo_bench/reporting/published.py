@@ -57,11 +57,12 @@ def processor(environment: Any) -> str:
 
 def published(spec_hash: str) -> Row | None:
     """The published run of this hash, if there is one."""
-    return _rows().get(spec_hash)
+    return rows().get(spec_hash)
 
 
 @cache
-def _rows() -> dict[str, Row]:
+def rows() -> dict[str, Row]:
+    """Every published run, by hash; none in a checkout without the file."""
     return {each["hash"]: Row(**each) for each in read_json(FILE)} if FILE.exists() else {}
 
 

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from elmo_bench.reporting.compare import with_outcomes
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import read_ledger
+from elmo_bench.ledger import RunPaths, of_split, read_ledger, read_outcomes
 from elmo_bench.ledger.formulas import FORMULAS, formula
 from elmo_bench.spec.names import task_class, tasks
 from tests.ledger.make_golden import GOLDEN
@@ -78,7 +77,8 @@ def test_the_committed_outcomes_add_up_to_the_committed_scores(ledger):
     records, problems = read_ledger(ledger)
     assert records or ledger == RUNS  # which may have none yet
     assert not problems
-    for record, outcomes, _ in with_outcomes(ledger, records):
+    for record in records:
+        outcomes = of_split(read_outcomes(RunPaths.of(ledger, record)), "test")
         score = formula(record["formula"]).score_of(outcomes)
         stored = record["scores"]["test"]["overall"][record["metric"]]
         assert score == pytest.approx(stored, abs=1e-3), (record["spec"]["task"], record["hash"], record["seed"])

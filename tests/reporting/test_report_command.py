@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths, write_failure
+from elmo_bench.reporting.page import END, START
 from tests.reporting.ledgers import add, today
 
 ROOT = Path(__file__).parents[2]
@@ -28,13 +29,6 @@ def run(tmp_path):
         return (out / "README.md").read_text(encoding="utf-8")
 
     return run
-
-
-def test_a_ledger_of_the_demo_alone_gives_empty_pages(run, store_record, tmp_path, capsys):
-    store_record(suite="mini")
-    assert "has no finished runs of these suites yet" in run()
-    assert "has runs of suite mini alone: --suite mini shows them" in capsys.readouterr().err
-    assert "has no finished runs of these suites yet" in (tmp_path / "results/index.html").read_text(encoding="utf-8")
 
 
 def test_an_empty_ledger_gives_empty_pages(run, tmp_path, capsys):
@@ -84,7 +78,6 @@ def test_the_page(run, tmp_path, capsys):
         for encoder in ("glove", "elmo"):
             add(runs, "ner", encoder, seed)
     add(runs, "ner", "elmo", 0, weights="old", created="2025-01-01T00:00:00+00:00")
-    mini = add(runs, "ner", "elmo", 0, suite="mini", lift=0.3)
     next(runs.glob("open/ner/glove/*/seed1.npz")).unlink()
     failing = add(tmp_path / "others", "ner", "none", 4)
     write_failure(RunPaths.of(runs, failing), ValueError("`no`"), attempt="0" * 32, spec=failing["spec"])
@@ -110,7 +103,6 @@ def test_the_page(run, tmp_path, capsys):
     assert "<p>It <em>shows</em> &lt;b&gt;much&lt;/b&gt;.</p>" in page
     assert "ValueError: `no`" in page
     assert "elmo-bench run task=ner encoder=elmo suite=open size=cpu seed=" in page
-    assert mini["hash"] not in text + page
     assert str(tmp_path) not in text + page
 
 
@@ -151,7 +143,6 @@ def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(r
         path.write_text("a person's")
     (tmp_path / "results/DISCUSSION-open.md").write_text("See [mine](tables/linked.csv).")
     run()
-    add(tmp_path / "runs", "ner", "elmo", 0, suite="mini")
     shutil.rmtree(tmp_path / "runs/open")
     run()
     left = {path.name for path in (tmp_path / "results").rglob("*.*")}
@@ -181,15 +172,15 @@ def test_a_mistake_is_one_line_and_leaves_the_page_alone(run, store_record, tmp_
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_discussion_is_under_its_suite_and_no_other(run, store_record, tmp_path):
-    for suite in ("mini", "open"):
+    for suite in ("open", "paper"):
         store_record(suite=suite)
     (tmp_path / "results").mkdir()
     (tmp_path / "results/DISCUSSION-open.md").write_text("Of open.\n", encoding="utf-8")
     page = tmp_path / "results/index.html"
-    for flags, shown in ((["mini"], False), (["mini", "open"], True)):
+    for flags, shown in ((["paper"], False), (["paper", "open"], True)):
         for text in (run("--suite", *flags), page.read_text(encoding="utf-8")):
             assert ("Of open." in text) == ("What the figures show" in text) == shown
-            assert not shown or text.index("Suite mini") < text.index("Suite open") < text.index("Of open.")
+            assert not shown or text.index("Suite open") < text.index("Of open.") < text.index("Suite paper")
 
 
 @pytest.mark.slow
@@ -208,16 +199,6 @@ def test_tables_and_figures_go_to_wandb_offline(run, tmp_path, monkeypatch, caps
     figures = {"open-gains", "open-figure2-elmo", "open-speed", "open-ner-speed"}
     assert kept == tables | {f"figure {name}" for name in figures}
     assert f"wandb: {folder}" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_mini_only_if_asked_for(run, tmp_path):
-    record = add(tmp_path / "runs", "ner", "elmo", 0, suite="mini")
-    run()
-    assert record["hash"] not in (tmp_path / "results/index.html").read_text(encoding="utf-8")
-    text = run("--suite", "mini")
-    assert record["hash"] in (tmp_path / "results/index.html").read_text(encoding="utf-8")
-    assert "`elmo-bench report --suite mini`" in text
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -296,3 +277,26 @@ def test_without_torch(tmp_path):
         "    assert not heavy, (command, heavy)\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_readme_gets_the_main_table_between_its_markers(run, tmp_path):
+    for seed in (0, 1):
+        for encoder in ("glove", "elmo_word", "elmo"):
+            add(tmp_path / "runs", "ner", encoder, seed)
+    add(tmp_path / "runs", "snli", "glove", 0)  # nothing is compared
+    readme = tmp_path / "README.md"
+    readme.write_text(f"Before.\n\n{START}\nold\n{END}\n\nAfter.\n", encoding="utf-8")
+    run("--readme", str(readme))
+    before, table, after = re.split(f"{START}|{END}", readme.read_text(encoding="utf-8"))
+    assert (before, after) == ("Before.\n\n", "\n\nAfter.\n")
+    head, _, row = table.strip().splitlines()
+    names = ["`glove`", "`elmo_word`", "`elmo`", "`elmo_word` − `glove`", "`elmo` − `glove`", "`elmo` − `elmo_word`"]
+    assert [cell.strip() for cell in head.strip("| ").split("|")][1:] == names
+    cells = [cell.strip() for cell in row.strip("| ").split("|")]
+    assert cells[0] == "Named entities (ner): f1, 2"
+    assert re.fullmatch(r"\d\d\.\d\d ± \d+\.\d\d", cells[1])
+    assert re.fullmatch(r"[+−]\d+\.\d \(−?\d+\.\d to −?\d+\.\d\) [▲▼=]", cells[4])
+    readme.write_text("No markers.\n", encoding="utf-8")
+    with pytest.raises(UserError, match="has no <!-- table"):
+        run("--readme", str(readme))

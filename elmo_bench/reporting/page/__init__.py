@@ -11,7 +11,7 @@ from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.reporting import published
 from elmo_bench.reporting.formats import to_csv, to_latex
 from elmo_bench.reporting.leaderboard import Leaderboard
-from elmo_bench.reporting.page.html import html
+from elmo_bench.reporting.page.html import html_page
 from elmo_bench.reporting.page.text import markdown_page
 
 START, END = "<!-- table: make report writes it -->", "<!-- /table -->"  # around the table in the repository's README
@@ -39,7 +39,7 @@ def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
     index = out / "index.html"
     earlier = {out / name.decode() for name in _LINK.findall(index.read_bytes())} if index.exists() else set()
     with atomic_write(index) as handle:
-        for piece in html(board, ledger=ledger, out=out, discussions=discussions):
+        for piece in html_page(board, ledger=ledger, out=out, discussions=discussions):
             handle.write(piece.encode())
     for path, content in files.items():
         with atomic_write(path) as handle:

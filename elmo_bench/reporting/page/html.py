@@ -37,7 +37,7 @@ _COLOURS = {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line", "#757d
 _COLOURS |= {colour: f"series{index}" for index, colour in enumerate(SERIES)}
 
 
-def html(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[str, str]) -> Iterator[str]:
+def html_page(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[str, str]) -> Iterator[str]:
     """The page in pieces, to be written to the folder `out`, with links to the records in `ledger`.
 
     The same ledger, discussions (by suite) and command give the same text. Of thousands of runs it is many megabytes.
