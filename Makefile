@@ -31,8 +31,8 @@ docs: .venv/.installed ## the documentation site in build/site; a broken link fa
 	@$(PIP) --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-report: .venv/.installed ## render the leaderboard in results/ from the ledger
-	$(BIN)/python -m elmo_bench report
+report: .venv/.installed ## render results/ from the ledger, the table in README.md, and the published scores
+	$(BIN)/python -m elmo_bench report --readme README.md --published elmo_bench/data/published.json
 
 clean: .venv/.installed ## remove checkpoints and locks that finished and killed runs left in the ledger
 	$(BIN)/python -m elmo_bench clean

@@ -28,8 +28,8 @@ RUN = ("run", "task=ner", "encoder=elmo", "data.max_train=20", "task.training.ep
 WALKS = {
     "mix.penalty, to the page": (
         "elmo_bench.spec.run_spec:RunSpec.of",
-        "elmo_bench.encoders.mix:ScalarMix.__init__",
-        "elmo_bench.encoders.mix:ScalarMix.regularisation",
+        "elmo_bench.nn.mix:ScalarMix.__init__",
+        "elmo_bench.nn.mix:ScalarMix.regularisation",
         "elmo_bench.ledger.store:write_record",
         "elmo_bench.reporting.table:make_table",
     ),

@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from elmo_bench.elmo.encoder import ElmoEncoder
     from elmo_bench.encoders.static import load_static
     from elmo_bench.nn.mix import ScalarMix
+    from elmo_bench.reporting.results import results
 
-__all__ = ["Elmo", "ElmoEmbedder", "ElmoEncoder", "ScalarMix", "batch_to_ids", "load_static"]
+__all__ = ["Elmo", "ElmoEmbedder", "ElmoEncoder", "ScalarMix", "batch_to_ids", "load_static", "results"]
 # Imported when first asked for, so that commands without torch start at once.
 _HOMES = {
     "Elmo": "elmo.allennlp",
@@ -18,6 +19,7 @@ _HOMES = {
     "ScalarMix": "nn.mix",
     "batch_to_ids": "elmo.allennlp",
     "load_static": "encoders.static",
+    "results": "reporting.results",
 }
 
 

@@ -9,31 +9,32 @@ from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import check_exists, read_all
-from elmo_bench.ledger.costs import EncoderCost, costs_folder, read_costs
-from elmo_bench.reporting.costs import Costs, best_rate, most_of, stale, stored_mib
+from elmo_bench.ledger.costs import EncoderCost, read_costs
+from elmo_bench.reporting.costs import SIZE, SPEED, cost_cells, costs_of, machine_of
 from elmo_bench.reporting.formats import markdown
 from elmo_bench.reporting.gains import Gain, Gains, family_of, gains_from
+from elmo_bench.reporting.groups import in_paper_order
 from elmo_bench.reporting.ranks import standings
-from elmo_bench.reporting.rows import Row, select
-from elmo_bench.reporting.table import NOT_CONVERGED
-from elmo_bench.reporting.tasks import in_paper_order
+from elmo_bench.reporting.rows import NOT_CONVERGED, Row, select
 
 HEADER = ["task", "seeds", "difference", "95 % interval", "p (Holm)", "verdict", "trained numbers", "minutes a run"]
-COSTS = ["best tokens/s", "stored MiB"]  # columns, if costs are known
+COSTS = [SPEED, SIZE]  # columns, if costs are known
 
 
 class Priced(NamedTuple):
     """Costs to show, and what a reader has to know of them."""
 
-    costs: Costs | None
+    costs: dict[str, EncoderCost]  # by anchor of a row
     notes: list[str]
 
     def cells(self, rows: Sequence[Row]) -> list[str]:
         """One for each of COSTS; none without costs."""
-        if self.costs is None:
+        if not self.costs:
             return []
-        found = [self.costs.of(row) for row in rows]
-        return [_both([cost and form(cost) for cost in found]) for form in (_speed, _size)]
+        lines = [cost_cells(self.costs[row.anchor]) if row.anchor in self.costs else {} for row in rows]
+        # The range of the rates is left out.
+        texts = [[line[name].text.partition(" (")[0] if name in line else "" for line in lines] for name in COSTS]
+        return [" and ".join(text or "?" for text in both) if any(both) else "" for both in texts]
 
 
 def main(arguments: list[str]) -> int:
@@ -62,7 +63,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"{twice[0]}: given twice. Give different encoders.")
     check_exists(options.ledger)
     found = read_all(options.ledger, suite=options.suite)
-    costs, problems = read_costs(options.costs or costs_folder(options.ledger))
+    costs, problems = read_costs(options.costs or options.ledger.absolute().parent / "costs")
     for problem in (*found.problems, *problems):
         print(f"elmo-bench compare: {problem}", file=sys.stderr)
     rows = [row for row in select(found.records).rows if row.spec.size == options.size and not row.variation]
@@ -134,25 +135,13 @@ def _cells(gain: Gain) -> list[str]:
 
 
 def _priced(costs: Sequence[EncoderCost], rows: Sequence[Row]) -> Priced:
-    found = most_of(costs, rows)
-    notes = [f"costs of the frozen encoders: {found.machine}"] if found else []
-    if old := stale(costs, rows):
+    own = costs_of(rows, costs)
+    notes = [f"costs of the frozen encoders: {machine_of(next(iter(own.values())))}"] if own else []
+    known = {row.spec.encoder for row in rows if costs_of([row], costs)}
+    measured = {cost["encoder"] for cost in costs} & {row.spec.encoder for row in rows}
+    if old := sorted(measured - known):
         notes.append(f"costs of other weights or settings, not shown: {', '.join(old)} (elmo-bench cost)")
-    return Priced(found, notes)
-
-
-def _speed(cost: EncoderCost) -> str:
-    return f"{best_rate(cost):,.0f}"
-
-
-def _size(cost: EncoderCost) -> str | None:
-    size = stored_mib(cost)
-    return None if size is None else f"{size:,.1f}"
-
-
-def _both(texts: Sequence[str | None]) -> str:
-    """Empty if none is known."""
-    return " and ".join(text or "?" for text in texts) if any(texts) else ""
+    return Priced(own, notes)
 
 
 def _convergence(gains: Sequence[Gain]) -> list[str]:

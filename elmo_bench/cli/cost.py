@@ -4,30 +4,38 @@ import argparse
 import itertools
 import json
 import os
-import random
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_bench.base import include
 from elmo_bench.base.children import import_path
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.json import parse_json
+from elmo_bench.base.json import digest, parse_json
 from elmo_bench.base.progress import progress
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+    from elmo_bench.ledger.costs import EncoderCost
+    from elmo_bench.runner.model import Frozen
+
 _OPTION = re.compile(r"(encoder|suite|task|trainer|device)(\.[\w.]+)?=")
 FEWEST_ROUNDS = 3
+BATCHES = (1, 8, 32, 128)  # sentences a batch
+PASSAGE = 128  # sentences for each size of batches
+SENTENCES = PASSAGE * (1 + len(BATCHES))  # the first passage warms up
+LEAST = 0.25  # seconds: an encoder that is faster reads its passage again
 EPILOG = """\
 Several encoders are separated by commas: encoder=glove,elmo,bert_mini. `run` has the other options:
 encoder=hf encoder.name=FOLDER, suite=paper. device=cuda measures on a GPU. Each round is a process of its own, and the
 encoders take turns. On a CPU a process has one thread and seconds are processor time. Other work on the machine still
 slows it, through caches and shared cores: compare encoders that were measured by one command."""
+Sentences = Sequence[Sequence[str]]
 
 
 def main(arguments: list[str]) -> int:
@@ -39,65 +47,155 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"--rounds {options.rounds}: too few to show a spread. Give {FEWEST_ROUNDS} or more.")
     given = [f"trainer.{each}" if each.startswith("device=") else each for each in options.options]
     from elmo_bench.spec.config import compose, sweep
+    from elmo_bench.text.sample import sample_sentences
 
     runs = [list(each) for product in sweep(given) for each in itertools.product(*product)]
-    configs = [_checked(compose("config", each)) for each in runs]
-    sentences = _sentences(options.text)
+    for config in (compose("config", each) for each in runs):  # before anything is measured
+        if config.trainer.device not in ("cpu", "cuda"):
+            raise UserError(f"device={config.trainer.device}: no such device. Use cpu or cuda.")
+        if config.encoder.contextual is None and config.encoder.words != "static":
+            raise UserError(f"encoder={config.encoder.name}: has no frozen vectors. Choose another encoder.")
     if options.once:
-        from elmo_bench.runner.cost import measure
-
-        print(json.dumps(measure(configs[0], sentences)))
+        print(json.dumps(measure(config, sample_sentences(SENTENCES))))
         return 0
-
     from elmo_bench.ledger.costs import write_cost
     from elmo_bench.reporting.costs import console
-    from elmo_bench.runner.cost import cost_of
 
     measured: list[list[Any]] = [[] for _ in runs]
     with progress("cost", len(runs) * options.rounds) as meter:
         for _ in range(options.rounds):  # of all encoders in turns: other work on the machine slows none of them alone
             for own, rounds in zip(runs, measured, strict=True):
-                rounds.append(_round(own, options.text))
+                rounds.append(_round(own))
                 meter.advance()
-    text = options.text.name if options.text else "sample"
-    found = [cost_of(config, sentences, text, rounds) for config, rounds in zip(configs, measured, strict=True)]
-    for cost in found:
+    costs = [together(rounds) for rounds in measured]
+    for cost in costs:
         write_cost(options.out, cost)
-    print(f"{console(found)}\n{options.out}: {len(found)} file{'s' * (len(found) > 1)}")
+    print(f"{console(costs)}\n{options.out}: {len(costs)} file{'s' * (len(costs) > 1)}")
     return 0
 
 
-def _checked(config: "DictConfig") -> "DictConfig":
-    """Raises UserError before anything is measured."""
-    from elmo_bench.runner.cost import check_frozen
-
-    if config.trainer.device not in ("cpu", "cuda"):
-        raise UserError(f"device={config.trainer.device}: no such device. Use cpu or cuda.")
-    check_frozen(config)
-    return config
+def together(rounds: Sequence["EncoderCost"]) -> "EncoderCost":
+    """The measurements of one encoder as one. Raises UserError if it changed between them."""
+    first = rounds[0]
+    if any(each["contents"] != first["contents"] for each in rounds):
+        raise UserError(f"encoder={first['encoder']}: its weights changed while it was measured. Measure again.")
+    return {**first, "rounds": [one for each in rounds for one in each["rounds"]]}
 
 
-def _sentences(path: Path | None) -> Sequence[Sequence[str]]:
-    """What every encoder reads: the sample of the package, or distinct sentences of a file, drawn with a fixed seed."""
-    from elmo_bench.runner.cost import SENTENCES
+def measure(config: "DictConfig", sentences: Sentences) -> "EncoderCost":
+    """Load the encoder and read SENTENCES sentences as a head would, on one thread. Raises UserError.
 
-    if path is None:
-        from elmo_bench.text.sample import sample_sentences
+    Call it once in a process: a second call would find libraries imported and memory taken. Seconds are of processor
+    time on a CPU, since other work on the machine does not change them, and of wall time on a GPU.
+    """
+    import torch
 
-        return sample_sentences(SENTENCES)
-    from elmo_bench.pretraining.corpus import sentences
+    from elmo_bench.base.machine import peak_memory, resident_memory
+    from elmo_bench.encoders.static import numbers_of, path_of
+    from elmo_bench.ledger import now
+    from elmo_bench.ledger.costs import SCHEMA, encoder_part
+    from elmo_bench.ledger.environment import environment
+    from elmo_bench.runner.model import load_frozen
+    from elmo_bench.spec.run_spec import RunSpec
 
-    distinct = list(dict.fromkeys(map(tuple, sentences(path))))
-    if len(distinct) < SENTENCES:
-        raise UserError(f"{path}: {len(distinct):,} distinct sentences. Give a text with {SENTENCES} or more.")
-    return random.Random(0).sample(distinct, SENTENCES)
+    on_gpu = config.trainer.device == "cuda"
+    if on_gpu and not torch.cuda.is_available():
+        raise UserError("device=cuda: no CUDA device here. Use device=cpu.")
+    torch.set_num_threads(1)
+
+    def seconds() -> float:
+        if on_gpu:
+            torch.cuda.synchronize()  # after everything that was asked of it
+        return time.perf_counter() if on_gpu else time.process_time()
+
+    before, start = resident_memory(os.getpid()), seconds()
+    frozen = load_frozen(config, {word for sentence in sentences for word in sentence})
+    read, loaded = _reader(frozen, config.trainer.device), seconds() - start
+    passages = [sentences[at :: 1 + len(BATCHES)] for at in range(1 + len(BATCHES))]
+    sizes = zip((PASSAGE, *BATCHES), passages, strict=True)
+    rates = [round(_rate(read, own, size, seconds), 1) for size, own in sizes][1:]
+    peak = torch.cuda.max_memory_allocated() if on_gpu else max(0, peak_memory() - before)
+    spec, about = RunSpec.of(config), environment(("elmo-bench", "torch", "transformers", "numpy"))
+    vectors = path_of(config.encoder.vectors) if config.encoder.words == "static" else None
+    files = _files(frozen, vectors)
+    return {
+        "schema": SCHEMA,
+        "encoder": spec.encoder,
+        "settings": encoder_part(spec.settings),
+        "contents": {key: value for key, value in frozen.contents.items() if key != "width"},
+        "machine": {
+            "cpu": about["cpu"],
+            "device": torch.cuda.get_device_name() if on_gpu else "cpu",
+            "threads": 1,
+            "python": about["python"],
+            "packages": about["packages"],
+        },
+        "text": {
+            "name": "sample",  # of the package
+            "sentences": len(sentences),
+            "tokens": sum(map(len, sentences)),
+            "digest": digest([list(sentence) for sentence in sentences])[:12],
+        },
+        "rounds": [
+            {
+                "load_seconds": round(loaded, 3),
+                "memory_mib": round(peak / 2**20, 1),
+                "tokens_per_second": dict(zip(map(str, BATCHES), rates, strict=True)),
+            }
+        ],
+        "parameters": sum(each.parameters for each in frozen.encoders.values())
+        + (numbers_of(vectors) if vectors else 0),
+        "stored_bytes": None if files is None else sum(file.stat().st_size for file in files),
+        "created": now(),
+    }
 
 
-def _round(options: Sequence[str], text: Path | None) -> Any:
+def _reader(frozen: "Frozen", device: str) -> Callable[[Sentences], Any]:
+    """Makes everything that a head sees of a batch, on the device."""
+    import torch
+
+    from elmo_bench.encoders.words import StaticWords
+
+    words = StaticWords(frozen.vectors, (), repeated=0, trainable=False).to(device) if frozen.vectors else None
+
+    def read(sentences: Sentences) -> None:
+        for encoder in frozen.encoders.values():
+            encoder.encode(sentences)
+        if words is not None:
+            rows = torch.zeros(len(sentences), max(map(len, sentences)), dtype=torch.int64)  # BT
+            for row, sentence in zip(rows, sentences, strict=True):
+                row[: len(sentence)] = torch.tensor([words.index(word) for word in sentence])
+            words(rows.to(device))  # BTD
+
+    return torch.inference_mode()(read)
+
+
+def _rate(read: Callable[[Sentences], Any], sentences: Sentences, size: int, seconds: Callable[[], float]) -> float:
+    """Tokens a second."""
+    tokens, start = 0, seconds()
+    while True:
+        for first in range(0, len(sentences), size):
+            read(sentences[first : first + size])
+        tokens += sum(map(len, sentences))
+        if (taken := seconds() - start) >= LEAST:
+            return tokens / taken
+
+
+def _files(frozen: "Frozen", vectors: Path | None) -> set[Path] | None:
+    """Every file. Without `files` (see encoders/protocol.py) an encoder has none if it has no parameters."""
+    files = {vectors.resolve()} if vectors else set[Path]()
+    for encoder in frozen.encoders.values():
+        own = getattr(encoder, "files", None)
+        if own is None and encoder.parameters:
+            return None
+        files.update(Path(file).resolve() for file in own or ())
+    return files
+
+
+def _round(options: Sequence[str]) -> Any:
     """The figures of a child process. Raises UserError with the child's last line if it failed."""
     folders = [part for folder in include.folders for part in ("--include", str(folder))]
     command = [sys.executable, "-m", "elmo_bench", *folders, "cost", *options, "--once"]
-    command += ["--text", str(text)] if text else []
     environment = os.environ | {"OMP_NUM_THREADS": "1"} | import_path()
     done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
     if done.returncode:
@@ -116,9 +214,6 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("options", nargs="+", metavar="key=value", help="encoder=NAME,NAME and options of encoders")
     parser.add_argument("--rounds", type=int, default=3, help="processes for each encoder (default: %(default)s)")
-    parser.add_argument(
-        "--text", type=Path, metavar="FILE", help="a tokenised sentence a line (default: a sample in the package)"
-    )
     parser.add_argument(
         "--out", type=Path, default=Path("results/costs"), help="folder of the files (default: %(default)s)"
     )

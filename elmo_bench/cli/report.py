@@ -3,16 +3,15 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import Failure, Ledger, RunPaths, check_exists, read_all
-from elmo_bench.ledger.costs import EncoderCost, costs_folder, read_costs
+from elmo_bench.ledger import Ledger, check_exists, read_all
+from elmo_bench.ledger.costs import read_costs
 
 if TYPE_CHECKING:
-    from elmo_bench.reporting.rows import Selection
+    from elmo_bench.reporting.leaderboard import Leaderboard
 
 
 def main(arguments: list[str]) -> int:
@@ -21,6 +20,38 @@ def main(arguments: list[str]) -> int:
     The exit code is 2 if a file of the ledger had to be skipped. Raises UserError for a ledger that is missing, for a
     folder that has files but no runs, and for a suite without runs.
     """
+    options = _parse(arguments)
+    from elmo_bench.reporting.rows import select
+
+    read = _read(options.ledger, options.suite)
+    selection = select(read.records)
+    costs, problems = read_costs(options.costs or options.ledger.absolute().parent / "costs")
+    for problem in problems:
+        print(f"elmo-bench report: {problem}", file=sys.stderr)
+    code = 2 if read.problems or problems else 0
+    if options.json:
+        from elmo_bench.reporting.gains import gains_from
+        from elmo_bench.reporting.results import json_rows
+
+        print(json.dumps(json_rows(selection, gains_from(options.ledger)), indent=1, ensure_ascii=False))
+        return code
+    from elmo_bench.reporting.leaderboard import leaderboard
+
+    # Without the folders, which may be of this machine alone.
+    flags = [*(["--suite", *options.suite] if options.suite else []), *(["--combine"] if options.combine else [])]
+    board = leaderboard(
+        selection,
+        read.failures,
+        ledger=options.ledger,
+        command=" ".join(["elmo-bench report", *flags]),
+        combine=options.combine,
+        costs=costs,
+    )
+    _write(board, options)
+    return code
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="elmo-bench report",
         description="Render the leaderboard: README.md, index.html, and the folders tables and figures.",
@@ -40,72 +71,49 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--wandb", metavar="PROJECT", help="also upload the tables and figures to this wandb project")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON and write no files")
-    options = parser.parse_args(arguments)
-    from elmo_bench.reporting.rows import select
-
-    found = _read(options.ledger, options.suite)
-    selection = select(found.records)
-    found.records.clear()  # most may be superseded: only those that are shown stay in memory
-    costs, problems = read_costs(options.costs or costs_folder(options.ledger))
-    for problem in problems:
-        print(f"elmo-bench report: {problem}", file=sys.stderr)
-    if options.json:
-        from elmo_bench.reporting.gains import gains_from
-        from elmo_bench.reporting.json_rows import json_rows
-
-        rows = json_rows(selection, gains_from(options.ledger))
-        print(json.dumps(rows, indent=1, ensure_ascii=False))
-    else:
-        _write(selection, found.failures, costs, options)
-    return 2 if found.problems or problems else 0
+    parser.add_argument(
+        "--readme", type=Path, metavar="FILE", help="also write the main table between the markers in this file"
+    )
+    parser.add_argument(
+        "--published", type=Path, metavar="FILE", help="also write the scores that a run is compared with when it ends"
+    )
+    return parser.parse_args(arguments)
 
 
 def _read(ledger: Path, suites: list[str] | None) -> Ledger:
     """The records and failures of these suites, after a line on stderr for each file that was skipped."""
     check_exists(ledger)
-    found = read_all(ledger)
-    for problem in found.problems:
+    read = read_all(ledger)
+    for problem in read.problems:
         print(f"elmo-bench report: {problem}", file=sys.stderr)
-    known = {record["spec"]["suite"] for record in found.records} | {run.suite for run, _ in found.failures}
+    known = {record["spec"]["suite"] for record in read.records} | {run.suite for run, _ in read.failures}
     if not known and any(ledger.iterdir()):
         raise UserError(f"--ledger {ledger}: no run in it. Give the folder of the records.")
     if unknown := [suite for suite in suites or () if suite not in known]:
         raise UserError(f"--suite {' '.join(unknown)}: no run in {ledger}, which has {', '.join(sorted(known))}")
-    shown = set(suites) if suites else known
-    return found._replace(
-        records=[record for record in found.records if record["spec"]["suite"] in shown],
-        failures=[(run, failure) for run, failure in found.failures if run.suite in shown],
+    shown = set(suites or known)
+    return read._replace(
+        records=[record for record in read.records if record["spec"]["suite"] in shown],
+        failures=[(run, failure) for run, failure in read.failures if run.suite in shown],
     )
 
 
-def _write(
-    selection: "Selection",
-    failures: Sequence[tuple[RunPaths, Failure]],
-    costs: Sequence[EncoderCost],
-    options: argparse.Namespace,
-) -> None:
-    from elmo_bench.reporting.leaderboard import leaderboard
-    from elmo_bench.reporting.page import upload, write
+def _write(board: "Leaderboard", options: argparse.Namespace) -> None:
+    from elmo_bench.reporting.page import upload, write, write_published, write_readme
 
     try:
         options.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"--out {options.out}: cannot be a folder ({error.strerror})") from None
-    # Without the folders, which may be of this machine alone.
-    flags = [*(["--suite", *options.suite] if options.suite else []), *(["--combine"] if options.combine else [])]
-    board = leaderboard(
-        selection,
-        failures,
-        ledger=options.ledger,
-        command=" ".join(["elmo-bench report", *flags]),
-        combine=options.combine,
-        costs=costs,
-    )
     apart = [group.name for suite in board.suites for group in suite.listed if group.note]
     if apart:
         print(f"in tables of their own: {'; '.join(apart)} (see --combine)", file=sys.stderr)
     files = write(board, ledger=options.ledger, out=options.out)
-    rows, older = len(selection.rows), len(selection.superseded)
-    print(f"{options.out}: {rows} rows, {older} superseded, {len(failures)} failed; {len(files)} files")
+    if options.readme:
+        write_readme(board, options.readme)
+    if options.published:
+        write_published(board, options.published)
+    rows, older = len(board.selection.rows), len(board.selection.superseded)
+    print(f"{options.out}: {rows} rows, {older} superseded, {len(board.failures)} failed; {len(files)} files")
     if options.wandb:
         print(f"wandb: {upload(board, options.out, project=options.wandb)}")

@@ -5,23 +5,28 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter, NullLocator
 
-from elmo_bench.reporting.groups import Group
-from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.tasks import task_info
+from elmo_bench.reporting.groups import percent
+from elmo_bench.reporting.rows import BASELINE
+from elmo_bench.reporting.table import Table
 
 SURFACE, INK, FAINT, GRID = "#ffffff", "#1c2128", "#646c76", "#dde1e6"
 SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")  # markers differ too
 DARK, LIGHT = "#10151c", "#fdfdfd"  # on the cells of a heat map, whether the page is light or dark
+BLUE, PALE = "#7d93ad", "#dfe9f5"  # patterns on the cells
 NAMED = {"none": ("#757d87", "v"), BASELINE: ("#b26a00", "s"), "elmo": (SERIES[0], "o")}
 MARKERS = ("D", "^", "P", "X", "h", "*")
+CELL, GAP = 0.56, 0.4  # of a heat map: inches across; between blocks, in cells
 
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: it is searched, read aloud, and takes the page's font
@@ -105,9 +110,7 @@ def _numbered(svg: str) -> str:
     return re.sub(r'(\bid="|#)([A-Za-z]+[0-9a-f]{10})\b', lambda found: found[1] + names.get(found[2], found[2]), svg)
 
 
-def label(group: Group, between: str = "\n") -> str:
-    """The task in words, and what sets the group apart."""
-    return between.join(filter(None, [task_info(group.task, group.suite).title, group.note]))
+Made = tuple[list[Table], list[Drawing]]
 
 
 def inches(*texts: str) -> float:
@@ -115,30 +118,121 @@ def inches(*texts: str) -> float:
     return 0.075 * max(len(line) for text in texts for line in text.splitlines())
 
 
-def look(encoders: list[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker by encoder; the usual encoders always have the same."""
-    others = [name for name in encoders if name not in NAMED]
+def look(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker by name; the usual encoders always have the same."""
+    others = [name for name in names if name not in NAMED]
     spare = {name: (SERIES[(1 + k) % len(SERIES)], MARKERS[k % len(MARKERS)]) for k, name in enumerate(others)}
-    return {name: NAMED.get(name) or spare[name] for name in encoders}
+    return {name: NAMED.get(name) or spare[name] for name in names}
 
 
-def small(title: str) -> tuple[float, float]:
-    """Inches: small enough for several in a row and for a phone; larger for a long title."""
-    return max(3.7, 0.7 + 1.25 * inches(title)), 2.7 + 0.17 * title.count("\n")
+def chart(
+    stem: str,
+    title: str,
+    points: pd.DataFrame,
+    *,
+    heading: str = "",
+    shares: str = "",
+    steps: bool = False,
+    task: str = "",
+) -> Drawing:
+    """Lines over a logarithmic axis. `shares`: axes that are percentages, `x` or `xy`.
+
+    points: columns with the name of a line, x and y, called as the axes; and `sd` of y, `hollow` for a bound, and `dev`
+    of a second, dashed line, if there are such.
+    """
+    by, x, y = points.columns[:3]
+    lines = {name: own.sort_values(x) for name, own in points.groupby(by, sort=False)}
+    looks = look(list(lines))
+
+    def paint(axes: Axes) -> None:
+        for name, own in lines.items():
+            colour, marker = looks[name]
+            style: dict[str, Any] = {"color": colour, "marker": marker, "label": name}
+            if steps:
+                axes.step(own[x], own[y], where="post", color=colour)
+                axes.plot(own[x].iloc[-1], own[y].iloc[-1], **style)
+                continue
+            axes.errorbar(own[x], own[y], yerr=own.get("sd"), capsize=2.5, elinewidth=1.1, **style)
+            bounds = own[own["hollow"]] if "hollow" in own else own[:0]
+            axes.plot(bounds[x], bounds[y], color=colour, marker=marker, mfc=SURFACE, linestyle="")
+            if "dev" in own:
+                axes.plot(own[x], own["dev"], color=colour, linewidth=1, linestyle="--", label=f"{name}, dev")
+        scale: dict[str, Any] = {"value": "symlog", "linthresh": points[x][points[x] > 0].min()}
+        axes.set_xscale(**(scale if (points[x] == 0).any() else {"value": "log"}))
+        axes.xaxis.set_minor_locator(NullLocator())
+        for letter, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+            if letter in shares:
+                axes.set(**{f"{letter}scale": "log"})
+                axis.set_major_formatter(FuncFormatter(lambda share, _: percent(share)))
+                axis.set_minor_locator(NullLocator())
+        axes.set(title=heading, xlabel=x, ylabel=y)
+        axes.figure.legend(loc="outside lower left", ncols=2)
+
+    def told(own: pd.DataFrame) -> str:
+        bounds = own.get("hollow", [False] * len(own))
+        pairs = zip(own[x], own[y], bounds, strict=True)
+        return ", ".join(
+            f"{percent(up) if 'y' in shares else f'{up:.2f}'}{' (a bound)' * bool(bound)} at "
+            f"{percent(at) if shares else f'{at:,g}'}"
+            for at, up, bound in pairs
+        )
+
+    said = "; ".join(f"{name}: {told(own)}" for name, own in lines.items())
+    width = max(3.7, 0.7 + 1.25 * inches(heading or " "), 1.2 + 2 * inches(*lines))
+    height = 2.8 + 0.17 * (heading.count("\n") + len(lines) * (1 if "dev" in points else 0.5))
+    return Drawing(stem, title, f"{y} by {x}. {said}.".replace("\n", ", "), paint, size=(width, height), task=task)
 
 
-def bare(axes: Axes) -> None:
-    """No grid, ticks and lines at the left and below, around the cells of a heat map."""
-    axes.grid(visible=False)
-    axes.tick_params(length=0)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_visible(False)
+class Box(NamedTuple):
+    """A cell of a heat map."""
+
+    block: str
+    column: str
+    row: int  # counted from below
+    shade: float  # 0 to 1
+    text: str
+    below: str = ""  # a second, small text
+    hatch: str | None = None
 
 
-def line(axes: Axes, xs: Sequence[float], rows: Sequence[Row], style: tuple[str, str], name: str) -> None:
-    """Means with one standard deviation to either side."""
-    found = [row.summary("test") for row in rows]
-    axes.errorbar(
-        xs, [s.mean for s in found], yerr=[s.sd or 0.0 for s in found], color=style[0], marker=style[1], capsize=2.5,
-        elinewidth=1.1, label=name,
-    )  # fmt: skip
+def heat(stem: str, title: str, note: str, boxes: Sequence[Box], rows: Sequence[str], *, xlabel: str = "") -> Drawing:
+    """A heat map with its columns in blocks. `rows`: their names, the lowest first; `note`: what the marks mean."""
+    blocks: dict[str, dict[str, list[str]]] = {}
+    for box in boxes:
+        blocks.setdefault(box.block, {}).setdefault(box.column, []).append(f"{rows[box.row]} {box.text}")
+    left, at = dict[str, float](), 0.0
+    for block, own in blocks.items():
+        left[block] = at
+        at += max(len(own), inches(block) / CELL) + GAP
+    ticks = {left[block] + k + 0.48: column for block, own in blocks.items() for k, column in enumerate(own)}
+
+    def paint(axes: Axes) -> None:
+        for block, start in left.items():
+            axes.text(start, len(rows) + 0.12, block, fontweight="bold", va="bottom")
+        for box in boxes:
+            x, dark = left[box.block] + list(blocks[box.block]).index(box.column), box.shade > 0.6
+            fill = mpl.colormaps["Blues"](0.08 + 0.8 * box.shade)
+            place: dict[str, Any] = {"xy": (x, box.row), "width": 0.96, "height": 0.94, "linewidth": 0.0}
+            axes.add_patch(Rectangle(**place, facecolor=fill))
+            if box.hatch:  # a separate patch: one pattern for all
+                edge = PALE if dark else BLUE
+                axes.add_patch(Rectangle(**place, facecolor="none", edgecolor=edge, hatch=box.hatch))
+            style: dict[str, Any] = {"ha": "center", "va": "center", "color": LIGHT if dark else DARK}
+            style["bbox"] = {"facecolor": fill, "edgecolor": "none", "pad": 1.2}  # no hatch behind the number
+            axes.text(x + 0.48, box.row + (0.6 if box.below else 0.47), box.text, fontsize=8.5, **style)
+            axes.text(x + 0.48, box.row + 0.2, box.below, fontsize=6.5, **style)
+        axes.set(xlim=(0, at - GAP), ylim=(0, len(rows) + 0.1), xlabel=xlabel)
+        axes.set_xticks([*ticks], [*ticks.values()], rotation=35, ha="right", rotation_mode="anchor")
+        axes.set_yticks([k + 0.47 for k in range(len(rows))], rows)
+        axes.grid(visible=False)
+        axes.tick_params(length=0)
+        axes.spines[["left", "bottom"]].set_visible(False)
+
+    said = "; ".join(
+        f"{block}, {name}: {', '.join(own)}" for block, each in blocks.items() for name, own in each.items()
+    )
+    long = max(0.3, inches(*ticks.values()))  # slanted: 0.82 to the side and 0.57 down
+    aside = max(inches(*rows), 0.82 * long)
+    height = 0.95 + 0.57 * long + 0.4 * len(rows) + 0.17 * max(block.count("\n") for block in blocks)
+    alt = f"{title}. {said}. {note}".replace("\n", " ")
+    return Drawing(stem, title, alt, paint, size=(0.4 + aside + CELL * at, height))

@@ -9,9 +9,8 @@ from dataclasses import replace
 from elmo_bench.ledger import Record
 from elmo_bench.reporting.formats import markdown
 from elmo_bench.reporting.groups import groups
-from elmo_bench.reporting.rows import Row, of_newest_protocol, select
+from elmo_bench.reporting.rows import NOT_CONVERGED, Row, of_newest_protocol, select
 from elmo_bench.reporting.statistics import ahead
-from elmo_bench.reporting.table import NOT_CONVERGED
 
 AHEAD = "`*` ahead of every other row by more than the larger of the two standard deviations, over common seeds."
 
@@ -21,12 +20,12 @@ MOST = 30  # rows of a table
 def task_table(records: Iterable[Record], *, suite: str, task: str, highlight: str | None = None) -> str:
     """Scores and cost of the best runs of a task, best test score first, and of the run with the hash `highlight`."""
     wanted = (r for r in records if (r["spec"]["suite"], r["spec"]["task"]) == (suite, task))
-    found = groups(of_newest_protocol(select(wanted, prefer=highlight).rows))
-    if not found:
+    own = groups(of_newest_protocol(select(wanted, prefer=highlight).rows))
+    if not own:
         return f"No runs of {task} on suite {suite} yet."
-    rows = [replace(row, note=group.note) for group in found for row in group.rows]
+    rows = [replace(row, note=group.note) for group in own for row in group.rows]
     rows.sort(key=lambda row: -row.summary("test").mean)
-    metric = found[0].metric
+    metric = own[0].metric
     header = ["encoder", f"dev {metric}", f"test {metric}", "n (seeds)", "trainable", "tokens/s", "minutes per run"]
     shown = [row for at, row in enumerate(rows) if at < MOST or row.newest["hash"] == highlight]
     leads = [_leads(row, rows) for row in shown]

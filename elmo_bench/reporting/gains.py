@@ -1,18 +1,22 @@
-"""What a row gains over another, and whether that holds over seeds and items."""
+"""What a row gains over another, and whether that holds over seeds and items. Imports no pandas."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.reporting.compare import compare, with_outcomes
-from elmo_bench.reporting.rows import BASELINE, Basis, Row, baseline_of
-from elmo_bench.reporting.significance import Difference, OverItems, holm, over_seeds
+from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
+from elmo_bench.ledger.formulas import AGREES, Outcomes, formula
+from elmo_bench.reporting.rows import BASELINE, Basis, Row, baseline_of, score_of
+from elmo_bench.reporting.significance import Difference, OverItems, holm, over_items, over_seeds
 from elmo_bench.reporting.statistics import relative_reduction
 
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
+KEPT = 1000  # records whose outcomes stay in memory, as a row is compared with several others
 
 
 @dataclass(frozen=True)
@@ -74,18 +78,45 @@ Gains = Callable[..., Gain]  # (ours, theirs, *, split="test")
 Pair = tuple[Row, Row | None]  # a row, and what it is compared with
 
 
-def gains_from(ledger: Path) -> Gains:
-    """`gain(ours, theirs, split="test")`, which computes the difference over items of a pair once."""
-    known: dict[tuple[str, str, str], Gain] = {}
+class Scored(NamedTuple):
+    """A record and its outcomes on one split."""
 
-    def over_items(ours: Row, theirs: Row, split: str) -> OverItems:
-        sides = (with_outcomes(ledger, row.records, split=split) for row in (ours, theirs))
-        return compare(*sides, paired=_is_paired(ours, theirs))
+    record: Record
+    outcomes: Outcomes
+    split: str = "test"
+
+    @property
+    def name(self) -> str:
+        record, spec = self.record, self.record["spec"]
+        return "/".join([spec["suite"], spec["task"], spec["encoder"], record["hash"], f"seed{record['seed']}"])
+
+    @property
+    def basis(self) -> dict[str, object]:
+        """What has to be equal for the items of two runs to be paired."""
+        record, spec = self.record, self.record["spec"]
+        return {
+            "suite": spec["suite"],
+            "task": spec["task"],
+            "task version": spec["settings"].get("task.version"),
+            "protocol": spec["settings"].get("protocol"),
+            "metric": record["metric"],
+            "formula": record["formula"],
+            "data": str((spec["contents"] or {}).get("data", ""))[:12],
+        }
+
+
+def gains_from(ledger: Path) -> Gains:
+    """`gain(ours, theirs, split="test")`. What was computed or read once is remembered."""
+    known: dict[tuple[str, str, str], Gain] = {}
+    read = lru_cache(maxsize=KEPT)(read_outcomes)
+
+    def scored(row: Row, split: str) -> list[Scored]:
+        return [Scored(r, of_split(read(RunPaths.of(ledger, r)), split), split) for r in row.records]
 
     def test(ours: Row, theirs: Row, split: str) -> Gain:
         try:
             seeds = [over_seeds(scores) for scores in _over_what(ours, theirs, split)]
-            items = over_items(ours, theirs, split)
+            items = compare(scored(ours, split), scored(theirs, split), paired=_is_paired(ours, theirs))
             tested = tuple(own for own in seeds if own is not None)
             if len(tested) < len(seeds):
                 raise UserError("a single seed")
@@ -103,6 +134,50 @@ def gains_from(ledger: Path) -> Gains:
         return replace(known[pair], ours=ours, theirs=theirs)  # tables label their rows
 
     return gain
+
+
+def compare(ours: Sequence[Scored], theirs: Sequence[Scored], *, paired: bool = False) -> OverItems:
+    """The difference of the mean scores of two runs, each given as its seeds, and what items say of it.
+
+    `paired`: the same seeds in the same order, which trained on the same subsets. Raises UserError if the two were not
+    scored on the same data with the same metric, if outcomes do not add up to the score of their record, and if they
+    are of a single item.
+    """
+    sides = [*ours, *theirs]
+    for side in sides[1:]:
+        for (name, left), right in zip(sides[0].basis.items(), side.basis.values(), strict=True):
+            if left != right:
+                raise UserError(
+                    f"{sides[0].name} and {side.name}: {name} is {left} and {right}. "
+                    "Compare runs on the same data and metric."
+                )
+    _check_items(sides)
+    how, clusters = formula(sides[0].record["formula"], sides[0].record["spec"]["task"]), sides[0].outcomes.get(CLUSTER)
+    if len(np.unique(clusters) if clusters is not None else next(iter(sides[0].outcomes.values()))) < 2:
+        raise UserError(f"{sides[0].name}: its outcomes are of a single item. Compare on more data.")
+    left, right = (np.stack([how.counts_of(side.outcomes) for side in arm]) for arm in (ours, theirs))
+    return over_items(left, right, how.score, clusters, paired=paired)
+
+
+def _check_items(sides: Sequence[Scored]) -> None:
+    """The outcomes are of the same items, and add up to the scores."""
+    shapes = [{name: len(values) for name, values in side.outcomes.items()} for side in sides]
+    for side, shape in zip(sides, shapes, strict=True):
+        same = np.array_equal(side.outcomes.get(CLUSTER, ()), sides[0].outcomes.get(CLUSTER, ()))
+        if shape != shapes[0] or not same or len(set(shape.values())) != 1:
+            raise UserError(
+                f"{side.name}: its outcomes are of other items than the outcomes of {sides[0].name}. "
+                "Run both again with overwrite=true."
+            )
+        try:
+            score = formula(side.record["formula"], side.record["spec"]["task"]).score_of(side.outcomes)
+        except UserError as error:
+            raise UserError(f"{side.name}: {error}") from None
+        if abs(score - (said := score_of(side.record, side.split))) > AGREES:
+            raise UserError(
+                f"{side.name}: its outcomes give {score:.2f}, its record says {said:.2f}. "
+                "Run again with overwrite=true."
+            )
 
 
 def _is_paired(ours: Row, theirs: Row) -> bool:
@@ -138,10 +213,10 @@ def over_baseline(rows: Sequence[Row]) -> list[Pair]:
 def family_of(pairs: Iterable[Pair], gain: Gains, *, split: str = "test") -> dict[str, Gain]:
     """The gains of one family, by the anchor of ours; each p is adjusted for all tests of the family."""
     family = [gain(ours, theirs, split=split) for ours, theirs in pairs if theirs]
-    return {found.ours.anchor: found for found in adjusted(family)}
+    return {each.ours.anchor: each for each in adjusted(family)}
 
 
 def adjusted(family: Sequence[Gain]) -> list[Gain]:
     """The same gains, each p adjusted for all of their tests."""
-    after = iter(holm([found.p for found in family if found.p is not None]))
-    return [replace(found, p_holm=next(after)) if found.p is not None else found for found in family]
+    after = iter(holm([each.p for each in family if each.p is not None]))
+    return [replace(each, p_holm=next(after)) if each.p is not None else each for each in family]

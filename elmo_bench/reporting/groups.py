@@ -1,12 +1,48 @@
-"""Rows that are comparable, and how each group of them is called."""
+"""Rows that are comparable, how each group of them is called, and what tables call a task. Imports no pandas."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from re import findall
 
 from elmo_bench.reporting.rows import Basis, Row
-from elmo_bench.reporting.tasks import task_info
+from elmo_bench.spec.config import task_yaml
+from elmo_bench.spec.experiments import MAIN, Experiment
+
+OTHER = "other data"
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """The `report` node of a task's yaml on one suite; a task without one is called by its name."""
+
+    title: str
+    unit: str = "examples"
+    data: str = ""  # of this suite
+    trained: int | None = None  # examples in the paper's training split
+    same: str = OTHER  # what the suite's data has in common with the paper's; empty if it is the paper's
+    width: str = ""  # of the heads with size=cpu, as a fraction of the paper's
+    probe: bool = False  # shown by experiments alone that sweep it, so that no table mixes it with other tasks
+
+    def beside_paper(self, text: str) -> str:
+        """Something of the paper, marked if the suite's data is not the paper's."""
+        return f"{text} ({self.same})" if self.same else text
+
+
+def task_info(task: str, suite: str) -> TaskInfo:
+    """What tables call a task on this suite. Nothing of it enters a run."""
+    known = task_yaml(task).get("report", {})
+    same = "" if suite == "paper" else known.get("same", {}).get(suite, OTHER)
+    if not known:
+        return TaskInfo(task, same=same)
+    more = {key: known[key] for key in ("trained", "width", "probe") if key in known}
+    return TaskInfo(known["title"], known["unit"], known["data"].get(suite, ""), same=same, **more)
+
+
+def in_paper_order(tasks: Iterable[str]) -> list[str]:
+    """The tasks of table 1 in the paper's order, then the others by name."""
+    order = list(Experiment.load(MAIN).paper)
+    return sorted(tasks, key=lambda task: (order.index(task) if task in order else len(order), task))
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +61,10 @@ class Group:
     @property
     def task(self) -> str:
         return self.basis.task
+
+    @property
+    def info(self) -> TaskInfo:
+        return task_info(self.task, self.suite)
 
     @property
     def fraction(self) -> str:
@@ -69,8 +109,16 @@ class Group:
     @property
     def heading(self) -> str:
         """The task in words and by name, with what sets the group apart."""
-        title = task_info(self.task, self.suite).title
+        title = self.info.title
         return self.name if title == self.task else f"{title} ({self.name})"
+
+    def titles(self, experiment: Experiment) -> tuple[str, str]:
+        """The stem and the title of its table and figure in an experiment."""
+        return f"{self.stem}-{experiment.name}", f"{experiment.caption}: {self.heading}, suite {self.suite}"
+
+    def label(self, between: str = ", ") -> str:
+        """The task in words, and what sets the group apart."""
+        return between.join(filter(None, [self.info.title, self.note]))
 
 
 def groups(rows: Sequence[Row], *, combine: bool = False) -> list[Group]:
@@ -79,17 +127,11 @@ def groups(rows: Sequence[Row], *, combine: bool = False) -> list[Group]:
     `combine`: rows on other data, of another version or size are in one group too, each labelled with how its basis
     differs. They are still compared only with rows on the same basis.
     """
-    by_task: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    by_task: dict[tuple[str, str, str], dict[Basis, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        by_task[row.spec.suite, row.spec.task, row.basis.labels].append(row)
-    found: list[Group] = []
-    for _, members in sorted(by_task.items()):
-        by_basis: dict[Basis, list[Row]] = defaultdict(list)
-        for row in members:
-            by_basis[row.basis].append(row)
-        own = _named(by_basis)
-        found += _combined(own) if combine else own
-    return found
+        by_task[row.spec.suite, row.spec.task, row.basis.labels][row.basis].append(row)
+    own = [_named(by_basis) for _, by_basis in sorted(by_task.items())]
+    return [group for several in own for group in (_combined(several) if combine else several)]
 
 
 def _combined(own: Sequence[Group]) -> list[Group]:
@@ -112,15 +154,14 @@ def _named(by_basis: Mapping[Basis, Sequence[Row]]) -> list[Group]:
     keys = [key for key in ("version", "size", "data") if len({getattr(home, key) for home in homes.values()}) > 1]
     sizes = {home: wholes.get(home) for home in homes.values()}
     counted = None not in sizes.values() and len(set(sizes.values())) == len(sizes)
-    found = []
+    named = []
     for basis, rows in by_basis.items():
-        home = homes[basis]
-        words = {key: f"{key}={getattr(home, key)}" for key in keys}
+        words = {key: f"{key}={getattr(basis, key)}" for key in keys}
         if counted and "data" in words:
-            words["data"] = f"{sizes[home]:,} examples"
-        found.append(Group(basis, tuple(rows), ", ".join(words.values()), sizes[home]))
-    found.sort(key=lambda group: (bool(group.basis.fraction), -len({row.encoder for row in group.rows}), group.basis))
-    return found
+            words["data"] = f"{sizes[homes[basis]]:,} examples"
+        named.append(Group(basis, tuple(rows), ", ".join(words.values()), sizes[homes[basis]]))
+    named.sort(key=lambda group: (bool(group.basis.fraction), -len({row.encoder for row in group.rows}), group.basis))
+    return named
 
 
 def _in_words(option: str, value: str) -> str:

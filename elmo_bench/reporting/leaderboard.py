@@ -1,31 +1,36 @@
 """Everything that a leaderboard shows, before it becomes a page: a section an experiment and suite, then all runs."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.ledger.costs import EncoderCost
+from elmo_bench.reporting import costs, encoders, fractions, layers, learning, slices, variants
 from elmo_bench.reporting.canvas import Drawing
-from elmo_bench.reporting.costs import Costs, by_machine
-from elmo_bench.reporting.gains import Gains, gains_from
-from elmo_bench.reporting.groups import Group, groups
-from elmo_bench.reporting.layouts import (
-    encoders,
-    fractions,
-    layers,
-    runs,
-    slices,
-    speed,
-    tuning,
-    variants,
-    weights,
-    worth,
-)
-from elmo_bench.reporting.rows import Selection
-from elmo_bench.reporting.table import Table
-from elmo_bench.reporting.tasks import in_paper_order, task_info
+from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseline
+from elmo_bench.reporting.groups import Group, groups, in_paper_order
+from elmo_bench.reporting.rows import Selection, of_newest_protocol
+from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, make_table, number, printed, scores, words
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
+
+ALL_RUNS = (
+    "Every run, best test score first; of many runs the best ones, and the others on request. Runs on fractions of the "
+    "training data are in tables of their own, unless they belong to a learning curve above."
+)
+BEST = 20  # runs of a table that are always shown
+# (experiment, suite, groups, gain) to tables and figures
+_LAYOUTS = {
+    "encoders": encoders.made,
+    "variants": variants.made,
+    "line": variants.made,
+    "fractions": fractions.made,
+    "weights": layers.weights,
+    "layers": layers.probes,
+    "tuning": learning.tuning,
+    "speed": learning.speed,
+}
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,9 @@ class Section:
     @property
     def heading(self) -> str:
         """Its title, with the training protocols of its runs."""
-        found = " and ".join(map(str, self.protocols))
-        return f"{self.title} (protocol{'s' if len(self.protocols) > 1 else ''} {found})"
+        return (
+            f"{self.title} (protocol{'s' if len(self.protocols) > 1 else ''} {' and '.join(map(str, self.protocols))})"
+        )
 
 
 @dataclass(frozen=True)
@@ -54,11 +60,12 @@ class Suite:
     name: str
     groups: list[Group]
     sections: list[Section]
+    short: str  # the main table in markdown, for the repository's README; empty without one
 
     @property
     def listed(self) -> list[Group]:
         """The groups with a table of all runs."""
-        return runs.listed(self.groups)
+        return listed(self.groups)
 
 
 @dataclass(frozen=True)
@@ -88,77 +95,105 @@ def leaderboard(
     combine: bool = False,
     costs: Sequence[EncoderCost] = (),
 ) -> Leaderboard:
-    """Compute every table and draw every figure that the ledger has records for; `combine`: see `groups`.
+    """Compute every table that the ledger has records for; `combine`: see `groups`.
 
     costs: of encoders, whose gains are shown against them.
     """
-    gain = gains_from(ledger)
-    found = groups(selection.rows, combine=combine)
-    order = in_paper_order({group.task for group in found})
-    found.sort(key=lambda group: (group.suite, order.index(group.task)))
+    gain, every = gains_from(ledger), groups(selection.rows, combine=combine)
+    order = in_paper_order({group.task for group in every})
+    every.sort(key=lambda group: (group.suite, order.index(group.task)))
     suites = []
-    for name in dict.fromkeys(group.suite for group in found):
-        own = [group for group in found if group.suite == name]
-        suites.append(Suite(name, own, sections(name, own, gain, costs=by_machine(costs), ledger=ledger)))
+    for name in dict.fromkeys(group.suite for group in every):
+        own = [group for group in every if group.suite == name]
+        main = Experiment.load(MAIN)
+        short = encoders.readme_table(encoders.picked(main, shown(main, own), gain))
+        suites.append(Suite(name, own, sections(name, own, gain, costs, ledger), short))
     return Leaderboard(command, suites, selection, failures)
 
 
 def sections(
-    suite: str, groups: Sequence[Group], gain: Gains, *, costs: Sequence[Costs] = (), ledger: Path | None = None
+    suite: str, groups: Sequence[Group], gain: Gains, given: Sequence[EncoderCost], ledger: Path
 ) -> list[Section]:
     """A section for each experiment that has enough runs, then the costs of its encoders, slices of test, all runs.
 
     An experiment shows the runs of the newest training protocol that it has records of; `All runs` has the others too.
     """
-    shown = [experiment for experiment in map(Experiment.load, experiments()) if experiment.caption]
-    found = []
-    for experiment in shown:
-        newest = _of_newest_protocol(experiment, [group for group in groups if _shows(experiment, group)])
+    made = []
+    for experiment in (each for each in map(Experiment.load, experiments()) if each.caption):
+        newest = shown(experiment, groups)
         tables, figures = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
         if tables:
-            legend = experiment.layout == "encoders"
-            about = (experiment.name, experiment.caption, experiment.about)
-            found.append(Section(*about, tables, figures, legend, _protocols(newest)))
-    found += _worth(suite, groups, gain, costs)
-    if ledger is not None and (sliced := slices.read(groups, ledger)):
-        protocols = _protocols([each.group for each in sliced])
-        about = ("slices", "Slices of test", slices.ABOUT)
-        found.append(Section(*about, [slices.table(suite, sliced)], protocols=protocols))
-    return [*found, Section("runs", "All runs", runs.ABOUT, runs.tables(groups, gain), protocols=_protocols(groups))]
+            about, legend = (experiment.name, experiment.caption, experiment.about), experiment.layout == "encoders"
+            made.append(Section(*about, tables, figures, legend, _protocols(newest)))
+    main = shown(Experiment.load(MAIN), groups)
+    tables, figures = costs.worth(Experiment.load(MAIN), suite, main, gain, given)
+    made.append(Section("worth", costs.TITLE, costs.ABOUT, tables, figures, protocols=_protocols(main)))
+    sliced = slices.made(suite, groups, ledger)
+    made.append(Section("slices", "Slices of test", slices.ABOUT, sliced, protocols=_protocols(main)))
+    runs = [_runs(group, gain) for group in listed(groups)]
+    made.append(Section("runs", "All runs", ALL_RUNS, runs, protocols=_protocols(groups)))
+    return [section for section in made if section.tables]
 
 
-def _worth(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[Costs]) -> list[Section]:
-    """A section if there are costs of two encoders that were compared."""
-    main = Experiment.load(MAIN)
-    newest = _of_newest_protocol(main, [group for group in groups if _shows(main, group)])
-    tables, figures = worth.made(main, suite, newest, gain, costs)
-    return [Section("worth", worth.TITLE, worth.ABOUT, tables, figures, False, _protocols(newest))] if tables else []
-
-
-def _of_newest_protocol(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:
-    """The groups without the rows of any other protocol than the newest that the experiment has rows of."""
-    rows = [row for group in groups for row in group.rows]
-    own = [row for row in rows if experiment.variant_of(row.spec)] or rows
-    newest = max((row.spec.protocol for row in own), default=0)
-    kept = [replace(group, rows=tuple(row for row in group.rows if row.spec.protocol == newest)) for group in groups]
-    return [group for group in kept if group.rows]
+def shown(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:
+    """The groups that an experiment may show, without the rows of any other protocol than its newest."""
+    own = [group for group in groups if group.task in experiment.values("task") or not group.info.probe]
+    rows = [row for group in own for row in group.rows]
+    newest = of_newest_protocol([row for row in rows if experiment.variant_of(row.spec)] or rows)
+    kept = {row.spec.protocol for row in newest}
+    cut = [replace(group, rows=tuple(row for row in group.rows if row.spec.protocol in kept)) for group in own]
+    return [group for group in cut if group.rows]
 
 
 def _protocols(groups: Sequence[Group]) -> list[int]:
     return sorted({row.spec.protocol for group in groups for row in group.rows})
 
 
-def _shows(experiment: Experiment, group: Group) -> bool:
-    return group.task in experiment.values("task") or not task_info(group.task, group.suite).probe
+def listed(groups: Sequence[Group]) -> list[Group]:
+    """The groups without those whose runs are all points of a learning curve."""
+    curves = [experiment for experiment in map(Experiment.load, experiments()) if experiment.layout == "fractions"]
+    whole = {(group.suite, group.task) for group in groups if not group.basis.fraction}
+
+    def is_curve(group: Group) -> bool:
+        drawn = all(any(curve.variant_of(row.spec) for curve in curves) for row in group.rows)
+        return bool(group.basis.fraction) and (group.suite, group.task) in whole and drawn
+
+    return [group for group in groups if not is_curve(group)]
 
 
-_LAYOUTS = {
-    "encoders": encoders.made,
-    "variants": variants.made,
-    "line": variants.made,
-    "fractions": fractions.made,
-    "weights": weights.made,
-    "tuning": tuning.made,
-    "speed": speed.made,
-    "layers": layers.made,
-}
+def _runs(group: Group, gain: Gains) -> Table:
+    """Every run, whatever it changed."""
+    paper = Experiment.load(MAIN).paper.get(group.task) if not group.basis.fraction else None
+    gains = family_of(over_baseline(group.rows), gain)
+    lines: list[Line] = []
+    for row in group.rows:
+        run = row.anchor
+        lines.append(
+            {
+                "run": words(row.label, run=run),
+                **scores(row, group.metric),
+                **gain_cells(gains.get(run)),
+                "trainable": number(row.newest["parameters"]["trainable"], ",", run=run),
+                "tokens/s": number(row.cost("tokens_per_second"), ",.0f", run=run),
+                "minutes a run": number(row.cost("seconds") / 60, ".1f", run=run),
+                **printed(paper, None if row.changes else row.spec.encoder, group),
+            }
+        )
+    title = f"{group.any_amount.heading}, suite {group.suite}: all runs on {group.fraction or 'all of the data'}"
+    tasks, notes = [group.task] * len(lines), [EXPLORATORY, spent(group)]
+    return make_table(f"{group.stem}-runs", title, lines, tasks=tasks, gains=gains.values(), notes=notes, most=BEST)
+
+
+def spent(group: Group) -> str:
+    """A sentence: the core-hours of its runs on processors, and the hours on each kind of GPU.
+
+    A core-hour is an hour of wall time for each thread. Several runs may have shared a GPU, each with all of its hours.
+    """
+    hours: defaultdict[str, float] = defaultdict(float)
+    records = [record for row in group.rows for record in row.records]
+    for environment, cost in ((record["environment"], record["cost"]) for record in records):
+        on_gpu = environment["device"] != "cpu"
+        unit = f"hours on {environment['device']}" if on_gpu else "core-hours"
+        hours[unit] += cost["seconds"] / 3600 * (1 if on_gpu else environment["threads"])
+    amounts = " and ".join(f"{number:,.1f} {unit}" for unit, number in sorted(hours.items()))
+    return f"{len(records):,} runs took {amounts}." if len(records) > 1 else f"The run took {amounts}."

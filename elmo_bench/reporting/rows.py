@@ -1,4 +1,4 @@
-"""From records to rows: the seeds of one run together, the newest contents of equal settings."""
+"""From records to rows: the seeds of one run together, the newest contents of equal settings. Imports no pandas."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -15,6 +15,12 @@ from elmo_bench.spec.settings import VECTORS
 LABELS = "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones
 BASELINE = "glove"  # static vectors: what an encoder is compared with
 DAGGER = "†"
+NOT_CONVERGED = (
+    f"{DAGGER} not converged: a seed had fewer epochs than the task's budget, the task has no measured budget, or a "
+    "seed learned nothing (0 on dev, or the same score after every epoch). Its gains have no verdict. To measure a "
+    "budget, run the baseline and an encoder at twice the epochs, three seeds: if neither gains more than one point "
+    "and more than twice its standard error, write the epochs to report.budget in the task's yaml."
+)
 # Options that the baseline does not have: they belong to the encoder above it.
 CONTEXTUAL = ("mix", "place", "store", "encoder.weights", "encoder.precision", "encoder.contextual")
 
@@ -52,19 +58,11 @@ class Row:
 
     @cached_property
     def basis(self) -> Basis:
-        settings, contents = self.spec.settings, self.spec.contents or {}
-        version, protocol = (settings.get(key, "") for key in ("task.version", "protocol"))
+        spec, settings, contents = self.spec, self.spec.settings, self.spec.contents or {}
+        version = f"{settings.get('task.version', '')}, protocol {settings.get('protocol', '')}"
         fraction = tuple((key, self.changes[key]) for key in FRACTION if self.changes.get(key, "null") != "null")
-        data = str(contents.get("data", ""))[:12]
-        return Basis(
-            self.spec.suite,
-            self.spec.task,
-            f"{version}, protocol {protocol}",
-            self.spec.size,
-            data,
-            fraction,
-            str(settings.get(LABELS, "")),
-        )
+        data, labels = str(contents.get("data", ""))[:12], str(settings.get(LABELS, ""))
+        return Basis(spec.suite, spec.task, version, spec.size, data, fraction, labels)
 
     @cached_property
     def encoder(self) -> str:
@@ -127,7 +125,7 @@ class Row:
 
     def scores(self, split: str) -> dict[int, float]:
         """The main score by seed; `split` is dev or test."""
-        return {r["seed"]: r["scores"][split]["overall"][r["metric"]] for r in self.records}  # type: ignore[literal-required]
+        return {record["seed"]: score_of(record, split) for record in self.records}
 
     def summary(self, split: str) -> Summary:
         """The main score over seeds."""
@@ -154,13 +152,6 @@ class Superseded:
     by: str  # the hash of the run that replaced it
     changed: tuple[str, ...]  # settings and contents that differ between the two
 
-    @classmethod
-    def of(cls, old: Row, new: Row) -> "Superseded":
-        before, after = ({**row.spec.settings, **(row.spec.contents or {})} for row in (old, new))
-        changed = tuple(sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key)))
-        spec, hashes = old.spec, (old.newest["hash"], new.newest["hash"])
-        return cls(spec.suite, spec.task, spec.encoder, hashes[0], tuple(old.seeds), hashes[1], changed)
-
 
 @dataclass(frozen=True)
 class Selection:
@@ -168,6 +159,11 @@ class Selection:
 
     rows: list[Row]
     superseded: list[Superseded]
+
+
+def score_of(record: Record, split: str) -> float:
+    """The main score of a record on dev or test."""
+    return record["scores"][split]["overall"][record["metric"]]  # type: ignore[literal-required]
 
 
 def select(records: Iterable[Record], *, prefer: str | None = None) -> Selection:
@@ -181,19 +177,22 @@ def select(records: Iterable[Record], *, prefer: str | None = None) -> Selection
     by_settings: dict[str, list[Row]] = defaultdict(list)
     for seeds in by_hash.values():
         spec = RunSpec(**seeds[0]["spec"])
-        row = Row(spec, tuple(sorted(seeds, key=lambda record: record["seed"])))
-        by_settings[spec.identity].append(row)
-    rows: list[Row] = []
-    older: list[tuple[Row, Row]] = []
+        by_settings[spec.identity].append(Row(spec, tuple(sorted(seeds, key=lambda record: record["seed"]))))
+    rows, older = list[Row](), list[tuple[Row, Row]]()
     for same in by_settings.values():
         same.sort(key=lambda row: (row.newest["hash"] == prefer, row.newest["created"], row.newest["hash"]))
         rows.append(same[-1])
         older += [(row, same[-1]) for row in same[:-1]]
-    rows.sort(
-        key=lambda row: ((row.spec.suite, row.spec.task), -row.summary("test").mean, row.label, row.newest["hash"])
-    )
-    older.sort(key=lambda pair: ((pair[0].spec.suite, pair[0].spec.task), pair[0].label, pair[0].newest["hash"]))
-    return Selection(rows, [Superseded.of(old, new) for old, new in older])
+    rows.sort(key=lambda row: (row.spec.suite, row.spec.task, -row.summary("test").mean, row.label, row.newest["hash"]))
+    older.sort(key=lambda pair: (pair[0].spec.suite, pair[0].spec.task, pair[0].label, pair[0].newest["hash"]))
+    return Selection(rows, [_superseded(old, new) for old, new in older])
+
+
+def _superseded(old: Row, new: Row) -> Superseded:
+    before, after = ({**row.spec.settings, **(row.spec.contents or {})} for row in (old, new))
+    changed = tuple(sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key)))
+    place, hashes = (old.spec.suite, old.spec.task, old.spec.encoder), (old.newest["hash"], new.newest["hash"])
+    return Superseded(*place, hashes[0], tuple(old.seeds), hashes[1], changed)
 
 
 def of_newest_protocol(rows: Sequence[Row]) -> list[Row]:
@@ -202,7 +201,7 @@ def of_newest_protocol(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.spec.protocol == newest]
 
 
-def baseline_of(row: Row, rows: Sequence[Row]) -> Row | None:
+def baseline_of(row: Row, rows: Iterable[Row]) -> Row | None:
     """The baseline of a row: on the same basis, with the same changes as far as they concern the baseline.
 
     None for the baseline itself, or if that row is missing.
@@ -210,5 +209,5 @@ def baseline_of(row: Row, rows: Sequence[Row]) -> Row | None:
     if row.spec.encoder == BASELINE:
         return None
     wanted = {key: value for key, value in row.changes.items() if not key.startswith(CONTEXTUAL)}
-    found = (other for other in rows if other.spec.encoder == BASELINE and other.basis == row.basis)
-    return next((other for other in found if other.changes == wanted), None)
+    same = (other for other in rows if other.spec.encoder == BASELINE and other.basis == row.basis)
+    return next((other for other in same if other.changes == wanted), None)

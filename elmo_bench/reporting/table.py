@@ -1,13 +1,16 @@
-"""A table before it is markdown, CSV, LaTeX or HTML: cells that know their values and their run."""
+"""A table is a pandas frame of cells. A cell knows what people read, what programs read, and its run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import sqrt
 
+import pandas as pd
+
 from elmo_bench.reporting.gains import Gain
-from elmo_bench.reporting.rows import BASELINE, DAGGER, Row
+from elmo_bench.reporting.groups import Group
+from elmo_bench.reporting.rows import BASELINE, DAGGER, NOT_CONVERGED, Row
 from elmo_bench.reporting.statistics import Summary
-from elmo_bench.reporting.tasks import paper_heading
 from elmo_bench.spec.experiments import PaperFigures
 
 Value = float | int | str | None
@@ -17,8 +20,8 @@ Value = float | int | str | None
 class Cell:
     """What people see, what programs read, and what it links to."""
 
-    text: str
-    values: tuple[Value, ...] = ()  # one for each of the column's parts
+    text: str = ""
+    values: Mapping[str, Value] = field(default_factory=dict)  # by part: a column of a CSV file each, "" has no name
     run: str = ""  # anchor of the row that the cell describes
     seeds: tuple[int, ...] = ()  # of the records of `run`, if each gets a link
     hint: str = ""  # what a sign in `text` means, or more detail
@@ -26,16 +29,11 @@ class Cell:
     @property
     def order(self) -> Value:
         """The key for sorting."""
-        return self.values[0] if self.values and self.values[0] is not None else ""
+        first = next(iter(self.values.values()), None)
+        return "" if first is None else first
 
 
-@dataclass(frozen=True)
-class Column:
-    """A heading. In a CSV file it becomes one column for each part, named by the heading and the part."""
-
-    name: str
-    parts: tuple[str, ...] = ("",)
-    words: bool = False  # aligned left; numbers are aligned right
+Line = dict[str, Cell]  # a row of a table by heading, before its empty columns are left out
 
 
 @dataclass(frozen=True)
@@ -44,76 +42,83 @@ class Table:
 
     stem: str
     title: str
-    columns: list[Column]
-    rows: list[list[Cell]]
+    cells: pd.DataFrame  # of Cell, by heading
     tasks: list[str]  # one for each row
     notes: list[str] = field(default_factory=list)
-    folded: frozenset[int] = frozenset()  # rows that a page shows on request alone; files have them all
+    most: int | None = None  # rows that a page shows at once; it shows the others on request, and files have them all
+
+    @cached_property
+    def columns(self) -> list[str]:
+        return list(self.cells)
+
+    @cached_property
+    def rows(self) -> list[list[Cell]]:
+        return self.cells.to_numpy().tolist()
 
     @property
     def shown(self) -> list[list[Cell]]:
-        return [row for at, row in enumerate(self.rows) if at not in self.folded]
+        return self.rows[: self.most]
+
+    @property
+    def folded(self) -> int:
+        """How many rows are shown on request alone."""
+        return len(self.rows) - len(self.shown)
+
+    @cached_property
+    def words(self) -> list[bool]:
+        """Whether a column has words, which are aligned left; numbers are aligned right."""
+        firsts = (
+            next((cell for cell in column if cell.order != ""), Cell()) for column in zip(*self.rows, strict=True)
+        )
+        return [isinstance(cell.order, str) and not cell.seeds for cell in firsts]
 
 
-Line = dict[Column, Cell]  # a row of a table, before its empty columns are left out
-
-NOT_CONVERGED = (
-    f"{DAGGER} not converged: a seed had fewer epochs than the task's budget, the task has no measured budget, or a "
-    "seed learned nothing (0 on dev, or the same score after every epoch). Its gains have no verdict. To measure a "
-    "budget, run the baseline and an encoder at twice the epochs, three seeds: if neither gains more than one point "
-    "and more than twice its standard error, write the epochs to report.budget in the task's yaml."
-)
 EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
-
-SPREAD = ("mean", "sd", "n")
-SCORE = (*SPREAD, "low", "high", "converged")
-JUDGED = (*SPREAD, "verdict")
 
 
 def words(text: str, *, run: str = "") -> Cell:
-    return Cell(text, (text,), run)
+    return Cell(text, {"": text}, run)
 
 
 def number(value: float | None, form: str = ".2f", *, run: str = "", suffix: str = "") -> Cell:
     """An empty cell for None."""
-    return Cell("" if value is None else f"{value:{form}}{suffix}".replace("-", "−"), (value,), run)
+    return Cell("" if value is None else f"{value:{form}}{suffix}".replace("-", "−"), {"": value}, run)
 
 
-def spread(summary: Summary, *, run: str = "", mark: str = "", hint: str = "") -> Cell:
-    """Mean ± sd, for a column with parts SPREAD, or JUDGED by its hint."""
+def spread(summary: Summary, *, run: str = "", mark: str = "", hint: str = "", **more: Value) -> Cell:
+    """Mean ± sd. `more`: parts after mean, sd and n."""
     shown = str(summary) + (f" {mark}" if mark else "")
-    judged = (hint,) if hint else ()
-    return Cell(shown.replace("-", "−"), (summary.mean, summary.sd, summary.n, *judged), run, hint=hint)
+    values = {"mean": summary.mean, "sd": summary.sd, "n": summary.n, **more}
+    return Cell(shown.replace("-", "−"), values, run, hint=hint)
 
 
 def score(row: Row, split: str) -> Cell:
-    """Mean ± sd, for a column with parts SCORE; the 95 % interval over seeds is in the values and the hint."""
+    """Mean ± sd of the main score; the 95 % interval over seeds is in the values and the hint."""
     summary = row.summary(split)
-    shown, bounds = spread(summary, run=row.anchor, mark=row.mark), summary.interval
-    hint = f"95 % over seeds: {bounds[0]:.2f} … {bounds[1]:.2f}" if bounds else ""
-    return replace(shown, values=(*shown.values, *(bounds or (None, None)), row.converged), hint=hint)
+    low, high = summary.interval or (None, None)
+    hint = f"95 % over seeds: {low:.2f} … {high:.2f}" if summary.interval else ""
+    more = {"low": low, "high": high, "converged": row.converged}
+    return spread(summary, run=row.anchor, mark=row.mark, hint=hint, **more)
 
 
 def scores(row: Row, metric: str) -> Line:
     """Dev and test score, and the seeds."""
-    run = row.anchor
-    found = {Column(f"{split} {metric}", SCORE): score(row, split) for split in ("dev", "test")}
-    return {**found, Column("seeds"): seeds(row.seeds, run)}
+    return {**{f"{split} {metric}": score(row, split) for split in ("dev", "test")}, "seeds": seeds(row)}
 
 
-def printed(paper: PaperFigures | None, variant: str | None, *, task: str, suite: str) -> Line:
+def printed(paper: PaperFigures | None, variant: str | None, group: Group) -> Line:
     """The paper's figure for a variant, under a heading that names its data; no column without figures of the task."""
     if paper is None:
         return {}
     figure = paper.figures.get(variant or "")
-    cell = Cell(str(figure), (figure.mean, figure.sd)) if figure else Cell("")
-    return {Column(paper_heading(paper, task, suite), ("mean", "sd")): cell}
+    heading = "paper: " + group.info.beside_paper(paper.scored)
+    return {heading: Cell(str(figure), {"mean": figure.mean, "sd": figure.sd}) if figure else Cell()}
 
 
-def seeds(found: Sequence[int], run: str) -> Cell:
+def seeds(row: Row) -> Cell:
     """How many seeds, and which; the value is which."""
-    listed = ", ".join(map(str, found))
-    return Cell(f"{len(found)} ({listed})", (listed,), run, tuple(found))
+    listed = ", ".join(map(str, row.seeds))
+    return Cell(f"{len(row.seeds)} ({listed})", {"": listed}, row.anchor, tuple(row.seeds))
 
 
 def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test", parts: bool = False) -> Line:
@@ -123,58 +128,68 @@ def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test", 
     `split`: of every gain in the table. `parts`: also p before the adjustment, and of what the error consists.
     """
     name = f"gain over {over}" if over else "gain"
-    mean = Column(name if split == "test" else f"{split} {name}", ("mean", "se"))
-    numbers = Column("n of the two", ("ours", "other"))
-    between, fewer, verdict = Column("95 %", ("low", "high")), Column("fewer errors"), Column("verdict", words=True)
-    details = [Column("p"), Column("± seeds"), Column("± items"), Column("df")] if parts else []
-    named = [mean, between, numbers, fewer, Column("detectable"), Column("p (Holm)"), verdict, *details]
-    line = dict.fromkeys(named, Cell(""))
+    mean = name if split == "test" else f"{split} {name}"
+    named = [mean, "95 %", "n of the two", "fewer errors", "detectable", "p (Holm)", "verdict"]
+    line = dict.fromkeys([*named, *(["p", "± seeds", "± items", "df"] if parts else [])], Cell())
     if gain is None:
         return line
-    found, run, said = gain.difference, gain.ours.anchor, gain.said
-    signed = f"{gain.mean:+.2f}".replace("-", "−")
-    line[mean] = Cell(signed, (gain.mean, found.error if found else None), run)
-    seeds = [len(row.seeds) for row in (gain.ours, gain.theirs)]
-    line[numbers] = Cell("{} and {}".format(*seeds), tuple(seeds), run) if len({*seeds}) > 1 else Cell("")
-    line[fewer] = number(gain.reduction, ".1f", run=run, suffix=" %")
-    line[verdict] = Cell(f"{gain.mark} {said}".strip(), (said,), run)
-    if found:
-        of_seeds = sqrt(sum(own.value for own in found.seeds))
-        line[between] = interval_cell(found.interval, run=run)
-        line[Column("detectable")] = number(found.detectable, run=run)
-        line[Column("p (Holm)")] = _p_value(gain.p_holm, run=run)
-        sources = [
-            number(of_seeds, run=run),
-            number(sqrt(found.items.value), run=run),
-            number(found.df, ".1f", run=run),
-        ]
-        line.update(zip(details, [_p_value(gain.p, run=run), *sources], strict=False))
+    tested, run = gain.difference, gain.ours.anchor
+    line[mean] = Cell(signed(gain.mean), {"mean": gain.mean, "se": tested.error if tested else None}, run)
+    ours, other = (len(row.seeds) for row in (gain.ours, gain.theirs))
+    if ours != other:
+        line["n of the two"] = Cell(f"{ours} and {other}", {"ours": ours, "other": other}, run)
+    line["fewer errors"] = number(gain.reduction, ".1f", run=run, suffix=" %")
+    line["verdict"] = Cell(f"{gain.mark} {gain.said}".strip(), {"": gain.said}, run)
+    if tested:
+        line["95 %"] = interval(tested.interval, run=run)
+        line["detectable"] = number(tested.detectable, run=run)
+        line["p (Holm)"] = _p_value(gain.p_holm, run=run)
+        if parts:
+            line["p"] = _p_value(gain.p, run=run)
+            line["± seeds"] = number(sqrt(sum(own.value for own in tested.seeds)), run=run)
+            line["± items"] = number(sqrt(tested.items.value), run=run)
+            line["df"] = number(tested.df, ".1f", run=run)
     return line
 
 
 def make_table(
     stem: str,
     title: str,
-    lines: Sequence[Line],
+    lines: Sequence[Line] | pd.DataFrame,
     *,
-    tasks: Sequence[str],
+    tasks: Sequence[str] | str,
     gains: Iterable[Gain | None] = (),
     notes: Sequence[str] = (),
+    most: int | None = None,
 ) -> Table:
-    """A table without its empty columns, with notes on daggers and on each reason why a gain is not tested."""
-    columns = [column for column in lines[0] if any(line[column].text for line in lines)]
-    rows = [[line[column] for column in columns] for line in lines]
+    """A table without its empty columns, with notes on daggers and on each reason why a gain is not tested.
+
+    `tasks`: of each row, or of all.
+    """
+    cells = pd.DataFrame(lines).map(lambda cell: cell if isinstance(cell, Cell) else Cell())
+    texts = cells.map(lambda cell: cell.text)
     reasons = dict.fromkeys(gain.untested for gain in gains if gain and gain.untested)
-    dagger = [NOT_CONVERGED] if any(DAGGER in cell.text for row in rows for cell in row) else []
+    dagger = [NOT_CONVERGED] if texts.map(lambda text: DAGGER in text).any(axis=None) else []
     why = [f"Not tested: {reason}." for reason in reasons]
-    return Table(stem, title, columns, rows, list(tasks), [*notes, *dagger, *why])
+    tasks = [tasks] * len(cells) if isinstance(tasks, str) else list(tasks)
+    return Table(stem, title, cells.loc[:, (texts != "").any()], tasks, [*notes, *dagger, *why], most)
 
 
-def interval_cell(bounds: tuple[float, float], *, run: str = "") -> Cell:
-    """An interval, for a column with parts low and high."""
-    return Cell(" … ".join(f"{bound:+.2f}".replace("-", "−") for bound in bounds), bounds, run)
+def marked(cell: Cell, mark: str) -> Cell:
+    """The cell with a sign behind its text."""
+    return replace(cell, text=f"{cell.text} {mark}".rstrip())
+
+
+def signed(number: float) -> str:
+    """Two decimals, always with a sign."""
+    return f"{number:+.2f}".replace("-", "−")
+
+
+def interval(bounds: tuple[float, float], *, run: str = "") -> Cell:
+    """The bounds as one text; apart for programs."""
+    return Cell(" … ".join(map(signed, bounds)), dict(zip(("low", "high"), bounds, strict=True)), run)
 
 
 def _p_value(p: float | None, *, run: str) -> Cell:
     """Three decimals, or that it is smaller."""
-    return Cell("" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}", (p,), run)
+    return Cell("" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}", {"": p}, run)

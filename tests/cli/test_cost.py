@@ -8,9 +8,9 @@ from elmo_bench.__main__ import main
 from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import cost
+from elmo_bench.cli.cost import BATCHES, SENTENCES, measure, together
 from elmo_bench.encoders.static import path_of
 from elmo_bench.ledger.costs import encoder_key, encoder_part, read_costs
-from elmo_bench.runner.cost import BATCHES, SENTENCES, cost_of, measure
 from elmo_bench.runner.model import load_frozen
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -41,24 +41,16 @@ def test_what_has_nothing_frozen_is_refused_in_one_line(capsys, tmp_path):
         (["encoder=glov"], "unknown encoder"),
         (["encoder=glove", "--rounds", "2"], "--rounds 2"),
         (["encoder=glove", "device=tpu"], "device=tpu: no such device"),
-        (["encoder=glove", "--text", "missing.txt"], "missing.txt"),
     ],
 )
 def test_a_mistake_is_one_line(capsys, arguments, said):
     assert said in refused(capsys, *arguments)
 
 
-def test_a_text_that_is_too_short_is_refused(capsys, tmp_path):
-    (tmp_path / "text.txt").write_text("one sentence\n" * SENTENCES)
-    assert "1 distinct sentences" in refused(capsys, "encoder=glove", "--text", str(tmp_path / "text.txt"))
-
-
 def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys, monkeypatch):
-    out, text = tmp_path / "costs", tmp_path / "text.txt"
-    text.write_text("".join(f"sentence {number}\n" for number in range(SENTENCES)), encoding="utf-8")
-    child = cost._round([*TINY], text)
-    monkeypatch.setattr(cost, "_round", lambda options, path: child if (options, path) == ([*TINY], text) else None)
-    assert main(["cost", *TINY, "--text", str(text), "--out", str(out)]) == 0
+    out, child = tmp_path / "costs", cost._round([*TINY])
+    monkeypatch.setattr(cost, "_round", lambda options: child if options == [*TINY] else None)
+    assert main(["cost", *TINY, "--out", str(out)]) == 0
     assert capsys.readouterr().out.count("| elmo_only ") == 1
     [found], problems = read_costs(out)
     assert problems == []
@@ -68,15 +60,15 @@ def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys, monkeypatch
         assert [*map(int, each["tokens_per_second"])] == [*BATCHES]
         assert each["load_seconds"] > 0 and 1 < each["memory_mib"] < 2000
     assert found["stored_bytes"] == sum((GOLDEN / name).stat().st_size for name in ("options.json", "weights.hdf5"))
-    assert (found["text"]["name"], found["text"]["tokens"]) == ("text.txt", 2 * SENTENCES)
+    assert (found["text"]["name"], found["text"]["sentences"]) == ("sample", SENTENCES)
     assert str(GOLDEN.parent) not in json.dumps(found)  # no path of this machine
 
 
 @pytest.fixture
 def in_this_process(monkeypatch):
     """A round without a process, and short: speed, memory and load time say nothing, the rest is the same."""
-    monkeypatch.setattr("elmo_bench.runner.cost.LEAST", 0)
-    return lambda options, _text: measure(
+    monkeypatch.setattr(cost, "LEAST", 0)
+    return lambda options: measure(
         compose("config", options), [["a", "sentence", str(number)] for number in range(SENTENCES)]
     )
 
@@ -97,11 +89,10 @@ def test_several_encoders_in_a_row_have_the_identities_of_their_runs(tmp_path, c
 
 
 def test_weights_that_change_between_rounds_are_refused(in_this_process):
-    config = compose("config", ["encoder=glove"])
-    one = in_this_process(["encoder=glove"], None)
+    one = in_this_process(["encoder=glove"])
     other = {**one, "contents": {"vectors": "b" * 64}}
     with pytest.raises(UserError, match="changed while it was measured"):
-        cost_of(config, [["a"]], "sample", [one, one, other])
+        together([one, one, other])
 
 
 @pytest.mark.slow
@@ -121,9 +112,9 @@ def test_an_encoder_from_a_folder_outside_is_found_by_the_process(tmp_path, monk
     monkeypatch.setattr(include, "folders", [tmp_path])
     (tmp_path / "random.py").write_text("raise SystemExit('not the code of the parent')\n")
     monkeypatch.chdir(tmp_path)
-    found = cost._round(["encoder=length"], None)
+    found = cost._round(["encoder=length"])
     assert found["contents"] == {"weights": "length-1"}
-    assert found["parameters"] == 0 and found["files"] == []
+    assert (found["parameters"], found["stored_bytes"]) == (0, 0)
 
 
 def test_a_child_that_fails_ends_in_its_own_words(capsys, tmp_path):

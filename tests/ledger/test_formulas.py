@@ -8,9 +8,8 @@ import pytest
 
 import elmo_bench.tasks
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import read_ledger
+from elmo_bench.ledger import RunPaths, of_split, read_ledger, read_outcomes
 from elmo_bench.ledger.formulas import formula
-from elmo_bench.reporting.compare import with_outcomes
 from elmo_bench.spec.names import task_class
 from tests.ledger.make_golden import GOLDEN
 
@@ -127,7 +126,8 @@ def test_the_committed_outcomes_add_up_to_the_committed_scores(ledger):
     records, problems = read_ledger(ledger)
     assert records or ledger == RUNS  # which may have none yet
     assert not problems
-    for record, outcomes, _ in with_outcomes(ledger, records):
+    for record in records:
+        outcomes = of_split(read_outcomes(RunPaths.of(ledger, record)), "test")
         score = formula(record["formula"], record["spec"]["task"]).score_of(outcomes)
         stored = record["scores"]["test"]["overall"][record["metric"]]
         assert score == pytest.approx(stored, abs=1e-3), (record["spec"]["task"], record["hash"], record["seed"])

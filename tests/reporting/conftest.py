@@ -1,21 +1,31 @@
 import pytest
 
-from elmo_bench.ledger import read_ledger
+from elmo_bench.ledger import read_all
 from elmo_bench.reporting.canvas import Drawing
 from elmo_bench.reporting.gains import gains_from
 from elmo_bench.reporting.groups import groups
+from elmo_bench.reporting.leaderboard import leaderboard
 from elmo_bench.reporting.rows import select
 
 
 @pytest.fixture
-def found(tmp_path):
-    """`found() -> (groups, gains)` of the ledger in `tmp_path`."""
+def compared(tmp_path):
+    """`compared() -> (groups, gain)` of the ledger in `tmp_path`."""
 
-    def found():
-        rows = select(read_ledger(tmp_path)[0]).rows
-        return groups(rows), gains_from(tmp_path)
+    def compared(**flags):
+        return groups(select(read_all(tmp_path).records).rows, **flags), gains_from(tmp_path)
 
-    return found
+    return compared
+
+
+@pytest.fixture(scope="session")
+def board():
+    """`board(ledger, costs) -> Leaderboard`."""
+
+    def board(ledger, costs=()):
+        return leaderboard(select(read_all(ledger).records), [], ledger=ledger, command="", costs=costs)
+
+    return board
 
 
 @pytest.fixture

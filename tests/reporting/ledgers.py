@@ -112,6 +112,11 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     return record
 
 
+def texts(table: Any) -> list[dict[str, str]]:
+    """What people read of a table: {heading: text} of each row."""
+    return [dict(zip(table.columns, (cell.text for cell in row), strict=True)) for row in table.rows]
+
+
 def stuck(ledger: Path, *run: Any, **options: Any) -> None:
     """Write one run, as `add`, that learned nothing: the same dev score after every epoch."""
     record = add(ledger, *run, **options)

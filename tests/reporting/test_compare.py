@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, digest_of, joined, write_record
-from elmo_bench.reporting.compare import Scored, compare, with_outcomes
+from elmo_bench.reporting.gains import Scored, compare
 from elmo_bench.reporting.significance import Variance
 
 
@@ -68,23 +67,3 @@ def test_outcomes_of_other_names_are_not_compared(scored, name):
 def test_a_single_item_has_no_variance(scored):
     with pytest.raises(UserError, match="outcomes are of a single item"):
         compare([scored(1, items=1)], [scored(0, items=1)])
-
-
-def test_from_the_ledger(scored, tmp_path):
-    one, dev = scored(7), {"correct": np.array([1, 0])}
-    outcomes = joined({"dev": dev, "test": one.outcomes})
-    one.record["outcomes"] = digest_of(outcomes)
-    write_record(RunPaths.of(tmp_path, one.record), one.record, outcomes)
-    [found] = with_outcomes(tmp_path, [one.record])
-    assert (found.record, found.split) == (one.record, "test")
-    assert found.outcomes["correct"].tolist() == [1] * 7 + [0] * 3
-    [found] = with_outcomes(tmp_path, [one.record], split="dev")
-    assert found.outcomes["correct"].tolist() == [1, 0]
-
-
-def test_records_without_outcomes_on_dev_are_not_compared_there(scored, tmp_path):
-    one = scored(7)
-    one.record["outcomes"] = digest_of(one.outcomes)
-    write_record(RunPaths.of(tmp_path, one.record), one.record, one.outcomes)
-    with pytest.raises(UserError, match="no outcomes on dev were kept"):
-        with_outcomes(tmp_path, [one.record], split="dev")

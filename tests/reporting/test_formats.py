@@ -4,22 +4,22 @@ import pytest
 
 from elmo_bench.reporting.formats import markdown, to_csv, to_latex, to_markdown
 from elmo_bench.reporting.statistics import summarise
-from elmo_bench.reporting.table import JUDGED, SPREAD, Cell, Column, Table, make_table, number, spread, words
+from elmo_bench.reporting.table import Cell, make_table, number, spread, words
 
 
 @pytest.fixture
 def table():
-    columns = [Column("a|b", words=True), Column("f1", SPREAD), Column("95 %", ("low", "high")), Column("p")]
-    rows = [
-        [
-            words("x_y & 5 %"),
-            spread(summarise([1.0, 2.0, 3.0]), mark="▲"),
-            Cell("−1.50 … +2.25", (-1.5, 2.25)),
-            Cell("< 0.001", (0.0001,)),
-        ],
-        [words("z"), spread(summarise([-4.0])), Cell(""), Cell("0.042", (0.0421,))],
+    lines = [
+        {
+            "a|b": words("x_y & 5 %"),
+            "f1": spread(summarise([1.0, 2.0, 3.0]), mark="▲"),
+            "95 %": Cell("−1.50 … +2.25", {"low": -1.5, "high": 2.25}),
+            "p": Cell("< 0.001", {"": 0.0001}),
+            "empty": number(None),
+        },
+        {"a|b": words("z"), "f1": spread(summarise([-4.0])), "p": Cell("0.042", {"": 0.0421})},
     ]
-    return Table("stem", "A title", columns, rows, ["t", "t"], notes=["A note."])
+    return make_table("stem", "A title", lines, tasks="t", notes=["A note."])
 
 
 def test_markdown(table):
@@ -38,8 +38,8 @@ def test_csv_is_unrounded_and_has_the_same_columns_in_every_line(table):
 
 
 def test_csv_has_words_for_signs():
-    cells = [spread(summarise([2.0]), mark="▲", hint="ahead"), spread(summarise([1.0]))]
-    table = Table("stem", "A title", [Column("elmo", JUDGED)], [[cell] for cell in cells], ["t", "t"])
+    cells = [spread(summarise([2.0]), mark="▲", verdict="ahead"), spread(summarise([1.0]))]
+    table = make_table("stem", "A title", [{"elmo": cell} for cell in cells], tasks="t")
     assert to_csv(table) == "elmo mean,elmo sd,elmo n,elmo verdict\n2.0,,1,ahead\n1.0,,1,\n"
 
 
@@ -51,13 +51,6 @@ def test_latex_is_booktabs_and_escaped(table):
     assert r"\caption{A title}" in text
     assert r"\label{tab:stem}" in text
     assert text.index(r"\end{tabular}") < text.index("A note.") < text.index(r"\end{table}")
-
-
-def test_empty_columns_are_dropped():
-    a, b = Column("a"), Column("b")
-    table = make_table("", "", [{a: number(1.0), b: number(None)}, {a: number(2.0), b: Cell("")}], tasks=["t", "t"])
-    assert table.columns == [a]
-    assert [[cell.text for cell in row] for row in table.rows] == [["1.00"], ["2.00"]]
 
 
 def test_a_bar_in_a_cell_does_not_break_the_table():

@@ -9,13 +9,13 @@ import pytest
 from scipy.stats import t
 
 from elmo_bench.ledger import RunPaths, digest_of, write_record
+from elmo_bench.reporting import encoders, layers, learning
 from elmo_bench.reporting.formats import to_csv
 from elmo_bench.reporting.gains import family_of
-from elmo_bench.reporting.layouts import encoders, runs, speed, weights
 from elmo_bench.reporting.significance import holm
 from elmo_bench.spec.experiments import Experiment
 from tests.ledger.records import make_record
-from tests.reporting.ledgers import spec_of
+from tests.reporting.ledgers import spec_of, texts
 
 TABLE1, LADDER = Experiment.load("table1"), Experiment.load("ladder")
 
@@ -31,12 +31,12 @@ def right_on(ledger, encoder, items, *, seed=0, task="sst5", **options):
     write_record(RunPaths.of(ledger, record), record, {"correct": correct})
 
 
-def test_a_gain_by_hand(tmp_path, found):
+def test_a_gain_by_hand(tmp_path, compared):
     for seed, (glove, elmo) in enumerate([([0], range(8)), ([0, 1], range(9))]):
         right_on(tmp_path, "glove", glove, seed=seed)  # 10 and 20: variance 50
         right_on(tmp_path, "elmo", elmo, seed=seed)  # 80 and 90: variance 50
         right_on(tmp_path, "none", [1, 2], seed=seed)
-    own, gain = found()
+    own, gain = compared()
     [picked] = encoders.picked(TABLE1, own, gain)
     by_item = np.array([0, 50, *[100] * 6, 50, 0])
     items = (by_item.var(ddof=1) - np.var([0, 50, *[0] * 8], ddof=1) - np.var([*[0] * 8, 50, 0], ddof=1)) / 10
@@ -46,8 +46,8 @@ def test_a_gain_by_hand(tmp_path, found):
     assert (elmo.mean, elmo.difference.error) == (70.0, pytest.approx(error))
     assert elmo.p == elmo.p_holm == pytest.approx(2 * t.sf(70 / error, df))  # a family of one: none is another's
     assert elmo.reduction == pytest.approx(100 * 70 / 85)
-    assert {name: found.verdict for name, found in picked.gains.items()} == {"none": "tie", "elmo": "ahead"}
-    glance, gains = encoders.tables(TABLE1, "open", [picked])
+    assert {name: each.verdict for name, each in picked.gains.items()} == {"none": "tie", "elmo": "ahead"}
+    glance, gains = encoders.made(TABLE1, "open", own, gain)[0]
     reach = t.ppf(0.975, df) * error
     assert [cell.text for cell in gains.rows[0]][1:9] == [
         "elmo", "glove", "primary", "2 (0, 1)", "+70.00", f"{70 - reach:+.2f} … {70 + reach:+.2f}", "82.4 %",
@@ -58,14 +58,14 @@ def test_a_gain_by_hand(tmp_path, found):
     ]  # fmt: skip
 
 
-def test_programs_read_verdicts_and_seeds_in_words(tmp_path, found):
+def test_programs_read_verdicts_and_seeds_in_words(tmp_path, compared, board):
     for seed in (0, 2):
         right_on(tmp_path, "glove", [0], seed=seed)
         right_on(tmp_path, "elmo", range(8), seed=seed)
     right_on(tmp_path, "none", [1])
     next(tmp_path.rglob("none/*/seed0.npz")).unlink()
-    own, gain = found()
-    made = [*encoders.tables(TABLE1, "open", encoders.picked(TABLE1, own, gain)), *runs.tables(own, gain)]
+    own, gain = compared()
+    made = [*encoders.made(TABLE1, "open", own, gain)[0], board(tmp_path).suites[0].sections[-1].tables[0]]
     [one], by_encoder, every = (list(csv.DictReader(io.StringIO(to_csv(table)))) for table in made)
     assert [one[f"{name} verdict"] for name in ("none", "glove", "elmo")] == ["not tested", "", "ahead"]
     assert [(row["encoder"], row["over"], row["family"], row["verdict"]) for row in by_encoder] == [
@@ -83,37 +83,37 @@ def test_programs_read_verdicts_and_seeds_in_words(tmp_path, found):
     assert str(tmp_path) not in note
 
 
-def test_holm_goes_over_all_tasks(tmp_path, found):
+def test_holm_goes_over_all_tasks(tmp_path, compared):
     for task in ("sst5", "snli", "squad"):
         for seed, more in enumerate((7, 8)):
             right_on(tmp_path, "glove", [0], task=task, seed=seed)
             right_on(tmp_path, "elmo", range(more), task=task, seed=seed)
             right_on(tmp_path, "none", range(2), task=task, seed=seed)
-    own, gain = found()
-    gains = [found.gains["elmo"] for found in encoders.picked(TABLE1, own, gain)]
+    own, gain = compared()
+    gains = [one.gains["elmo"] for one in encoders.picked(TABLE1, own, gain)]
     [alone] = family_of([(gains[0].ours, gains[0].theirs)], gain).values()
     assert 0 < alone.p_holm == alone.p < 0.01
     assert [g.p_holm for g in gains] == [3 * alone.p] * 3  # learned words are a family of their own
 
 
-def test_a_single_seed_is_not_tested_whatever_other_runs_there_are(tmp_path, found):
+def test_a_single_seed_is_not_tested_whatever_other_runs_there_are(tmp_path, compared):
     right_on(tmp_path, "elmo", range(8))
     for encoder in ("glove", "none", "elmo_only"):
         for seed in (0, 1):
             right_on(tmp_path, encoder, range(2 + seed), seed=seed)
-    own, gain = found()
+    own, gain = compared()
     [one] = encoders.picked(TABLE1, own, gain)
     elmo = one.gains["elmo"]
     assert (elmo.mean, elmo.difference, elmo.said, elmo.untested) == (55.0, None, "not tested", "a single seed")
 
 
-def test_the_better_word_vector_and_context_are_told_apart_in_one_family(tmp_path, found):
+def test_the_better_word_vector_and_context_are_told_apart_in_one_family(tmp_path, compared):
     """Three differences a task, all primary; an encoder that the experiment does not name is in another family."""
     for task in ("sst5", "squad"):
         for seed, more in enumerate((0, 1)):
             for encoder, right in (("glove", 1), ("elmo_word", 4), ("elmo", 8), ("random", 1)):
                 right_on(tmp_path, encoder, range(right + more), task=task, seed=seed)
-    own, gain = found()
+    own, gain = compared()
     picked = encoders.picked(TABLE1, own, gain)
     named = [("elmo_word", "glove"), ("elmo", "glove"), ("elmo", "elmo_word")]
     assert [list(one.tests) for one in picked] == [[*named, ("random", "glove")]] * 2
@@ -124,9 +124,8 @@ def test_the_better_word_vector_and_context_are_told_apart_in_one_family(tmp_pat
     family = [one.tests[pair] for one in picked for pair in named]
     assert [each.p_holm for each in family] == pytest.approx(holm([each.p for each in family]))
     assert [one.gains["random"].p_holm for one in picked] == [1.0, 1.0]
-    glance, gains = encoders.tables(TABLE1, "open", picked)
-    columns = [column.name for column in glance.columns]
-    assert columns[1:6] == ["glove", "elmo_word", "elmo", "random", "elmo − elmo_word"]
+    glance, gains = encoders.made(TABLE1, "open", own, gain)[0]
+    assert glance.columns[1:6] == ["glove", "elmo_word", "elmo", "random", "elmo − elmo_word"]
     assert {row[5].text.split()[0] for row in glance.rows} == {"+40.00"}
     assert [[cell.text for cell in row][1:4] for row in gains.rows[:4]] == [
         ["elmo_word", "glove", "primary"], ["elmo", "glove", "primary"], ["elmo", "elmo_word", "primary"],
@@ -134,34 +133,30 @@ def test_the_better_word_vector_and_context_are_told_apart_in_one_family(tmp_pat
     ]  # fmt: skip
 
 
-def test_where_arms_have_other_numbers_of_seeds_the_tables_say_how_many(tmp_path, found):
+def test_where_arms_have_other_numbers_of_seeds_the_tables_say_how_many(tmp_path, compared):
     for encoder, seeds in (("glove", 4), ("elmo_word", 4), ("elmo", 4), ("none", 2)):
         for seed in range(seeds):
             right_on(tmp_path, encoder, [seed], seed=seed)
-    own, gain = found()
-    glance, gains = encoders.tables(TABLE1, "open", encoders.picked(TABLE1, own, gain))
-    [n] = [row[[column.name for column in glance.columns].index("n")].text for row in glance.rows]
-    assert n == "4: glove, elmo_word, elmo; 2: none"
-    at = [column.name for column in gains.columns].index("n of the two")
-    assert {row[1].text: row[at].text for row in gains.rows} == {"elmo_word": "", "elmo": "", "none": "2 and 4"}
-    [every] = runs.tables(own, gain)
-    at = [column.name for column in every.columns].index("n of the two")
-    assert {row[0].text: row[at].text for row in every.rows}["none"] == "2 and 4"
+    own, gain = compared()
+    glance, gains = encoders.made(TABLE1, "open", own, gain)[0]
+    assert [line["n"] for line in texts(glance)] == ["4: glove, elmo_word, elmo; 2: none"]
+    shown = {line["encoder"]: line["n of the two"] for line in texts(gains)}
+    assert shown == {"elmo_word": "", "elmo": "", "none": "2 and 4"}
 
 
-def test_on_a_fraction_seeds_are_paired_and_only_common_ones_count(tmp_path, found):
+def test_on_a_fraction_seeds_are_paired_and_only_common_ones_count(tmp_path, compared):
     part = {"train_fraction": 0.1}
     right = {"glove": {0: [0], 1: [0, 1], 2: [0, 2, 3]}, "elmo": {1: [0, 1, 4, 5], 2: [0, 2, 3, 4, 6], 3: range(9)}}
     for encoder, by_seed in right.items():
         for seed, items in by_seed.items():
             right_on(tmp_path, encoder, items, seed=seed, **part)
             right_on(tmp_path, encoder, items, seed=seed)
-    own, gain = found()
+    own, gain = compared()
     for group in own:
         rows = {row.encoder: row for row in group.rows}
-        found_gain = gain(rows["elmo"], rows["glove"])
+        paired = gain(rows["elmo"], rows["glove"])
         if not group.basis.fraction:
-            assert (len(found_gain.difference.seeds), found_gain.ours.seeds) == (2, [1, 2, 3])
+            assert (len(paired.difference.seeds), paired.ours.seeds) == (2, [1, 2, 3])
             continue
         gaps = np.array([
             [100.0 * (np.isin(i, [*right["elmo"][seed]]) * 1 - np.isin(i, right["glove"][seed]) * 1) for i in range(10)]
@@ -169,23 +164,23 @@ def test_on_a_fraction_seeds_are_paired_and_only_common_ones_count(tmp_path, fou
         ])  # fmt: skip
         mean = gaps.mean(axis=0)
         noise = sum((one - mean).var(ddof=1) for one in gaps) / 10 / 2 / 1
-        assert (found_gain.ours.seeds, found_gain.theirs.seeds, found_gain.mean) == ([1, 2], [1, 2], 20.0)
-        [over_seeds] = found_gain.difference.seeds
+        assert (paired.ours.seeds, paired.theirs.seeds, paired.mean) == ([1, 2], [1, 2], 20.0)
+        [over_seeds] = paired.difference.seeds
         assert (over_seeds.value, over_seeds.df) == (pytest.approx(max(0.0, noise)), 1)  # both seeds gain 20
-        assert found_gain.difference.items.value == pytest.approx(max(0.0, mean.var(ddof=1) / 10 - noise))
+        assert paired.difference.items.value == pytest.approx(max(0.0, mean.var(ddof=1) / 10 - noise))
 
 
 @pytest.mark.parametrize(("seeds", "why"), [((2, 3), "no seed in common"), ((1, 2), "a single seed")])
-def test_a_fraction_without_two_common_seeds_is_not_tested(tmp_path, found, seeds, why):
+def test_a_fraction_without_two_common_seeds_is_not_tested(tmp_path, compared, seeds, why):
     for encoder, own_seeds in (("glove", (0, 1)), ("elmo", seeds)):
         for seed in own_seeds:
             right_on(tmp_path, encoder, [seed, 5], seed=seed, train_fraction=0.1)
-    [group], gain = found()
+    [group], gain = compared()
     rows = {row.encoder: row for row in group.rows}
     assert gain(rows["elmo"], rows["glove"]).untested == why
 
 
-def test_the_ladder_has_the_runs_over_its_vectors_and_table_1_has_the_others(tmp_path, found):
+def test_the_ladder_has_the_runs_over_its_vectors_and_table_1_has_the_others(tmp_path, compared):
     """The paper's suite has vectors of its own; those of fasttext are its own on every suite."""
     suite = {"suite": "paper", "size": "paper"}
     for seed in (0, 1):
@@ -194,7 +189,7 @@ def test_the_ladder_has_the_runs_over_its_vectors_and_table_1_has_the_others(tmp
             ladder = {"settings": {"encoder.vectors": "glove-mini"}}
             right_on(tmp_path, encoder, range(at + seed + 3), seed=seed, **ladder, **suite)
         right_on(tmp_path, "fasttext", range(9), seed=seed, **suite)
-    own, gain = found()
+    own, gain = compared()
     [ladder] = encoders.picked(LADDER, own, gain)
     [table1] = encoders.picked(TABLE1, own, gain)
     assert {name: row.summary("test").mean for name, row in ladder.rows.items()} == {
@@ -205,19 +200,17 @@ def test_the_ladder_has_the_runs_over_its_vectors_and_table_1_has_the_others(tmp
     }  # fmt: skip
     assert list(ladder.tests) == [(name, "glove") for name in ("none", "fasttext", "bert_mini", "elmo")]
     assert ladder.gains["fasttext"].mean == 45.0
-    glance, gains = encoders.tables(LADDER, "paper", [ladder])
+    glance, gains = encoders.made(LADDER, "paper", own, gain)[0]
     assert (glance.stem, gains.stem) == ("paper-ladder-glance", "paper-ladder-gains")
     assert glance.title == "The same 81 million tokens: test scores, suite paper"
     assert {row[3].text for row in gains.rows} == {"exploratory"}
-    [drawing] = encoders.figures(LADDER, "paper", [ladder])
-    assert drawing.stem == "paper-ladder-gains"
-    for name, experiment in (("speed", speed), ("figure2", weights)):
-        tables, _ = experiment.made(Experiment.load(name), "paper", own, gain)
+    for name, made in (("speed", learning.speed), ("figure2", layers.weights)):
+        tables, _ = made(Experiment.load(name), "paper", own, gain)
         shown = {cell.run for table in tables for row in table.rows for cell in row}
         assert not shown & {row.anchor for row in ladder.rows.values()}
 
 
-def test_a_ladder_of_one_rung_is_no_table(tmp_path, found):
+def test_a_ladder_of_one_rung_is_no_table(tmp_path, compared):
     right_on(tmp_path, "fasttext", range(9))
-    own, gain = found()
+    own, gain = compared()
     assert encoders.made(LADDER, "open", own, gain) == ([], [])

@@ -2,16 +2,18 @@
 
 import pytest
 
-from elmo_bench.ledger import read_ledger
-from elmo_bench.reporting.groups import groups, percent
+from elmo_bench.ledger import read_all
+from elmo_bench.reporting.groups import groups, in_paper_order, percent, task_info
+from elmo_bench.reporting.leaderboard import spent
 from elmo_bench.reporting.rows import select
+from elmo_bench.spec.names import tasks
 from tests.reporting.ledgers import add, today
 
 
 @pytest.fixture
 def grouped(tmp_path):
     """`grouped(**flags) -> groups` of what was added to `tmp_path`."""
-    return lambda **flags: groups(select(read_ledger(tmp_path)[0]).rows, **flags)
+    return lambda **flags: groups(select(read_all(tmp_path).records).rows, **flags)
 
 
 def test_one_group_if_all_is_comparable(tmp_path, grouped):
@@ -70,3 +72,28 @@ def test_without_a_run_on_all_of_the_data_the_share_is_the_option(tmp_path, grou
 
 def test_percent():
     assert [percent(share) for share in (0.001, 0.0107, 0.03, 0.3, 1)] == ["0.1 %", "1.1 %", "3 %", "30 %", "100 %"]
+
+
+def test_core_hours_count_threads_and_hours_of_a_gpu_do_not(tmp_path, grouped):
+    for seed in (0, 1):
+        add(tmp_path, "ner", "glove", seed)
+    [group] = grouped()
+    one, two = group.rows[0].records
+    one["cost"]["seconds"] = two["cost"]["seconds"] = 3600.0
+    one["environment"] = one["environment"] | {"device": "cpu", "threads": 4}
+    two["environment"] = two["environment"] | {"device": "NVIDIA H100", "threads": 4}
+    assert spent(group) == "2 runs took 4.0 core-hours and 1.0 hours on NVIDIA H100."
+
+
+def test_names_of_tasks_and_their_order():
+    assert in_paper_order({"zebra", "sst5", "ner", "squad", "ape"}) == ["squad", "ner", "sst5", "ape", "zebra"]
+    assert (task_info("ner", "open").data, task_info("ner", "open").unit) == ("WNUT-17", "sentences")
+    assert task_info("zebra", "open").title == "zebra"
+    assert task_info("ner", "open").beside_paper("x") == "x (other data)"
+    assert task_info("ner", "paper").beside_paper("x") == "x"
+    assert task_info("sst5", "open").beside_paper("x") == "x (same data, smaller models)"
+
+
+@pytest.mark.parametrize("task", tasks())
+def test_every_task_has_names(task):
+    assert all(task_info(task, suite).data for suite in ("open", "paper"))

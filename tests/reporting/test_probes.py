@@ -3,15 +3,10 @@
 import numpy as np
 import pytest
 
-from elmo_bench.ledger import read_all, read_ledger
-from elmo_bench.reporting.controls import Controls, selectivity
-from elmo_bench.reporting.gains import gains_from
-from elmo_bench.reporting.groups import groups
-from elmo_bench.reporting.layouts import layers, variants
-from elmo_bench.reporting.leaderboard import leaderboard, sections
-from elmo_bench.reporting.rows import select
+from elmo_bench.reporting import layers, variants
+from elmo_bench.reporting.variants import controls_of, selectivity
 from elmo_bench.spec.experiments import Experiment
-from tests.reporting.ledgers import add
+from tests.reporting.ledgers import add, texts
 
 CONTROL = {"settings": {"task.data.labels": "control"}, "data": "control"}
 
@@ -20,47 +15,42 @@ def layer(ledger, task, encoder, number, *, seed=0, **options):
     return add(ledger, task, encoder, seed, mix="layer", layer=number, gamma=False, **options)
 
 
-def columns(table):
-    names = [column.name for column in table.columns]
-    return [dict(zip(names, [cell.text for cell in row], strict=True)) for row in table.rows]
-
-
-def test_runs_on_control_labels_are_a_group_of_their_own_and_rename_no_other(tmp_path, found):
+def test_runs_on_control_labels_are_a_group_of_their_own_and_rename_no_other(tmp_path, compared):
     layer(tmp_path, "pos", "elmo_only", 1)
     layer(tmp_path, "pos", "elmo_only", 1, **CONTROL)
-    found_groups, _ = found()
-    assert [(group.name, len(group.rows)) for group in found_groups] == [("pos", 1), ("pos, control labels", 1)]
-    assert [group.stem for group in found_groups] == ["open-pos", "open-pos-control-labels"]
+    own, _ = compared()
+    assert [(group.name, len(group.rows)) for group in own] == [("pos", 1), ("pos, control labels", 1)]
+    assert [group.stem for group in own] == ["open-pos", "open-pos-control-labels"]
 
 
-def test_selectivity_is_over_the_seeds_of_both_on_the_same_layer(tmp_path, found):
+def test_selectivity_is_over_the_seeds_of_both_on_the_same_layer(tmp_path, compared):
     true = [layer(tmp_path, "pos", "elmo_only", 1, seed=seed, lift=0.05 * seed) for seed in (0, 1, 2)]
     control = [layer(tmp_path, "pos", "elmo_only", 1, seed=seed, lift=-0.2, **CONTROL) for seed in (1, 2, 3)]
     layer(tmp_path, "pos", "elmo_only", 2, lift=-0.4, **CONTROL)  # another layer
-    found_groups, _ = found()
-    controls = Controls.of(found_groups)
-    [row] = found_groups[0].rows
+    own, _ = compared()
+    controls = controls_of(own)
+    [row] = own[0].rows
     scores = [[record["scores"]["test"]["overall"]["f1"] for record in records] for records in (true, control)]
     wanted = [scores[0][1] - scores[1][0], scores[0][2] - scores[1][1]]
     summary = selectivity(row, controls)
     assert (summary.n, summary.mean) == (2, pytest.approx(np.mean(wanted)))
-    assert [selectivity(each, controls) for each in found_groups[1].rows] == [None] * len(found_groups[1].rows)
+    assert [selectivity(each, controls) for each in own[1].rows] == [None] * len(own[1].rows)
 
 
-def test_table6_has_a_column_of_selectivity_where_there_are_controls(tmp_path, found):
+def test_table6_has_a_column_of_selectivity_where_there_are_controls(tmp_path, compared):
     for number in (0, 1):
         layer(tmp_path, "pos", "elmo_only", number)
     experiment = Experiment.load("table6")
-    found_groups, gain = found()
-    [table], _ = variants.made(experiment, "open", found_groups, gain)
-    assert "selectivity" not in columns(table)[0]
+    own, gain = compared()
+    [table], _ = variants.made(experiment, "open", own, gain)
+    assert "selectivity" not in texts(table)[0]
     layer(tmp_path, "pos", "elmo_only", 1, lift=-0.3, **CONTROL)
-    found_groups, gain = found()
-    [table], _ = variants.made(experiment, "open", found_groups, gain)
-    assert [bool(row["selectivity"]) for row in columns(table)] == [False, True]
+    own, gain = compared()
+    [table], _ = variants.made(experiment, "open", own, gain)
+    assert [bool(row["selectivity"]) for row in texts(table)] == [False, True]
 
 
-def test_table5_gives_dev_and_test_together(tmp_path):
+def test_table5_gives_dev_and_test_together(tmp_path, compared):
     """From the counts in the scores of both: 200 · right / (answers + targets)."""
     records = [layer(tmp_path, "wsd", "elmo_only", number) for number in (0, 1)]
     wanted = []
@@ -68,10 +58,9 @@ def test_table5_gives_dev_and_test_together(tmp_path):
         dev, test = (record["scores"][split]["overall"] for split in ("dev", "test"))
         right, answers, targets = (dev[name] + test[name] for name in ("correct", "guessed", "gold"))
         wanted.append(f"{200 * right / (answers + targets):.2f}")
-    rows = select(read_all(tmp_path).records).rows  # as `report` reads them
-    [table], _ = variants.made(Experiment.load("table5"), "open", groups(rows), gains_from(tmp_path))
-    assert [row["F1, all five data sets"] for row in columns(table)] == wanted
-    assert not {*wanted} & {row["test f1"] for row in columns(table)}
+    [table], _ = variants.made(Experiment.load("table5"), "open", *compared())
+    assert [row["F1, all five data sets"] for row in texts(table)] == wanted
+    assert not {*wanted} & {row["test f1"] for row in texts(table)}
 
 
 @pytest.fixture
@@ -88,10 +77,10 @@ def ledger(tmp_path):
     return tmp_path
 
 
-def test_every_layer_of_every_probe_and_encoder(ledger, found):
-    found_groups, gain = found()
-    [table], [figure] = layers.made(Experiment.load("layers"), "open", found_groups, gain)
-    rows = columns(table)
+def test_every_layer_of_every_probe_and_encoder(ledger, compared):
+    own, gain = compared()
+    [table], [figure] = layers.probes(Experiment.load("layers"), "open", own, gain)
+    rows = texts(table)
     assert [(row["encoder"], row["layer"]) for row in rows] == [
         ("glove", ""), *(("random_only", str(k)) for k in range(3)), *(("bert_mini_only", str(k)) for k in range(7)),
         *(("elmo_only", str(k)) for k in range(3)),
@@ -99,30 +88,24 @@ def test_every_layer_of_every_probe_and_encoder(ledger, found):
     assert list(rows[0])[2:] == ["pos f1", "pos selectivity", "deprel f1", "wsd f1"]
     assert all(row["pos f1"] and row["wsd f1"] for row in rows)
     assert [bool(row["pos selectivity"]) for row in rows] == [False, *[True] * 13]
-    every = [
-        row for group in found_groups for row in group.rows if (row.spec.task, row.encoder) == ("wsd", "elmo_only")
-    ]
+    every = [row for group in own for row in group.rows if (row.spec.task, row.encoder) == ("wsd", "elmo_only")]
     [row] = [row for row in every if row.label.endswith("layer=2")]
-    assert f"elmo_only layer 2 {row.summary('test').mean:.1f}. Darker" in figure.alt
+    assert figure.alt.endswith(f"Word senses, f1 {row.summary('test').mean:.1f}. Darker is higher within a row.")
     assert rows[-1]["wsd f1"].startswith(f"{row.summary('test').mean:.2f}")
     assert all(text in figure.svg for text in ("random_only", "Word senses, f1", "Parts of speech, selectivity"))
 
 
-def test_one_layer_alone_is_no_heat_map(tmp_path, found):
+def test_one_layer_alone_is_no_heat_map(tmp_path, compared):
     layer(tmp_path, "pos", "elmo_only", 0)
-    found_groups, gain = found()
-    assert layers.made(Experiment.load("layers"), "open", found_groups, gain) == ([], [])
+    own, gain = compared()
+    assert layers.probes(Experiment.load("layers"), "open", own, gain) == ([], [])
 
 
-def test_a_probe_is_in_the_tables_of_its_own_experiments_alone(ledger, found):
-    found_groups, gain = found()
-    shown = {
-        section.name: {task for table in section.tables for task in table.tasks}
-        for section in sections("open", found_groups, gain)
+def test_a_probe_is_in_the_tables_of_its_own_experiments_alone(ledger, board):
+    shown = board(ledger)
+    tasks = {
+        section.name: {task for table in section.tables for task in table.tasks} for section in shown.suites[0].sections
     }
-    assert shown["table1"] == {"ner"}
-    assert shown["table5"] == {"wsd"}
-    assert shown["table6"] == {"pos"}
-    assert shown["runs"] >= {"pos", "deprel", "wsd"}
-    board = leaderboard(select(read_ledger(ledger)[0]), [], ledger=ledger, command="")
-    assert [figure.stem for figure in board.figures] == ["open-layers"]
+    assert (tasks["table1"], tasks["table5"], tasks["table6"]) == ({"ner"}, {"wsd"}, {"pos"})
+    assert tasks["runs"] >= {"pos", "deprel", "wsd"}
+    assert [figure.stem for figure in shown.figures] == ["open-layers"]

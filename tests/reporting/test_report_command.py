@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths, write_failure
+from elmo_bench.reporting.page import END, START
 from tests.reporting.ledgers import add, today
 
 ROOT = Path(__file__).parents[2]
@@ -176,7 +177,7 @@ def test_a_discussion_is_under_its_suite_and_no_other(run, store_record, tmp_pat
     (tmp_path / "results").mkdir()
     (tmp_path / "results/DISCUSSION-open.md").write_text("Of open.\n", encoding="utf-8")
     page = tmp_path / "results/index.html"
-    for flags, shown in ((["paper"], False), (["open", "paper"], True)):
+    for flags, shown in ((["paper"], False), (["paper", "open"], True)):
         for text in (run("--suite", *flags), page.read_text(encoding="utf-8")):
             assert ("Of open." in text) == ("What the figures show" in text) == shown
             assert not shown or text.index("Suite open") < text.index("Of open.") < text.index("Suite paper")
@@ -198,15 +199,6 @@ def test_tables_and_figures_go_to_wandb_offline(run, tmp_path, monkeypatch, caps
     figures = {"open-gains", "open-figure2-elmo", "open-speed", "open-ner-speed"}
     assert kept == tables | {f"figure {name}" for name in figures}
     assert f"wandb: {folder}" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_one_suite_is_shown_if_asked_for(run, tmp_path):
-    shown, other = (add(tmp_path / "runs", "ner", "elmo", 0, suite=suite) for suite in ("paper", "open"))
-    text = run("--suite", "paper")
-    page = (tmp_path / "results/index.html").read_text(encoding="utf-8")
-    assert shown["hash"] in page and other["hash"] not in page
-    assert "`elmo-bench report --suite paper`" in text
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -285,3 +277,26 @@ def test_without_torch(tmp_path):
         "    assert not heavy, (command, heavy)\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_readme_gets_the_main_table_between_its_markers(run, tmp_path):
+    for seed in (0, 1):
+        for encoder in ("glove", "elmo_word", "elmo"):
+            add(tmp_path / "runs", "ner", encoder, seed)
+    add(tmp_path / "runs", "snli", "glove", 0)  # nothing is compared
+    readme = tmp_path / "README.md"
+    readme.write_text(f"Before.\n\n{START}\nold\n{END}\n\nAfter.\n", encoding="utf-8")
+    run("--readme", str(readme))
+    before, table, after = re.split(f"{START}|{END}", readme.read_text(encoding="utf-8"))
+    assert (before, after) == ("Before.\n\n", "\n\nAfter.\n")
+    head, _, row = table.strip().splitlines()
+    names = ["`glove`", "`elmo_word`", "`elmo`", "`elmo_word` − `glove`", "`elmo` − `glove`", "`elmo` − `elmo_word`"]
+    assert [cell.strip() for cell in head.strip("| ").split("|")][1:] == names
+    cells = [cell.strip() for cell in row.strip("| ").split("|")]
+    assert cells[0] == "Named entities (ner): f1, 2"
+    assert re.fullmatch(r"\d\d\.\d\d ± \d+\.\d\d", cells[1])
+    assert re.fullmatch(r"[+−]\d+\.\d \(−?\d+\.\d to −?\d+\.\d\) [▲▼=]", cells[4])
+    readme.write_text("No markers.\n", encoding="utf-8")
+    with pytest.raises(UserError, match="has no <!-- table"):
+        run("--readme", str(readme))

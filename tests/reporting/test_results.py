@@ -1,12 +1,114 @@
-"""What is committed in results/ is what its ledger renders to."""
+"""The data frame of a ledger; what is published; and what is committed in results/, which its ledger renders to."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import elmo_bench
+from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
+from elmo_bench.ledger import RunPaths
+from elmo_bench.reporting import published
+from elmo_bench.reporting.page import START
+from elmo_bench.reporting.published import Row, verdict
+from tests.reporting.ledgers import add
 
-RESULTS = Path(__file__).parents[2] / "results"
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "results"
+
+
+def test_a_run_is_a_row_and_a_changed_option_a_column(tmp_path):
+    for seed in (1, 0):
+        add(tmp_path, "ner", "glove", seed)
+        add(tmp_path, "ner", "elmo", seed, penalty=1.0)
+    old = add(tmp_path, "ner", "glove", 0, weights="old", created="2025-01-01T00:00:00+00:00")
+    record = add(tmp_path, "ner", "elmo", 0)
+    frame = elmo_bench.results(tmp_path)
+    assert list(zip(frame.encoder, frame.label, frame.seed, strict=True)) == [
+        ("elmo", "", 0), ("elmo", "mix.penalty=1", 0), ("elmo", "mix.penalty=1", 1),
+        ("glove", "", 0), ("glove", "", 0), ("glove", "", 1),
+    ]  # fmt: skip
+    assert frame["mix.penalty"].dropna().tolist() == ["1", "1"]
+    assert frame[~frame.current].hash.tolist() == [old["hash"]]
+    glove = frame[frame.current & (frame.encoder == "glove")]
+    first = frame.iloc[0]
+    assert (first.test, first.dev) == tuple(record["scores"][split]["overall"]["f1"] for split in ("test", "dev"))
+    assert first.gain == pytest.approx(first.test - glove.test.mean())
+    assert glove.gain.isna().all() and first.converged and first.minutes == 1.5
+    pivot = frame[frame.current].pivot_table(index="task", columns="encoder", values="test")
+    assert pivot.loc["ner", "glove"] == pytest.approx(glove.test.mean())
+
+
+def test_a_damaged_record_is_a_warning_and_a_missing_folder_an_error(tmp_path):
+    good, bad = (add(tmp_path, "ner", encoder, 0) for encoder in ("glove", "elmo"))
+    RunPaths.of(tmp_path, bad).record.write_text("{")
+    with pytest.warns(UserWarning, match="elmo"):
+        frame = elmo_bench.results(tmp_path)
+    assert frame.hash.tolist() == [good["hash"]]
+    assert elmo_bench.results(tmp_path, suite="paper").empty
+    with pytest.raises(UserError, match="no such folder"):
+        elmo_bench.results(tmp_path / "missing")
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_published_rows_are_read_again(tmp_path, monkeypatch):
+    records = [add(tmp_path / "runs", "ner", "glove", seed) for seed in (0, 1)]
+    add(tmp_path / "runs", "ner", "glove", 0, suite="paper")
+    path = tmp_path / "data" / "published.json"
+    flags = ["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), "--published", str(path)]
+    assert report.main(flags) == 0
+    assert len(json.loads(path.read_text(encoding="utf-8"))) == 1  # of the suite open
+    monkeypatch.setattr(published, "FILE", path)
+    published.rows.cache_clear()
+    row = published.published(records[0]["hash"])
+    assert (row.task, row.encoder, row.label, row.minutes) == ("ner", "glove", "", 1.5)
+    scores = {str(r["seed"]): r["scores"]["test"]["overall"]["f1"] for r in records}
+    assert {seed: each["test"] for seed, each in row.seeds.items()} == scores
+    assert row.seeds["1"]["processor"] == "A processor"
+    assert published.published("0" * 12) is None
+    published.rows.cache_clear()
+
+
+SEEDS = {"0": {"test": 40.0, "dev": 50.0, "processor": "A"}, "1": {"test": 41.0, "dev": 50.0, "processor": "A"}}
+ROW = Row("open", "ner", "elmo", "cpu", "0" * 12, "", 40.5, 0.7, 2.0, SEEDS)
+
+
+@pytest.mark.parametrize(
+    ("score", "seed", "processor", "said"),
+    [
+        (40.4, 0, "A", "reproduced: 0.40 from the published 40.00 of seed 0"),
+        (40.6, 0, "A", "not reproduced: 0.60 from the published 40.00 of seed 0"),
+        (40.6, 0, "B", "reproduced: 0.10 from the published mean 40.50"),  # another kind: mean ± 3 sd
+        (42.7, 7, "A", "not reproduced: 2.20 from the published mean 40.50"),  # a seed that is not published
+    ],
+)
+def test_a_run_reproduces_or_by_how_much_it_does_not(score, seed, processor, said):
+    assert verdict(score, seed, processor, ROW).startswith(said)
+    if seed != 0 or processor != "A":
+        assert verdict(score, seed, processor, ROW._replace(sd=None)).startswith("not comparable")
+
+
+def test_the_reader_of_what_is_published_imports_neither_pandas_nor_torch():
+    code = (
+        "import sys, elmo_bench.reporting.published as p; p.published('x'); print({'pandas', 'torch'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_table_in_the_readme_and_the_published_scores_are_those_of_the_ledger(tmp_path):
+    readme, scores = tmp_path / "README.md", tmp_path / "published.json"
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert START in text
+    readme.write_text(text, encoding="utf-8")
+    flags = ["--out", str(tmp_path / "out"), "--readme", str(readme), "--published", str(scores)]
+    assert report.main(["--ledger", str(RESULTS / "runs"), *flags]) == 0
+    assert readme.read_text(encoding="utf-8") == text, "run `make report` and commit what it writes"
+    assert scores.read_bytes() == published.FILE.read_bytes(), "run `make report` and commit what it writes"
 
 
 @pytest.mark.slow

@@ -5,28 +5,19 @@ import json
 import numpy as np
 import pytest
 
-from elmo_bench.ledger import RunPaths, read_ledger, read_outcomes, write_record
+from elmo_bench.ledger import RunPaths, read_all, read_outcomes, write_record
+from elmo_bench.reporting import encoders, learning
 from elmo_bench.reporting.gains import gains_from
-from elmo_bench.reporting.json_rows import json_rows
-from elmo_bench.reporting.layouts import encoders, runs, speed, tuning
-from elmo_bench.reporting.leaderboard import leaderboard
+from elmo_bench.reporting.results import json_rows
 from elmo_bench.reporting.rows import select
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
-from tests.reporting.ledgers import add, default, full, stuck, today
+from tests.reporting.ledgers import add, default, full, stuck, texts, today
 
 TABLE1, TUNE, SPEED = (Experiment.load(name) for name in ("table1", "tune", "speed"))
 
 
-def texts(table, row):
-    return dict(zip([column.name for column in table.columns], [cell.text for cell in table.rows[row]], strict=True))
-
-
-def board(ledger):
-    return leaderboard(select(read_ledger(ledger)[0]), [], ledger=ledger, command="")
-
-
-def test_a_rate_is_chosen_for_the_baseline_and_a_gain_shown_with_each(tmp_path, found):
+def test_a_rate_is_chosen_for_the_baseline_and_a_gain_shown_with_each(tmp_path, compared):
     lifts = {"glove": {0.5: 0.05, 1: 0.0, 2: -0.05}, "elmo": {0.5: -0.05, 1: 0.0, 2: 0.1}}
     dev = {}
     for encoder, by_factor in lifts.items():
@@ -37,11 +28,10 @@ def test_a_rate_is_chosen_for_the_baseline_and_a_gain_shown_with_each(tmp_path, 
                 dev[encoder, factor, seed] = record["scores"]["dev"]["overall"]["f1"]
     add(tmp_path, "ner", "elmo", 0, place="both")
     add(tmp_path, "snli", "glove", 0)  # one rate: no table
-    own, gain = found()
-    [table], drawn = tuning.made(TUNE, "open", own, gain)
+    own, gain = compared()
+    [table], drawn = learning.tuning(TUNE, "open", own, gain)
     assert drawn == []
-    glove, elmo = texts(table, 0), texts(table, 1)
-    assert len(table.rows) == 2
+    glove, elmo = texts(table)
     both = {name: [dev[name, 1, seed] for seed in (0, 1)] for name in lifts}
     usual = f"{np.mean(both['glove']):.2f} ± {np.std(both['glove'], ddof=1):.2f}"
     assert [glove[f"× {factor}"] for factor in ("0.5", "2")] == [f"{dev['glove', f, 0]:.2f}" for f in (0.5, 2)]
@@ -64,20 +54,17 @@ def with_curve(ledger, encoder, seed, steps, dev):
     write_record(RunPaths.of(ledger, record), record, read_outcomes(RunPaths.of(ledger, record)))
 
 
-def test_gains_at_equal_steps(tmp_path, found):
+def test_gains_at_equal_steps(tmp_path, compared):
     with_curve(tmp_path, "glove", 0, 10, [10.0, 20.0, 15.0, 30.0])
     with_curve(tmp_path, "glove", 1, 10, [20.0, 20.0])  # ends first: it keeps its 20
     with_curve(tmp_path, "elmo", 0, 10, [20.0, 30.0, 29.0])
-    own, gain = found()
-    [group] = own
-    curves = speed.curves(SPEED, group)
-    assert list(curves) == ["glove", "elmo"]
-    assert curves["glove"].steps == [10, 20, 30, 40]
-    assert [curves["glove"].at(step) for step in (10, 19, 20, 30, 40, 99)] == [15, 15, 20, 20, 25, 25]
-    assert curves["elmo"].reaches(25) == 20
-    assert curves["glove"].reaches(26) is None
-    [table], figures = speed.made(SPEED, "open", own, gain)
-    row = texts(table, 0)
+    own, gain = compared()
+    curves = {name: learning.curve_of(row) for name, row in learning.rows_of(SPEED, own[0]).items()}
+    assert {name: curve.to_dict() for name, curve in curves.items()} == {
+        "glove": {10: 15, 20: 20, 30: 20, 40: 25}, "elmo": {10: 20, 20: 30, 30: 30},
+    }  # fmt: skip
+    [table], figures = learning.speed(SPEED, "open", own, gain)
+    [row] = texts(table)
     assert [row[f"epoch {epoch}"] for epoch in (1, 2, 4)] == ["+5.00", "+10.00", "+5.00"]
     assert row["end"].startswith("+5.00")
     assert (row["steps an epoch"], row["steps of glove to its best"], row["steps to the same score"]) == (
@@ -86,33 +73,29 @@ def test_gains_at_equal_steps(tmp_path, found):
         "20",
     )
     assert [figure.stem for figure in figures] == ["open-ner-speed", "open-speed"]
-    assert "elmo: 20.00 after 10 steps, 30.00 after 30" in figures[0].alt
-    assert "Named entities: +5.00 after 10 steps, +5.00 after 40" in figures[1].alt
+    assert "elmo: 20.00 at 10, 30.00 at 20, 30.00 at 30" in figures[0].alt
+    assert "Named entities: 5.00 at 10, 10.00 at 20, 10.00 at 30, 5.00 at 40" in figures[1].alt
 
 
 @pytest.mark.parametrize("late", ["glove", "elmo"])
-def test_a_row_that_is_not_converged_is_marked_and_gets_no_verdict(tmp_path, found, late):
+def test_a_row_that_is_not_converged_is_marked_and_gets_no_verdict(tmp_path, compared, late):
     for seed in range(3):
         for encoder in ("glove", "elmo", "none"):
             write = stuck if encoder == late and seed == 2 else add  # it learned nothing
             write(tmp_path, "ner", encoder, seed, lift=0.1 * (encoder == "elmo"))
-    own, gain = found()
+    own, gain = compared()
     [picked] = encoders.picked(TABLE1, own, gain)
     elmo = picked.gains["elmo"]
     assert (elmo.verdict, elmo.said, elmo.p, elmo.p_holm) == ("", "not converged", None, None)
     assert elmo.difference.interval[0] > 0  # which is shown
     assert (picked.gains["none"].verdict == "") is (late == "glove")
-    glance, gains = encoders.tables(TABLE1, "open", [picked])
-    shown = texts(glance, 0)
+    glance, gains = encoders.made(TABLE1, "open", own, gain)[0]
+    [shown] = texts(glance)
     assert [name for name in ("none", "glove", "elmo") if shown[name].endswith("†")] == [late]
-    assert texts(gains, 0)["verdict"] == "not converged"
-    assert not texts(gains, 0).get("p")  # a column that is empty in every row is left out
+    assert texts(gains)[0]["verdict"] == "not converged"
+    assert not texts(gains)[0].get("p")  # a column that is empty in every row is left out
     assert any(note.startswith("† not converged") for note in glance.notes)
-    [every] = runs.tables(own, gain)
-    assert {texts(every, k)["run"]: texts(every, k)["test f1"].endswith("†") for k in range(3)} == {
-        name: name == late for name in ("none", "glove", "elmo")
-    }
-    assert {row["encoder"]: row["converged"] for row in json_rows(select(read_ledger(tmp_path)[0]), gain)} == {
+    assert {row["encoder"]: row["converged"] for row in json_rows(select(read_all(tmp_path).records), gain)} == {
         name: 2 if name == late else 3 for name in ("none", "glove", "elmo")
     }
 
@@ -120,7 +103,7 @@ def test_a_row_that_is_not_converged_is_marked_and_gets_no_verdict(tmp_path, fou
 OLD = {"protocol": 1}  # settings of an earlier training protocol
 
 
-def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path):
+def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path, board):
     for task in ("ner", "srl"):
         for encoder in ("glove", "elmo"):
             for seed in (0, 1):
@@ -145,11 +128,11 @@ def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path):
     assert mixed.suites[0].sections[-1].heading == f"All runs (protocols 1 and {now})"
 
 
-def test_runs_of_two_protocols_are_never_compared(tmp_path, found):
+def test_runs_of_two_protocols_are_never_compared(tmp_path, compared):
     for seed in (0, 1):
         add(tmp_path, "ner", "glove", seed, settings=OLD, best=2)
         add(tmp_path, "ner", "elmo", seed)
-    own, gain = found()
+    own, gain = compared()
     assert len(own) == 2
     assert all(not one.gains for one in encoders.picked(TABLE1, own, gain))
     new, old = (group.rows[0] for group in sorted(own, key=lambda group: -group.rows[0].spec.protocol))
@@ -158,5 +141,5 @@ def test_runs_of_two_protocols_are_never_compared(tmp_path, found):
 
 def test_every_table_with_everything_in_it_is_plain_json(tmp_path):
     full(tmp_path, tasks=("ner",), light=("ner",), seeds=2)
-    selection = select(read_ledger(tmp_path)[0])
+    selection = select(read_all(tmp_path).records)
     assert json.dumps(json_rows(selection, gains_from(tmp_path)), allow_nan=False)

@@ -16,7 +16,7 @@ from elmo_bench.reporting.canvas import FAINT, GRID, INK, SERIES, SURFACE, Drawi
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard
-from elmo_bench.reporting.page.explanations import (
+from elmo_bench.reporting.page.text import (
     ENCODERS,
     HOW,
     LEGEND,
@@ -29,7 +29,6 @@ from elmo_bench.reporting.page.explanations import (
 )
 from elmo_bench.reporting.rows import Row
 from elmo_bench.reporting.table import Cell
-from elmo_bench.reporting.tasks import task_info
 
 FOLDER = Path(__file__).parent
 CLOSED = 200  # with more runs than this, what the entry of a run holds is text until it is opened
@@ -38,7 +37,7 @@ _COLOURS = {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line", "#757d
 _COLOURS |= {colour: f"series{index}" for index, colour in enumerate(SERIES)}
 
 
-def html(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[str, str]) -> Iterator[str]:
+def html_page(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[str, str]) -> Iterator[str]:
     """The page in pieces, to be written to the folder `out`, with links to the records in `ledger`.
 
     The same ledger, discussions (by suite) and command give the same text. Of thousands of runs it is many megabytes.
@@ -91,8 +90,7 @@ def _verdict(cell: Cell) -> str:
 
 def _tasks(board: Leaderboard) -> list[tuple[str, str]]:
     """(name, title), in the order of the page."""
-    found = [group.task for suite in board.suites for group in suite.groups]
-    return [(task, task_info(task, "").title) for task in dict.fromkeys(found)]
+    return [*{group.task: group.info.title for suite in board.suites for group in suite.groups}.items()]
 
 
 def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
@@ -100,7 +98,7 @@ def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
     newest, share = row.newest, group.share(row)
     environment: Mapping[str, Any] = newest["environment"]
     counts, sizes = newest["data"]["counts"], newest["parameters"]
-    trained = f"{counts['train']:,} {task_info(group.task, group.suite).unit}"
+    trained = f"{counts['train']:,} {group.info.unit}"
     if row.basis.fraction:
         trained += ", a fraction of all" if share is None else f", {percent(share)} of all"
     return {

@@ -1,0 +1,134 @@
+"""The ledger as one pandas data frame, and its rows as plain JSON."""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from elmo_bench.ledger import Record, check_exists, read_all
+from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
+from elmo_bench.reporting.groups import groups
+from elmo_bench.reporting.rows import Row, Selection, score_of, select
+from elmo_bench.reporting.statistics import Summary
+from elmo_bench.spec.budget import converged
+from elmo_bench.spec.run_spec import RunSpec
+
+
+def results(ledger: str | Path = "results/runs", *, suite: str | None = None) -> pd.DataFrame:
+    """Read a ledger: one row a finished run, that is a record; sorted by suite, task, encoder, label and seed.
+
+    | columns | meaning |
+    |---|---|
+    | `suite`, `task`, `encoder`, `size`, `hash`, `seed` | which run |
+    | `label` | the options that differ from the default run, such as `mix=last, place=both`; empty for the default |
+    | one column for each such option, such as `mix.penalty` | its value as a text; missing where it is the default |
+    | `metric`, `dev`, `test` | the main score of the best epoch, in percent |
+    | `gain` | test score less the mean test score of the baseline's seeds on the same data, missing without one |
+    | `epochs`, `best_epoch`, `converged` | epochs that were trained and the best of them, from 1; enough of them |
+    | `train`, `dev_items`, `test_items` | how many examples |
+    | `minutes`, `cpu_seconds`, `tokens_per_second`, `peak_memory_mib` | cost: wall time of the run, processor time |
+    | `trainable`, `frozen` | how many numbers |
+    | `task_version`, `protocol`, `data` | versions; the digest of all examples |
+    | `cpu`, `device`, `threads`, `precision`, `torch`, `commit` | where |
+    | `current` | false if a newer run with equal settings and other contents replaced it, as in reports |
+    | `created` | when it finished, UTC |
+
+    Raises UserError if there is no such folder; warns of each file that was skipped.
+    """
+    check_exists(Path(ledger))
+    read = read_all(Path(ledger), suite=suite)
+    for problem in read.problems:
+        warnings.warn(problem, stacklevel=2)
+    return frame_of(read.records)
+
+
+def frame_of(records: Sequence[Record]) -> pd.DataFrame:
+    """The same, of records."""
+    rows = select(records).rows
+    means = {row.newest["hash"]: base.summary("test").mean for row, base in over_baseline(rows) if base}
+    current, order = {row.newest["hash"] for row in rows}, ["suite", "task", "encoder", "label", "seed"]
+    frame = pd.DataFrame([_run(record, means.get(record["hash"]), record["hash"] in current) for record in records])
+    return frame.sort_values([*order, "hash"], ignore_index=True) if len(frame) else frame
+
+
+def _run(record: Record, baseline: float | None, current: bool) -> dict[str, Any]:
+    spec, where, cost, counts = (
+        RunSpec(**record["spec"]),
+        record["environment"],
+        record["cost"],
+        record["data"]["counts"],
+    )
+    test = score_of(record, "test")
+    return {
+        **{key: getattr(spec, key) for key in ("suite", "task", "encoder", "size")},
+        **{key: record[key] for key in ("hash", "seed")},  # type: ignore[literal-required]
+        "label": spec.label,
+        "metric": record["metric"],
+        "dev": score_of(record, "dev"),
+        "test": test,
+        "gain": None if baseline is None else test - baseline,
+        "epochs": record["epochs"]["run"],
+        "best_epoch": record["epochs"]["best"],
+        "converged": converged(record),
+        **{"train": counts["train"], "dev_items": counts["dev"], "test_items": counts["test"]},
+        "minutes": cost["seconds"] / 60,
+        **{key: cost[key] for key in ("cpu_seconds", "tokens_per_second", "peak_memory_mib")},  # type: ignore[literal-required]
+        **record["parameters"],
+        **{"task_version": spec.settings.get("task.version"), "protocol": spec.protocol},
+        "data": str((spec.contents or {}).get("data", ""))[:12],
+        **{key: where[key] for key in ("cpu", "device", "threads", "precision", "commit")},  # type: ignore[literal-required]
+        "torch": where["packages"].get("torch"),
+        "current": current,
+        "created": record["created"],
+        **spec.changes,
+    }
+
+
+def json_rows(selection: Selection, gain: Gains) -> list[dict[str, Any]]:
+    """The current rows, each with its gain over the baseline as `against`.
+
+    p is adjusted over the rows of a group of comparable runs, as in the page's tables of all runs.
+    """
+    rows = []
+    for group in groups(selection.rows):
+        gains = family_of(over_baseline(group.rows), gain)
+        rows += [_row(row, gains.get(row.anchor)) for row in group.rows]
+    return rows
+
+
+def _row(row: Row, gain: Gain | None) -> dict[str, Any]:
+    return {
+        **{key: getattr(row.spec, key) for key in ("suite", "task", "encoder", "size")},
+        **{key: row.newest[key] for key in ("hash", "metric")},  # type: ignore[literal-required]
+        **{key: getattr(row, key) for key in ("label", "changes", "command")},
+        "partial": bool(row.basis.fraction),
+        "train": row.train,
+        "protocol": row.spec.protocol,
+        **{key: getattr(row, key) for key in ("seeds", "converged")},
+        **{split: _numbers(row.summary(split)) for split in ("dev", "test")},
+        "trainable": row.newest["parameters"]["trainable"],
+        "tokens_per_second": row.cost("tokens_per_second"),
+        "seconds": row.cost("seconds"),
+        "against": gain and _against(gain),
+    }
+
+
+def _against(gain: Gain) -> dict[str, Any]:
+    """The entries of the test are null if there was none; `untested` gives the reason."""
+    tested = gain.difference
+    return {
+        "label": gain.theirs.label,
+        "mean": gain.mean,
+        "se": tested and tested.error,
+        "interval": tested and tested.interval,
+        "detectable": tested and tested.detectable,
+        **{key: getattr(gain, key) for key in ("reduction", "p", "p_holm")},
+        "verdict": gain.verdict or None,
+        "untested": gain.untested or None,
+    }
+
+
+def _numbers(summary: Summary) -> dict[str, Any]:
+    return {"n": summary.n, "mean": summary.mean, "sd": summary.sd, "interval": summary.interval}

@@ -1,0 +1,151 @@
+"""A table a task: the variants of an experiment, each compared with its reference; in the layout `line` also a line."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from elmo_bench.base.json import canonical
+from elmo_bench.ledger.formulas import formula
+from elmo_bench.reporting.canvas import Drawing, Made, chart
+from elmo_bench.reporting.gains import Gain, Gains, family_of
+from elmo_bench.reporting.groups import Group
+from elmo_bench.reporting.rows import LABELS, Row
+from elmo_bench.reporting.statistics import Summary, summarise
+from elmo_bench.reporting.table import Cell, Line, Table, gain_cells, make_table, number, printed, scores, spread, words
+from elmo_bench.spec.experiments import Experiment, Variant
+
+EXPLORATORY_ON_DEV = "Exploratory, and judged on dev, as the paper's ablations are."
+
+VariantRow = tuple[Variant, Row]
+Controls = Mapping[str, Row]  # runs on control labels, by everything else in their specs
+
+
+def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
+    """A table for each group that has enough rows and, for the layout `line`, a figure.
+
+    The tests of all tables are one family, judged on dev.
+    """
+    picked = [(group, own) for group in groups if (own := rows(experiment, group))]
+    pairs = [(pair[1], reference(experiment, pair, own)) for _, own in picked for pair in own]
+    gains, controls = family_of(pairs, gain, split="dev"), controls_of(groups)
+    drawn = [_figure(experiment, group, pairs) for group, pairs in picked] if experiment.layout == "line" else []
+    return [_table(experiment, group, own, gains, controls) for group, own in picked], drawn
+
+
+def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
+    """The rows of the table in order, other encoders last; empty if the group has too few of them.
+
+    An encoder needs `least` variants, counting those that have an encoder of their own; rows of these are shown if
+    any encoder has enough. At least one row of the table needs a reference.
+    """
+    every = [(variant, row) for row in group.rows if (variant := experiment.variant_of(row.spec))]
+    fixed = {variant.key for variant, _ in every if variant.encoder}
+    own = {row.encoder: {v.key for v, other in every if other.encoder == row.encoder} | fixed for _, row in every}
+    enough = {encoder for encoder, keys in own.items() if len(keys) >= experiment.least}
+    kept = [(v, row) for v, row in every if row.encoder in enough or (v.encoder and enough)]
+    if not any(reference(experiment, pair, kept) for pair in kept):
+        return []
+    return sorted(kept, key=lambda pair: ("" if _own(experiment, pair) else pair[1].encoder, experiment.rank(pair[0])))
+
+
+def reference(experiment: Experiment, pair: VariantRow, among: Sequence[VariantRow]) -> Row | None:
+    """The row that a row is compared with: on the same basis and, unless its variant has a fixed encoder, with the same
+    encoder. None for the reference itself, or if the row is missing."""
+    variant, row = pair
+    keys = experiment.references(variant.key)
+    for other_variant, other in among:
+        fits = other_variant.key in keys if experiment.reference is not None else not other.variation
+        same = other_variant.encoder or other.encoder == row.encoder
+        if fits and same and other is not row and other.basis == row.basis:
+            return other
+    return None
+
+
+def controls_of(groups: Iterable[Group]) -> Controls:
+    """The rows on control labels."""
+    return {_but_labels(row): row for group in groups if group.basis.labels for row in group.rows}
+
+
+def selectivity(row: Row, controls: Controls) -> Summary | None:
+    """A probe's score on true labels less its score on control labels, over the seeds that both runs have, on test.
+
+    None for a run on control labels, and without a control or a common seed. Source: Hewitt and Liang (2019), Designing
+    and interpreting probes with control tasks.
+    """
+    control = None if row.basis.labels else controls.get(_but_labels(row))
+    if control is None:
+        return None
+    ours, theirs = row.scores("test"), control.scores("test")
+    common = sorted(ours.keys() & theirs.keys())
+    return summarise(ours[seed] - theirs[seed] for seed in common) if common else None
+
+
+def _but_labels(row: Row) -> str:
+    spec = row.spec
+    settings = {option: value for option, value in spec.settings.items() if option != LABELS}
+    contents = {name: value for name, value in (spec.contents or {}).items() if name != "data"}
+    return canonical([spec.suite, spec.task, spec.encoder, spec.size, settings, contents])
+
+
+def _own(experiment: Experiment, pair: VariantRow) -> bool:
+    """Whether the variant alone says what was run, as it has the experiment's encoder or a fixed one."""
+    variant, row = pair
+    return variant.encoder is not None or row.encoder == experiment.encoder
+
+
+def _table(
+    experiment: Experiment, group: Group, pairs: Sequence[VariantRow], gains: dict[str, Gain], controls: Controls
+) -> Table:
+    paper, over = experiment.paper.get(group.task), experiment.over or str(experiment.reference)
+    lines: list[Line] = []
+    for variant, row in pairs:
+        gain, run = gains.get(row.anchor), row.anchor
+        fixed, own = _own(experiment, (variant, row)), selectivity(row, controls)
+        name = ", ".join(filter(None, [variant.name if fixed else f"{row.encoder}: {variant.name}", row.note]))
+        lines.append(
+            {
+                experiment.heading: words(name, run=run),
+                **scores(row, group.metric),
+                **({experiment.pooled: _pooled(row)} if experiment.pooled else {}),
+                "selectivity": spread(own, run=run) if own else Cell(),
+                **gain_cells(gain, over, split="dev"),
+                "test gain": number(gain.on("test") if gain else None, "+.2f", run=run),
+                **printed(paper, variant.key if fixed else None, group),
+            }
+        )
+    mine = [gains.get(row.anchor) for _, row in pairs]
+    return make_table(*group.titles(experiment), lines, tasks=group.task, gains=mine, notes=[EXPLORATORY_ON_DEV])
+
+
+def _pooled(row: Row) -> Cell:
+    """The score on dev and test together, from the counts in the scores of both."""
+    how, pooled = formula(row.newest["formula"], row.spec.task), []
+    for record in row.records:
+        dev, test = record["scores"]["dev"]["overall"], record["scores"]["test"]["overall"]
+        if not {*how.outcomes} <= dev.keys() & test.keys():
+            return Cell()
+        pooled.append(how.score_of({name: np.array([dev[name], test[name]]) for name in how.outcomes}))
+    return spread(summarise(pooled), run=row.anchor)
+
+
+def _figure(experiment: Experiment, group: Group, pairs: Sequence[VariantRow]) -> Drawing:
+    """Scores over the values of an option, for runs that differ in it alone; dev is dashed."""
+    by_encoder: dict[str, list[tuple[float, Row]]] = {}
+    for variant, row in pairs:
+        by_encoder.setdefault(row.encoder, []).append((experiment.rank(variant), row))
+    name, test, points = experiment.heading, f"test {group.metric}", []
+    for encoder, own in by_encoder.items():
+        for value, row in own:
+            scores = row.summary("test")
+            points.append(
+                {
+                    "encoder": encoder,
+                    name: value,
+                    test: scores.mean,
+                    "sd": scores.sd or 0.0,
+                    "dev": row.summary("dev").mean,
+                }
+            )
+    stem, title = f"{group.stem}-{experiment.name}", f"{name}: {group.heading}, suite {group.suite}"
+    return chart(stem, title, pd.DataFrame(points), heading=group.label("\n"), task=group.task)
