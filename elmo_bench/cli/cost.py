@@ -96,7 +96,7 @@ def measure(config: "DictConfig", sentences: Sentences) -> "EncoderCost":
     from elmo_bench.ledger.costs import SCHEMA, encoder_part
     from elmo_bench.ledger.environment import environment
     from elmo_bench.runner.model import load_frozen
-    from elmo_bench.spec.run_spec import RunSpec
+    from elmo_bench.spec.run_spec import RunSpec, Setup
 
     on_gpu = config.trainer.device == "cuda"
     if on_gpu and not torch.cuda.is_available():
@@ -109,13 +109,14 @@ def measure(config: "DictConfig", sentences: Sentences) -> "EncoderCost":
         return time.perf_counter() if on_gpu else time.process_time()
 
     before, start = resident_memory(os.getpid()), seconds()
-    frozen = load_frozen(config, {word for sentence in sentences for word in sentence})
+    spec, setup = RunSpec.of(config), Setup.of(config)
+    frozen = load_frozen(spec, setup, {word for sentence in sentences for word in sentence})
     read, loaded = _reader(frozen, config.trainer.device), seconds() - start
     passages = [sentences[at :: 1 + len(BATCHES)] for at in range(1 + len(BATCHES))]
     sizes = zip((PASSAGE, *BATCHES), passages, strict=True)
     rates = [round(_rate(read, own, size, seconds), 1) for size, own in sizes][1:]
     peak = torch.cuda.max_memory_allocated() if on_gpu else max(0, peak_memory() - before)
-    spec, about = RunSpec.of(config), environment(("elmo-bench", "torch", "transformers", "numpy"))
+    about = environment(("elmo-bench", "torch", "transformers", "numpy"))
     vectors = path_of(config.encoder.vectors) if config.encoder.words == "static" else None
     files = _files(frozen, vectors)
     return {

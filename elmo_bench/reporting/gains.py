@@ -7,6 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
 from elmo_bench.ledger.formulas import AGREES, Outcomes, formula
