@@ -118,7 +118,9 @@ def test_what_a_run_keeps_decides_which_slices_there_are(made, tmp_path, capsys)
 
     paths.slices.unlink()
     predictions = paths.work / "test.predictions.conll"
-    predictions.write_text(predictions.read_text().replace(" O\n", " B-person\n", 5), encoding="utf-8")  # of another run
+    predictions.write_text(
+        predictions.read_text().replace(" O\n", " B-person\n", 5), encoding="utf-8"
+    )  # of another run
     assert main(["slices", "task=ner", *options]) == 2
     said = capsys.readouterr()
     assert (said.out, said.err.count("\n"), paths.slices.exists()) == ("no slices\n", 1, False)
