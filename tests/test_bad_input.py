@@ -53,9 +53,9 @@ def test_the_made_up_files_are_good(main_job, root):
     assert main_job(*small(*on(root), encoder="none")) == 0
 
 
-def test_no_data_root(ends_in_one_line, monkeypatch):
-    monkeypatch.delenv("ELMO_BENCH_DATA", raising=False)
-    assert "data.root is not set" in ends_in_one_line("suite=open")
+def test_no_data_root(ends_in_one_line):
+    line = ends_in_one_line("task=sst5", "data.root=null")
+    assert "data.root is not set" in line and line.endswith("elmo-bench fetch --task sst5 --root FOLDER")
 
 
 def test_a_missing_data_root(ends_in_one_line, tmp_path):
@@ -64,8 +64,8 @@ def test_a_missing_data_root(ends_in_one_line, tmp_path):
 
 
 def test_a_missing_file(ends_in_one_line, root):
-    (root / "wnut17" / NAMES["dev"]).unlink()
-    assert NAMES["dev"] in ends_in_one_line(*on(root))
+    (root / "sst").mkdir()
+    assert f"{root / 'sst'}: train.txt not found" in ends_in_one_line("task=sst5", *on(root))
 
 
 @pytest.mark.parametrize("split", NAMES)

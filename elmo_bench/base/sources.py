@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_bench.base.downloads import offline
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader, reading
 
 if TYPE_CHECKING:
@@ -147,8 +148,11 @@ def data_files(root: Path | None, folder: str, names: str | Sequence[str], *, pa
             if matching := sorted(file for file in path.rglob(pattern) if file.is_file()):
                 return matching
             raise UserError(f"{path}: no {pattern} files in this folder. Put them there, or change data.root.")
-    if shipped := [path for name in inside if (path := SHIPPED / f"{name}.xz").is_file()]:
-        return shipped[:1]
+    for name in inside:
+        if (shipped := SHIPPED / f"{name}.xz").is_file():
+            if root is not None and (Path(root) / folder).is_dir():  # a copy of the data, of which a part is missing
+                note(f"not in {folder} of data.root, so the file of the package is read", name)
+            return [shipped]
     if root is None:
         raise MissingData(f"data.root is not set. Set it (or $ELMO_BENCH_DATA) to a folder that has {wanted}.")
     raise MissingData(f"{Path(root) / folder}: {' or '.join(listed)} not found. Put it there, or change data.root.")

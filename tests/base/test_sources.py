@@ -3,8 +3,10 @@
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.sources import data_file, data_files, suite_files, suite_options
+from elmo_bench.base.notes import noted
+from elmo_bench.base.sources import SHIPPED, data_file, data_files, suite_files, suite_options
 
+DEV = "emerging.dev.conll"
 FILES = {"source": "files", "folder": "ours", "train": ["a.txt", "b.txt"], "dev": "dev.txt", "test": "test.txt"}
 
 
@@ -40,6 +42,21 @@ def test_an_option_that_is_not_set_is_one_sentence():
 def test_files_of_a_suite(root):
     folder = root / "ours"
     assert suite_files(FILES, root) == [folder / "b.txt", folder / "dev.txt", folder / "test.txt"]
+
+
+def test_a_file_of_the_package_is_read_where_the_folder_has_none(tmp_path):
+    shipped = SHIPPED / "wnut17" / "emerging.dev.conll.xz"
+    with noted() as notes:
+        assert data_file(None, "wnut17", DEV) == data_file(tmp_path, "wnut17", DEV) == shipped
+    assert notes == []
+    (tmp_path / "wnut17").mkdir()
+    with noted() as notes:
+        assert data_file(tmp_path, "wnut17", ["none", DEV]) == shipped
+    assert notes == ["emerging.dev.conll: not in wnut17 of data.root, so the file of the package is read"]
+    (tmp_path / "wnut17" / DEV).touch()
+    assert data_file(tmp_path, "wnut17", DEV) == tmp_path / "wnut17" / DEV
+    with pytest.raises(UserError, match="leads out of"):
+        data_file(None, "wnut17/..", "snli/snli_1.0_dev.jsonl")
 
 
 def test_a_folder_stands_for_the_files_that_match(root):

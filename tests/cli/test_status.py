@@ -137,7 +137,7 @@ def test_learned_words_as_wide_as_other_vectors_are_another_run(status, ledger):
 
 def test_other_settings_are_other_runs(status, ledger):
     put(ledger, "encoder=none", "task.training.epochs=2")
-    put(ledger, "encoder=none", "suite=open")
+    put(ledger, "encoder=none", "suite=paper")
     assert "1 missing" in status(sweep=("encoder=none",))[1]
     assert "1 done" in status(sweep=("encoder=none", "task.training.epochs=2"))[1]
 

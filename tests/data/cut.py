@@ -21,6 +21,7 @@ ARTICLES = {"new_wiki_v1.0.json": 8, "train-v1.1.part.json": 4, "dev-v1.1.json":
 def main() -> None:
     for name, count in WNUT.items():
         named = every_third_plain(blocks("wnut17", name), plain=lambda block: all(row.endswith("\tO") for row in block))
+        named = list({"\n".join(block): block for block in named}.values())  # no sentence twice
         write("wnut17", name, ("\n".join(block) + "\n\n" for block in take(named, count, longest=20)))
     for name, count in UD.items():
         write("ud_ewt", name, ("\n".join(block) + "\n\n" for block in take(blocks("ud_ewt", name), count, longest=15)))

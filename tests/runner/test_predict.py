@@ -34,7 +34,7 @@ def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys):
     paths = RunPaths.of(tmp_path, record)
     given = ["--weights", str(GOLDEN)] if encoder.startswith("elmo") else []
     assert main(["predict", str(paths.record), str(text), str(tmp_path / "out.conll"), *given]) == 0
-    assert capsys.readouterr().out == f"{tmp_path}/out.conll: 250 examples\n"
+    assert capsys.readouterr().out == f"{tmp_path}/out.conll: 60 examples\n"
     assert (tmp_path / "out.conll").read_bytes() == (paths.work / "test.predictions.conll").read_bytes()
     assert main(["score", "ner", str(tmp_path / "out.conll"), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)

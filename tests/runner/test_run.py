@@ -45,7 +45,7 @@ def test_a_run_leaves_a_whole_record(finished, ledger):
     assert spec.hash == finished["hash"]
     assert (finished["metric"], finished["formula"]) == ("f1", "f1-counts")
     assert finished["selected_on"] == "dev"
-    assert finished["data"]["counts"] == {"train": 60, "dev": 250, "test": 250}
+    assert finished["data"]["counts"] == {"train": 60, "dev": 60, "test": 60}
     assert finished["epochs"]["run"] == 2
     assert finished["environment"]["threads"] == 1
     assert finished["cost"]["tokens_per_second"] > 0
@@ -61,13 +61,13 @@ def test_a_run_leaves_a_whole_record(finished, ledger):
 
 
 def test_frozen_parameters_are_those_of_the_files(finished):
-    """The encoder's are counted in its file; the table's are rows of 64 numbers."""
+    """The encoder's are counted in its file; the table's are rows of 100 numbers."""
     import h5py
 
     sizes = []
     with h5py.File(GOLDEN / "weights.hdf5") as file:
         file.visititems(lambda _, node: sizes.append(node.size) if isinstance(node, h5py.Dataset) else None)
-    assert (finished["parameters"]["frozen"] - sum(sizes)) % 64 == 0
+    assert (finished["parameters"]["frozen"] - sum(sizes)) % 100 == 0
     assert finished["parameters"]["frozen"] > sum(sizes)
 
 
@@ -83,9 +83,9 @@ def test_outcomes_and_predictions_lie_beside_it(finished, ledger):
     stored = read_outcomes(paths)
     assert digest_of(stored) == finished["outcomes"]
     outcomes = of_split(stored, "test")
-    assert {name: len(values) for name, values in of_split(stored, "dev").items()} == dict.fromkeys(outcomes, 250)
+    assert {name: len(values) for name, values in of_split(stored, "dev").items()} == dict.fromkeys(outcomes, 60)
     assert {name: len(values) for name, values in outcomes.items()} == dict.fromkeys(
-        ("correct", "guessed", "gold", "same_tags", "tokens"), 250
+        ("correct", "guessed", "gold", "same_tags", "tokens"), 60
     )
     assert list(slices_of(stored, "test")) == list(slices_of(stored, "dev")) == ["unseen", "seen", "novector", "vector"]
     same = outcomes.pop("same_tags").sum() / outcomes["tokens"].sum()
@@ -94,8 +94,8 @@ def test_outcomes_and_predictions_lie_beside_it(finished, ledger):
     assert [int(outcomes[name].sum()) for name in outcomes] == [overall[name] for name in outcomes]
     for split in ("dev", "test"):
         text = (paths.work / f"{split}.predictions.conll").read_text(encoding="utf-8")
-        assert text.count("\n\n") == 250
-        assert len(text.split("\n")) - 251 == finished["scores"][split]["overall"]["tokens"]
+        assert text.count("\n\n") == 60
+        assert len(text.split("\n")) - 61 == finished["scores"][split]["overall"]["tokens"]
 
 
 def test_the_head_is_kept_and_no_checkpoint_lock_or_temporary_file(finished, ledger):
@@ -174,7 +174,7 @@ def test_the_same_run_elsewhere_gives_the_same_scores_with_and_without_a_store(f
     """store, logger, predictions and the ledger's place change no score; `off` really computes each time."""
     again = run_small(tmp_path, "store=off", "logger=csv")
     assert rounded(finished) == rounded(again)
-    assert sum(encoded) == 2 * (60 + 250) + 250 + 250  # two epochs with their dev scores, the best one's, test
+    assert sum(encoded) == 2 * (60 + 60) + 60 + 60  # two epochs with their dev scores, the best one's, test
     [log] = tmp_path.rglob("metrics.csv")
     rows = csv.DictReader(log.read_text(encoding="utf-8").splitlines())
     *epochs, chosen = [float(row["dev_f1"]) for row in rows if row["dev_f1"]]
@@ -207,10 +207,10 @@ def splits(*overrides):
 def test_a_smaller_part_of_the_training_data_is_contained_in_every_larger_one():
     parts = [
         splits(option)
-        for option in ("data.max_train=10", "data.train_fraction=0.05", "data.max_train=60", "data.max_train=null")
+        for option in ("data.max_train=10", "data.train_fraction=0.2", "data.max_train=60", "data.max_train=null")
     ]
     trains = [[sentence.tokens for sentence in part["train"]] for part in parts]
-    assert [len(train) for train in trains] == [10, 50, 60, 1000]
+    assert [len(train) for train in trains] == [10, 30, 60, 150]
     for smaller, larger in itertools.pairwise(trains):
         assert set(smaller) < set(larger)
     assert all(part["test"] == parts[0]["test"] and part["dev"] == parts[0]["dev"] for part in parts)

@@ -7,7 +7,7 @@ import pytest
 
 from elmo_bench.ledger import Record
 from elmo_bench.runner.prepare import prepare
-from tests.runs import GOLDEN, described, run_small, small
+from tests.runs import CUTS, GOLDEN, described, run_small, small
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def hash_of(*overrides, encoder="elmo"):
 @pytest.mark.parametrize(
     "overrides",
     [
-        ["trainer.threads=2"], ["logger=csv"], ["store=off"], ["store=ram"], ["data.root=elsewhere"], ["seed=5"],
+        ["trainer.threads=2"], ["logger=csv"], ["store=off"], ["store=ram"], [f"data.root={CUTS}/."], ["seed=5"],
         ["overwrite=true"], ["predictions=true"], ["task.training.epochs=2"], ["mix=scalar", "place=input"],
         ["store=disk", "store.folder=elsewhere", "store.max_gb=1"],
     ],
@@ -39,7 +39,7 @@ def test_what_changes_no_score_changes_no_hash(finished, overrides):
     [
         ["task.training.optimizer.lr=0.002"], ["mix=last"], ["mix.penalty=0.0"], ["mix.layer_norm=token"],
         ["task.training.epochs=3"], ["task.training.batch=16"], ["data.max_train=50"], ["vectors.trainable=false"],
-        ["task.data.open.columns=3"], ["task.version=5"], ["size=paper"],
+        ["task.data.open.dev=emerging.test.annotated"], ["task.version=5"], ["size=paper"],
         ["encoder.contextual.stateful=true", "store=off"],
         ["trainer.precision=bf16-mixed"], ["encoder.words=learned"], ["task.head.dropout=0.4"],
     ],
