@@ -12,9 +12,8 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor, nn
 
-from elmo_bench.base.checkpoints import read_checkpoint, write_checkpoint
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
+from elmo_bench.base.files import atomic_write, read_checkpoint, write_checkpoint
 from elmo_bench.base.progress import console
 from elmo_bench.base.reading import reader
 from elmo_bench.training.optimisers import OPTIMISERS, construct

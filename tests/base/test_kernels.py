@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-from elmo_bench.base.kernels import forget_kernels, kernels_used, used
+from elmo_bench.base.notes import forget_kernels, kernels_used, used
 from elmo_bench.nn import dropout
 from elmo_bench.nn.compiled import library
 

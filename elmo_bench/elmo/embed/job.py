@@ -11,9 +11,8 @@ from pathlib import Path
 
 from rich.filesize import decimal as readable
 
-from elmo_bench.base.checkpoints import read_checkpoint, write_checkpoint
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
+from elmo_bench.base.files import atomic_write, read_checkpoint, write_checkpoint
 from elmo_bench.base.progress import Meter, console, progress
 from elmo_bench.base.reading import reading
 from elmo_bench.elmo.embed import lines
