@@ -79,8 +79,8 @@ def fetch(url: str, path: Path, *, sha256: str | None = None, by_hand: str | Non
             raise UserError(f"{url}: {error}. Or {by_hand or f'put that file at {path}'}.") from None
         except OSError as error:
             error.filename = None  # the file that was wanted is named, not the one next to it
-            found = refusal(error, path) or f"{path}: cannot be written ({error.strerror or error})."
-            raise UserError(f"{found} $ELMO_BENCH_CACHE names another folder.") from None
+            refused = refusal(error, path) or f"{path}: cannot be written ({error.strerror or error})."
+            raise UserError(f"{refused} $ELMO_BENCH_CACHE names another folder.") from None
     if sha256:
         record(path, sha256)
     return path
@@ -104,45 +104,40 @@ def record(path: Path, checksum: str) -> None:
 
 
 def _download(url: str, path: Path, checksum: str | None) -> None:
+    """Bring a file to `path`. With a checksum, what an earlier try left in `<path>.part` is completed."""
     part = path.with_name(f"{path.name}.part")
     if not checksum:
         part.unlink(missing_ok=True)  # it may be of another version of the file
     resumed = part.exists()
-    _transfer(url, part, checked=bool(checksum))
+    _transfer(url, part, resume=checksum is not None)
     if checksum and sha256_of(part) != checksum:
         part.unlink()
-        if resumed:
+        if resumed:  # it was the beginning of another file
             return _download(url, path, checksum)
         recorded = f"recorded in {_record(path)} (delete that if the change is intended)"
         raise DownloadError(f"the download does not have the SHA-256 {recorded if _recorded(path) else 'published'}")
     part.replace(path)
 
 
-def _transfer(url: str, part: Path, *, checked: bool) -> None:
-    """Complete `part`, with new tries after a cut connection or a busy server. Raises DownloadError.
-
-    A try continues where the last one ended, if the caller will check the result or the server names versions (ETag).
-    """
+def _transfer(url: str, part: Path, *, resume: bool) -> None:
+    """Write `part`, with new tries after a cut connection or a busy server. Raises DownloadError."""
     import requests  # here: it takes a third of a second, and most runs download nothing
 
-    session, version = requests.Session(), None
+    session = requests.Session()
     if url.startswith("https:"):
         session.adapters.pop("http://")  # no redirect leaves TLS
     for pause in (*PAUSES, None):
-        have = part.stat().st_size if part.exists() and (checked or version) else 0
-        headers = {"Accept-Encoding": "identity"}
-        if have:
-            headers |= {"Range": f"bytes={have}-"} | ({"If-Range": version} if version else {})
+        have = part.stat().st_size if resume and part.exists() else 0
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
         try:
             with session.get(url, headers=headers, stream=True, timeout=(CONNECT, READ)) as response:
                 status = response.status_code
-                if status == 416 and checked:  # no bytes after these
+                if status == 416 and have:  # no bytes after these
                     return
                 if status in TRANSIENT:
                     raise requests.HTTPError(f"HTTP {status}")
                 if status not in (200, 206):
                     raise DownloadError(f"HTTP {status}")
-                version = response.headers.get("ETag")
                 _save(response, part, have if status == 206 else 0)
                 return
         except requests.exceptions.InvalidSchema:
@@ -154,16 +149,15 @@ def _transfer(url: str, part: Path, *, checked: bool) -> None:
                 raise DownloadError(reason) from None
         if pause is not None:
             time.sleep(pause)
-    kept = "; what came is kept, start again to resume" if checked and part.exists() else ""
+    kept = "; what came is kept, start again to resume" if resume and part.exists() else ""
     raise DownloadError(f"{reason}, after {len(PAUSES) + 1} tries{kept}")
 
 
 def _save(response: "Response", part: Path, have: int) -> None:
     """Write the rest of a file behind its first `have` bytes."""
     length = response.headers.get("Content-Length", "")
-    total = have + int(length) if length.isdigit() else None
-    megabytes = total and total // 10**6
-    with part.open("ab" if have else "wb") as handle, progress(f"{part.stem}, MB", total=megabytes) as meter:
+    total = (have + int(length)) // 10**6 if length.isdigit() else None
+    with part.open("ab" if have else "wb") as handle, progress(f"{part.stem}, MB", total=total) as meter:
         for piece in response.iter_content(2**16):
             handle.write(piece)
             meter.advance(steps=handle.tell() // 10**6 - meter.steps)

@@ -1,4 +1,4 @@
-"""Reading text files from users, and writing files atomically."""
+"""Reading text files from users, writing files atomically, and checkpoints, which a kill or a disk may have damaged."""
 
 import codecs
 import contextlib
@@ -11,7 +11,7 @@ import os
 import uuid
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -227,3 +227,26 @@ def sha256_of(path: Path) -> str:
     """Hex SHA-256 of a file's bytes."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def write_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
+    """Write tensors and plain data atomically. Raises UserError if the disk refuses."""
+    import torch  # here, so that `base` can be imported without it
+
+    with atomic_write(path) as file:
+        torch.save(dict(state), file)
+
+
+@reader
+def read_checkpoint(path: Path, advice: str = "Remove it and start again.") -> dict[str, Any]:
+    """A checkpoint's tensors and plain data, on the CPU; nothing in the file is executed. Raises UserError."""
+    import torch
+
+    with reading(path, "a checkpoint", advice):
+        with zipfile.ZipFile(path) as archive:  # torch writes checksums, but does not check them
+            if (name := archive.testzip()) is not None:
+                raise ValueError(f"the checksum of {name} is wrong")
+        found = torch.load(path, weights_only=True, map_location="cpu")
+        if not isinstance(found, dict):
+            raise TypeError("not a mapping")
+    return found

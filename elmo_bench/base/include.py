@@ -3,6 +3,7 @@
 Such a folder has the layout of the repository: `tasks/<task>/`, `encoders/<kind>.py`, `conf/<group>/<name>.yaml`.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -33,3 +34,12 @@ def extended(name: str, path: list[str]) -> list[str]:
 def config_folders(installed: Path) -> list[Path]:
     """The folders that configs are read from: the installation's first, so that nothing in it is replaced."""
     return [installed, *(folder / "conf" for folder in folders if (folder / "conf").is_dir())]
+
+
+def import_path() -> dict[str, str]:
+    """Environment variables with which a child process imports from the same folders as this process, in their order.
+
+    Without them `python -m` looks in the current folder first, where another elmo_bench or a `random.py` may be.
+    """
+    path = os.pathsep.join(map(os.path.abspath, sys.path))  # "" is the current folder
+    return {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}

@@ -1,4 +1,4 @@
-"""Notes about the data, such as skipped items: printed to standard error and stored in the record."""
+"""What a record says about its run: notes about the data, such as skipped items, and the kernels that were used."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from pathlib import Path
 from elmo_bench.base.errors import redacted
 from elmo_bench.base.progress import console
 
+_used: dict[str, set[str]] = {}  # ways to compute a part, by its name; of the process, since `forget_kernels`
 _kept: list[tuple[set[str], list[str]]] = [(set(), [])]  # printed lines, notes; of the process, then of each open block
 
 
@@ -33,3 +34,21 @@ def noted() -> Iterator[list[str]]:
         yield notes
     finally:
         _kept.pop()
+
+
+def used(name: str, how: str) -> None:
+    """Remember that this part was computed in this way, such as `gru` in `c`; or as `kernels_used` says.
+
+    Called at every step, so it does no more.
+    """
+    _used.setdefault(name, set()).update(how.split(" and "))
+
+
+def kernels_used() -> dict[str, str]:
+    """The way of each part, in alphabetical order; a part that was computed in two ways has both: `c and torch`."""
+    return {name: " and ".join(sorted(_used[name])) for name in sorted(_used)}
+
+
+def forget_kernels() -> None:
+    """A run begins: what earlier ones in this process used is not its own."""
+    _used.clear()

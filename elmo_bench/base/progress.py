@@ -1,8 +1,8 @@
-"""Progress of long work: a live bar on a terminal, otherwise a line every half minute."""
+"""Progress of long work: a live bar on a terminal, otherwise a line every half minute; and how long it took."""
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -63,3 +63,32 @@ def progress(title: str, total: int | None = None, done: int = 0) -> Iterator[Me
     columns = (title_column, BarColumn(), MofNCompleteColumn(), info)
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
         yield Meter(bar, title, total, done)
+
+
+class Clock:
+    """Seconds of wall time, and of processor time that this process took meanwhile, all of its threads together.
+
+    `before`: seconds of earlier processes, as `read` gave them.
+    """
+
+    def __init__(self) -> None:
+        self.before = [0.0, 0.0]
+        self.since: list[float] | None = None  # the two clocks when it was started; None: it stands
+
+    def start(self) -> "Clock":
+        self.since = [time.monotonic(), time.process_time()]
+        return self
+
+    def stop(self) -> None:
+        self.before, self.since = self.read(), None
+
+    def read(self) -> list[float]:
+        """[wall, processor] seconds so far."""
+        if self.since is None:
+            return list(self.before)
+        now = time.monotonic(), time.process_time()
+        return [kept + end - start for kept, end, start in zip(self.before, now, self.since, strict=True)]
+
+    def add(self, seconds: Sequence[float]) -> None:
+        """Count what an earlier process read from this clock."""
+        self.before = [kept + more for kept, more in zip(self.before, seconds, strict=True)]

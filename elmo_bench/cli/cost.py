@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_bench.base import include
-from elmo_bench.base.children import import_path
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.include import import_path
 from elmo_bench.base.json import digest, parse_json
 from elmo_bench.base.progress import progress
 

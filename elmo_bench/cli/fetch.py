@@ -95,10 +95,8 @@ def shipped(suite: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
 
 def copy(source: Path, path: Path) -> str:
     """Copy a shipped file to `path` unless that exists; returns a line that says what was done. Raises UserError."""
-    content = source.read_bytes()
-    if source.name != path.name:
-        with open_text(source) as file:
-            content = file.read()
+    with source.open("rb") if source.name == path.name else open_text(source) as file:
+        content = file.read()
     if path.is_file():
         return _exists(path, hashlib.sha256(content).hexdigest())
     with atomic_write(path) as target:

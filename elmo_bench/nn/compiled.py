@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from elmo_bench.base.kernels import used
+from elmo_bench.base.notes import used
 from elmo_bench.base.progress import console
 
 FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")

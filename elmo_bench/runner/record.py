@@ -5,8 +5,8 @@ from typing import Any
 import torch
 
 from elmo_bench import ledger
-from elmo_bench.base.kernels import kernels_used
 from elmo_bench.base.machine import peak_memory
+from elmo_bench.base.notes import kernels_used
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.runner.evaluate import Evaluated
 from elmo_bench.runner.kept_head import write_head

@@ -11,7 +11,7 @@ from pytorch_lightning.loggers import Logger
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import disk_errors
-from elmo_bench.base.kernels import forget_kernels
+from elmo_bench.base.notes import forget_kernels
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.runner.evaluate import evaluate

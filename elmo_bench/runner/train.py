@@ -9,11 +9,10 @@ import torch
 from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.loggers import Logger
 
-from elmo_bench.base.checkpoints import read_checkpoint
-from elmo_bench.base.clock import Clock
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.memory import keep_freed_memory
-from elmo_bench.base.progress import console
+from elmo_bench.base.files import read_checkpoint
+from elmo_bench.base.machine import keep_freed_memory
+from elmo_bench.base.progress import Clock, console
 from elmo_bench.base.threads import check_threads
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings

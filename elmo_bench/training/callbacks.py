@@ -10,10 +10,9 @@ from pytorch_lightning.callbacks import Callback, Checkpoint
 from pytorch_lightning.plugins.io import TorchCheckpointIO
 from pytorch_lightning.trainer.states import TrainerFn
 
-from elmo_bench.base.checkpoints import write_checkpoint
-from elmo_bench.base.clock import Clock
-from elmo_bench.base.kernels import kernels_used, used
-from elmo_bench.base.progress import Meter, progress
+from elmo_bench.base.files import write_checkpoint
+from elmo_bench.base.notes import kernels_used, used
+from elmo_bench.base.progress import Clock, Meter, progress
 
 CLOCKS = ("whole", "training", "encoding")  # of a History
 

@@ -110,13 +110,6 @@ def test_a_young_file_is_hashed_again_as_its_times_may_hide_a_change(path, chang
     assert memory() == []
 
 
-def test_a_file_with_a_time_in_the_future_is_never_settled(path):
-    os.utime(path, (time.time() + 3600,) * 2)
-    for _ in range(2):
-        Content(path, large=0, settled=ALWAYS).check()
-    assert memory() == []
-
-
 def test_a_large_settled_file_is_trusted_until_its_state_changes(path):
     tick()
     Content(path, large=0, settled=ALWAYS)
@@ -135,19 +128,6 @@ def test_a_large_settled_file_is_trusted_until_its_state_changes(path):
         change(path)
         tick()
         assert Content(path, large=0, settled=ALWAYS).sha256 == sha256(NEW)
-
-
-def test_a_file_that_changes_while_it_is_hashed_is_refused_and_not_remembered(path, monkeypatch):
-    def hash_and_change(each):
-        found = sha256(each.read_bytes())
-        overwrite(each)
-        return found
-
-    tick()
-    monkeypatch.setattr("elmo_bench.base.content.sha256_of", hash_and_change)
-    with pytest.raises(UserError, match="changed while it was read"):
-        Content(path, large=0, settled=ALWAYS)
-    assert memory() == []
 
 
 def test_a_missing_file_is_one_line_and_a_cache_that_cannot_be_written_is_fine(path, tmp_path, monkeypatch):

@@ -35,19 +35,14 @@ def test_what_a_disk_refuses_is_one_line_and_changes_nothing(tmp_path, number):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("name", [".", "folder", "x" * 300])
+@pytest.mark.parametrize("name", [".", "folder", "x" * 300, "file/x", "/proc/x/file"])
 def test_a_name_that_no_file_can_have(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    with pytest.raises(UserError), atomic_write(Path(name)):
-        pass
-    assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
-
-
-def test_a_file_in_the_way_of_the_folder(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"file: .* Choose another folder"), atomic_write(tmp_path / "file" / "x"):
+    with pytest.raises(UserError, match=r"Choose (another|a shorter)"), atomic_write(Path(name)):
         pass
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "file", tmp_path / "folder"]
 
 
 def test_the_system_s_error_is_found_behind_that_of_a_library():
@@ -63,9 +58,3 @@ def test_the_system_s_error_is_found_behind_that_of_a_library():
     assert refusal(RuntimeError("something else"), "here") is None
     with pytest.raises(ZeroDivisionError), disk_errors("here"):
         raise ZeroDivisionError
-
-
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc, where no folder can be made")
-def test_a_folder_that_cannot_be_made_is_one_line():
-    with pytest.raises(UserError, match=r"^/proc/x: no folder can be made there"), atomic_write(Path("/proc/x/file")):
-        pass

@@ -1,7 +1,6 @@
 import signal
 import subprocess
 import sys
-import threading
 
 import pytest
 
@@ -24,31 +23,12 @@ def test_an_interrupt_takes_effect_at_the_end_of_the_block():
     assert reached
 
 
-def test_an_error_does_not_hide_an_interrupt():
-    with pytest.raises(KeyboardInterrupt), interrupts_wait():
-        signal.raise_signal(signal.SIGINT)
-        raise ValueError
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_handlers_come_back(number):
     before = signal.getsignal(number)
     with interrupts_wait():
         assert signal.getsignal(number) is not before
     assert signal.getsignal(number) is before
-
-
-def test_other_threads_leave_the_handlers_alone():
-    seen = []
-
-    def body():
-        with interrupts_wait():
-            seen.append(signal.getsignal(signal.SIGINT))
-
-    thread = threading.Thread(target=body)
-    thread.start()
-    thread.join()
-    assert seen == [signal.getsignal(signal.SIGINT)]
 
 
 def test_a_command_that_is_interrupted_ends_in_one_line():

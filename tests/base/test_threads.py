@@ -10,8 +10,7 @@ import torch
 
 from elmo_bench.base import threads
 from elmo_bench.base.errors import UserError
-from elmo_bench.runner import model
-from tests.runs import ROOT, run_small
+from tests.runs import ROOT
 
 
 @pytest.fixture
@@ -53,21 +52,6 @@ def test_each_piece_runs_on_one_thread():
     assert threading.current_thread().name not in {row[2] for row in found}
     with threads.use_threads(1):
         assert {row[2] for row in threads.parallel_map(where, range(5))} == {threading.current_thread().name}
-
-
-def test_training_takes_one_thread_whatever_the_load(idle, tmp_path, capsys, monkeypatch):
-    """The layers are computed on the idle cores; they and the scores are the same on any number."""
-    found = []
-    for free in (1, 3):
-        idle(free, 4)
-        monkeypatch.setattr(model, "_stores", {})  # layers that the first run left in this process
-        found.append(run_small(tmp_path / str(free), "trainer.threads=null", "store=ram"))
-        assert f"encode: {free} thread" in capsys.readouterr().err
-    one, other = found
-    assert one["environment"]["threads"] == other["environment"]["threads"] == 1
-    assert one["hash"] == other["hash"]
-    assert one["scores"] == other["scores"]
-    assert one["curves"]["train_loss"] == other["curves"]["train_loss"]
 
 
 def test_openmp_sleeps_while_it_waits():

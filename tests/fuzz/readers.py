@@ -214,7 +214,7 @@ def of_arrays() -> list[Case]:
             lambda read, path: read(path).read("0")),
         one("encoders.cove:read_lstms", lambda path: torch.save(lstm, path), "x.ckpt",
             lambda read, path: [*read(path).parameters()]),
-        one("base.checkpoints:read_checkpoint", lambda path: torch.save({"a": torch.ones(3)}, path), "x.ckpt",
+        one("base.files:read_checkpoint", lambda path: torch.save({"a": torch.ones(3)}, path), "x.ckpt",
             finite=False),
         one("runner.kept_head:read_head", lambda path: write_head(path, torch.nn.Linear(3, 2), spec, {"labels": ["O"]},
             lexicon, encoders={}), tensors, finite=False),

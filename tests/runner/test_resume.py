@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from elmo_bench.__main__ import main_into_pipe
-from elmo_bench.base.checkpoints import read_checkpoint
+from elmo_bench.base.files import read_checkpoint
 from elmo_bench.ledger import RunPaths, read_failures, read_ledger
 from elmo_bench.training.module import HeadTraining
 from tests.runs import ROOT, result, run_small, small

@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file
 from torch.utils.data import DataLoader
 
-from elmo_bench.base.checkpoints import read_checkpoint
+from elmo_bench.base.files import read_checkpoint
 from elmo_bench.training.ema import Ema
 from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.quiet import quiet

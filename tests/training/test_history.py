@@ -6,8 +6,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from elmo_bench.base.checkpoints import read_checkpoint
-from elmo_bench.base.clock import Clock
+from elmo_bench.base.files import read_checkpoint
+from elmo_bench.base.progress import Clock
 from elmo_bench.training.callbacks import Checkpoints, History
 from elmo_bench.training.loggers import build_logger
 from elmo_bench.training.module import HeadTraining

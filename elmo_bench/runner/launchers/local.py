@@ -18,7 +18,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.base.children import import_path
+from elmo_bench.base.include import import_path
 from elmo_bench.base.machine import available_memory, free_cores, gpus, resident_memory
 from elmo_bench.runner.launchers import Ended, Job
 
