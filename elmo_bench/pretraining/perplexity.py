@@ -44,9 +44,16 @@ def perplexity(model: LanguageModel, text: Encoded, *, device: str = "cpu") -> P
     with progress("evaluate", total=text.sentences) as meter:
         sums = loss_sums(model.to(device).eval(), batches, meter=meter)
     means = sums[:, :, 0] / sums[:, :, 1]  # direction x (all, without <UNK>)
+    (forward, forward_known), (backward, backward_known) = means.exp().tolist()
+    average, average_known = means.mean(dim=0).exp().tolist()
     targets, known = sums[0, :, 1].tolist()
     return Perplexity(
-        *torch.cat([means, means.mean(dim=0, keepdim=True)]).exp().flatten().tolist(),
+        forward=forward,
+        forward_without_unknown=forward_known,
+        backward=backward,
+        backward_without_unknown=backward_known,
+        average=average,
+        average_without_unknown=average_known,
         unknown_percent=100 * (1 - known / targets),
         sentences=text.sentences,
         skipped=text.skipped,
