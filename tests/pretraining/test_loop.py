@@ -32,7 +32,7 @@ def test_the_loss_falls_and_new_sentences_are_foreseen(corpus):
     words = {word for sentence in made_up(400) for word in sentence}
     assert set(trained.text.vocabulary.words) == {"<S>", "</S>", "<UNK>", *words}
     new = encoded(corpus / "new.txt", made_up(100, seed=7), trained.text.vocabulary)
-    assert perplexity(trained.model, new).average < 4  # untrained, it is that of guessing: 14
+    assert perplexity(trained.model, new)["average"] < 4  # untrained, it is that of guessing: 14
     rows = curve(corpus / "out")
     assert [row[0] for row in rows] == list(range(1, 61))
     assert all(0 < after[1] - before[1] <= 40 for before, after in itertools.pairwise(rows))
