@@ -1,205 +1,119 @@
-"""Training steps: ours against a straightforward loop of the same shape, and where the time goes.
+"""Training steps without an optimiser: ours, and a straightforward loop of the same shape; distance from the reference.
 
     python benchmarks/pretrain.py text.txt
-    python benchmarks/pretrain.py text.txt --shape small --device cuda
+    python benchmarks/pretrain.py text.txt --shape wide --device cuda --cells 32768 --bfloat16
 
-Every side trains a model of its own on the same windows (128 rows x 20 steps) with fused AdamW and bf16 products, in
-turns; figures are medians over the rounds, ratios are taken round by round. The sides:
-
-- ours: as `pretrain` trains; "not compiled" is the same with compile=false
-- straightforward: nn.LSTM with proj_size in each direction and layer, the character CNN as nn.Conv1d over all tokens of
-  both directions, the same negatives through autograd
-- full softmax: ours, against all words instead of the sampled ones
+All read the same batches of whole sentences in turns; figures are medians, of the processor's seconds on a CPU. The
+straightforward loop is nn.LSTM with proj_size, which cannot clip, and the character CNN as nn.Conv1d over all tokens.
+The distance is that of eight sentences' top layer from `elmo/model.py`, relative, after five calls.
 """
 
 import argparse
+import copy
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
-from omegaconf import OmegaConf
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_bench.elmo.batches import zero_states
-from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.nn.fused import fuse
 from elmo_bench.pretraining import CONF
-from elmo_bench.pretraining.corpus import Corpus, count_words
-from elmo_bench.pretraining.model import LanguageModel
-from elmo_bench.pretraining.stream import Stream
-from elmo_bench.pretraining.vocabulary import TargetVocabulary
-
-ROWS, STEPS = 128, 20
+from elmo_bench.pretraining.batches import Batch, Batches
+from elmo_bench.pretraining.corpus import Corpus
+from elmo_bench.pretraining.cross_entropy import Sampler, cross_entropy
+from elmo_bench.pretraining.encode import encode
+from elmo_bench.pretraining.model import LanguageModel, new_language_model
+from elmo_bench.pretraining.network import features
+from elmo_bench.spec.config import compose
 
 
 class Straightforward(nn.Module):
-    """What one writes down first. Without the clips, which nn.LSTM cannot have."""
+    """What one writes down first; it shares the characters of a model."""
 
-    def __init__(self, model: LanguageModel, options: BiLMOptions):
+    def __init__(self, model: LanguageModel):
         super().__init__()
-        self.characters, self.softmax = model.bilm.characters, model.softmax
-        size, cell = options.projection_dim, options.lstm_dim
-        lstms = [nn.LSTM(size, cell, proj_size=size) for _ in range(2 * options.layers)]
-        self.forwards, self.backwards = nn.ModuleList(lstms[::2]), nn.ModuleList(lstms[1::2])
+        self.characters, options = model.bilm.characters, model.bilm.options
+        size, cell, layers = options.projection_dim, options.lstm_dim, range(options.layers)
+        self.lstms = nn.ModuleList(nn.LSTM(size, cell, proj_size=size) for _ in layers for _direction in (0, 1))
 
-    def vectors(self, ids: Tensor) -> Tensor:
-        """Ids [N, C] -> [N, P], all 50 columns."""
-        x = functional.embedding(ids, self.characters.embeddings()).transpose(1, 2)
-        x = torch.cat([functional.relu(layer(x).amax(dim=2)) for layer in self.characters.convolutions], dim=1)
-        for highway in self.characters.highways:
-            x = highway(x)
-        return self.characters.projection(x)
-
-    def loss(self, ids: Tensor, words: Tensor, targets: Tensor) -> Tensor:
-        """Every token through the CNN, state from zero in each window (which costs nothing)."""
-        losses = []
-        for d, lstms in enumerate((self.forwards, self.backwards)):
-            x = self.vectors(ids[words[d].flatten()]).view(STEPS, ROWS, -1)
-            for layer, lstm in enumerate(lstms):
+    def forward(self, ids: Tensor, words: Tensor) -> Tensor:
+        """Characters [W, C] of distinct words, rows of them [2, T, B] -> the top layer [M, P]."""
+        tops = []
+        for direction, rows in enumerate(words):
+            x = functional.embedding(ids[rows.flatten()], self.characters.embeddings()).transpose(1, 2)
+            x = torch.cat([functional.relu(layer(x).amax(dim=2)) for layer in self.characters.convolutions], dim=1)
+            for highway in self.characters.highways:
+                x = highway(x)
+            x = self.characters.projection(x).view(*rows.shape, -1)
+            for index, lstm in enumerate(self.lstms[direction::2]):
                 y = lstm(x)[0]
-                x = y + x if layer else y
-            losses.append(self.sampled(x.flatten(0, 1), targets[d].flatten()))
-        return torch.stack(losses).mean()
-
-    def sampled(self, x: Tensor, targets: Tensor) -> Tensor:
-        negatives, draws = self.softmax.draw()
-        negatives = negatives.to(x.device)
-        count = torch.tensor(float(draws), device=x.device)
-
-        def scores(ids: Tensor) -> tuple[Tensor, Tensor]:
-            return self.softmax.weight[ids], self.softmax.bias[ids] - self.softmax.log_expected_count(ids, count)
-
-        weight, shift = scores(targets)
-        true = (x * weight).sum(dim=1) + shift
-        weight, shift = scores(negatives)
-        logits = (x @ weight.T + shift).masked_fill(targets[:, None] == negatives, -torch.inf)
-        return functional.cross_entropy(torch.cat([true[:, None], logits], dim=1).float(), torch.zeros_like(targets))
+                x = y + x if index else y
+            tops.append(x.flatten(0, 1))
+        return torch.cat(tops)
 
 
-class Side:
-    """A model under its optimiser; `train` takes a window and returns its seconds by stage."""
+def seconds(step: Callable[[], Tensor], device: str) -> float:
+    """Forward and backward of a loss."""
 
-    def __init__(self, name: str, options: BiLMOptions, words: int, device: str):
-        torch.manual_seed(0)
-        self.name, self.device = name, torch.device(device)
-        self.model = LanguageModel(options, words=words, samples=2048, dropout=0.0).to(device)
-        self.plain = Straightforward(self.model, options).to(device) if name == "straightforward" else None
-        self.optimizer = torch.optim.AdamW((self.plain or self.model).parameters(), lr=1e-3, fused=True)
-        self.stages: dict[str, list[float]] = {}
+    started = (now := time.process_time if device == "cpu" else time.perf_counter)()
+    step().backward()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return now() - started
 
-    def train(self, ids: Tensor, words: Tensor, targets: Tensor, keep: Tensor) -> float:
-        fuse(self.name in ("ours", "full softmax"))
-        started = last = self.now()
-        for stage, work in self.pieces(ids, words, targets, keep):
-            work()
-            last, before = self.now(), last
-            self.stages.setdefault(stage, []).append(last - before)
-        return last - started
 
-    def pieces(
-        self, ids: Tensor, words: Tensor, targets: Tensor, keep: Tensor
-    ) -> Iterator[tuple[str, Callable[[], object]]]:
-        """(stage, work) in order; each stage of ours is differentiated on its own, so that it can be timed."""
-        model, found = self.model, dict[str, Any]()
-        parameters = list((self.plain or model).parameters())
-        casting = torch.autocast(self.device.type, torch.bfloat16)
-
-        def do(stage: str, work: Callable[[], object]) -> tuple[str, Callable[[], object]]:
-            def run():
-                with casting:
-                    found[stage] = work()
-
-            return stage, run
-
-        def backward(stage: str, output: str, of: Sequence[Tensor], gradient: str | None):
-            def work():
-                value = found[output]
-                start = None if gradient is None else found[gradient][0]
-                found[stage] = torch.autograd.grad(value, of, start)
-                for parameter, part in zip(of, found[stage], strict=True):
-                    if parameter.is_leaf:
-                        parameter.grad = part
-
-            return stage, work
-
-        if (plain := self.plain) is not None:
-            yield do("forward", lambda: plain.loss(ids, words, targets))
-            yield "backward", lambda: found["forward"].backward()  # noqa: PLW0108  it is not there yet
-        else:
-            states = zero_states(model.bilm.options, ROWS, keep)
-            yield do("characters", lambda: BatchedBiLM(model.bilm).characters(ids).requires_grad_())
-            vectors = found["characters"]
-            yield do(
-                "lstms",
-                lambda: BatchedBiLM(model.bilm).contextual(vectors, words, states, [ROWS] * STEPS, keep=keep)[0][-1],
-            )
-            top = found["lstms"]
-            if self.name == "full softmax":
-                yield do("softmax", lambda: model.softmax.full(top.flatten(0, 2), targets.flatten()).mean())
-            else:
-                yield do("softmax", lambda: model.loss(top, targets).mean())
-            lstms = [p for lstm in model.bilm.lstms for p in lstm.parameters()]
-            yield backward("softmax, back", "softmax", [top, *model.softmax.parameters()], None)
-            yield backward("lstms, back", "lstms", [vectors, *lstms], "softmax, back")
-            characters = list(model.bilm.characters.parameters())
-            yield backward("characters, back", "characters", characters, "lstms, back")
-        yield "optimiser", lambda: (torch.nn.utils.clip_grad_norm_(parameters, 1.0), self.optimizer.step())
-
-    def now(self) -> float:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize()
-        return time.perf_counter()
+def distance(model: LanguageModel, batches: Batches, device: str, bfloat16: bool) -> float:
+    """Of the forward top layer of the first eight sentences from the reference."""
+    batch, reference = batches.batch(range(8)), copy.deepcopy(model.bilm).cpu()
+    with torch.no_grad():
+        for _ in range(5):
+            x, _ = features(model, batch, bfloat16=bfloat16)
+        x = x.view(2, *batch.words.shape[1:], -1)[0]  # TBP
+        ids, rows = torch.from_numpy(batch.ids).long(), list(enumerate(batches.sizes[:8]))
+        tops = [reference(ids[batch.words[0, :steps, row]])[0][-1].chunk(2, dim=1)[0] for row, steps in rows]  # TP
+        ours = torch.cat([x[:steps, row].float().cpu() for row, steps in rows])
+    return float((ours - torch.cat(tops)).norm() / torch.cat(tops).norm())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("text", type=Path, help="a few MB of sentences, one a line")
+    parser.add_argument("text", type=Path, help="one tokenised sentence a line")
     parser.add_argument("--shape", default="mini", help="of pretraining/conf/shape (default: %(default)s)")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--vocabulary", type=int, default=50_000)
-    parser.add_argument("--sides", nargs="+", default=["ours", "not compiled", "straightforward", "full softmax"])
-    options = parser.parse_args()
-    shape = BiLMOptions.from_json(dict(OmegaConf.load(CONF / "shape" / f"{options.shape}.yaml")))
-    corpus = Corpus((options.text,))
-    counts = count_words(corpus)
-    vocabulary = TargetVocabulary.of(counts.words, options.vocabulary, sentences=counts.sentences)
-    stream = Stream(corpus, vocabulary, rows=ROWS, steps=STEPS, seed=0, shared=True)
-    windows = [
-        [torch.as_tensor(part, device=options.device) for part in (batch.ids, batch.words, batch.targets, batch.keep)]
-        for batch in islice(stream, options.rounds)
-    ]
-    sides = [Side(name, shape, len(vocabulary), options.device) for name in options.sides]
-    for side in sides:
-        for window in windows[:3]:
-            side.train(*window)  # compiles, fills caches
-        side.stages.clear()
-    seconds: dict[str, list[float]] = {side.name: [] for side in sides}
-    for window in windows:
-        for side in sides:
-            seconds[side.name].append(side.train(*window))
-    distinct = statistics.mean(len(window[0]) for window in windows)
-    print(
-        f"{options.shape}, {len(vocabulary):,} words, {ROWS} x {STEPS} words a step in each direction, "
-        f"{distinct:,.0f} of them distinct; {torch.get_num_threads()} thread(s), {options.device}, "
-        f"torch {torch.__version__}\n"
-    )
-    base = seconds.get("straightforward")
-    for side in sides:
-        rates = [ROWS * STEPS / second for second in seconds[side.name]]
-        line = f"{side.name:<16} {statistics.median(rates):>9,.0f} tokens/s ({min(rates):,.0f}-{max(rates):,.0f})"
-        if base:
-            ratios = [slow / fast for slow, fast in zip(base, seconds[side.name], strict=True)]
-            line += f"  {statistics.median(ratios):5.2f}x ({min(ratios):.2f}-{max(ratios):.2f})"
-        print(line)
-        total = sum(map(sum, side.stages.values()))
-        print("    " + ", ".join(f"{name} {100 * sum(part) / total:.0f} %" for name, part in side.stages.items()))
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--cells", type=int, default=2560, help="targets in a step (default: %(default)s)")
+    parser.add_argument("--bfloat16", action="store_true")
+    parser.add_argument("--steps", type=int, default=10)
+    given = parser.parse_args()
+    text = encode(Corpus((given.text,)), 50_000)
+    shape = BiLMOptions.from_json(compose("pretrain", [f"shape={given.shape}", "corpus=_", "out=_"], folder=CONF).shape)
+    model = new_language_model(shape, words=len(text.vocabulary), dropout=0.0, seed=0).to(given.device)
+    plain, batches = Straightforward(model).to(given.device), Batches(text, cells=given.cells)
+    sampler = Sampler(len(text.vocabulary), min(2048, len(text.vocabulary)), torch.device(given.device))
+
+    def loss(name: str, batch: Batch) -> Tensor:
+        if name == "straightforward":
+            arrays = batch.ids, batch.words, batch.targets
+            ids, words, targets = (torch.tensor(array, device=given.device) for array in arrays)
+            with torch.autocast(given.device, torch.bfloat16, enabled=given.bfloat16):
+                x, targets = plain(ids, words), targets.flatten()
+        else:
+            x, targets = features(model, batch, bfloat16=given.bfloat16)
+        chosen = None if name == "ours, full softmax" else sampler
+        return cross_entropy(x, model.softmax.weight, model.softmax.bias, targets, chosen)[0]
+
+    times: dict[str, list[float]] = {"straightforward": [], "ours": [], "ours, full softmax": []}
+    for sentences in batches.plan(0)[: given.steps]:
+        batch = batches.batch(sentences)
+        for name, kept in times.items():
+            kept.append(seconds(partial(loss, name, batch), given.device) / batch.cells)
+    for name, kept in times.items():
+        ratio = statistics.median(before / mine for before, mine in zip(times["straightforward"], kept, strict=True))
+        print(f"{name:<20} {1 / statistics.median(kept):>9,.0f} targets/s in each direction  {ratio:5.2f} times")
+    print(f"distance from the reference {distance(model, batches, given.device, given.bfloat16):.1e}")
 
 
 if __name__ == "__main__":

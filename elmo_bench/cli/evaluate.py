@@ -3,7 +3,6 @@
 Options are in elmo_bench/pretraining/conf/evaluate.yaml.
 """
 
-import dataclasses
 import json
 
 from elmo_bench.base.errors import UserError, redacted
@@ -39,7 +38,7 @@ def main(arguments: list[str]) -> int:
     torch.set_num_threads(choose_threads(config.threads, "evaluate"))
     corpus = Corpus(tuple(shard_files(config.corpus)), tokenizer=config.tokenizer)
     model, vocabulary = load_language_model(str(config.weights))
-    figures = dataclasses.asdict(perplexity(model, encode(corpus, vocabulary), device=config.device))
+    figures = perplexity(model, encode(corpus, vocabulary), device=config.device)
     said = {"weights": redacted(str(config.weights)), "corpus": ", ".join(map(str, corpus.files)), **figures}
     print(json.dumps(said) if config.format == "json" else TEXT.format_map(said))
     return 0

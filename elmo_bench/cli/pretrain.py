@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from elmo_bench.pretraining.perplexity import Perplexity
 
 HEAD = """\
-                        forward  backward   average   <UNK> {0.unknown_percent:.2f} % of {0.targets:,} targets in each \
+                        forward  backward   average   <UNK> {unknown_percent:.2f} % of {targets:,} targets in each \
 direction"""
-ROW = "perplexity {name:<10} {0.forward:9.2f} {0.backward:9.2f} {0.average:9.2f}"
+ROW = "perplexity {name:<10} {forward:9.2f} {backward:9.2f} {average:9.2f}"
 
 
 def main(arguments: list[str]) -> int:
@@ -43,9 +43,9 @@ def finish(training: "Training", *, command: str, arguments: list[str], before: 
         corpus = ", ".join(file.name for file in shard_files(training.config.heldout))
         measured = {f"{corpus} {name}".strip(): each for name, each in figures.items() if each}
         save_trained(training, command=command, arguments=arguments, measured=measured)
-        print(HEAD.format(after))
+        print(HEAD.format_map(after))
         for name, each in figures.items():
-            print(ROW.format(each, name=name))
+            print(ROW.format(name=name, **each))
     else:
         print("perplexity: not measured, as there is no heldout=")
     print(f"{out}: use it with encoder=elmo suite.weights={out}")

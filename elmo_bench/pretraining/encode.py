@@ -49,26 +49,18 @@ class Encoded:
         return len(self.tokens) + self.sentences
 
 
-class _Numbers(dict[str, int]):
-    """Words in order of appearance."""
-
-    def __missing__(self, word: str) -> int:
-        number = self[word] = len(self)
-        return number
-
-
 def encode(corpus: Corpus, vocabulary: TargetVocabulary | int) -> Encoded:
     """A corpus in memory; `vocabulary` is the one of the softmax, or how many of the most frequent words to take.
 
     Raises UserError if there are no sentences.
     """
     digest = _digest(corpus, vocabulary)
-    numbers, skipped = _Numbers({SENTENCE_START: START, SENTENCE_END: END}), Skipped()
+    numbers, skipped = {SENTENCE_START: START, SENTENCE_END: END}, Skipped()  # words in order of appearance
     tokens, starts = array("i"), array("q", [0])
     with progress("encode", total=len(corpus.files)) as meter:
         for file in corpus.files:
             for sentence in corpus.sentences(file, skipped):
-                tokens.extend(map(numbers.__getitem__, sentence))
+                tokens.extend([numbers.setdefault(word, len(numbers)) for word in sentence])
                 starts.append(len(tokens))
                 meter.advance(len(sentence), steps=0)
             meter.advance()

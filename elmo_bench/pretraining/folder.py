@@ -29,6 +29,10 @@ FILES = """\
 | `weights.safetensors` | the arrays under their published names |
 | `softmax.safetensors` | the output layer of the language model: for perplexity and further training |
 | `vocabulary.txt` | its words, `word<TAB>count` a line |"""
+PERPLEXITY = (
+    "forward {forward:.2f}, backward {backward:.2f}, average **{average:.2f}**, each sentence alone from zero state, full "
+    "softmax; `<UNK>` is {unknown_percent:.2f} % of {targets:,} targets, without them {average_without_unknown:.2f}"
+)
 
 
 def save_trained(
@@ -56,13 +60,19 @@ def save_trained(
         json.dump(model.bilm.options.to_json(), handle, indent=1)
     weights = out / "weights.safetensors"
     save_safetensors(model.bilm, weights, about={"steps": training.step, "tokens": training.read}, dtype=dtype)
-    code, named = licence_of(str(config.licence or "not stated"))
+    licence = str(config.licence or "not stated")
+    is_code = licence.islower() and " " not in licence  # of the Hub, such as cc-by-sa-3.0
+    code = "unknown" if licence == "not stated" else licence if is_code else "other"
+    named = {"license_name": licence} if code == "other" else {}
     text = model_card(
         model.bilm.options,
         checksum=checksum_of(out / "options.json", weights),
         license=code,
         about={**ABOUT, **named},
-        rows={**rows(training), **{f"perplexity, {name}": said(each) for name, each in measured.items()}},
+        rows={
+            **rows(training),
+            **{f"perplexity, {name}": PERPLEXITY.format_map(each) for name, each in measured.items()},
+        },
         description=f"To make them again:\n\n    {command_line(command, arguments)}",
         files=FILES,
         title=out.name,
@@ -93,24 +103,6 @@ def rows(training: Training) -> dict[str, str]:
         "the text",
         "cost": f"{spent}, {hardware}, {threads:,} threads, torch {torch.__version__}",
     }
-
-
-def said(figures: Perplexity) -> str:
-    """A perplexity in the card's table."""
-    return (
-        f"forward {figures.forward:.2f}, backward {figures.backward:.2f}, average **{figures.average:.2f}**, each "
-        f"sentence alone from zero state, full softmax; `<UNK>` is {figures.unknown_percent:.2f} % of "
-        f"{figures.targets:,} targets, without them {figures.average_without_unknown:.2f}"
-    )
-
-
-def licence_of(licence: str) -> tuple[str, dict[str, Any]]:
-    """The Hub's code of a licence (`cc-by-sa-3.0`, or `other` for words of your own), and more YAML for the card."""
-    if licence == "not stated":
-        return "unknown", {}
-    if licence.islower() and " " not in licence:
-        return licence, {}
-    return "other", {"license_name": licence}
 
 
 def command_line(command: str, arguments: Sequence[str]) -> str:

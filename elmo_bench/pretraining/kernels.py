@@ -33,11 +33,13 @@ def lstm_step(  # noqa: PLR0917
             gates, bias, before, after, raw, count, gates.stride(0), raw.stride(0), clip, H=cell, BLOCK=BLOCK
         )
         return
-    i, j, f, o = (gates.float() + bias[:, None]).chunk(4, dim=2)
-    i, j, f, o = torch.sigmoid(i), torch.tanh(j), torch.sigmoid(f), torch.sigmoid(o)
-    torch.clamp(f * before + i * j, -clip, clip, out=after)
-    gates.copy_(torch.cat([i, j, f, o], dim=2))
-    raw.copy_(o * torch.tanh(after))
+    x = gates.float().add_(bias[:, None])  # `gates` itself, where it is float32
+    i, j, f, o = x.chunk(4, dim=2)
+    for gate in (i, f, o):
+        gate.sigmoid_()
+    torch.mul(f, before, out=after).addcmul_(i, j.tanh_()).clamp_(-clip, clip)
+    gates.copy_(x)
+    raw.copy_(torch.tanh(after).mul_(o))
 
 
 def lstm_step_backward(  # noqa: PLR0917
@@ -56,9 +58,10 @@ def lstm_step_backward(  # noqa: PLR0917
     i, j, f, o = gates.float().chunk(4, dim=2)
     d_h, tanh_c = d_raw.float(), torch.tanh(after)
     d_cell = torch.where(after.abs() < clip, d_c + d_h * o * (1 - tanh_c * tanh_c), 0.0)
-    parts = [d_cell * j * i * (1 - i), d_cell * i * (1 - j * j), d_cell * before * f * (1 - f)]
-    d_c.copy_(d_cell * f)  # f is read before the gates are written over
-    gates.copy_(torch.cat([*parts, d_h * tanh_c * o * (1 - o)], dim=2))
+    torch.mul(d_cell, f, out=d_c)  # f is read before the gates are written over
+    d_i, d_j, d_f = d_cell * j * i * (1 - i), d_cell * i * (1 - j * j), d_cell * before * f * (1 - f)
+    for part, value in zip(gates.chunk(4, dim=2), (d_i, d_j, d_f, d_h * tanh_c * o * (1 - o)), strict=True):
+        part.copy_(value)
 
 
 def loss_rows(logits: Tensor, column: Tensor, separate: Tensor, loss: Tensor, d_separate: Tensor) -> None:

@@ -14,7 +14,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
-from elmo_bench.base.checkpoints import read_checkpoint, write_checkpoint
+from elmo_bench.base.files import read_checkpoint, write_checkpoint
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import Meter, console, progress

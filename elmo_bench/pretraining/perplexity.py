@@ -3,7 +3,7 @@
 Shape letters: N targets, P projection, V vocabulary.
 """
 
-from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,41 +18,33 @@ from elmo_bench.pretraining.network import features
 from elmo_bench.pretraining.vocabulary import MARKERS, UNKNOWN
 
 CELLS = 2048  # targets of a batch in each direction
+SIDES = ("forward", "backward", "average")
+Perplexity = dict[str, Any]  # figures by name, see `perplexity`
 BLOCK = 1024  # rows and columns of the logits in memory at once: 4 MiB, which stay in the cache
 
 
-@dataclass(frozen=True)
-class Perplexity:
-    """The figures. Targets are counted for one direction, sentence ends (`</S>` or `<S>`) included."""
-
-    forward: float
-    forward_without_unknown: float  # over the targets that are not <UNK>, with the same softmax
-    backward: float
-    backward_without_unknown: float
-    average: float  # exp of the mean of both directions' mean losses
-    average_without_unknown: float
-    unknown_percent: float  # of the targets
-    sentences: int
-    skipped: int  # lines that were too long
-    targets: int
-    words: int  # of the softmax
-
-
 def perplexity(model: LanguageModel, text: Encoded, *, device: str = "cpu") -> Perplexity:
-    """Perplexity of a held-out text, encoded with the vocabulary of the model's softmax, in float32."""
+    """Figures of a held-out text, encoded with the vocabulary of the model's softmax, in float32.
+
+    `forward`, `backward`, `average` (exp of the mean of both directions' mean losses), each also `…_without_unknown`:
+    over the targets that are not <UNK>, with the same softmax; `unknown_percent` of the targets; numbers of `sentences`,
+    of `skipped` lines, which were too long, of `targets` of one direction, and of `words` of the softmax.
+    """
     batches = Batches(text, cells=CELLS)
     with progress("evaluate", total=text.sentences) as meter:
         sums = loss_sums(model.to(device).eval(), batches, meter=meter)
     means = sums[:, :, 0] / sums[:, :, 1]  # direction x (all, without <UNK>)
+    rows = torch.cat([means, means.mean(dim=0, keepdim=True)]).exp().tolist()
     targets, known = sums[0, :, 1].tolist()
-    return Perplexity(
-        *torch.cat([means, means.mean(dim=0, keepdim=True)]).exp().flatten().tolist(),
-        unknown_percent=100 * (1 - known / targets),
-        sentences=text.sentences,
-        skipped=text.skipped,
-        targets=int(targets),
-        words=len(text.vocabulary),
-    )
+    return {
+        **{name: row[0] for name, row in zip(SIDES, rows, strict=True)},
+        **{f"{name}_without_unknown": row[1] for name, row in zip(SIDES, rows, strict=True)},
+        "unknown_percent": 100 * (1 - known / targets),
+        "sentences": text.sentences,
+        "skipped": text.skipped,
+        "targets": int(targets),
+        "words": len(text.vocabulary),
+    }
 
 
 @frozen

@@ -5,6 +5,7 @@ Weights without a softmax (the published files) get a new one first, trained wit
 """
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -77,7 +78,7 @@ def fit_softmax(weights: str, text: Encoded, config: DictConfig) -> LanguageMode
         "bias": torch.arange(1, words + 1).reciprocal().log1p().log(),
     }
     model = LanguageModel(bilm, words=words, tensors=frequent_first)
-    fit = OmegaConf.merge(config, {"recipe": {**FIT, "steps": config.fit_steps}})
+    fit: Any = OmegaConf.merge(config, {"recipe": {**FIT, "steps": config.fit_steps}})
     fit.recipe.optimizer = FIT_OPTIMIZER
     console.print(
         f"these weights have no softmax: fitting one of {words:,} words, with the encoder frozen, "

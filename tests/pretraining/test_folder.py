@@ -6,13 +6,12 @@ import pytest
 from huggingface_hub import ModelCard
 
 from elmo_bench.pretraining.folder import save_trained
-from elmo_bench.pretraining.perplexity import Perplexity
 from tests.pretraining.corpora import made_up, train, write
 
-FIGURES = Perplexity(
-    forward=103.64, backward=102.27, average=102.954, forward_without_unknown=1.0, backward_without_unknown=1.0,
-    average_without_unknown=116.88, unknown_percent=5.478, sentences=29714, skipped=0, targets=733308, words=50003,
-)  # fmt: skip
+FIGURES = {
+    "forward": 103.64, "backward": 102.27, "average": 102.954, "average_without_unknown": 116.88,
+    "unknown_percent": 5.478, "targets": 733308,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

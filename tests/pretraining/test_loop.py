@@ -1,10 +1,7 @@
 """Training a biLM: it learns, it goes on after a kill, and mistakes end in one line."""
 
-import errno
 import itertools
 import math
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -35,7 +32,7 @@ def test_the_loss_falls_and_new_sentences_are_foreseen(corpus):
     words = {word for sentence in made_up(400) for word in sentence}
     assert set(trained.text.vocabulary.words) == {"<S>", "</S>", "<UNK>", *words}
     new = encoded(corpus / "new.txt", made_up(100, seed=7), trained.text.vocabulary)
-    assert perplexity(trained.model, new).average < 4  # untrained, it is that of guessing: 14
+    assert perplexity(trained.model, new)["average"] < 4  # untrained, it is that of guessing: 14
     rows = curve(corpus / "out")
     assert [row[0] for row in rows] == list(range(1, 61))
     assert all(0 < after[1] - before[1] <= 40 for before, after in itertools.pairwise(rows))
@@ -52,9 +49,9 @@ def test_epochs_are_counted_in_targets(corpus, epochs):
 
 
 def test_the_rate_falls_to_zero_as_the_minutes_end(corpus):
-    trained = train(corpus, corpus / "out", "recipe.steps=null", "recipe.minutes=0.02", "recipe.schedule=linear")
-    assert 1 < trained.seconds < 10
-    assert curve(corpus / "out")[-1][4] < 0.001
+    trained = train(corpus, corpus / "out", "recipe.steps=null", "recipe.minutes=0.05", "recipe.schedule=linear")
+    assert trained.seconds > 3
+    assert curve(corpus / "out")[-1][4] < 0.02 / 3
 
 
 @pytest.fixture
@@ -95,24 +92,21 @@ def test_a_killed_training_goes_on_at_its_step_and_ends_the_same(corpus, killed,
 
 
 @pytest.mark.slow
-def test_three_kills_of_the_process_change_nothing(corpus):
-    def command(out):
-        options = overrides(corpus, out, "recipe.steps=1500", "checkpoint_minutes=0.005", "recipe.dropout=0.1")
-        return [sys.executable, "-m", "elmo_bench", "pretrain", *options]
-
-    env = os.environ | {"OMP_NUM_THREADS": "1"}
-    for _ in range(3):
-        process = subprocess.Popen(command(corpus / "killed"), cwd=ROOT, env=env, stderr=subprocess.DEVNULL)
-        folder, before = corpus / "killed" / "checkpoints", set((corpus / "killed").glob("checkpoints/*.ckpt"))
-        while set(folder.glob("*.ckpt")) <= before and process.poll() is None:
-            time.sleep(0.02)
-        assert process.poll() is None, "it ended before it could be killed: more steps"
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    for out in ("killed", "whole"):
-        subprocess.run(command(corpus / out), cwd=ROOT, env=env, check=True, capture_output=True)
-    assert len(curve(corpus / "whole")) == 1500
-    np.testing.assert_allclose(curve(corpus / "killed"), curve(corpus / "whole"), atol=1e-4, rtol=0)
+def test_a_kill_of_the_process_changes_nothing(corpus):
+    more = ("recipe.steps=600", "checkpoint_minutes=0.005", "recipe.dropout=0.1")
+    commands = {
+        out: [sys.executable, "-m", "elmo_bench", "pretrain", *overrides(corpus, corpus / out, *more)]
+        for out in ("whole", "killed")
+    }
+    process = subprocess.Popen(commands["killed"], cwd=ROOT, stderr=subprocess.DEVNULL)
+    while not list(corpus.glob("killed/checkpoints/*.ckpt")) and process.poll() is None:
+        time.sleep(0.02)
+    assert process.poll() is None, "it ended before it could be killed: more steps"
+    process.kill()
+    process.wait()
+    for command in commands.values():
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    assert curve(corpus / "killed") == curve(corpus / "whole")
 
 
 def test_only_damaged_checkpoints_are_no_reason_to_start_anew(corpus):
@@ -138,14 +132,6 @@ def test_another_training_does_not_go_on(corpus, option, said):
         train(corpus, corpus / "out", "recipe.steps=9", option)
 
 
-def test_a_changed_text_of_the_same_size_does_not_go_on(corpus):
-    train(corpus, corpus / "out", "recipe.steps=3")
-    part = corpus / "part-0.txt"
-    part.write_bytes(part.read_bytes().replace(b"cats", b"cars"))
-    with pytest.raises(UserError, match=r"other text\. Resume with the same"):
-        train(corpus, corpus / "out", "recipe.steps=9")
-
-
 def test_a_lower_rate_holds_from_the_checkpoint_on(corpus):
     constant = ("recipe.schedule=constant", "recipe.warmup=0")
     train(corpus, corpus / "out", "recipe.steps=3", "recipe.optimizer.lr=0.01", *constant)
@@ -166,22 +152,6 @@ def test_a_gradient_that_is_no_number_ends_the_training(corpus, monkeypatch):
         train(corpus, corpus / "out", "checkpoint_minutes=0")
     last = torch.load(corpus / "out" / "checkpoints" / "00000007.ckpt", weights_only=True)
     assert all(torch.isfinite(value).all() for value in last["model"].values())
-
-
-def test_a_full_disk_is_one_line_and_the_checkpoint_before_is_whole(corpus, monkeypatch):
-    save = torch.save
-
-    def full(checkpoint, file):
-        if checkpoint["place"][0] == 5:
-            file.write(b"half")
-            raise OSError(errno.ENOSPC, "No space left on device")
-        save(checkpoint, file)
-
-    with monkeypatch.context() as patch, pytest.raises(UserError, match="the disk is full"):
-        patch.setattr(torch, "save", full)
-        train(corpus, corpus / "out", "checkpoint_minutes=0")
-    assert checkpoints(corpus / "out") == ["00000003.ckpt", "00000004.ckpt"]
-    assert train(corpus, corpus / "out").step == 60
 
 
 @pytest.mark.parametrize(

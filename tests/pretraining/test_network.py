@@ -1,6 +1,7 @@
 """The network and the softmax of the training loop: layers, losses and gradients are those of the reference."""
 
 import copy
+import json
 
 import numpy as np
 import pytest
@@ -36,8 +37,6 @@ def one_batch(tmp_path, sentences):
 def test_the_loss_is_that_of_the_recorded_layers(tmp_path):
     """AllenNLP's layers of the golden weights, and a cross-entropy in float64."""
     recorded = np.load(GOLDEN / "expected_stateless.npz")
-    import json
-
     sentences = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))["sentences"]
     text, batch = one_batch(tmp_path, sentences)
     torch.manual_seed(0)

@@ -77,6 +77,11 @@ def test_figures_are_those_of_the_definition(folder, text, capsys, threads):
     assert wanted["targets"] > 2048  # several batches
     assert wanted["unknown_percent"] > 0
     assert {name: found[name] for name in wanted} == pytest.approx(wanted, rel=1e-5)
+    assert main(["evaluate", f"weights={folder}", f"corpus={text[0]}", "threads=1"]) == 0
+    said = capsys.readouterr().out
+    assert f"160 sentences, {wanted['targets']:,} targets in each direction, softmax of 3,000 words" in said
+    assert f"average   {wanted['average']:13.2f}   {wanted['average_without_unknown']:13.2f}" in said
+    assert f"<UNK> is {wanted['unknown_percent']:.2f} % of the targets" in said
 
 
 def test_a_line_that_is_no_sentence_is_counted_and_said(folder, text, tmp_path, capsys):
@@ -87,15 +92,6 @@ def test_a_line_that_is_no_sentence_is_counted_and_said(folder, text, tmp_path, 
     found = json.loads(said.out)
     assert (found["skipped"], found["sentences"], found["targets"]) == (1, 160, sum(map(len, text[1])) + 160)
     assert "1 line(s) of more than 20,000 characters skipped" in said.err
-
-
-def test_text_for_people(folder, text, capsys):
-    main(["evaluate", f"weights={folder}", f"corpus={text[0]}", "threads=1"])
-    said = capsys.readouterr().out
-    wanted = expected(folder, text[1])
-    assert f"160 sentences, {wanted['targets']:,} targets in each direction, softmax of 3,000 words" in said
-    assert f"average   {wanted['average']:13.2f}   {wanted['average_without_unknown']:13.2f}" in said
-    assert f"<UNK> is {wanted['unknown_percent']:.2f} % of the targets" in said
 
 
 @pytest.mark.parametrize(
@@ -110,21 +106,6 @@ def test_softmax_and_vocabulary_are_found_beside_the_weights(tmp_path, name, voc
         pretrained.softmax_of(tmp_path / name)
     (tmp_path / vocabulary).touch()
     assert pretrained.softmax_of(tmp_path / name) == (tmp_path / softmax, tmp_path / vocabulary)
-
-
-def test_mini_has_its_softmax_of_it_or_says_that_it_is_not_shipped(tmp_path, text, monkeypatch, capsys):
-    shutil.copytree(pretrained.MINI, tmp_path / "mini", ignore=shutil.ignore_patterns("*softmax*", "*vocabulary*"))
-    monkeypatch.setattr(pretrained, "MINI", tmp_path / "mini")
-    arguments = ["evaluate", "weights=mini", f"corpus={text[0]}", "format=json", "threads=1"]
-    assert main(arguments) == 2
-    assert "weights=mini: its softmax is not shipped" in capsys.readouterr().err
-    width = pretrained.load_bilm("mini")[0].options.projection_dim
-    softmax = {"weight": torch.zeros(len(WORDS), width).half(), "bias": torch.zeros(len(WORDS)).half()}
-    save_file(softmax, tmp_path / "mini" / "elmo-mini-softmax.safetensors")
-    with lzma.open(tmp_path / "mini" / "elmo-mini-vocabulary.txt.xz", "wt", encoding="utf-8") as file:
-        file.writelines(f"{word}\t1\n" for word in WORDS)
-    assert main(arguments) == 0
-    assert json.loads(capsys.readouterr().out)["average"] == pytest.approx(len(WORDS))  # it knows nothing
 
 
 @pytest.mark.parametrize("weights", [str(GOLDEN), "original"])
