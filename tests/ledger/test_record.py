@@ -15,7 +15,6 @@ from elmo_bench.ledger import (
     check_record,
     digest_of,
     read_all,
-    read_failures,
     read_ledger,
     read_outcomes,
     read_progress,
@@ -253,7 +252,7 @@ def test_a_failure_holds_spec_and_traceback_until_a_success(make_record, tmp_pat
     paths = RunPaths.of(tmp_path, written)
     spec = written["spec"] | {"settings": {"rate": math.nan, "where": tmp_path}, "contents": None}
     write_failure(paths, failed(error), attempt=ATTEMPT, spec=spec)
-    [(run, failure)], problems = read_failures(tmp_path)
+    _, [(run, failure)], problems = read_all(tmp_path)
     assert (run, problems) == (paths, [])
     assert failure["spec"] == spec | {"settings": {"rate": "NaN", "where": str(tmp_path)}}
     assert (failure["attempt"], failure["seed"]) == (ATTEMPT, 0)
@@ -261,7 +260,7 @@ def test_a_failure_holds_spec_and_traceback_until_a_success(make_record, tmp_pat
     assert failure["traceback"].startswith("Traceback (most recent call last)")
     assert read_ledger(tmp_path) == ([], [])
     write_record(paths, written, OUTCOMES)
-    assert read_failures(tmp_path) == ([], [])
+    assert read_all(tmp_path) == ([], [], [])
 
 
 def test_a_summary_is_the_part_of_the_record_that_status_uses(make_record, tmp_path):
