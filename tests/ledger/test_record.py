@@ -260,7 +260,7 @@ def test_a_failure_holds_spec_and_traceback_until_a_success(make_record, tmp_pat
     assert failure["traceback"].startswith("Traceback (most recent call last)")
     assert read_ledger(tmp_path) == ([], [])
     write_record(paths, written, OUTCOMES)
-    assert read_all(tmp_path) == ([], [], [])
+    assert read_all(tmp_path) == ([written], [], [])
 
 
 def test_a_summary_is_the_part_of_the_record_that_status_uses(make_record, tmp_path):
