@@ -8,7 +8,7 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
-from elmo_bench.ledger import read_failures, read_ledger
+from elmo_bench.ledger import read_all, read_ledger
 from tests.runs import files, small
 
 
@@ -60,8 +60,8 @@ def test_a_corrupted_record(main_job, tmp_path, capsys):
         with pytest.raises(UserError, match="no run in it"):
             report.main(["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "page")])
     assert main_job(*small("overwrite=true", encoder="none")) == 0
-    assert len(read_ledger(tmp_path / "runs")[0]) == 1
-    assert read_failures(tmp_path / "runs") == ([], [])
+    ledger = read_all(tmp_path / "runs")
+    assert (len(ledger.records), ledger.failures, ledger.problems) == (1, [], [])
 
 
 def test_a_ledger_that_is_a_file_is_one_line(main_job, tmp_path, capsys):

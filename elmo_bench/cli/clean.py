@@ -4,7 +4,7 @@ import argparse
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
@@ -33,31 +33,27 @@ def main(arguments: list[str]) -> int:
 
     runs, problems = list_runs(options.ledger)
     stale = _superseded(options.ledger) if options.stale else set()
-    total = 0
     for run in runs:
-        orphans = [path for path in (run.lock,) if path.exists()]
         try:
-            with _preview(run) if options.dry_run else run_lock(run):
-                doomed = [*orphans]
-                doomed += _leftovers(run, stale=run in stale, failures=options.failures, unfinished=options.unfinished)
+            doomed = _leftovers(run, stale=run in stale, failures=options.failures, unfinished=options.unfinished)
+            if options.dry_run:
+                run.refuse_links()
+                if is_held(run):
+                    raise HeldElsewhere(f"{run.work}: another process is working on this run: left to it")
+                print(*(f"would remove {path}\n" for path in doomed), sep="", end="")
+                continue
+            with run_lock(run):  # whose file goes with it
                 for path in doomed:
-                    size = _size(path)
-                    total += size
-                    if not options.dry_run:
-                        _remove(path)
-                    print(f"{'would remove' if options.dry_run else 'removed'} {path} ({_readable(size)})")
+                    _remove(path)
+                    print(f"removed {path}")
         except HeldElsewhere as held:
             print(held)
-            continue
         except UserError as error:  # a link, or no permission
-            if str(error) not in problems:
-                problems.append(str(error))
-            continue
-        if not options.dry_run:
-            _prune(run)
+            problems += [str(error)] if str(error) not in problems else []
+        else:
+            _remove_empty_folders(run)
     for problem in problems:
         print(f"elmo-bench clean: {problem}", file=sys.stderr)
-    print(f"{'would free' if options.dry_run else 'freed'} {_readable(total)}")
     return 2 if problems else 0
 
 
@@ -69,33 +65,18 @@ def _superseded(ledger: Path) -> set[RunPaths]:
     return {RunPaths(ledger, old.suite, old.task, old.encoder, old.hash, seed) for old in older for seed in old.seeds}
 
 
-def _preview(run: RunPaths) -> nullcontext[None]:
-    """Raises what `run_lock` would raise, without a lock."""
-    run.refuse_links()
-    if is_held(run):
-        raise HeldElsewhere(f"{run.work}: another process is working on this run: left to it")
-    return nullcontext()
-
-
 def _leftovers(run: RunPaths, *, stale: bool, failures: bool, unfinished: bool) -> Iterator[Path]:
     """What may go. A record goes before its outcomes, so that a kill in between leaves no record without them."""
     yield from sorted(run.folder.glob(f".seed{run.seed}.*"))
     yield from run.folder.glob(f"seed{run.seed}.slices.npz")  # of older versions
     if failures and run.failure.exists():
         yield run.failure
-    finished = run.record.exists()
     if stale:
         yield from (path for path in (run.record, run.outcomes, run.work) if path.exists())
-    elif finished:
+    elif run.record.exists():
         yield from sorted([*run.work.glob("*.ckpt"), *run.work.glob(".*")])
     elif unfinished:
         yield from (path for path in (run.outcomes, run.work) if path.exists())
-
-
-def _size(path: Path) -> int:
-    """Bytes of a file, or of all files in a folder; links are not followed."""
-    files = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
-    return sum(file.lstat().st_size for file in files if file.is_symlink() or not file.is_dir())
 
 
 def _remove(path: Path) -> None:
@@ -109,17 +90,9 @@ def _remove(path: Path) -> None:
         raise UserError(f"{path}: cannot be removed ({error.strerror or error})") from None
 
 
-def _prune(run: RunPaths) -> None:
-    """Remove empty folders, up to the ledger."""
+def _remove_empty_folders(run: RunPaths) -> None:
+    """Up to the ledger."""
     with suppress(OSError):  # the first that is not empty ends it
         for folder in (run.work, *([run.folder, *run.folder.parents][:4])):
             if folder.exists():
                 folder.rmdir()
-
-
-def _readable(size: int) -> str:
-    for unit in ("bytes", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1024  # type: ignore[assignment]
-    return f"{size:.1f} GiB"

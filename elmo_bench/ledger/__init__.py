@@ -29,7 +29,6 @@ from elmo_bench.ledger.store import (
     Ledger,
     Progress,
     read_all,
-    read_failures,
     read_ledger,
     read_outcomes,
     read_progress,

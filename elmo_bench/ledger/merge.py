@@ -2,9 +2,8 @@
 
 import os
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
-
-import numpy as np
+from math import nan
+from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
@@ -57,25 +56,6 @@ def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
     return merged
 
 
-def pack(ledger: Path) -> dict[str, bytes]:
-    """The files of a ledger that `merge` would take, by their path in it."""
-    return {
-        path.relative_to(ledger).as_posix(): path.read_bytes()
-        for run, names in list_runs(ledger)[0].items()
-        for path in (run.record, run.outcomes, run.failure, *_kept(run))
-        if path.name in names or run.work in path.parents
-    }
-
-
-def unpack(files: dict[str, bytes], ledger: Path) -> None:
-    """Write what `pack` gave. Raises UserError for a path that leads out of the ledger."""
-    for name, data in files.items():
-        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-            raise UserError(f"{name}: not a path in a ledger")
-        with atomic_write(ledger / name) as file:
-            file.write(data)
-
-
 def _make_writable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +68,7 @@ def _make_writable(folder: Path) -> None:
 def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, *, overwrite: bool) -> None:
     record, outcomes = read_record_at(theirs), read_outcomes(theirs)
     if ours.record.exists() and not overwrite:
-        if difference := _difference(record, outcomes, ours):
+        if difference := _difference(record, read_record_at(ours)):
             merged.conflicts.append(f"{theirs.record}: {difference} than {ours.record}, which is kept")
             return
         merged.present.append(ours)
@@ -100,28 +80,20 @@ def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, *, overwrite
     merged.added.append(ours)
 
 
-def _difference(record: Record, outcomes: dict[str, np.ndarray], ours: RunPaths) -> str:
-    here, there = read_record_at(ours)["scores"], record["scores"]
-    if here != there:
-        metric = record["metric"]
-        scores = [
-            f"{split[:4]} {there[split]['overall'][metric]:.2f}, ours {here[split]['overall'][metric]:.2f}"  # type: ignore[literal-required]
-            for split in ("dev", "test")
-            if metric in here[split]["overall"]
-        ]  # type: ignore[literal-required]
-        return f"other scores ({metric}: {'; '.join(scores)})"
-    kept = read_outcomes(ours)
-    same = kept.keys() == outcomes.keys() and all(np.array_equal(kept[name], outcomes[name]) for name in kept)
-    return "" if same else "other outcomes"
+def _difference(theirs: Record, ours: Record) -> str:
+    if theirs["scores"] != ours["scores"]:
+        metric, sides = theirs["metric"], (theirs["scores"], ours["scores"])
+        dev, own_dev = (scores["dev"]["overall"].get(metric, nan) for scores in sides)
+        test, own_test = (scores["test"]["overall"].get(metric, nan) for scores in sides)
+        return f"other scores ({metric}: dev {dev:.2f}, ours {own_dev:.2f}; test {test:.2f}, ours {own_test:.2f})"
+    return "" if theirs["outcomes"] == ours["outcomes"] else "other outcomes"
 
 
 def _kept(run: RunPaths) -> list[Path]:
     """The regular files in the run's work folder but checkpoints and temporary files: the head, predictions, logs."""
-    if run.work.is_symlink():
-        return []
-    found = (Path(folder, name) for folder, _, names in os.walk(run.work) for name in names)
-    return sorted(
+    files = [] if run.work.is_symlink() else sorted(run.work.rglob("*"))
+    return [
         path
-        for path in found
+        for path in files
         if path.is_file() and not path.is_symlink() and path.suffix != ".ckpt" and not path.name.startswith(".")
-    )
+    ]

@@ -152,11 +152,12 @@ class Record(TypedDict):
     created: str  # when the run finished: UTC, as now() writes it
 
 
-class Scored(TypedDict):
-    """The values of a record, but for its spec, that `sweep` and `status` use."""
+class Summary(TypedDict):
+    """The values of a record that `sweep` and `status` use."""
 
     schema: int  # SCHEMA
     attempt: str  # 32 hex digits
+    spec: Spec
     hash: str  # run_hash(spec)
     seed: int  # of everything random in the run
     metric: str  # name of the main score
@@ -166,12 +167,6 @@ class Scored(TypedDict):
     peak_memory_mib: float  # from the record's cost
     device: str  # from the record's environment
     created: str  # UTC
-
-
-class Summary(Scored):
-    """The values of a record that `sweep` and `status` use."""
-
-    spec: Spec
 
 
 class Failure(TypedDict):
@@ -217,21 +212,16 @@ def check_record(record: Any) -> None:
         raise UserError(f"record.epochs.best: {record['epochs']['best']} is not an epoch of record.layer_weights")
 
 
-def summary_of(record: Any, *, spec: Spec | None = None) -> Summary:
-    """The summary of a record, which is checked no further.
-
-    `spec`: one that was checked. Raises KeyError or TypeError for what is missing, and UserError.
-    """
-    scored: Any = {key: record[key] for key in ("schema", "attempt", "hash", "seed", "metric", "created")}
-    scored["scores"] = {split: {"overall": record["scores"][split]["overall"]} for split in ("dev", "test")}
-    scored["curves"] = {"dev": record["curves"]["dev"]}
-    scored |= {key: record["cost"][key] for key in ("seconds", "peak_memory_mib")}
-    scored["device"] = record["environment"]["device"]
-    _check_schema(scored, Scored, "record")
-    _check_main_score(scored)
-    if spec != record["spec"]:
-        check(spec := record["spec"], Spec, "record.spec")
-    return scored | {"spec": spec}
+def summary_of(record: Any) -> Summary:
+    """The summary of a record, which is checked no further. Raises KeyError, TypeError or UserError for a wrong one."""
+    summary: Any = {key: record[key] for key in ("schema", "attempt", "spec", "hash", "seed", "metric", "created")}
+    summary["scores"] = {split: {"overall": record["scores"][split]["overall"]} for split in ("dev", "test")}
+    summary["curves"] = {"dev": record["curves"]["dev"]}
+    summary |= {key: record["cost"][key] for key in ("seconds", "peak_memory_mib")}
+    summary["device"] = record["environment"]["device"]
+    _check_schema(summary, Summary, "record")
+    _check_main_score(summary)
+    return summary
 
 
 def check_failure(failure: Any) -> None:
@@ -246,13 +236,14 @@ def _check_main_score(record: Any) -> None:
 
 
 def _check_schema(content: Any, hint: Any, name: str) -> None:
-    schema = content.get("schema") if isinstance(content, dict) else None
-    if isinstance(content, dict) and schema != SCHEMA:
-        raise UserError(f"{name}.schema: {schema!r:.60}, but this version of elmo-bench reads {SCHEMA}")
     check(content, hint, name)
+    if content["schema"] != SCHEMA:
+        raise UserError(f"{name}.schema: {content['schema']}, but this version of elmo-bench reads {SCHEMA}")
     if not _ATTEMPT.fullmatch(content["attempt"]):
         raise UserError(f"{name}.attempt: {content['attempt']!r:.60} is not 32 hex digits")
     try:
-        datetime.strptime(content["created"], _TIME)
+        well_formed = datetime.fromisoformat(content["created"]).strftime(_TIME) == content["created"]
     except ValueError:
-        raise UserError(f"{name}.created: {content['created']!r:.60} is not a UTC time such as {now()}") from None
+        well_formed = False
+    if not well_formed:
+        raise UserError(f"{name}.created: {content['created']!r:.60} is not a UTC time such as {now()}")

@@ -67,7 +67,7 @@ def _fits(value: Any, kind: type) -> bool:
 
 def _check_keys(value: dict[Any, Any], hints: dict[str, Any], required: frozenset[str]) -> None:
     if missing := required - value.keys():
-        raise _Mismatch(f"{', '.join(sorted(missing))} missing")
+        raise _Mismatch(f"{', '.join(sorted(missing)):.60} missing")
     if unknown := value.keys() - hints.keys():
         raise _Mismatch(f"unknown key {', '.join(sorted(map(str, unknown))):.60}")
 

@@ -19,7 +19,7 @@ from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.ledger.lock import Holder, holder_of
 from elmo_bench.ledger.outcomes import check_stored, compact, digest_of
-from elmo_bench.ledger.paths import RunPaths, list_runs
+from elmo_bench.ledger.paths import Listing, RunPaths, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
     Failure,
@@ -46,6 +46,15 @@ class Ledger(NamedTuple):
     problems: list[str]
 
 
+class Progress(NamedTuple):
+    """What `sweep` and `status` use of a ledger."""
+
+    summaries: list[Summary]
+    failures: list[tuple[RunPaths, Failure]]
+    problems: list[str]
+    holders: list[Holder]  # of the runs that a process works on now
+
+
 @reader
 def read_all(root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None) -> Ledger:
     """Every record and failure of a ledger, or of these folders of it, each read once and checked in full.
@@ -53,23 +62,8 @@ def read_all(root: Path, *, suite: str | None = None, task: str | None = None, e
     Both are sorted by suite, task, encoder, hash and seed. A folder that does not exist has none. A file that is
     damaged, of another version, in the wrong place or a link is skipped and named in `problems`.
     """
-    runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
-    ledger = Ledger([], [], problems)
-    for run, names in runs.items():
-        if run.record.name in names and (record := _try(problems, read_record_at, run)):
-            ledger.records.append(record)
-        if run.failure.name in names and (failure := _try(problems, read_failure, run.failure)):
-            ledger.failures.append((run, failure))
-    return ledger
-
-
-class Progress(NamedTuple):
-    """What `sweep` and `status` use of a ledger."""
-
-    summaries: list[Summary]
-    failures: list[tuple[RunPaths, Failure]]
-    holders: list[Holder]  # of the runs that a process works on now
-    problems: list[str]
+    listing = list_runs(root, suite=suite, task=task, encoder=encoder)
+    return Ledger(*_read_files(listing, read_record_at), listing.problems)
 
 
 @reader
@@ -77,26 +71,35 @@ def read_progress(
     root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None
 ) -> Progress:
     """As `read_all`, but of each record the summary alone, and with the runs that are in progress. Much faster."""
-    runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
-    progress = Progress([], [], [], problems)
-    specs: dict[str, Spec] = {}  # by hash: seeds share a spec
-    for run, names in runs.items():
-        if run.record.name in names and (summary := _try(problems, read_summary, run, specs.get(run.hash))):
-            specs[run.hash] = summary["spec"]
-            progress.summaries.append(summary)
-        if run.failure.name in names and (failure := _try(problems, read_failure, run.failure)):
-            progress.failures.append((run, failure))
-        if run.lock.name in names and (holder := holder_of(run)):
-            progress.holders.append(holder)
-    return progress
+    listing = list_runs(root, suite=suite, task=task, encoder=encoder)
+    locked = (holder_of(run) for run, names in listing.runs.items() if f"seed{run.seed}.lock" in names)
+    holders = [holder for holder in locked if holder]
+    return Progress(*_read_files(listing, read_summary), listing.problems, holders)
 
 
-def read_summary(run: RunPaths, spec: Spec | None = None) -> Summary:
+def _read_files(listing: Listing, read: Callable[[RunPaths], Any]) -> tuple[list[Any], list[Any]]:
+    """(records, failures); problems are added to those of the listing."""
+    records, failures = [], []
+    for run, names in listing.runs.items():
+        try:
+            if f"seed{run.seed}.json" in names:  # faster than run.record.name
+                records.append(read(run))
+        except UserError as error:
+            listing.problems.append(str(error))
+        try:
+            if f"seed{run.seed}.failed.json" in names:
+                failures.append((run, read_failure(run.failure)))
+        except UserError as error:
+            listing.problems.append(str(error))
+    return records, failures
+
+
+def read_summary(run: RunPaths) -> Summary:
     """The summary of a record. Raises UserError, as `read_record_at`, if what it reads is wrong."""
     try:
         file = os.open(run.record, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # no link, and no waiting for a pipe
         with os.fdopen(file, "rb") as opened:
-            summary = summary_of(orjson.loads(opened.read(MAX_RECORD_BYTES)), spec=spec)
+            summary = summary_of(orjson.loads(opened.read(MAX_RECORD_BYTES)))
         if RunPaths.of(run.ledger, summary) == run:
             return summary
     except (OSError, ValueError, KeyError, TypeError, UserError):
@@ -184,26 +187,12 @@ def read_failure(path: Path) -> Failure:
     return _read(path, check_failure)
 
 
-def read_failures(root: Path) -> tuple[list[tuple[RunPaths, Failure]], list[str]]:
-    """(every failure, every problem): see `read_all`."""
-    found = read_all(root)
-    return found.failures, found.problems
-
-
 def read_record_at(run: RunPaths) -> Record:
     """As `read_record`, and also raises UserError if the record belongs elsewhere."""
     record = read_record(run.record)
     if (right := RunPaths.of(run.ledger, record)) != run:
         raise UserError(f"{run.record}: belongs at {right.record}. Move it.")
     return record
-
-
-def _try(problems: list[str], read: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return read(*arguments)
-    except UserError as error:
-        problems.append(str(error))
-        return None
 
 
 def _json(content: Any) -> bytes:

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 from elmo_bench.ledger import environment
-from elmo_bench.ledger.environment import _git_state
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,8 +17,7 @@ def test_versions_of_what_is_installed():
     assert found["cpu"]
 
 
-def test_without_git_or_outside_a_checkout(tmp_path, monkeypatch):
-    assert _git_state(tmp_path) == (None, None)
+def test_without_git_there_is_no_commit(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert environment([])["commit"] is None
 

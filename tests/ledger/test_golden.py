@@ -3,8 +3,6 @@
 `python -m tests.ledger.make_golden` makes them again.
 """
 
-import json
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from elmo_bench.ledger import (
     CLUSTER,
     PAIRS,
     RunPaths,
-    digest_of,
     of_split,
     read_ledger,
     read_outcomes,
@@ -46,10 +43,7 @@ def test_it_is_written_again_byte_for_byte(record, tmp_path):
     here, there = RunPaths.of(GOLDEN, record), RunPaths.of(tmp_path, record)
     write_record(there, record, read_outcomes(here))
     assert there.record.read_bytes() == here.record.read_bytes()
-    written, kept = read_outcomes(there), read_outcomes(here)
-    assert {name: (each.dtype, each.tolist()) for name, each in written.items()} == {
-        name: (each.dtype, each.tolist()) for name, each in kept.items()
-    }
+    assert there.outcomes.read_bytes() == here.outcomes.read_bytes()
     assert str(ROOT) not in here.record.read_text(encoding="utf-8")
 
 
@@ -61,12 +55,8 @@ def test_every_figure_by_type_is_the_sum_of_its_outcomes(record):
         if record["spec"]["task"] == "coref":
             whole = of_split(stored, split)
             for name, row in by_type.items():
-                for side, one in (
-                    ("recall_num", FINE),
-                    ("recall_den", 1),
-                    ("precision_num", FINE),
-                    ("precision_den", 1),
-                ):
+                for side in ("recall_num", "recall_den", "precision_num", "precision_den"):
+                    one = FINE if side.endswith("_num") else 1
                     assert whole[f"{name}_{side}"].sum() / one == pytest.approx(row[side], abs=1e-3)
             continue
         assert summed.keys() <= by_type.keys()
@@ -131,19 +121,6 @@ def test_it_tells_its_cost_and_how_it_was_computed(record):
     assert (record["data"]["notes"] != []) is (record["spec"]["task"] == "squad")
 
 
-@EACH
-def test_its_outcomes_are_its_own(record):
-    assert record["outcomes"] == digest_of(outcomes_of(record))
-    assert len({each["outcomes"] for each in RECORDS}) == len(RECORDS)
-
-
 def test_verbs_are_told_from_other_predicates():
     [record] = [record for record in RECORDS if record["spec"]["task"] == "srl"]
     assert of_split(outcomes_of(record), "test")["is_verb"].all()  # the invented world has no other predicates
-
-
-def test_they_are_small():
-    for record in RECORDS:
-        paths = RunPaths.of(GOLDEN, record)
-        assert paths.record.stat().st_size + paths.outcomes.stat().st_size < 40_000
-        assert json.loads(paths.record.read_text(encoding="utf-8"))["schema"] == 3

@@ -5,7 +5,7 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, read_all, read_outcomes, run_lock, write_failure
-from elmo_bench.ledger.merge import merge, pack, unpack
+from elmo_bench.ledger.merge import merge
 from tests.ledger.records import ATTEMPT, make_record, store_record
 from tests.runs import files
 
@@ -101,18 +101,6 @@ def test_a_link_in_our_ledger_is_not_written_through(theirs, ours, tmp_path):
     [problem] = merge(theirs, ours).problems
     assert "a symbolic link" in problem
     assert files(tmp_path / "outside") == []
-
-
-def test_a_packed_ledger_is_the_same_ledger_elsewhere(theirs, ours, tmp_path):
-    run = store_record(theirs)
-    run.work.mkdir()
-    (run.work / "head.safetensors").write_bytes(b"x")
-    fail(theirs, 1)
-    unpack(pack(theirs), ours)
-    assert files(ours) == files(theirs)
-    for name in ("../x", "/tmp/x", "a/../../x"):
-        with pytest.raises(UserError, match="not a path in a ledger"):
-            unpack({name: b""}, ours)
 
 
 def test_the_command_counts_and_its_exit_code_tells(theirs, ours, tmp_path, capsys):

@@ -12,7 +12,7 @@ import torch
 
 from elmo_bench.__main__ import main_into_pipe
 from elmo_bench.base.files import read_checkpoint
-from elmo_bench.ledger import RunPaths, read_failures, read_ledger
+from elmo_bench.ledger import RunPaths, read_all, read_ledger
 from elmo_bench.training.module import HeadTraining
 from tests.runs import ROOT, result, run_small, small
 
@@ -52,8 +52,7 @@ def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_p
     runs = tmp_path / "runs"
     process = start(tmp_path, *small(*LONG))
     said = kill_as_soon_as(process, lambda: any(runs.rglob("last.ckpt")))
-    assert read_ledger(runs)[0] == []
-    assert read_failures(runs)[0] == []
+    assert read_all(runs)[:2] == ([], [])
     [last] = runs.rglob("last.ckpt")
     done = torch.load(last, weights_only=True)["epoch"] + 1  # epochs in the checkpoint
     assert 1 <= done < EPOCHS, f"killed too late; it said: {said}"

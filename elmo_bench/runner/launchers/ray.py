@@ -4,18 +4,17 @@ A worker writes to a temporary ledger, which holds the records that the caller h
 skipped). The files that the run leaves there, a record or a failure, are merged into the caller's ledger.
 """
 
+import io
 import subprocess
+import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import settings_key
-from elmo_bench.ledger.merge import merge, pack, unpack
+from elmo_bench.ledger.merge import merge
 from elmo_bench.ledger.paths import list_runs
-from elmo_bench.ledger.store import read_record
 from elmo_bench.runner.launchers import Ended, Job, command
 
 
@@ -42,7 +41,7 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Ite
         handles = {}
         for job in jobs:
             arguments = job.arguments(threads=options["cpus"])
-            handles[task.remote(arguments, {} if job.overwrite else _known(ledger, job), str(Path.cwd()))] = job
+            handles[task.remote(arguments, _known(ledger, job), str(Path.cwd()))] = job
         while handles:
             [done], _ = ray.wait(list(handles), num_returns=1)
             job = handles.pop(done)
@@ -53,7 +52,7 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Ite
                 continue
             job.log.write_bytes(log)
             with tempfile.TemporaryDirectory() as folder:
-                unpack(files, Path(folder))
+                _unpack(files, folder)
                 merged = merge(Path(folder), ledger, overwrite=job.overwrite)
             why = "; ".join([*merged.conflicts, *merged.problems])
             yield Ended.with_code(job, code, why)
@@ -62,24 +61,32 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Ite
             ray.shutdown()  # ends the workers
 
 
-def _known(ledger: Path, job: Job) -> dict[str, bytes]:
-    """The records of the run that the ledger has: of the same settings and seed, whatever their contents."""
+def _known(ledger: Path, job: Job) -> bytes:
+    """The records of the run that the ledger has, packed, and those of other settings: the worker finds its own."""
     spec = job.run.spec
-    runs = list_runs(ledger, suite=spec.suite, task=spec.task, encoder=spec.encoder).runs
-    found: dict[str, bytes] = {}
-    for run, names in runs.items():
-        if run.seed == job.run.seed and {run.record.name, run.outcomes.name} <= names:
-            with suppress(UserError, OSError):
-                if settings_key(read_record(run.record)["spec"]) == spec.key:
-                    files = (run.record, run.outcomes)
-                    found |= {path.relative_to(ledger).as_posix(): path.read_bytes() for path in files}
-    return found
+    runs = [] if job.overwrite else list_runs(ledger, suite=spec.suite, task=spec.task, encoder=spec.encoder).runs
+    files = (path for run in runs if run.seed == job.run.seed for path in (run.record, run.outcomes))
+    return _pack(ledger, (path for path in files if path.is_file()))
 
 
-def _run(arguments: list[str], known: dict[str, bytes], here: str) -> tuple[int, bytes, dict[str, bytes]]:
-    """On a worker: (exit code, what was printed, the files of the run)."""
+def _pack(folder: Path, files: Iterable[Path]) -> bytes:
+    with io.BytesIO() as packed:
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for file in files:
+                archive.add(file, file.relative_to(folder))
+        return packed.getvalue()
+
+
+def _unpack(packed: bytes, folder: str) -> None:
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(folder, filter="data")
+
+
+def _run(arguments: list[str], known: bytes, here: str) -> tuple[int, bytes, bytes]:
+    """On a worker: (exit code, what was printed, the files of the run, packed)."""
     with tempfile.TemporaryDirectory() as folder:
-        unpack(known, Path(folder))
+        _unpack(known, folder)
+        before = {*Path(folder).rglob("*")}
         *options, attempt, name = arguments
         done = subprocess.run(
             command([*options, f"ledger={folder}", attempt, name]),
@@ -89,8 +96,5 @@ def _run(arguments: list[str], known: dict[str, bytes], here: str) -> tuple[int,
             stderr=subprocess.STDOUT,
             check=False,
         )
-        return (
-            done.returncode,
-            done.stdout,
-            {name: data for name, data in pack(Path(folder)).items() if name not in known},
-        )
+        new = (path for path in Path(folder).rglob("*") if path not in before and path.is_file())
+        return done.returncode, done.stdout, _pack(Path(folder), new)
