@@ -8,9 +8,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
 from elmo_bench.base.threads import check_threads
 from elmo_bench.cli.pretrain_static import ELSEWHERE, check_numbers, check_out
-from elmo_bench.encoders.ngrams import NGrams
-from elmo_bench.encoders.rows import Rows
-from elmo_bench.encoders.vector_files import write_compact
+from elmo_bench.encoders.vector_files import NGrams, Rows, write_compact
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.corpus import shard_files
 from elmo_bench.pretraining.fasttext import heldout_loss, train_fasttext

@@ -12,8 +12,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import keep_inputs
 from elmo_bench.base.progress import progress
 from elmo_bench.base.threads import check_threads, choose_threads
-from elmo_bench.encoders.rows import DTYPES
-from elmo_bench.encoders.vector_files import write_compact, write_text
+from elmo_bench.encoders.vector_files import DTYPES, write_compact, write_text
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.cooccurrence import block_count, cooccurrence, vocabulary
 from elmo_bench.pretraining.corpus import shard_files

@@ -104,21 +104,6 @@ def test_the_command_with_any_encoder_and_layer(neighbours, options, said):
     assert float(lines[1].split()[0]) >= float(lines[2].split()[0])
 
 
-def test_static_vectors_with_sub_words_know_words_that_the_table_lacks(neighbours):
-    code, lines, _ = neighbours("doggishlyest", "--in", "doggishlyest .", "text.txt", "encoder=fasttext", "--show", "1")
-    assert (code, len(lines)) == (0, 2)
-    assert "[" in lines[1]
-
-
-def test_the_lowest_layer_of_elmo_knows_a_word_by_its_letters(neighbours):
-    _, lines, _ = neighbours("dog", "--in", "my dog barks .", "text.txt", "--layer", "0", "--show", "2")
-    assert [line.strip() for line in lines[1:]] == ["1.000  a king and a [dog] met .", "1.000  the [dog] ran ."] or [
-        line.strip() for line in lines[1:]
-    ] == ["1.000  the [dog] ran .", "1.000  a king and a [dog] met ."]
-    _, lines, _ = neighbours("king", "--in", "my king .", "text.txt", "--same-word")
-    assert len(lines) == 3
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -3,15 +3,11 @@
 import gzip
 import hashlib
 import lzma
-import os
-import time
 import zipfile
-from functools import partial
 
 import numpy as np
 import pytest
 
-from elmo_bench.base.content import Content
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import static
 from elmo_bench.encoders.glove_text import read_text
@@ -120,18 +116,6 @@ def test_changed_vectors_are_not_answered_from_the_cache(tmp_path):
     assert first.checksum != second.checksum
 
 
-def test_no_word_kept_is_fine(file):
-    for _ in range(2):
-        assert load_static(str(file), keep=["unknown"]).vectors.shape == (0, 4)
-
-
-def test_no_cache_folder_is_fine(tmp_path, monkeypatch):
-    path = tmp_path / "v.txt"
-    path.write_bytes(TEXT)
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(path / "below-a-file"))
-    assert load_static(str(path), keep=["the"]).words == ["the"]
-
-
 @pytest.mark.parametrize("keep", [None, ["the"]])
 @pytest.mark.parametrize("name", ["v.txt", "v.safetensors"])
 def test_a_file_that_is_swapped_while_it_is_read_is_refused_and_leaves_nothing(tmp_path, monkeypatch, name, keep):
@@ -153,36 +137,6 @@ def test_a_file_that_is_swapped_while_it_is_read_is_refused_and_leaves_nothing(t
     table = load_static(str(path), keep=keep)
     assert table.vectors[0, 0] == VECTORS[0, 0] + 1
     assert table.checksum == hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-@pytest.mark.parametrize("old_time", [False, True])
-def test_a_large_file_that_is_swapped_gives_no_old_vectors_for_old_words(tmp_path, monkeypatch, old_time):
-    monkeypatch.setattr(static, "Content", partial(Content, large=0, settled=0))
-    path = tmp_path / "v.txt"
-    path.write_bytes(TEXT)
-    time.sleep(0.05)
-    before, status = load_static(str(path), keep=["the"]), path.stat()
-    new = tmp_path / "new.txt"
-    new.write_bytes(TEXT.replace(b"the -1.0", b"the +1.0").replace(b"Paris -0.5", b"Paris +0.5"))
-    if old_time:
-        os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
-    new.replace(path)
-    time.sleep(0.05)
-    old, both = load_static(str(path), keep=["the"]), load_static(str(path), keep=["the", "Paris"])
-    assert before.vectors[0, 0] == -1
-    assert old.vectors[0, 0] == both.vectors[0, 0] == 1
-    assert both.vectors[1, 0] == 0.5
-    assert old.checksum == both.checksum != before.checksum
-
-
-def test_rows_that_an_older_version_kept_are_made_again(tmp_path):
-    path = tmp_path / "v.txt"
-    path.write_bytes(TEXT)
-    load_static(str(path), keep=["the"])
-    (entry,) = (cache_folder() / "trimmed").iterdir()
-    wrong = VECTORS[:1] + 1
-    write_compact(entry, ["the"], wrong, {"digest": static._digest(["the"], wrong), "source": "v.txt"})
-    assert load_static(str(path), keep=["the"]).vectors[0, 0] == VECTORS[0, 0]
 
 
 def test_known_names_are_found_in_the_cache_folder(tmp_path):
@@ -244,16 +198,3 @@ def test_a_zip_of_several_files_and_a_missing_file_are_named(tmp_path):
         load_static(str(tmp_path / "v.zip"))
     with pytest.raises(UserError, match="no such file"):
         read_text(tmp_path / "missing.txt")
-
-
-def test_the_shipped_vectors_know_what_is_near():
-    table = load_static("glove-mini")
-    assert (len(table.words), table.dim) == (160_000, 96)
-    unit = table.vectors / np.linalg.norm(table.vectors, axis=1, keepdims=True)
-
-    def near(left, right):
-        return float(unit[table.lookup(left)] @ unit[table.lookup(right)])
-
-    assert near("king", "queen") > near("king", "river")
-    assert near("London", "Paris") > near("London", "played")
-    assert near("river", "lake") > near("river", "actor")

@@ -11,10 +11,8 @@ from safetensors.torch import save_file as save_torch
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.glove_text import read_text
-from elmo_bench.encoders.ngrams import NGrams
-from elmo_bench.encoders.rows import Rows
 from elmo_bench.encoders.static import load_static
-from elmo_bench.encoders.vector_files import read_compact, write_compact, write_text
+from elmo_bench.encoders.vector_files import NGrams, Rows, read_compact, write_compact, write_text
 
 WORDS = ["the", "Paris", "paris", ". . .", "naïve"]
 VECTORS = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
@@ -62,12 +60,6 @@ def test_only_the_wanted_rows_are_read_in_the_order_of_the_file(path, dtype):
     assert some.words == ["Paris", "naïve"]
     assert np.array_equal(some.vectors, whole.vectors[[1, 4]])
     assert read_compact(path, set()).vectors.shape == (0, 4)
-
-
-def test_no_words_at_all_are_fine(path):
-    write_compact(path, [], VECTORS[:0], dtype="int8")
-    assert read_compact(path).words == []
-    assert read_compact(path).vectors.shape == (0, 4)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])

@@ -20,10 +20,8 @@ from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import load, save_safetensors
 from elmo_bench.encoders.cove import read_lstms
 from elmo_bench.encoders.hf import load_model
-from elmo_bench.encoders.ngrams import NGrams
 from elmo_bench.encoders.precomputed import open_layers
-from elmo_bench.encoders.rows import Rows
-from elmo_bench.encoders.vector_files import read_compact, write_compact
+from elmo_bench.encoders.vector_files import NGrams, Rows, read_compact, write_compact
 from elmo_bench.runner.kept_head import read_head, write_head
 from elmo_bench.runner.model import Lexicon
 from elmo_bench.spec.config import compose

@@ -16,14 +16,13 @@ from elmo_bench.base.files import read_lines, unpack
 from elmo_bench.base.json import read_json
 from elmo_bench.elmo import embed
 from elmo_bench.elmo.export import _licence
-from elmo_bench.encoders.fasttext import read_fasttext
+from elmo_bench.encoders.binary_vectors import read_fasttext, read_word2vec
 from elmo_bench.encoders.glove_text import read_text
-from elmo_bench.encoders.word2vec import read_word2vec
 from elmo_bench.pretraining.cooccurrence import cooccurrence
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.text.columns import read_columns
-from elmo_bench.text.conllu import read_conllu
+from elmo_bench.text.token_labels import read_conllu
 from tests.fuzz.cases import Case, file_of, not_finite
 from tests.ledger.records import make_record
 
@@ -57,7 +56,7 @@ def text_cases() -> list[Case]:
         *_packed("encoders.word2vec:read_word2vec", "v.bin", WORD2VEC, _word2vec, wrong=not_finite),
         *(
             Case(
-                reader="elmo_bench.encoders.fasttext:read_fasttext",
+                reader="elmo_bench.encoders.binary_vectors:read_fasttext",
                 variant=name,
                 make=lambda folder, name=name: shutil.copy(FASTTEXT / f"{name}.bin", folder / "v.bin"),  # type: ignore[misc]
                 read=lambda folder: _fasttext(folder / "v.bin"),
@@ -77,7 +76,7 @@ def text_cases() -> list[Case]:
             "pretraining.cooccurrence:cooccurrence", TEXT, lambda path: cooccurrence([path], ["the", "cats"], window=2)
         ),
         _text("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n", lambda path: list(read_columns(path))),
-        _text("text.conllu:read_conllu", CONLLU, lambda path: list(read_conllu(path))),
+        _text("text.token_labels:read_conllu", CONLLU, lambda path: list(read_conllu(path))),
         _text("elmo.embed:read", TEXT, lambda path: list(embed.read(path))),
         _text("pretraining.vocabulary:TargetVocabulary.read", WORDS, TargetVocabulary.read),
         _text("elmo.export:_licence", CARD, _licence),

@@ -9,9 +9,8 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import pretrain_static
-from elmo_bench.encoders.rows import Rows
 from elmo_bench.encoders.static import load_static
-from elmo_bench.encoders.vector_files import read_compact
+from elmo_bench.encoders.vector_files import Rows, read_compact
 from elmo_bench.pretraining.cooccurrence import cooccurrence, vocabulary
 from elmo_bench.pretraining.static import train_glove
 

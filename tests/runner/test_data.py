@@ -26,7 +26,7 @@ from elmo_bench.runner.model import Lexicon
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.tasks.sst5.phrase import Phrase
-from elmo_bench.text.limits import LONGEST_TEXT
+from elmo_bench.text.vocabulary import LONGEST_TEXT
 
 FRACTIONS = (0.01, 0.03, 0.1, 0.3, 1.0)
 # What stays together, told from the examples without their own word for it.
