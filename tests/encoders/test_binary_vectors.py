@@ -49,9 +49,7 @@ def test_word2vec_is_read_as_it_was_written(tmp_path, monkeypatch, name, end):
     ("content", "said"),
     [
         (b"", "no line with the numbers"),
-        (b"the 1.0 2.0\n", "no line with the numbers"),
         (b"5 0\n", "0 dimensions"),
-        (b"5 99999999999\n", "99999999999 dimensions"),
         (original()[:-9], "cut off at word 5 of 5"),
         (original().replace(b"5 7", b"9 7"), "cut off at word 6 of 9"),
         (b"1 2\n" + b"a" * 20_000 + b" 12345678", "more than 16,384 bytes"),
@@ -95,8 +93,6 @@ def test_unseen_words_get_rows_and_known_words_keep_theirs(monkeypatch):
     [
         (lambda content: content[:4] + b"\x0d" + content[5:], "version 13 of fastText's format"),
         (lambda content: content[:30], "cut off"),
-        (lambda content: content[:100], "cut off"),
-        (lambda content: content[:500], "cut off"),
         (lambda content: content[:8] + b"\xff" * 4 + content[12:], "-1 dimensions"),
         (lambda content: content[:8] + b"\x06" + content[9:], "expected 69 of 6"),
     ],

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from torch.overrides import TorchFunctionMode
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
@@ -120,35 +119,6 @@ def test_processes_with_the_same_work_share_it(store):
     assert sorted(other.asked) == sorted(TEXTS)
     assert 0 < sum(map(len, encoder.asked)) <= 300  # the first pool
     assert torch.equal(layers.batch(TEXTS), batch_of(WordEncoder(), TEXTS))
-
-
-class Transfers(TorchFunctionMode):
-    """Counts the tensors that a call copies from one device to another, in batches (4 axes) or alone."""
-
-    def __init__(self):
-        super().__init__()
-        self.batches = self.sentences = 0
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        devices = {each.device.type for each in (*args, result) if isinstance(each, torch.Tensor)}
-        if len(devices) > 1:
-            shape = args[0].shape
-            self.batches += len(shape) == 4
-            self.sentences += len(shape) != 4
-        return result
-
-
-@pytest.mark.parametrize("mode", ["disk", "ram", "auto", "off"])
-def test_a_batch_of_layers_on_the_cpu_is_copied_to_the_device_once(store, mode):
-    layers = store(mode, device="meta")
-    layers.fill(TEXTS)
-    for texts in (TEXTS[:32], TEXTS[:1], sentences(3, seed=9)):  # kept, and never seen
-        with Transfers() as transfers:
-            batch = layers.batch(texts)
-        assert (transfers.batches, transfers.sentences) == (1, 0)
-        assert (batch.device.type, batch.dtype) == ("meta", torch.float32)
-        assert batch.shape == batch_of(WordEncoder(), texts).shape
 
 
 @pytest.mark.parametrize(

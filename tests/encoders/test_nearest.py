@@ -38,22 +38,6 @@ def test_it_finds_what_comparing_everything_finds(monkeypatch):
     assert [near.cosine for near in found] == pytest.approx([cosine for cosine, _, _ in wanted], abs=1e-5)
 
 
-def test_memory_does_not_grow_with_the_text(monkeypatch):
-    """The text is read as it is encoded, in batches of bounded size."""
-    monkeypatch.setattr(module, "TOKENS", 100)
-    asked, read = [], []
-
-    def text():
-        for words in sentences(500, longest=30):
-            read.append(words)
-            assert len(read) - sum(map(len, asked)) <= 101
-            yield words
-
-    nearest(lambda texts: encode(texts, asked=asked), text(), ("a",), 0, show=3)
-    assert sum(map(len, asked)) == 501  # with the query
-    assert all(sum(map(len, batch)) <= 100 or len(batch) == 1 for batch in asked)
-
-
 def test_only_occurrences_of_a_word_and_only_their_sentences():
     texts, asked = [tuple(line.split()) for line in TEXT.splitlines()], []
     found = nearest(lambda some: encode(some, asked=asked), texts, ("a", "king"), 1, show=9, only="king")

@@ -112,14 +112,6 @@ def test_seeds_share_the_spec_and_not_the_network(name):
     assert not torch.allclose(batches[0][1], batches[1][1])
 
 
-def test_a_seed_of_the_users_own_is_a_setting_and_holds_for_every_run():
-    [run] = plan(["encoder=random", "+encoder.contextual.seed=7"]).runs
-    assert run.spec.label == "encoder.contextual.seed=7"
-    given = ["encoder=random", f"encoder.weights={GOLDEN}", "+encoder.contextual.seed=7"]
-    checksums = [load_frozen(compose("config", [*given, f"seed={seed}"]), ()).checksums for seed in (0, 1)]
-    assert checksums[0] == checksums[1]
-
-
 def test_predict_draws_the_network_of_the_seed(tmp_path, capsys):
     given = (f"encoder.weights={GOLDEN}", "store=ram", "predictions=true", "encoder.words=null", "encoder.vectors=null")
     records = [run_small(tmp_path / "ledger", *given, f"seed={seed}", encoder="random") for seed in (0, 1)]

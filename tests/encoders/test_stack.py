@@ -125,8 +125,3 @@ def test_a_stack_of_something_else_is_one_line(option, said):
 def test_parts_without_names_or_kinds_are_refused(parts):
     with pytest.raises(UserError, match=r"^encoder\.contextual\.parts"):
         parts_of({"kind": "stack", "version": 1, "parts": parts})
-
-
-def test_a_mix_that_one_encoder_has_no_layer_for_is_one_line(weights):
-    with pytest.raises(UserError, match="a whole number from 0 to 2"):
-        heads.built("ner", "encoder=elmo_bert_mini", *weights, "mix=layer", "mix.layer=3", "data.max_train=5")

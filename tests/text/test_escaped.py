@@ -23,7 +23,7 @@ from elmo_bench.text.escaped import escaped, line_of, tokens_of, unescaped
 from elmo_bench.text.sentence import TaggedSentence
 
 ODD = [
-    "", " ", "\t", "\n", "\r", "\r\n", "\xa0", "\u2028", "\u3000", "\x1c", "\ufeff", "New York", "8\xa01/2", " a ", "\\",
+    "", " ", "\t", "\n", "\r", "\xa0", "\u2028", "\u3000", "\x1c", "\ufeff", "New York", "8\xa01/2", " a ", "\\",
     "\\u{a0}", "\\u{}", "\\u{5c}u{", "\\\\u{a0}", "\\u{d800}", "\\u{110000}", "\\u{zz}", "u{a0}", "\\n", "C:\\new",
     "-X-", "-DOCSTART-", "-", "#", "# text", "#begin document", "#end document", "_", "1-2", "(0)", "{", "(3 (2 a))",
     "0\t1\ta",
