@@ -19,8 +19,8 @@ from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.pretrained import load_files, locate
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START
-from elmo_bench.text.limits import LONGEST_WORD
 from elmo_bench.text.pools import by_length, pools
+from elmo_bench.text.vocabulary import LONGEST_WORD
 
 START, END = (SENTENCE_START,), (SENTENCE_END,)
 # Sentences and tokens, at most, of a pool that goes through the network together. A GPU is as fast with a wider one.

@@ -3,8 +3,8 @@
 - `protocol.py`: the `Encoder` protocol. Kinds of encoders are modules with `load(**options)`: `elmo.py`, `random.py`,
   `hf.py` (with `hf_files.py` and `hf_words.py`), `cove.py`, `precomputed.py`.
   Several together are a stack.
-- `static.py`, with `glove_text.py`, `word2vec.py`, `fasttext.py` and `vector_files.py`: static word vectors.
-- `mix.py`: the learned mix of an encoder's layers. `words.py`: word vectors as a module.
+- `static.py`, with `glove_text.py`, `binary_vectors.py` and `vector_files.py`: static word vectors. `words.py`: word
+  vectors as a module.
 - `embedder.py`: everything that a head sees, concatenated.
 - `cache.py`, with `cache_files.py`: the layers of frozen encoders, kept in memory or on disk.
 """

@@ -22,11 +22,9 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import unpack
 from elmo_bench.base.reading import AGAIN
 from elmo_bench.elmo.published import VECTORS, vector_archive
-from elmo_bench.encoders.fasttext import is_fasttext, read_fasttext
+from elmo_bench.encoders.binary_vectors import is_fasttext, read_fasttext, read_word2vec
 from elmo_bench.encoders.glove_text import read_text
-from elmo_bench.encoders.ngrams import NGrams
-from elmo_bench.encoders.vector_files import read_compact, write_compact
-from elmo_bench.encoders.word2vec import read_word2vec
+from elmo_bench.encoders.vector_files import NGrams, read_compact, write_compact
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 SHIPPED = ("glove-6b", "glove-mini", "fasttext-mini")  # the names of the files in WEIGHTS

@@ -1,11 +1,11 @@
-"""The two kinds of files of word vectors that this project writes: GloVe text, and compact safetensors.
+"""Word vectors, vectors of n-grams, and the files that this project writes of them: GloVe text, and safetensors.
 
 A compact file holds these tensors:
 
     words                   uint8: the words in UTF-8, one a line, compressed with xz
     vectors                 [V, D] float32, float16 or int8
     vectors.scales          [V] float32, with int8 alone: row i is vectors[i] * scales[i]
-    ngrams, ngrams.scales   [B, D] and [B], optional, as above: vectors of n-gram buckets (`ngrams.py`)
+    ngrams, ngrams.scales   [B, D] and [B], optional, as above: vectors of n-gram buckets (`NGrams`)
 
 Its metadata is one JSON object under `about`: safetensors writes several keys in any order, and equal tables should be
 equal files. With n-grams, the object has `shortest` and `longest`, their lengths in characters.
@@ -15,6 +15,7 @@ import gzip
 import json
 import lzma
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,13 +26,94 @@ from safetensors.numpy import save
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.encoders.ngrams import NGrams
-from elmo_bench.encoders.rows import DTYPES, Rows
+from elmo_bench.text.vocabulary import LONGEST_WORD
 
+DTYPES = ("float32", "float16", "int8")
 STORED = {"F32": np.float32, "F16": np.float16, "I8": np.int8}  # safetensors' names of DTYPES
 WORD = 256  # bytes that the words of one file may have on average
 LARGEST_SCALE = 1e30  # times 127 and summed over many n-grams it is still finite in float32
 UNPACKING = 128 * 2**20  # bytes that xz may use; its strongest preset needs 65 MiB
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """`stored` [N, D] in float32, float16 or int8. With int8, row i is `stored[i] * scales[i]`."""
+
+    stored: np.ndarray
+    scales: np.ndarray | None = None  # float32 [N], with int8 alone
+
+    @classmethod
+    def of(cls, vectors: np.ndarray, dtype: str) -> "Rows":
+        """Vectors [N, D] in one of DTYPES. In int8 the largest number of a row becomes 127 or -127."""
+        if dtype != "int8":
+            return cls(np.ascontiguousarray(vectors.astype(dtype)))
+        scales = np.abs(vectors).max(axis=1, initial=0).astype(np.float32) / 127
+        steps = np.where(scales == 0, 1, scales)[:, None]
+        return cls(np.rint(vectors / steps).clip(-127, 127).astype(np.int8), scales)
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    @property
+    def dim(self) -> int:
+        return self.stored.shape[1]
+
+    def take(self, rows: Sequence[int] | np.ndarray | None = None) -> np.ndarray:
+        """float32 [n, D]: these rows, or all."""
+        chosen = slice(None) if rows is None else np.asarray(rows, dtype=np.int64)
+        vectors = self.stored[chosen].astype(np.float32)
+        if self.scales is not None:
+            vectors *= self.scales[chosen][:, None]
+        return vectors
+
+
+@dataclass(frozen=True, eq=False)
+class NGrams:
+    """Vectors of unseen words from character n-grams, as fastText computes them (Bojanowski et al. 2017).
+
+    A word between `<` and `>` is cut into all n-grams of `shortest` to `longest` characters. Each n-gram is hashed to
+    one of the buckets, whose vectors are `rows` [B, D]; the vector of the word is the mean over its n-grams. Source:
+    `Dictionary::computeSubwords`, `Dictionary::hash` and `FastText::getWordVector` of facebookresearch/fastText.
+    """
+
+    rows: Rows
+    shortest: int
+    longest: int
+
+    def vectors(self, words: Collection[str]) -> np.ndarray:
+        """float32 [N, D]; zeros for a word that is too short to have n-grams."""
+        vectors = np.zeros((len(words), self.rows.dim), np.float32)
+        for row, word in enumerate(words):
+            if buckets := self.buckets(word):
+                vectors[row] = self.rows.take(np.array(buckets)).mean(0)
+        return vectors
+
+    def buckets(self, word: str) -> list[int]:
+        """The row of each n-gram of a word."""
+        return [hash_of(ngram) % len(self.rows) for ngram in ngrams_of(word, self.shortest, self.longest)]
+
+
+def ngrams_of(word: str, shortest: int, longest: int) -> list[bytes]:
+    """The n-grams of `<word>` in UTF-8; of a longer word, of its first LONGEST_WORD characters. A boundary is none."""
+    text = f"<{word[:LONGEST_WORD]}>"
+    spans = (
+        (start, start + size)
+        for start in range(len(text))
+        for size in range(shortest, min(longest, len(text) - start) + 1)
+    )
+    return [
+        text[start:end].encode(errors="surrogatepass")
+        for start, end in spans
+        if end - start > 1 or 0 < start < len(text) - 1
+    ]
+
+
+def hash_of(ngram: bytes) -> int:
+    """32-bit FNV-1a as fastText computes it: a byte from 128 on is sign-extended to 32 bits, unlike in standard FNV."""
+    value = 2166136261
+    for byte in ngram:
+        value = (value ^ (byte if byte < 128 else byte | 0xFFFFFF00)) * 16777619 & 0xFFFFFFFF
+    return value
 
 
 class Compact(NamedTuple):

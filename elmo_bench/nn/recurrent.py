@@ -66,10 +66,9 @@ class BiGru(_Bidirectional):
     kind = nn.GRU
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        run = loops(GRU_IN_C, self.forwards.weight_hh_l0)
-        if run is None:
-            return super().forward(x, mask)
         layers: tuple[Any, ...] = (self.forwards, self.backwards)
+        if (run := loops(GRU_IN_C, layers[0].weight_hh_l0)) is None:
+            return super().forward(x, mask)
         hidden = self.dim // 2
         weight = torch.cat([gru.weight_ih_l0 for gru in layers])
         recurrent = torch.stack([gru.weight_hh_l0.roll(hidden, dims=0) for gru in layers])  # torch's order is r, z, n

@@ -15,7 +15,7 @@ from elmo_bench.base.sources import MissingData
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Text
-from elmo_bench.text.limits import LONGEST_TEXT, LONGEST_WORD
+from elmo_bench.text.vocabulary import LONGEST_TEXT, LONGEST_WORD
 from elmo_bench.training.contracts import Data
 
 Splits = dict[str, list[Any]]

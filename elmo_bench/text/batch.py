@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from elmo_bench.text.limits import LONGEST_WORD
-from elmo_bench.text.vocabulary import Vocabulary
+from elmo_bench.text.vocabulary import LONGEST_WORD, Vocabulary
 
 Text = tuple[str, ...]
 

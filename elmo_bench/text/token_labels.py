@@ -1,8 +1,12 @@
-"""Tasks with a label for each word: their metric, and control labels; imports no torch."""
+"""Tasks with a label for each word: CoNLL-U files, what their `data.py` have in common, their metric, control labels.
+
+Imports no torch.
+"""
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -11,14 +15,96 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.formula import Formula, columns, share
-from elmo_bench.text.columns import read_columns
+from elmo_bench.base.reading import reader
+from elmo_bench.base.sources import SuiteData
+from elmo_bench.text.columns import Row, read_columns, sentences
+from elmo_bench.text.escaped import escaped
 from elmo_bench.text.figures import count_labels, label_table, score_labels
 
+COLUMNS = 10  # of CoNLL-U
+ID, FORM, XPOS, HEAD, DEPREL = 0, 1, 4, 6, 7
 GOLD, CONTROL = "gold", "control"
 Labels = Sequence[str]
 # 100 · correct / tokens: an item holds several decisions.
 TOKEN_ACCURACY = Formula("token-accuracy", ("correct", "tokens"), columns, share, lambda sums: sums[1])
+
+
+@reader
+def read_conllu(path: Path) -> Iterator[list[Row]]:
+    """The words of each sentence of a CoNLL-U file of Universal Dependencies; empty sentences are skipped.
+
+    Only words with whole numbers, neither ranges (`3-4`) nor words that are only understood (`8.1`), as every reader of
+    UD does. Raises UserError with file and line.
+    """
+
+    def rows() -> Iterator[Row]:
+        for number, line in read_lines(path):
+            cells = line.split("\t")
+            if not line.strip():
+                yield number, []
+            elif line.startswith("#"):
+                continue
+            elif len(cells) != COLUMNS:
+                raise UserError(f"{path}:{number}: expected {COLUMNS} columns, found {len(cells)}. Fix this line.")
+            elif cells[ID].isdecimal():
+                yield number, cells
+
+    return sentences(rows())
+
+
+class TokenData(SuiteData):
+    """A `contracts.Data` for a task to complete. Its examples are dataclasses with `tokens` and `gold`, one label each.
+
+    labels: `gold`, or `control`: a random label for each word (`control_labels`).
+
+    A task gives `schema`, `field` (of an example: its labels), `read_file` and `columns`.
+    """
+
+    schema: str
+    field: str
+    ending = ".txt"
+    sources = ("files",)
+
+    def __init__(self, *, labels: str = GOLD, **suites: Mapping[str, Any]):
+        if labels not in (GOLD, CONTROL):
+            raise UserError(f"task.data.labels={labels}: unknown. Choose {GOLD} or {CONTROL}.")
+        super().__init__(**suites)
+        self.labels = labels
+
+    def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
+        splits = super().read(suite, root)
+        if self.labels == CONTROL:
+            control = control_labels(label for example in splits["train"] for label in example.gold)
+            for split, examples in splits.items():
+                splits[split] = [replace(each, **{self.field: tuple(map(control, each.tokens))}) for each in examples]
+        return splits
+
+    def columns(self, example: Any) -> Sequence[Sequence[str]]:
+        """The columns of a file of predictions before the predicted label; the first has the words."""
+        raise NotImplementedError
+
+    def vocabulary(self, train: Sequence[Any]) -> dict[str, list[str]]:
+        """{"labels": every label of the training data}."""
+        return {"labels": sorted({label for example in train for label in example.gold})}
+
+    def write(self, path: Path, examples: Sequence[Any], predicted: Sequence[Sequence[str]]) -> None:
+        """Write `columns` and predicted label, a word a line, separated by tabs; a blank line after each sentence.
+
+        White space inside a word is escaped, as in every file of predictions (see escaped.py).
+        """
+        with atomic_write(path, "w") as handle:
+            for example, labels in zip(examples, predicted, strict=True):
+                rows = zip(*self.columns(example), labels, strict=True)
+                handle.write("".join("\t".join(map(escaped, row)) + "\n" for row in rows) + "\n")
+
+    def within(
+        self, example: Any, predicted: Sequence[str], keeps: Callable[[Sequence[str]], bool]
+    ) -> tuple[list[str], list[str]] | None:
+        """Gold and predicted labels of the words that `keeps` accepts; None if there are none."""
+        places = [place for place, word in enumerate(example.tokens) if keeps((word,))]
+        return ([example.gold[p] for p in places], [predicted[p] for p in places]) if places else None
 
 
 class TokenAccuracy:

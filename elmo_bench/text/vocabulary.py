@@ -1,8 +1,11 @@
-"""Vocabularies: words or characters as numbers."""
+"""Vocabularies: words or characters as numbers, and the limits of what is read (docs/limits.md)."""
 
 from collections.abc import Iterable
 
 PADDING, UNKNOWN = 0, 1
+# Limits that bound memory whatever the text is; no text of the suites reaches them.
+LONGEST_WORD = 512  # characters of a token that are read; the longest token of the suites has 473
+LONGEST_TEXT = 5_000  # tokens of a text to train on, since some heads attend to all pairs; the suites' longest has 706
 
 
 class Vocabulary:

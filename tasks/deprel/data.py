@@ -7,8 +7,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.tasks.deprel.sentence import Sentence
 from elmo_bench.text.columns import check_ended, read_columns
-from elmo_bench.text.conllu import DEPREL, FORM, HEAD, Row, read_conllu
-from elmo_bench.text.token_data import TokenData
+from elmo_bench.text.token_labels import DEPREL, FORM, HEAD, Row, TokenData, read_conllu
 
 WRITTEN = 4  # columns of a file of predictions
 

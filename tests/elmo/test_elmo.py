@@ -25,11 +25,6 @@ def cases(name: str) -> tuple[Path, list[list[str]], list[list[int]]]:
     return folder, found["sentences"], found["batches"]
 
 
-@pytest.fixture(scope="module")
-def encoder() -> ElmoEncoder:
-    return ElmoEncoder(weights=str(GOLDEN))
-
-
 def test_character_ids_are_the_recorded_ones():
     recorded = np.load(GOLDEN / "expected_char_ids.npz")
     for number, sentence in enumerate(SENTENCES):
@@ -92,30 +87,6 @@ def test_mixes_are_the_recorded_ones(run, kind, mix):
             np.testing.assert_allclose(
                 found, recorded[f"{run}.{mix['name']}.{kind}.s{number:02d}"], atol=TOLERANCE, rtol=0
             )
-
-
-def test_a_sentences_vectors_depend_on_nothing_else_in_the_call(encoder):
-    alone = encoder.encode([SENTENCES[10]])[0]
-    others = [SENTENCES[n % len(SENTENCES)] for n in range(63)]
-    for call in ([SENTENCES[10], *others], [*others[::-1], SENTENCES[10]]):
-        found = encoder.encode(call)[call.index(SENTENCES[10])]
-        torch.testing.assert_close(found, alone, atol=5e-6, rtol=0)
-
-
-def test_a_long_sentences_halves_depend_on_their_side_alone(encoder):
-    """Layers are [forward; backward]: the forward half of a prefix and the backward half of a suffix, stay."""
-    words = [word for sentence in SENTENCES for word in sentence]
-    sentence = [words[n] for n in np.random.default_rng(0).integers(len(words), size=3000)]
-    whole = encoder.encode([sentence])[0]
-    assert whole.shape == (3, 3000, encoder.dim)
-    assert whole.isfinite().all()
-    half, part = encoder.dim // 2, 250
-    ahead = encoder.encode([sentence[:part]])[0]
-    behind = encoder.encode([sentence[-part:]])[0]
-    torch.testing.assert_close(whole[:, :part, :half], ahead[:, :, :half], atol=5e-6, rtol=0)
-    torch.testing.assert_close(whole[:, -part:, half:], behind[:, :, half:], atol=5e-6, rtol=0)
-    # and not on the other side: the layers above the words differ where the cut is
-    assert (whole[1:, part - 1, half:] - ahead[1:, -1, half:]).abs().max() > 0.01
 
 
 def test_positions_of_a_long_sentence_are_the_recorded_ones():

@@ -11,7 +11,6 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from elmo_bench import Elmo, ElmoEncoder, ScalarMix, batch_to_ids
-from elmo_bench.elmo.model import BiLM
 from elmo_bench.training.quiet import quiet
 from tests.runs import GOLDEN
 
@@ -95,26 +94,6 @@ def test_lightning_neither_trains_nor_stores_it(tmp_path, precision):
     again = Model.load_from_checkpoint(tmp_path / "model.ckpt")
     again.eval(), model.eval()
     assert torch.equal(first(again.elmo), first(model.elmo))
-
-
-def test_no_way_through_the_module_reaches_it():
-    module = elmo(dropout=0.5)
-    outer = nn.ModuleDict({"elmo": module})
-    vectors = first(module.eval())
-    outer.train().requires_grad_(True)
-
-    def ruin(part: nn.Module) -> None:
-        assert not isinstance(part, BiLM)
-        for parameter in part.parameters(recurse=False):
-            nn.init.normal_(parameter, std=0.0)
-
-    outer["elmo"].frozen.bilm  # noqa: B018  it is there
-    assert {id(p) for p in module.frozen.bilm.parameters()}.isdisjoint(id(p) for p in outer.parameters())
-    saved = copy.deepcopy(outer.state_dict())
-    outer.apply(ruin)
-    outer.load_state_dict(saved)
-    assert not any(p.requires_grad for p in module.frozen.bilm.parameters())
-    assert torch.equal(first(module.eval()), vectors)
 
 
 def test_words_remembered_in_inference_mode_serve_training_and_the_reverse():

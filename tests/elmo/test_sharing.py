@@ -68,12 +68,6 @@ def test_the_card_says_what_it_is(golden, tmp_path):
     assert (tmp_path / "README.md").read_text() == "my own words"
 
 
-def test_a_config_json_is_neither_written_nor_read(golden, tmp_path):
-    golden.save_pretrained(tmp_path)
-    (tmp_path / "config.json").write_text('{"stateful": true, "device": "nowhere", "weights": "/etc"}')
-    assert not ElmoEncoder.from_pretrained(tmp_path).stateful
-
-
 def test_saving_to_a_folder_with_other_weights_is_refused(golden, tmp_path):
     shutil.copy(GOLDEN / "weights.hdf5", tmp_path / "other.hdf5")
     with pytest.raises(UserError, match=r"has other\.hdf5 already\. Save to a folder without weights\.$"):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from torch.overrides import TorchFunctionMode
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
@@ -69,19 +68,6 @@ def test_another_process_finds_what_is_on_disk(store, mode):
     assert encoder.asked == []
 
 
-def test_what_is_missing_is_computed_and_the_rest_is_not(store):
-    store().fill(TEXTS[:120])
-    encoder = WordEncoder()
-    store("disk", encoder).fill(TEXTS)
-    assert sorted(encoder.asked) == sorted(TEXTS[120:])
-
-
-def test_the_cache_folder_is_the_place_by_default(tmp_path, monkeypatch):
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
-    LayerStore(WordEncoder()).fill(TEXTS[:3])
-    assert len(list((tmp_path / "cache" / "layers").rglob("*.safetensors"))) == 1
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -117,11 +103,6 @@ def test_sentences_that_look_alike_are_told_apart(store):
         assert torch.equal(found.batch([pair]), batch_of(WordEncoder(), [pair]))
 
 
-def test_an_unknown_mode():
-    with pytest.raises(UserError, match=r"Choose one of: .*disk"):
-        LayerStore(WordEncoder(), mode="disc")
-
-
 def test_processes_with_the_same_work_share_it(store):
     """What another process writes while this one computes is not computed here."""
     other = WordEncoder()
@@ -140,75 +121,6 @@ def test_processes_with_the_same_work_share_it(store):
     assert torch.equal(layers.batch(TEXTS), batch_of(WordEncoder(), TEXTS))
 
 
-def test_random_numbers_of_a_run_do_not_depend_on_the_store(store):
-    import random
-
-    random.seed(0)
-    torch.manual_seed(0)
-    np.random.seed(0)
-    store().fill(TEXTS)
-    drawn = random.random(), torch.rand(()).item(), np.random.rand()
-    random.seed(0)
-    torch.manual_seed(0)
-    np.random.seed(0)
-    assert drawn == (random.random(), torch.rand(()).item(), np.random.rand())
-
-
-class Transfers(TorchFunctionMode):
-    """Counts the tensors that a call copies from one device to another, in batches (4 axes) or alone."""
-
-    def __init__(self):
-        super().__init__()
-        self.batches = self.sentences = 0
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        devices = {each.device.type for each in (*args, result) if isinstance(each, torch.Tensor)}
-        if len(devices) > 1:
-            shape = args[0].shape
-            self.batches += len(shape) == 4
-            self.sentences += len(shape) != 4
-        return result
-
-
-class OnDevice(WordEncoder):
-    """An encoder on a device without a CPU's memory: reading its tensors there is an error."""
-
-    device = torch.device("meta")
-
-    def encode(self, sentences):
-        return [layers.to(self.device) for layers in super().encode(sentences)]
-
-
-@pytest.mark.parametrize("mode", ["disk", "ram", "auto", "off"])
-def test_a_batch_of_layers_on_the_cpu_is_copied_to_the_device_once(store, mode):
-    layers = store(mode, device="meta")
-    layers.fill(TEXTS)
-    for texts in (TEXTS[:32], TEXTS[:1], sentences(3, seed=9)):  # kept, and never seen
-        with Transfers() as transfers:
-            batch = layers.batch(texts)
-        assert (transfers.batches, transfers.sentences) == (1, 0)
-        assert (batch.device.type, batch.dtype) == ("meta", torch.float32)
-        assert batch.shape == batch_of(WordEncoder(), texts).shape
-
-
-@pytest.mark.parametrize("mode", ["ram", "off"])
-def test_layers_that_are_on_the_device_stay_there(store, mode):
-    """A tensor of the device `meta` cannot be copied to the CPU, so any detour would be an error."""
-    layers = store(mode, OnDevice())
-    layers.fill(TEXTS)
-    for texts in (TEXTS[:32], sentences(3, seed=9)):
-        computed = [*map(layers._read, texts)]
-        if mode == "off" or None in computed:
-            batch = layers.batch(texts)
-        else:
-            with Transfers() as transfers:
-                batch = layers.batch(texts)
-            assert (transfers.batches, transfers.sentences) == (0, 0)
-        assert batch.device.type == "meta"
-        assert batch.shape == batch_of(WordEncoder(), texts).shape
-
-
 @pytest.mark.parametrize(
     ("encode", "said"),
     [
@@ -222,23 +134,6 @@ def test_an_encoder_that_gives_no_vector_for_each_token_is_refused(store, encode
     layers.encoder.encode = encode
     with pytest.raises(UserError, match=f"^WordEncoder.encode: .*{said}"):
         layers.batch(TEXTS[:8])
-
-
-def test_layers_of_both_kinds_make_one_batch(store):
-    """Some on the CPU, some on the device, which is the CPU here."""
-    layers = store("ram")
-    layers.fill(TEXTS)
-    for text in TEXTS[:32:3]:
-        layers._kept[text] = torch.from_numpy(layers._kept[text])
-    for texts in (TEXTS[:32], TEXTS[:1], TEXTS[1:2]):
-        assert torch.equal(layers.batch(texts), batch_of(WordEncoder(), texts))
-
-
-def test_memory_of_a_gpu_is_used_if_half_of_it_stays_free(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (1000, 2000))
-    assert cache._has_room(torch.device("cuda"), 499)
-    assert not cache._has_room(torch.device("cuda"), 500)
-    assert cache._has_room(torch.device("cpu"), 10**12)
 
 
 def test_elmo_word_reads_the_stored_layers_of_elmo(tmp_path, monkeypatch):

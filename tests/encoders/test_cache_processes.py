@@ -9,7 +9,6 @@ import time
 import pytest
 import torch
 
-from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.encoders.cache import LayerStore
 from tests.word_encoder import WordEncoder, fill, sentences
 
@@ -32,29 +31,29 @@ def fresh(encoder, texts):
         yield some, encoder.encode(some)
 
 
-def stored(folder, expected, encoder=None, tolerance=0.0):
+def stored(folder, expected):
     """How many sentences lie in the store, having compared each of its vectors; what is missing is not added to it."""
     copy = folder.with_name("copy")
     shutil.copytree(folder, copy, copy_function=os.link)  # files are never changed, so a link is a copy
-    encoder = encoder or WordEncoder(dim=256)
+    encoder = WordEncoder(dim=256)
     computed, encode = [], encoder.encode
     encoder.encode = lambda some: computed.extend(some) or encode(some)
     store = LayerStore(encoder, mode="disk", folder=copy)
     store.fill(text for some, _ in expected for text in some)
     for some, layers in expected:
         for row, right in zip(store.batch(some), layers, strict=True):
-            torch.testing.assert_close(row[:, : right.shape[1]], right, rtol=0, atol=tolerance)
+            torch.testing.assert_close(row[:, : right.shape[1]], right, rtol=0, atol=0)
     encoder.encode = encode
     shutil.rmtree(copy)
     return sum(len(some) for some, _ in expected) - len(computed)
 
 
-def kill_while_writing(folder, texts, *, times, expected, weights=None, encoder=None, tolerance=0.0):
-    """Fill and be killed (SIGKILL) at a random moment, again and again; how many kills left a half-written file."""
-    moment, kills, halves = random.Random(0), 0, 0
-    while kills < times:
+def test_a_store_killed_while_writing_never_returns_a_wrong_vector(folder, expected):
+    """It is killed (SIGKILL) at a random moment, three times."""
+    moment, kills = random.Random(0), 0
+    while kills < 3:
         had = len(list(folder.rglob("*")))
-        process = start(folder, texts, weights)
+        process = start(folder, TEXTS)
         ends = time.monotonic() + PATIENCE
         while len(list(folder.rglob("*"))) <= had and process.is_alive():  # until it writes
             assert time.monotonic() < ends
@@ -63,12 +62,9 @@ def kill_while_writing(folder, texts, *, times, expected, weights=None, encoder=
         process.kill()
         process.join()
         kills += process.exitcode == -9
-        half = list(folder.rglob(".*"))
-        halves += bool(half)
-        if stored(folder, expected, encoder, tolerance) == len(texts) or half:
+        if stored(folder, expected) == len(TEXTS) or list(folder.rglob(".*")):
             shutil.rmtree(folder)  # so that there is something to write
             folder.mkdir()
-    return halves
 
 
 @pytest.fixture
@@ -89,25 +85,3 @@ def test_two_processes_that_fill_one_store_end_with_every_entry_right(folder, ex
         assert process.exitcode == 0
     assert stored(folder, expected) == len(TEXTS)
     assert stored(folder, list(fresh(WordEncoder(dim=256), sentences(100, seed=1)))) == 100
-
-
-def test_a_store_killed_while_writing_never_returns_a_wrong_vector(folder, expected):
-    kill_while_writing(folder, TEXTS, times=3, expected=expected)
-
-
-@pytest.mark.slow
-def test_a_store_killed_twenty_times_while_writing_never_returns_a_wrong_vector(folder, expected):
-    assert kill_while_writing(folder, TEXTS, times=20, expected=expected) > 0
-
-
-@pytest.mark.slow
-def test_the_same_with_the_weights_that_ship(folder):
-    encoder, texts = ElmoEncoder(weights="mini"), sentences(200)
-    expected = list(fresh(encoder, texts))
-    options = {"weights": "mini", "encoder": encoder, "tolerance": 5e-6, "expected": expected}
-    kill_while_writing(folder, texts, times=5, **options)
-    processes = [start(folder, texts, "mini") for _ in range(2)]
-    for process in processes:
-        process.join(PATIENCE)
-        assert process.exitcode == 0
-    assert stored(folder, expected, encoder, 5e-6) == len(texts)

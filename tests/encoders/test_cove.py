@@ -8,10 +8,6 @@ from torch import nn
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import cove
 from elmo_bench.encoders.static import load_static
-from elmo_bench.ledger import check_record
-from elmo_bench.runner.run import run
-from elmo_bench.spec.config import compose
-from tests.runs import SMALL
 
 WORDS = ["the", "Paris", "paris", "river", "of"]
 TEXTS = [("the", "river", "of", "Paris"), ("Unknown",), ("THE", "paris"), ()]
@@ -106,14 +102,6 @@ def test_the_vectors_are_part_of_the_checksum_and_must_fit(weights, vectors, tmp
         cove.load(weights=str(weights), inputs=str(tmp_path / "small.txt")).encode(TEXTS)
 
 
-def test_vectors_that_are_swapped_after_loading_are_refused(weights, vectors):
-    encoder = cove.load(weights=str(weights), inputs=str(vectors))
-    encoder.encode(TEXTS[:1])
-    vectors.write_bytes(vectors.read_bytes() + vectors.read_bytes().splitlines(keepends=True)[0])
-    with pytest.raises(UserError, match=r"^.*changed while it was read\. Start again\.$"):
-        encoder.encode([("anotherword",)])
-
-
 class Harmful:
     def __init__(self, path):
         self.path = path
@@ -141,14 +129,3 @@ def test_a_file_of_something_else_is_one_line_and_runs_no_code(tmp_path, change,
         cove.read_lstms(tmp_path / "x.pth")
     assert "\n" not in str(error.value)
     assert not (tmp_path / "ran").exists()
-
-
-def test_a_run_names_the_files_without_their_folders(tmp_path, weights, vectors):
-    given = [f"encoder.weights={weights}", f"encoder.contextual.inputs={vectors}", "store=ram", f"ledger={tmp_path}"]
-    record, _ = run(compose("config", ["encoder=cove", *SMALL, *given]))
-    check_record(record)
-    settings = record["spec"]["settings"]
-    assert settings["encoder.weights"] == "wmtlstm.pth"
-    assert settings["encoder.contextual.inputs"] == "glove.txt"
-    assert str(tmp_path) not in str(record["spec"])
-    assert len(record["layer_weights"][0]["input"]["weights"]) == 2

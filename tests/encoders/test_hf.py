@@ -7,7 +7,6 @@ import torch
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.hf import HfEncoder
-from elmo_bench.ledger import check_record
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
 from tests.tiny_bert import BLOCKS, WIDTH, make_tiny_bert
@@ -24,26 +23,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def encoder(folder):
     return HfEncoder(weights=str(folder))
-
-
-def by_hand(folder, words):
-    """transformers alone, a sentence at a time, word by word: [L, T, D]."""
-    from transformers import BertModel, BertTokenizerFast
-
-    tokeniser, model = BertTokenizerFast.from_pretrained(folder), BertModel.from_pretrained(folder).eval()
-    pieces = [tokeniser.tokenize(word) for word in words]
-    ids = tokeniser.convert_tokens_to_ids(["[CLS]", *[piece for word in pieces for piece in word], "[SEP]"])
-    starts = [1 + sum(map(len, pieces[:number])) for number in range(len(pieces))]
-    with torch.no_grad():
-        states = model(torch.tensor([ids]), output_hidden_states=True).hidden_states
-    return torch.stack(states)[:, 0, starts]
-
-
-def test_layers_are_those_of_the_first_pieces(encoder, folder):
-    assert (encoder.layers, encoder.dim) == (BLOCKS + 1, WIDTH)
-    for words, layers in zip(TEXTS, encoder.encode(TEXTS), strict=True):
-        assert layers.shape == (BLOCKS + 1, len(words), WIDTH)
-        torch.testing.assert_close(layers, by_hand(folder, words), atol=1e-5, rtol=0)
 
 
 def test_a_text_has_the_same_vectors_whatever_else_is_in_the_call(encoder):
@@ -66,22 +45,6 @@ def test_a_long_text_is_read_in_parts_and_says_so(folder, capsys):
     [start] = encoder.encode([words[:8]])
     assert not torch.equal(layers[0, 8:16], torch.zeros_like(layers[0, 8:16]))
     torch.testing.assert_close(layers[0, :8], start[0], atol=1e-5, rtol=0)  # the layer without context
-
-
-def test_all_texts_of_a_call_are_tokenised_at_once(folder, monkeypatch):
-    encoder = HfEncoder(weights=str(folder))
-    read, backend = [], encoder.words.backend
-
-    class Counting:
-        def encode_batch(self, texts, **options):
-            read.append(sum(map(len, texts)))
-            return backend.encode_batch(texts, **options)
-
-    monkeypatch.setattr(encoder.words, "backend", Counting())
-    long = ["a", "unbelievable", "\x07", "b"] * 100
-    [*_, layers] = encoder.encode([*TEXTS, long])
-    assert layers.shape[1] == len(long)
-    assert read == [sum(map(len, TEXTS)) + len(long)]
 
 
 def test_a_word_without_a_piece_is_zeros_and_an_empty_text_has_no_vectors(encoder):
@@ -180,11 +143,6 @@ def test_weights_that_the_file_lacks_are_not_drawn_at_random(folder, tmp_path, c
     assert any(part in str(error.value) for part in (QUERY, "embeddings"))
 
 
-def test_a_file_without_a_pooler_is_whole(folder, tmp_path, encoder):
-    own = with_tensors(folder, tmp_path / "own", lambda found: {k: v for k, v in found.items() if "pooler" not in k})
-    torch.testing.assert_close(HfEncoder(weights=str(own)).encode(TEXTS), encoder.encode(TEXTS))
-
-
 def with_tensors(folder, other, change):
     """A copy of the folder whose tensors were changed."""
     import shutil
@@ -211,29 +169,6 @@ def test_code_of_the_folder_never_runs(folder, tmp_path):
     with pytest.raises(UserError, match="that transformers can load"):
         HfEncoder(weights=str(own))
     assert not (tmp_path / "ran").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", ["ner", "sst5", "snli"])
-def test_a_run_of_each_light_task_has_its_layers_and_mix_in_the_record(folder, tmp_path, task):
-    given = [
-        f"task={task}", "encoder=hf", f"encoder.name={folder}", "data.max_train=60", "task.training.epochs=2",
-        "trainer.threads=1", "logger=none", "store=ram", f"ledger={tmp_path}",
-    ]  # fmt: skip
-    record, skipped = run(compose("config", given))
-    check_record(record)
-    assert not skipped
-    assert record["spec"]["encoder"] == "tiny-bert"
-    places = {"ner": {"input"}, "sst5": {"input", "output"}, "snli": {"input", "output"}}[task]
-    assert len(record["layer_weights"]) == 2
-    for epoch in record["layer_weights"]:
-        assert epoch.keys() == places
-        assert all(len(mix["weights"]) == BLOCKS + 1 for mix in epoch.values())
-        assert all(sum(mix["weights"]) == pytest.approx(1) for mix in epoch.values())
-    assert record["layer_weights"][0] != record["layer_weights"][1]
-    assert record["spec"]["contents"]["weights"] == HfEncoder(weights=str(folder)).checksum
-    assert str(folder.parent) not in str(record)
-    assert run(compose("config", given))[1]
 
 
 def test_the_name_is_not_for_encoders_that_have_one():

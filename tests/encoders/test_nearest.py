@@ -38,22 +38,6 @@ def test_it_finds_what_comparing_everything_finds(monkeypatch):
     assert [near.cosine for near in found] == pytest.approx([cosine for cosine, _, _ in wanted], abs=1e-5)
 
 
-def test_memory_does_not_grow_with_the_text(monkeypatch):
-    """The text is read as it is encoded, in batches of bounded size."""
-    monkeypatch.setattr(module, "TOKENS", 100)
-    asked, read = [], []
-
-    def text():
-        for words in sentences(500, longest=30):
-            read.append(words)
-            assert len(read) - sum(map(len, asked)) <= 101
-            yield words
-
-    nearest(lambda texts: encode(texts, asked=asked), text(), ("a",), 0, show=3)
-    assert sum(map(len, asked)) == 501  # with the query
-    assert all(sum(map(len, batch)) <= 100 or len(batch) == 1 for batch in asked)
-
-
 def test_only_occurrences_of_a_word_and_only_their_sentences():
     texts, asked = [tuple(line.split()) for line in TEXT.splitlines()], []
     found = nearest(lambda some: encode(some, asked=asked), texts, ("a", "king"), 1, show=9, only="king")
@@ -102,21 +86,6 @@ def test_the_command_with_any_encoder_and_layer(neighbours, options, said):
     assert len(lines) == 3
     assert all(line.count("[") == 1 for line in lines[1:])
     assert float(lines[1].split()[0]) >= float(lines[2].split()[0])
-
-
-def test_static_vectors_with_sub_words_know_words_that_the_table_lacks(neighbours):
-    code, lines, _ = neighbours("doggishlyest", "--in", "doggishlyest .", "text.txt", "encoder=fasttext", "--show", "1")
-    assert (code, len(lines)) == (0, 2)
-    assert "[" in lines[1]
-
-
-def test_the_lowest_layer_of_elmo_knows_a_word_by_its_letters(neighbours):
-    _, lines, _ = neighbours("dog", "--in", "my dog barks .", "text.txt", "--layer", "0", "--show", "2")
-    assert [line.strip() for line in lines[1:]] == ["1.000  a king and a [dog] met .", "1.000  the [dog] ran ."] or [
-        line.strip() for line in lines[1:]
-    ] == ["1.000  the [dog] ran .", "1.000  a king and a [dog] met ."]
-    _, lines, _ = neighbours("king", "--in", "my king .", "text.txt", "--same-word")
-    assert len(lines) == 3
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_bench.encoders.ngrams import NGrams, hash_of, ngrams_of
-from elmo_bench.encoders.rows import Rows
+from elmo_bench.encoders.vector_files import NGrams, Rows, hash_of, ngrams_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "fasttext.npz"
 
@@ -35,9 +34,3 @@ def test_ngrams_are_of_characters_with_boundaries():
     assert ngrams_of("né", 1, 1) == [b"n", "é".encode()]
     assert ngrams_of("ab", 5, 9) == []
     assert len(ngrams_of("\ud83d", 3, 3)) == 1
-
-
-def test_a_word_without_ngrams_is_zeros():
-    ngrams = NGrams(Rows.of(np.ones((3, 2), np.float32), "int8"), 5, 6)
-    assert not ngrams.vectors(["ab"]).any()
-    assert ngrams.vectors(["abc"]).all()

@@ -11,10 +11,8 @@ from safetensors.torch import save_file as save_torch
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.glove_text import read_text
-from elmo_bench.encoders.ngrams import NGrams
-from elmo_bench.encoders.rows import Rows
 from elmo_bench.encoders.static import load_static
-from elmo_bench.encoders.vector_files import read_compact, write_compact, write_text
+from elmo_bench.encoders.vector_files import NGrams, Rows, read_compact, write_compact, write_text
 
 WORDS = ["the", "Paris", "paris", ". . .", "naïve"]
 VECTORS = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
@@ -64,12 +62,6 @@ def test_only_the_wanted_rows_are_read_in_the_order_of_the_file(path, dtype):
     assert read_compact(path, set()).vectors.shape == (0, 4)
 
 
-def test_no_words_at_all_are_fine(path):
-    write_compact(path, [], VECTORS[:0], dtype="int8")
-    assert read_compact(path).words == []
-    assert read_compact(path).vectors.shape == (0, 4)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_ngrams_are_read_back_and_give_rows_to_unseen_words_alone(path, dtype):
     ngrams = NGrams(Rows.of(NGRAMS, dtype), 2, 3)
@@ -91,38 +83,26 @@ def _packed(text):
 
 INT8 = np.ones((5, 4), np.int8)
 SCALES = np.ones(5, np.float32)
-BAD_SCALES = {name: np.array([1, 1, 1, 1, value], np.float32) for name, value in (("nan", np.nan), ("inf", np.inf))}
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"vectors": None}, "vectors"),
-        ({"words": None}, "words"),
         ({"vectors": np.ones((5, 4))}, "vectors is F64 of shape [5, 4], expected F32 or F16 or I8 in 2 dimension"),
-        ({"vectors": np.ones(5, np.float32)}, "vectors is F32 of shape [5], expected"),
         ({"vectors": np.full((5, 4), np.nan, np.float16)}, "a number is not finite"),
         ({"vectors": INT8}, "vectors.scales"),
         ({"vectors": INT8, "vectors.scales": SCALES[:4]}, "4 scales for 5 rows of vectors"),
-        ({"vectors": INT8, "vectors.scales": SCALES.astype(np.float64)}, "vectors.scales is F64"),
-        ({"vectors": INT8, "vectors.scales": BAD_SCALES["nan"]}, "a scale is not finite"),
-        ({"vectors": INT8, "vectors.scales": BAD_SCALES["inf"]}, "a scale is not finite"),
-        ({"vectors": INT8, "vectors.scales": SCALES * 3e38}, "a scale is not finite"),
-        ({"words": np.ones(5, np.int8)}, "words is I8"),
+        ({"vectors": INT8, "vectors.scales": SCALES * np.nan}, "a scale is not finite"),
         ({"words": np.frombuffer(b"alpha\nbeta\ngamma\ndelta\nepsilon", np.uint8)}, "format not supported"),
         ({"words": _packed(b"a\nb\nc\nd\ne")[:-8]}, "the words are cut off or too long"),
         ({"words": _packed(b"a\nb\nc\nd")}, "4 words for 5 vectors"),
-        ({"words": _packed(b"a\nb\nc\nd\n\xff")}, "invalid start byte"),
         ({"words": _packed(b"a" * 10**6)}, "the words are cut off or too long"),
         ({"ngrams": NGRAMS}, "shortest and longest are not lengths"),
-        ({"ngrams": NGRAMS, "about": {"shortest": 3, "longest": 2}}, "shortest and longest are not lengths"),
-        ({"ngrams": NGRAMS, "about": {"shortest": True, "longest": 2}}, "shortest and longest are not lengths"),
         ({"ngrams": NGRAMS[:, :3], "about": {"shortest": 2, "longest": 3}}, "7 n-gram vectors of 3 numbers"),
-        ({"ngrams": NGRAMS[:0], "about": {"shortest": 2, "longest": 3}}, "0 n-gram vectors of 4 numbers"),
         ({"ngrams": NGRAMS * np.float32(np.inf), "about": {"shortest": 2, "longest": 3}}, "a number is not finite"),
         ({"about": [1]}, "the metadata is not a JSON object"),
         ({"about": "{"}, "metadata: not valid JSON (cut off in the middle)"),
-        ({"about": "[" * 10**5}, "metadata: more than 64 levels"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -59,10 +59,3 @@ def test_without_a_compiler_it_is_none_and_says_so_once(source, monkeypatch, cap
     printed = capsys.readouterr().err
     assert printed.startswith("twice.c: not compiled, so it is slower (")
     assert printed.count(said) == 1
-
-
-@needs_compiler
-def test_what_the_compiler_says_is_shown(source, capsys):
-    source.write_text("int forward(void) { return y; }\n")
-    assert loops(source, LENGTHS.float()) is None
-    assert "twice.c" in capsys.readouterr().err.partition("(")[2]

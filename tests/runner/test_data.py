@@ -24,7 +24,7 @@ from elmo_bench.runner.data import (
 )
 from elmo_bench.runner.model import Lexicon
 from elmo_bench.tasks.sst5.phrase import Phrase
-from elmo_bench.text.limits import LONGEST_TEXT
+from elmo_bench.text.vocabulary import LONGEST_TEXT
 from tests.runs import described
 
 FRACTIONS = (0.01, 0.03, 0.1, 0.3, 1.0)

@@ -25,11 +25,6 @@ def test_what_no_part_reads_is_not_made():
     assert (batch.words, batch.characters, batch.spellings, batch.layers) == (None, None, None, {})
 
 
-def test_an_empty_word_has_no_characters():
-    batch = Indexer(words=None, characters=Vocabulary("ab"), layers={})([("", "ab")])
-    assert batch.characters.tolist() == [[0, 0], [0, 0], [2, 3]]
-
-
 def test_a_word_that_occurs_again_has_its_characters_once():
     batch = Indexer(words=None, characters=Vocabulary("ab"), layers={})([("a", "b", "a"), ("b",)])
     assert batch.characters.tolist() == [[0], [2], [3]]

@@ -4,12 +4,11 @@ import tracemalloc
 
 import torch
 
-from elmo_bench.encoders.ngrams import ngrams_of
+from elmo_bench.encoders.vector_files import ngrams_of
 from elmo_bench.nn import character_cnn
 from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.text.batch import Indexer
-from elmo_bench.text.limits import LONGEST_WORD
-from elmo_bench.text.vocabulary import Vocabulary
+from elmo_bench.text.vocabulary import LONGEST_WORD, Vocabulary
 
 
 def test_a_token_of_a_million_characters_adds_no_memory():

@@ -56,10 +56,6 @@ def test_seqeval_is_imported_only_when_spans_are_read():
     assert done.stdout.splitlines()[-1] == "[] True False"
 
 
-def test_spans_keep_types_as_they_are_written():
-    assert tags.spans(["B-X-", "I-X-", "B--X"]) == [("X-", 0, 1), ("-X", 2, 2)]
-
-
 def test_invalid_bioul_becomes_valid_bio():
     assert tags.bioul_to_bio(["I-A", "L-A", "O", "L-B", "U-A", "I-A", "B-A", "U-B"]) == [
         "B-A",

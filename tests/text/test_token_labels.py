@@ -8,8 +8,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.text.conllu import read_conllu
-from elmo_bench.text.token_labels import control_labels
+from elmo_bench.text.token_labels import control_labels, read_conllu
 from tests.runs import CUTS
 
 

@@ -39,11 +39,6 @@ def test_an_example_above_the_limit_is_a_batch_of_its_own():
         assert sorted(map(sorted, found)) == [[0, 2, 3], [1], [4]]
 
 
-def test_examples_of_similar_length_together():
-    padded = sum(len(batch) * max(LENGTHS[number] for number in batch) for batch in batches(tokens=10_000))
-    assert padded < 1.3 * sum(LENGTHS)  # in random order it would be about 1.8 times
-
-
 def test_the_order_depends_on_seed_and_epoch_alone():
     random.seed(1)
     first = batches(seed=3, epoch=2)
@@ -52,12 +47,6 @@ def test_the_order_depends_on_seed_and_epoch_alone():
     assert batches(seed=3, epoch=3) != first
     assert batches(seed=4, epoch=2) != first
     assert batches(seed=None, epoch=0) == batches(seed=None, epoch=5)
-
-
-def test_its_length_is_the_number_of_batches():
-    batcher = Batcher(LENGTHS, size=8, tokens=160, seed=0)
-    assert len(batcher) == len(list(batcher))
-    assert not list(Batcher([], size=8, tokens=160, seed=0))
 
 
 def test_loaders_give_numbered_collated_batches():

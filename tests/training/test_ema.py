@@ -3,17 +3,13 @@
 import pytest
 import pytorch_lightning as pl
 import torch
-from safetensors.torch import load_file
 from torch.utils.data import DataLoader
 
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.training.ema import Ema
-from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.quiet import quiet
-from tests.runs import result, run_small
 
 STEPS, EPOCHS = 5, 3
-RUN = ("+task.training.ema={decay: 0.9, warming: true}", "task.training.batch=12", "task.training.epochs=3")
 
 
 class Follows(pl.LightningModule):
@@ -83,41 +79,3 @@ def test_a_resumed_training_goes_on_as_if_it_had_not_been_stopped(tmp_path):
     fit(tmp_path / "killed", epochs=1, **options)
     again, _ = fit(tmp_path / "killed", resume=tmp_path / "killed" / "last.ckpt", **options)
     assert again.seen == whole.seen[1:]
-
-
-def test_a_decay_that_is_none():
-    with pytest.raises(ValueError, match=r"ema.decay=1: must be at least 0 and below 1"):
-        Ema(decay=1, warming=False)
-
-
-def test_a_killed_run_goes_on_with_its_averages(tmp_path, monkeypatch):
-    """Killed in its second epoch; the head that is kept holds the averages of the best epoch."""
-    whole = run_small(tmp_path / "whole", *RUN, encoder="none")
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(HeadTraining, "training_step", stops_at(HeadTraining.training_step, epoch=1))
-        run_small(tmp_path / "killed", *RUN, encoder="none")
-    [last] = (tmp_path / "killed").rglob("last.ckpt")
-    done = read_checkpoint(last)
-    assert done["epoch"] == 0
-    average, weights = done["state_dict"], done["callbacks"]["Ema"]["weights"]
-    trained = [tensor for tensor in average.values() if tensor.shape == weights[-1].shape]
-    assert trained
-    assert not any(torch.equal(tensor, weights[-1]) for tensor in trained)
-    again = run_small(tmp_path / "killed", *RUN, encoder="none")
-    assert result(again) == result(whole)
-    kept = [load_file(path / again["kept"]["file"]) for path in places(tmp_path, again)]
-    assert all(torch.equal(tensor, kept[1][name]) for name, tensor in kept[0].items())
-
-
-def stops_at(step, *, epoch):
-    def stop(module, *arguments):
-        if module.current_epoch == epoch:
-            raise SystemExit
-        return step(module, *arguments)
-
-    return stop
-
-
-def places(folder, record):
-    """The folders of the whole and of the killed run."""
-    return [next((folder / name).rglob(record["hash"])) for name in ("whole", "killed")]

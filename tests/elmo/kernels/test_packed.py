@@ -1,6 +1,5 @@
 """The packed network against the plain modules, its precisions, and what must not matter to a vector."""
 
-import threading
 from types import SimpleNamespace
 
 import pytest
@@ -10,12 +9,10 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.elmo.batches import zero_states
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.frozen import WordVectors
 from elmo_bench.elmo.kernels import PRECISIONS, fastest, packed
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.kernels.packed import PackedBiLM
 from elmo_bench.elmo.model import BiLM
-from elmo_bench.text.chars import words_ids
 from tests.elmo.bilms import TANH, random_bilm
 from tests.elmo.precisions import needs
 from tests.runs import GOLDEN
@@ -146,51 +143,16 @@ def test_texts_of_no_words_and_of_thousands():
     assert not torch.allclose(long[1:, :10, half:], short[1:, :, half:], atol=1e-3)
 
 
-def test_words_are_computed_once_until_the_memory_is_full():
-    calls = []
-
-    def characters(ids):
-        calls.append(len(ids))
-        return ids[:, 1:3].float()
-
-    vectors = WordVectors(characters, words_ids, dim=2, device=torch.device("cpu"))
-    expected = characters(torch.from_numpy(words_ids(["a", "b", "c"])))
-    calls.clear()
-    torch.testing.assert_close(vectors(["a", "b"])[1:], expected[:2])
-    torch.testing.assert_close(vectors(["c", "a"])[1:], expected[[2, 0]])
-    assert (vectors(["b"])[0] == 0).all()
-    assert calls == [2, 1]
-    vectors.limit = 3
-    vectors(["d", "e"])  # does not fit beside the three: starts over
-    assert len(vectors(["a", "b", "c", "d"])) == 5  # more than the memory ever holds
-    torch.testing.assert_close(vectors(["a", "b"])[1:], expected[:2])
-
-
-def test_pools_on_several_cores_give_what_one_gives(monkeypatch):
+def test_pools_on_several_cores_give_what_one_gives():
     sentences = [[f"w{n % 97}", "of"] * (1 + n % 20) for n in range(100)]
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
         expected = ElmoEncoder().encode(sentences)
         torch.set_num_threads(2)
-        encoder = ElmoEncoder()
-        several = set()
-        monkeypatch.setattr(encoder, "batch", _noting(encoder.batch, several))
-        found = encoder.encode(sentences)
+        found = ElmoEncoder().encode(sentences)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
-    assert {cores for _, cores in several} == {1}
-    assert not {name for name, _ in several} & {threading.current_thread().name}
     for left, right in zip(found, expected, strict=True):
         torch.testing.assert_close(left, right, atol=5e-6, rtol=0)
-
-
-def _noting(function, seen):
-    """`function`, whose calls note the thread and torch's cores in it."""
-
-    def call(*arguments, **named):
-        seen.add((threading.current_thread().name, torch.get_num_threads()))
-        return function(*arguments, **named)
-
-    return call

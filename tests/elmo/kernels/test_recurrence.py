@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from elmo_bench.elmo.kernels import recurrence
-from elmo_bench.nn.fused import fuse
 
 STEPS, ROWS, CELL, PROJECTION = 6, 3, 5, 4
 
@@ -75,39 +74,3 @@ def test_a_row_that_ended_keeps_its_state_and_the_others_their_gradients():
     total.backward()
     for found, tensor in zip(gradients, ours, strict=True):
         torch.testing.assert_close(found, tensor.grad, atol=1e-5, rtol=1e-5)
-
-
-def test_a_reset_in_the_middle_is_a_fresh_start():
-    torch.manual_seed(0)
-    x, weight = torch.randn(2, STEPS, 1, PROJECTION), torch.randn(2, 2 * PROJECTION, 4 * CELL)
-    bias, projection = torch.randn(2, 4 * CELL), torch.randn(2, CELL, PROJECTION)
-    state = (torch.randn(2, 1, PROJECTION), torch.randn(2, 1, CELL))
-    zeros = (torch.zeros(2, 1, PROJECTION), torch.zeros(2, 1, CELL))
-    keep = torch.ones(2, STEPS, 1)
-    keep[0, 2] = keep[1, 4] = 0
-    y, *_ = recurrence.Recurrence.apply(x, weight, bias, projection, *state, keep, [1] * STEPS, 3.0, 3.0)
-    inputs = x @ weight[:, None, :PROJECTION] + bias[:, None, None]
-    for direction, start in ((0, 2), (1, 4)):
-        fresh = torch.empty_like(y[:, start:])
-        recurrence.run(
-            inputs[:, start:], weight[:, PROJECTION:], projection, tuple(part.clone() for part in zeros),
-            outputs=fresh, sizes=[1] * (STEPS - start), clips=(3.0, 3.0),
-        )  # fmt: skip
-        torch.testing.assert_close(y[direction, start:], fresh[direction], atol=1e-6, rtol=0)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # those of torch about torch
-def test_compiled_it_is_the_same():
-    results = []
-    try:
-        for on in (False, True):
-            assert fuse(on) is None
-            ours, state = parts()
-            y, *_ = recurrence.Recurrence.apply(*ours, *state, None, [ROWS] * STEPS, 0.3, 0.2)
-            y.square().sum().backward()
-            results.append([y.detach(), *(tensor.grad for tensor in ours)])
-    finally:
-        fuse(False)
-    for plain, compiled in zip(*results, strict=True):
-        torch.testing.assert_close(compiled, plain, atol=1e-5, rtol=1e-5)

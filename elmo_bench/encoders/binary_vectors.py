@@ -1,28 +1,87 @@
-"""Reading fastText's own models (`.bin`): words, their vectors, and the n-gram vectors of unseen words.
+"""Reading binary files of word vectors: word2vec's (`-binary 1`), plain or `.gz`, and fastText's own models (`.bin`).
 
-Source: `FastText::loadModel`, `Args::load`, `Dictionary::load`, `DenseMatrix::load` and `FastText::getWordVector` of
-facebookresearch/fastText. The vector of a word is the mean of its own row and of its n-grams' rows (`ngrams.py`).
+word2vec, such as GoogleNews-vectors-negative300.bin: a header line "words dimension"; then for each word its bytes, a
+space, the numbers as float32, and a new line, which some programs leave out. Source: `TrainModel` in word2vec.c
+(Mikolov et al. 2013).
+
+fastText: words, their vectors, and the n-gram vectors of unseen words. The vector of a word is the mean of its own row
+and of its n-grams' rows. Source: `FastText::loadModel`, `Args::load`, `Dictionary::load`, `DenseMatrix::load` and
+`FastText::getWordVector` of facebookresearch/fastText.
 """
 
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import open_text
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.encoders.ngrams import NGrams
-from elmo_bench.encoders.rows import Rows
-from elmo_bench.encoders.word2vec import records
+from elmo_bench.encoders.vector_files import NGrams, Rows
 
+LONGEST_WORD = 2**14  # bytes; word2vec itself cuts words at 100
+LARGEST_DIM = 2**16
+BUFFER = 2**20
 MAGIC = struct.pack("<i", 793712314)
 VERSIONS = (11, 12)
 SUPERVISED = 3  # of Args.model
 END = "</s>"  # has no n-grams
 ENTRY = 9  # bytes behind a word: its count and its type
-BUFFER = 2**20
+
+
+@reader
+def read_word2vec(path: Path, keep: Collection[str] | None = None) -> tuple[list[str], np.ndarray]:
+    """Words and vectors float32 [V, D], in the order of the file; with `keep`, only those words.
+
+    Memory holds nothing else. Bytes of a word that are not UTF-8 become U+FFFD. Raises UserError for a file that is
+    damaged or of another format.
+    """
+    wanted = None if keep is None else {word.encode(errors="surrogatepass") for word in keep}
+    words: list[str] = []
+    rows: list[np.ndarray] = []
+    with reading(path, "a binary file of word2vec"), open_text(path) as file:
+        count, dim = _header(file)
+        for written, numbers in records(file, count, b" ", 4 * dim):
+            word = written.lstrip(b"\n")
+            if wanted is None or word in wanted:
+                words.append(word.decode(errors="replace"))
+                rows.append(np.frombuffer(numbers, "<f4"))
+        vectors = np.array(rows, dtype=np.float32).reshape(len(rows), dim)
+        if not np.isfinite(vectors).all():
+            raise ValueError("a number is not finite")
+    return words, vectors
+
+
+def _header(file: IO[bytes]) -> tuple[int, int]:
+    fields = file.readline(100).split()
+    if len(fields) != 2 or not all(field.isdigit() for field in fields):
+        raise ValueError("no line with the numbers of words and dimensions")
+    count, dim = map(int, fields)
+    if not 0 < dim <= LARGEST_DIM:
+        raise ValueError(f"{dim} dimensions")
+    return count, dim
+
+
+def records(file: IO[bytes], count: int, end: bytes, size: int) -> Iterator[tuple[bytes, bytes]]:
+    """`count` records: a word, without the byte `end` after it, and the `size` bytes that follow.
+
+    Raises EOFError if the file is cut off, and ValueError for a word that is too
+    long to be one.
+    """
+    held, start = b"", 0
+    for number in range(count):
+        while (stop := held.find(end, start)) < 0 or len(held) < stop + 1 + size:
+            if not (more := file.read(BUFFER)):
+                raise EOFError(f"cut off at word {number + 1:,} of {count:,}")
+            if stop < 0 and len(held) - start > LONGEST_WORD:
+                break
+            held, start = held[start:] + more, 0
+        if not 0 <= stop - start <= LONGEST_WORD:
+            raise ValueError(f"word {number + 1:,} has more than {LONGEST_WORD:,} bytes")
+        yield held[start:stop], held[stop + 1 : stop + 1 + size]
+        start = stop + 1 + size
 
 
 def is_fasttext(path: Path) -> bool:
@@ -69,7 +128,7 @@ def _arguments(path: Path, file: IO[bytes]) -> tuple[int, int, int, int]:
     dim, model, bucket, shortest, longest = (numbers[place] for place in (0, 7, 8, 9, 10))
     if version == 11 and model == SUPERVISED:
         longest = 0  # these models had no n-grams
-    if not 0 < dim <= 2**16 or min(bucket, longest) < 0:
+    if not 0 < dim <= LARGEST_DIM or min(bucket, longest) < 0:
         raise ValueError(f"{dim} dimensions, {bucket} buckets, n-grams of up to {longest} characters")
     return dim, bucket, max(1, shortest), longest
 
@@ -83,7 +142,7 @@ def _words(file: IO[bytes], wanted: set[str] | None) -> tuple[dict[str, int], in
         raise ValueError("its n-grams are pruned, as in quantised models")
     rows: dict[str, int] = {}
     place = file.tell()
-    for number, (written, _) in enumerate(records(file, size, b"\0", ENTRY, buffer=BUFFER)):
+    for number, (written, _) in enumerate(records(file, size, b"\0", ENTRY)):
         place += len(written) + 1 + ENTRY
         word = written.decode(errors="replace")
         if number < words and (wanted is None or word in wanted):
