@@ -8,9 +8,8 @@ from functools import cached_property
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Brief
 from elmo_bench.reporting.statistics import Summary, summarise
-from elmo_bench.spec.run_spec import converged
 from elmo_bench.spec.experiments import FRACTION
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, converged
 from elmo_bench.spec.settings import VECTORS
 
 LABELS = "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones

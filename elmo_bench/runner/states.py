@@ -10,8 +10,7 @@ from typing import Any
 
 from elmo_bench.ledger import Brief, Spec, is_held, read_all, settings_key
 from elmo_bench.runner.plan import PlannedRun
-from elmo_bench.spec.run_spec import converged
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, converged
 
 STATES = ("done", "running", "failed", "stale", "missing")
 

@@ -33,9 +33,9 @@ from typing import Any
 
 from elmo_bench.base.reading import reading
 from elmo_bench.spec.config import CONF, choices, config_file, experiment_yaml
+from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import RATE, VECTORS
-from elmo_bench.spec.options import spelled
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
 FRACTION = ("data.train_fraction", "data.max_train", "data.least_steps")  # options that take a fraction of the data

@@ -112,7 +112,9 @@ def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in dotted(contextual).items():
         if (last := key.rpartition(".")[2]) != "device" and value is not None:
             shown = redacted(value) if isinstance(value, str) else value
-            used[f"encoder.{key if key in encoder else f'contextual.{key}'}"] = name_of(value) if last in FILES else shown
+            used[f"encoder.{key if key in encoder else f'contextual.{key}'}"] = (
+                name_of(value) if last in FILES else shown
+            )
     mix = config["mix"]
     kept = ["layer_norm", "dropout", "gamma"]
     kept += {"scalar": ["penalty"], "layer": ["layer"], "fixed": ["scalars"]}.get(mix["kind"], [])

@@ -35,7 +35,11 @@ def _average_f1(sums: np.ndarray) -> np.ndarray:
 
 _SUMMED = tuple(f"{metric}_{side}" for metric in METRICS[:3] for side in SIDES)
 CONLL_2012 = Formula(
-    "conll-2012", _SUMMED, columns, _average_f1, lambda sums: sums[_SUMMED.index("bcub_recall_den")]  # gold mentions
+    "conll-2012",
+    _SUMMED,
+    columns,
+    _average_f1,
+    lambda sums: sums[_SUMMED.index("bcub_recall_den")],  # gold mentions
 )
 
 

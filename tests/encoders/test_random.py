@@ -14,9 +14,9 @@ from elmo_bench.encoders import random
 from elmo_bench.ledger import RunPaths, check_record
 from elmo_bench.runner.model import load_frozen, shared_stores
 from elmo_bench.runner.plan import plan
+from elmo_bench.spec.config import compose
 from elmo_bench.text.chars import words_ids
 from elmo_bench.text.sample import sample_sentences
-from elmo_bench.spec.config import compose
 from tests.runs import GOLDEN, described, run_small
 
 SENTENCES = [("The", "cat", "sat", "."), ("naïve",)]

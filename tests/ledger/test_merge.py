@@ -1,6 +1,5 @@
 """Ledgers from two machines become one."""
 
-import numpy as np
 import pytest
 
 from elmo_bench.__main__ import main

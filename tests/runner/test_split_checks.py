@@ -7,7 +7,6 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.runner.data import build_data, check_splits, read_splits
-from elmo_bench.runner.prepare import prepare
 from tests.runs import DATA, described
 
 NAMES = [

@@ -6,9 +6,9 @@ import pytest
 
 from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.run_spec import converged
 from elmo_bench.spec.config import compose, task_yaml
 from elmo_bench.spec.names import tasks
+from elmo_bench.spec.run_spec import converged
 
 
 @pytest.fixture

@@ -55,10 +55,17 @@ def by_hydra(chosen):
         return hydra.compose("config", options(chosen))
 
 
-@pytest.mark.parametrize("chosen", [
-    {}, {"encoder": "elmo_characters"}, {"suite": "paper", "encoder": "elmo_word"}, {"mix": "mean", "encoder": "elmo_word"},
-    {"size": "cpu", "suite": "paper", "task": "squad"}, {"encoder": "bert_mini_only", "task": "coref", "trainer": "gpu"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {},
+        {"encoder": "elmo_characters"},
+        {"suite": "paper", "encoder": "elmo_word"},
+        {"mix": "mean", "encoder": "elmo_word"},
+        {"size": "cpu", "suite": "paper", "task": "squad"},
+        {"encoder": "bert_mini_only", "task": "coref", "trainer": "gpu"},
+    ],
+)
 def test_a_config_is_what_hydra_composes(chosen):
     given = compose("config", options(chosen))
     assert OmegaConf.to_yaml(given) == OmegaConf.to_yaml(by_hydra(chosen), resolve=True)
@@ -208,7 +215,16 @@ def test_help_fits_two_screens_and_names_every_group_of_the_main_job(capsys, mai
     for group in (*GROUPS, "experiment"):
         assert f" {group}: {', '.join(choices(group))} " in f"{' '.join(shown.split())} "
     assert "recipe" not in shown and "shape" not in shown
-    for option in ("seed", "encoder.weights", "place", "data.root", "store.max_gb", "ledger", "overwrite", "predictions"):
+    for option in (
+        "seed",
+        "encoder.weights",
+        "place",
+        "data.root",
+        "store.max_gb",
+        "ledger",
+        "overwrite",
+        "predictions",
+    ):
         assert f"{option}=" in shown
 
 

@@ -8,8 +8,8 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import CONF, compose
 from elmo_bench.spec.experiments import Experiment, Variant, experiments
-from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.options import spelled
+from elmo_bench.spec.run_spec import RunSpec
 
 LISTED = [name for name in experiments() if Experiment.load(name).caption]
 TABLE1 = {
