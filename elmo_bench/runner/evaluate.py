@@ -98,7 +98,8 @@ def slice_outcomes(
 ) -> Outcomes:
     """What the ledger keeps of a split: flags of examples, or what is counted of the units of each slice.
 
-    `rare`: see `rare_words`. `whole`: what the metric counts of all units. A complement that is the rest of it is left out.
+    `rare`: see `rare_words`. `whole`: what the metric counts of all units. A complement that is the rest of it is left
+    out.
     """
     if not hasattr(data, "within"):
         words = [getattr(each, "slice_words", None) or words_of([each]) for each in examples]

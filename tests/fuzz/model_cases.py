@@ -26,7 +26,7 @@ from elmo_bench.encoders.precomputed import open_layers
 from elmo_bench.encoders.rows import Rows
 from elmo_bench.encoders.torch_pickle import read_saved
 from elmo_bench.encoders.vector_files import read_compact, write_compact
-from elmo_bench.runner.kept_head import read_head, write_head
+from elmo_bench.runner.kept_head import KeptHead, read_head, write_head
 from elmo_bench.runner.model import Lexicon
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -201,7 +201,8 @@ def _head(folder: Path) -> None:
     torch.manual_seed(0)
     spec = RunSpec.of(compose("config", ["task=ner", "encoder=none"]))
     lexicon = Lexicon(["the", "cat"], 1, ["t", "h"])
-    write_head(folder / "head.safetensors", nn.Linear(3, 2), spec, {"labels": ["O", "B-x"]}, lexicon, encoders={})
+    head = KeptHead(nn.Linear(3, 2).state_dict(), spec, {"labels": ["O", "B-x"]}, lexicon, {})
+    write_head(folder / "head.safetensors", head)
 
 
 def _bert(folder: Path) -> None:

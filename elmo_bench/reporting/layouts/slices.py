@@ -39,8 +39,8 @@ TITLES = {
 }
 ABOUT = (
     "The scores of finished runs on parts of test. A slice has the units with such a word: what the task's metric "
-    "counts (entities, chains, words) or else whole examples. The share is of gold units. Scores of two slices are of different units, "
-    "so compare encoders within a slice. Exploratory: no verdicts."
+    "counts (entities, chains, words) or else whole examples. The share is of gold units. Scores of two slices are of "
+    "different units, so compare encoders within a slice. Exploratory: no verdicts."
 )
 
 Seeds = dict[int, Outcomes]  # outcomes by seed
