@@ -131,8 +131,8 @@ def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
 def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndarray]) -> None:
     """Write outcomes (whole numbers from 0, or booleans; at most 1 MiB compressed), then the record.
 
-    Removes the failure of an earlier attempt, also of one that failed before it had read its data. Raises UserError for a record that breaks the schema, for a link and for a full disk; the earlier
-    files are then unchanged.
+    Removes the failure of an earlier attempt, also of one that failed before it had read its data. Raises UserError for
+    a record that breaks the schema, for a link and for a full disk; the earlier files are then unchanged.
     """
     check_record(record)
     if record["outcomes"] != digest_of(outcomes):

@@ -60,35 +60,15 @@ def data_digest(data: Data, splits: Splits) -> str:
     run holds, whatever happens to the files before, meanwhile and afterwards.
     """
     hasher = hashlib.sha256(f"{data.schema}\n".encode())
-    last: dict[str, tuple[Any, str]] = {}
+    encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
     for split in ("train", "dev", "test"):
         hasher.update(f"{split} {len(splits[split])}\n".encode())
         for example in splits[split]:
             try:
-                text = _json(data.canonical(example), last)
+                hasher.update(f"{encode(data.canonical(example))}\n".encode())
             except (TypeError, ValueError) as error:
                 raise UserError(f"Data.canonical: {error}. Return plain JSON.") from None
-            hasher.update(f"{text}\n".encode())
     return hasher.hexdigest()
-
-
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
-
-
-def _json(value: Any, last: dict[str, tuple[Any, str]]) -> str:
-    """Canonical JSON. Examples that follow each other share long parts, such as a passage: `last` has their JSON."""
-    if not isinstance(value, dict) or not any(map(_is_long, value.values())):
-        return _encode(value)
-    parts = []
-    for key, part in sorted(value.items()):
-        if key not in last or last[key][0] is not part or not _is_long(part):
-            last[key] = part, _encode({key: part})[1:-1]
-        parts.append(last[key][1])
-    return f"{{{','.join(parts)}}}"
-
-
-def _is_long(part: Any) -> bool:
-    return isinstance(part, tuple | str) and len(part) >= 50
 
 
 def training_fraction(train: list[Any], *, seed: int, fraction: float = 1.0, limit: int | None = None) -> list[Any]:

@@ -58,7 +58,7 @@ def evaluate(prepared: Prepared, trained: Trained, work: Path) -> Evaluated:
         counted = module.metric.outcomes(module.gold[split], predicted)
         check_outcomes(module.metric, scores[split], counted, task)
         known = _clusters(examples) | marks_of(examples)
-        known |= slice_outcomes(rare, data, module.metric, examples, predicted, counted)
+        known |= slice_outcomes(data, module.metric, examples, predicted, rare=rare, whole=counted)
         outcomes[split] = _together(counted, known, task)
     return Evaluated(scores, ledger.joined(outcomes))
 
@@ -88,16 +88,18 @@ def rare_words(splits: Splits, vectors: StaticVectors) -> dict[str, frozenset[st
 
 
 def slice_outcomes(
-    rare: Mapping[str, frozenset[str]],
     data: Data,
     metric: Metric,
     examples: Sequence[Any],
     predicted: Sequence[Any],
+    *,
+    rare: Mapping[str, frozenset[str]],
     whole: Outcomes,
 ) -> Outcomes:
     """What the ledger keeps of a split: flags of examples, or what is counted of the units of each slice.
 
-    `whole`: what the metric counts of all units. A complement that is the rest of it is left out.
+    `rare`: see `rare_words`. `whole`: what the metric counts of all units. A complement that is the rest of it is left
+    out.
     """
     if not hasattr(data, "within"):
         words = [getattr(each, "slice_words", None) or words_of([each]) for each in examples]

@@ -6,13 +6,12 @@ they are checked, and nothing in them chooses code or a file.
 
 import dataclasses
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from safetensors import safe_open
 from safetensors.torch import save
-from torch import Tensor, nn
+from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
@@ -32,25 +31,18 @@ class KeptHead(NamedTuple):
     encoders: dict[str, str]  # `Frozen.checksums`
 
 
-def write_head(
-    path: Path,
-    head: nn.Module,
-    spec: RunSpec,
-    vocabulary: Mapping[str, Any],
-    lexicon: Lexicon,
-    *,
-    encoders: Mapping[str, str],
-) -> Path:
+def write_head(path: Path, head: KeptHead) -> Path:
     """Write the trained parameters; the encoder and the static table are not among them."""
-    tensors = {name: tensor.contiguous() for name, tensor in head.state_dict().items()}
     about = {
-        "spec": spec.to_json(),
-        "vocabulary": dict(vocabulary),
-        "lexicon": dataclasses.asdict(lexicon),
-        "encoders": dict(encoders),
+        "spec": head.spec.to_json(),
+        "vocabulary": head.vocabulary,
+        "lexicon": dataclasses.asdict(head.lexicon),
+        "encoders": head.encoders,
     }
     with atomic_write(path) as handle:
-        handle.write(save(tensors, {"about": json.dumps(about)}))
+        handle.write(
+            save({name: each.contiguous() for name, each in head.tensors.items()}, {"about": json.dumps(about)})
+        )
     return path
 
 

@@ -9,7 +9,7 @@ from elmo_bench.base.machine import peak_memory
 from elmo_bench.base.notes import kernels_used
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.runner.evaluate import Evaluated
-from elmo_bench.runner.kept_head import write_head
+from elmo_bench.runner.kept_head import KeptHead, write_head
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained
 
@@ -23,8 +23,8 @@ def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: Ru
     """Write the head, the outcomes and the record; then remove what is no longer needed. Returns the record."""
     spec, setup, history = prepared.spec, prepared.setup, trained.history
     head: Any = trained.module.head
-    about = spec, trained.vocabulary, trained.lexicon
-    kept = write_head(paths.work / "head.safetensors", head, *about, encoders=prepared.frozen.checksums)
+    trained_head = KeptHead(head.state_dict(), spec, trained.vocabulary, trained.lexicon, prepared.frozen.checksums)
+    kept = write_head(paths.work / "head.safetensors", trained_head)
     encoders = prepared.frozen.encoders.values()
     made = Record(
         schema=ledger.SCHEMA,

@@ -136,12 +136,10 @@ def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
         return None
     try:
         kept, best = (read_checkpoint(path, advice="") for path in (last, last.with_name("best.ckpt")))
-        ours = trained.module.state_dict()
-        for each in (kept, best):
-            if {name: tensor.shape for name, tensor in each["state_dict"].items()} != {
-                n: t.shape for n, t in ours.items()
-            }:
-                raise UserError(f"{last}: written by another version of this program")
+        states = (trained.module.state_dict(), kept["state_dict"], best["state_dict"])
+        ours, *theirs = ({name: tensor.shape for name, tensor in state.items()} for state in states)
+        if any(shapes != ours for shapes in theirs):
+            raise UserError(f"{last}: written by another version of this program")
         state = kept["callbacks"]
         trained.history.load_state_dict(state[trained.history.state_key])
     except UserError as error:

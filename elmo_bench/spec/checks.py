@@ -19,64 +19,57 @@ def _text(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _positive(value: Any) -> bool:
-    return _number(value) and 0 < value < inf
-
-
-def _whole(least: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+def _number(low: float, high: float = inf, *, above: bool = False, whole: bool = False) -> Callable[[Any], bool]:
+    """A finite number from `low`, or `above` it, and below `high`; `whole`: an integer."""
+    kinds = (int,) if whole else (int, float)
+    return lambda value: type(value) in kinds and low <= value < high and not (above and value == low)
 
 
 def _filters(value: Any) -> bool:
     """Whether this is a list of [width, number], such as [[3, 64]]."""
     pairs = list(value) if isinstance(value, Sequence) else []
     return pairs != [] and all(
-        isinstance(pair, Sequence) and len(pair) == 2 and all(map(_whole(1), pair)) for pair in pairs
+        isinstance(pair, Sequence) and len(pair) == 2 and all(map(_COUNT, pair)) for pair in pairs
     )
 
 
-def _or_null(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: value is None or fits(value)
-
-
-# (option, what fits, what to give)
-_RULES: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
-    ("lr_scale", _positive, "give a number above 0"),
-    ("seed", _whole(0), "give a whole number from 0"),
-    ("ledger", _text, "give a folder, such as ./3"),
-    ("encoder.name", _text, "give a name, or a folder, such as ./3"),
-    ("encoder.weights", _or_null(_text), "give a name, or a folder, such as ./3"),
-    ("encoder.vectors", _or_null(_text), "give a name, or a file, such as ./3"),
-    ("data.root", _or_null(_text), "give a folder, such as ./3"),
-    ("store.max_gb", _or_null(lambda value: _number(value) and 0 <= value < inf), "give a number from 0"),
-    ("trainer.accelerator", ("cpu", "gpu").__contains__, "choose one of: cpu, gpu"),
-    ("trainer.device", ("cpu", "cuda").__contains__, "choose one of: cpu, cuda"),
-    ("trainer.precision", ("32-true", "bf16-mixed").__contains__, "choose one of: 32-true, bf16-mixed"),
-    ("encoder.words", ("learned", "static", None).__contains__, "choose one of: learned, static, null"),
-    ("place", ("input", "output", "both").__contains__, "choose one of: input, output, both"),
-    ("mix.penalty", lambda value: _number(value) and 0 <= value < inf, "give a number from 0"),
-    ("mix.dropout", lambda value: _number(value) and 0 <= value < 1, "give a number from 0, below 1"),
-    ("data.train_fraction", lambda value: _number(value) and 0 < value <= 1, "give a number above 0, up to 1"),
-    ("data.max_train", _or_null(_whole(1)), "give a whole number from 1, or null for no limit"),
-    ("data.least_steps", _or_null(_whole(1)), "give a whole number from 1, or null"),
-    ("task.training.epochs", _whole(1), "give a whole number from 1"),
-    ("task.training.patience", _or_null(_whole(1)), "give a whole number from 1, or null for all epochs"),
-    ("task.training.batch", _whole(1), "give a whole number from 1"),
-    ("task.training.tokens", _whole(1), "give a whole number from 1"),
-    ("task.training.clip", _or_null(_positive), "give a number above 0, or null"),
-    ("task.characters.dim", _or_null(_whole(1)), "give a whole number from 1"),
-    ("task.characters.filters", _or_null(_filters), "give pairs of a width and a number of filters, such as [[3,64]]"),
-)
+_COUNT, _POSITIVE = _number(1, whole=True), _number(0, above=True)
+# (option, what fits, whether null fits too, what to give)
+_RULES: tuple[tuple[str, Callable[[Any], bool], bool, str], ...] = (
+    ("lr_scale", _POSITIVE, False, "give a number above 0"),
+    ("seed", _number(0, whole=True), False, "give a whole number from 0"),
+    ("ledger", _text, False, "give a folder, such as ./3"),
+    ("encoder.name", _text, False, "give a name, or a folder, such as ./3"),
+    ("encoder.weights", _text, True, "give a name, or a folder, such as ./3"),
+    ("encoder.vectors", _text, True, "give a name, or a file, such as ./3"),
+    ("data.root", _text, True, "give a folder, such as ./3"),
+    ("store.max_gb", _number(0), True, "give a number from 0"),
+    ("trainer.accelerator", ("cpu", "gpu").__contains__, False, "choose one of: cpu, gpu"),
+    ("trainer.device", ("cpu", "cuda").__contains__, False, "choose one of: cpu, cuda"),
+    ("trainer.precision", ("32-true", "bf16-mixed").__contains__, False, "choose one of: 32-true, bf16-mixed"),
+    ("encoder.words", ("learned", "static").__contains__, True, "choose one of: learned, static, null"),
+    ("place", ("input", "output", "both").__contains__, False, "choose one of: input, output, both"),
+    ("mix.penalty", _number(0), False, "give a number from 0"),
+    ("mix.dropout", _number(0, 1), False, "give a number from 0, below 1"),
+    ("data.train_fraction", lambda value: value == 1 or _number(0, 1, above=True)(value), False,
+     "give a number above 0, up to 1"),
+    ("data.max_train", _COUNT, True, "give a whole number from 1, or null for no limit"),
+    ("data.least_steps", _COUNT, True, "give a whole number from 1, or null"),
+    ("task.training.epochs", _COUNT, False, "give a whole number from 1"),
+    ("task.training.patience", _COUNT, True, "give a whole number from 1, or null for all epochs"),
+    ("task.training.batch", _COUNT, False, "give a whole number from 1"),
+    ("task.training.tokens", _COUNT, False, "give a whole number from 1"),
+    ("task.training.clip", _POSITIVE, True, "give a number above 0, or null"),
+    ("task.characters.dim", _COUNT, True, "give a whole number from 1"),
+    ("task.characters.filters", _filters, True, "give pairs of a width and a number of filters, such as [[3,64]]"),
+)  # fmt: skip
 
 
 def check_options(config: DictConfig) -> None:
     """Raises UserError, in one line, for an option that no run can have, alone or together with the others."""
-    for option, fits, wanted in _RULES:
-        if not fits(value := OmegaConf.select(config, option)):
+    for option, fits, null, wanted in _RULES:
+        value = OmegaConf.select(config, option)
+        if not (null if value is None else fits(value)):
             raise UserError(f"{option}={value}: {wanted}")
     data = config.data
     if data.least_steps is not None and data.max_train is not None and data.train_fraction == 1:

@@ -47,9 +47,9 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     for each in parse(_one_run(options, folder)):
         if each.key_or_group == "experiment":
             experiment = each.value()
-        elif _is_group(each, folder):
-            _check_choice(each, folder)
-            chosen[each.key_or_group] = str(each.value())
+        elif each.package is None and (folder / each.key_or_group).is_dir():
+            choice = each.value()
+            chosen[each.key_or_group] = choice if isinstance(choice, str) else spelled(choice)
         else:
             values.append(each)
     plain = _composed(name, tuple(chosen.items()), folder)
@@ -199,9 +199,14 @@ def _choice(group: str, choice: str, folder: Path) -> tuple[DictConfig, dict[str
     """What a choice puts into the config, and {other group: choice} that it overrides. Raises UserError."""
     path = config_file(group, choice, folder)
     if path is None:
-        raise UserError(f"{group}={choice}: unknown {group}; choose one of: {', '.join(choices(group, folder))}")
+        known = choices(group, folder)
+        hint = guess(choice, known)
+        if not hint and group in ("task", "encoder"):
+            hint = "; or give the folder that has it: --include FOLDER"
+        raise UserError(f"{group}={choice}: unknown {group}; choose one of: {', '.join(known)}{hint}")
     own, defaults = _loaded(path)
-    parts, overrides = [], {}
+    parts: list[DictConfig] = []
+    overrides: dict[str, str] = {}
     for each in defaults:
         if isinstance(each, dict):
             overrides |= {key.removeprefix("override /"): str(value) for key, value in each.items()}
@@ -235,31 +240,13 @@ def _one_run(options: Sequence[str], folder: Path) -> list[str]:
     if len(products) > 1:
         given = {str(each.get_key_element()) for each in parse(options)}
         products = [product for product in products if len(product) == len(given)] or products
-    runs = [[_single(values) for values in product] for product in products]
+    for values in (values for product in products for values in product if len(values) != 1):
+        key = values[0].partition("=")[0] if values else "a glob"
+        raise UserError(f"{key} has {len(values)} values: use `sweep` (run.py -m), which makes a run of each")
+    runs = [[values[0] for values in product] for product in products]
     if any({*run} != {*runs[0]} for run in runs):
         raise UserError(f"{runs[0][0]} has {len(runs)} sweeps: use `sweep` (run.py -m), which makes the runs of each")
     return runs[0]
-
-
-def _single(values: Sequence[str]) -> str:
-    if len(values) != 1:
-        key = values[0].partition("=")[0] if values else "a glob"
-        raise UserError(f"{key} has {len(values)} values: use `sweep` (run.py -m), which makes a run of each")
-    return values[0]
-
-
-def _is_group(option: Override, folder: Path) -> bool:
-    return option.package is None and (folder / option.key_or_group).is_dir()
-
-
-def _check_choice(option: Override, folder: Path) -> None:
-    group, value = option.key_or_group, option.value()
-    if value not in (known := choices(group, folder)):
-        shown = spelled(value) if isinstance(value, (str, int, float, bool)) else value
-        hint = guess(str(value), known)
-        if not hint and group in ("task", "encoder"):
-            hint = "; or give the folder that has it: --include FOLDER"
-        raise UserError(f"{group}={shown}: unknown {group}; choose one of: {', '.join(known)}{hint}")
 
 
 def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:

@@ -47,8 +47,8 @@ def task_class(task: str, part: str) -> Any:
         raise UserError(f"task={task}: class {name} in its {part}.py has no {', '.join(lacking)}. See CONTRIBUTING.md.")
     if part == "metric" and not isinstance(made.formula, Formula):  # a name, in versions with a closed list
         raise UserError(
-            f"task={task}: Metric.formula is {made.formula!r:.60}. Give a Formula (elmo_bench/base/formula.py), such as "
-            "F1_COUNTS of elmo_bench/text/figures.py: see CONTRIBUTING.md."
+            f"task={task}: Metric.formula is {made.formula!r:.60}. Give a Formula (elmo_bench/base/formula.py), such "
+            "as F1_COUNTS of elmo_bench/text/figures.py: see CONTRIBUTING.md."
         )
     return made
 

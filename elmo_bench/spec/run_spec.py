@@ -138,8 +138,7 @@ class RunSpec:
     @cached_property
     def identity(self) -> str:
         """Equal for the same run with other contents, or in other versions of task, encoder and protocol."""
-        own = {key: self.settings[key] for key in self.changes}
-        return canonical([self.suite, self.task, self.encoder, self.size, own])
+        return canonical([self.suite, self.task, self.encoder, self.size, self.changes])
 
     @cached_property
     def changes(self) -> dict[str, str]:

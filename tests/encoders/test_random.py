@@ -16,7 +16,7 @@ from elmo_bench.runner.plan import plan
 from elmo_bench.spec.config import compose
 from elmo_bench.text.chars import words_ids
 from elmo_bench.text.sample import sample_sentences
-from tests.runs import GOLDEN, run_small
+from tests.runs import GOLDEN, described, run_small
 
 SENTENCES = [("The", "cat", "sat", "."), ("naïve",)]
 SCALES = [2.0, 0.5, 3.0]

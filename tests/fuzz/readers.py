@@ -170,7 +170,7 @@ def of_text() -> list[Case]:
         one("elmo.export:_licence", "---\nlicense: mit\ntags: [a, b]\n---\n# A card\n"),
         one("elmo.embed.lines:read", TEXT),
         one("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n"),
-        one("text.conllu:read_conllu", CONLLU),
+        one("text.token_labels:read_conllu", CONLLU),
         one("pretraining.vocabulary:TargetVocabulary.read", "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"),
         one("pretraining.corpus:Corpus.sentences", TEXT, read=lambda read, path: read(Corpus((path,), "spaces"), path)),
         one("pretraining.training:Curve.resume", CURVE, read=lambda resume, path: resume(Curve(path, COLUMNS), 5)),

@@ -61,7 +61,7 @@ def test_a_word_is_rare_whatever_its_case_and_signs_never_are():
 def test_examples_have_flags_and_their_own_words_count():
     rare = rare_words(splits("anna left", "anna saw", "Bo"), VECTORS)
     examples = [Example("anna saw"), SimpleNamespace(texts=(("Bo",),), slice_words=("anna",)), Example("Bo anna")]
-    assert listed(slice_outcomes(rare, None, None, examples, [], {})) == {
+    assert listed(slice_outcomes(None, None, examples, [], rare=rare, whole={})) == {
         "unseen": [True, False, True],
         "novector": [False, False, True],
     }
@@ -76,7 +76,7 @@ def test_units_are_counted_where_they_are_and_the_rest_is_not_kept():
     predicted = [["B-P", "O", "O"], ["O", "B-P"], ["B-P"]]
     rare, metric = {"unseen": frozenset({"Bo", "Rome"}), "novector": frozenset()}, Entities()
     whole = metric.outcomes([each.gold for each in examples], predicted)
-    assert listed(slice_outcomes(rare, data_of("ner"), metric, examples, predicted, whole)) == {
+    assert listed(slice_outcomes(data_of("ner"), metric, examples, predicted, rare=rare, whole=whole)) == {
         "unseen.correct": [1, 0, 0], "unseen.guessed": [1, 0, 1], "unseen.gold": [1, 0, 1],
         "novector.correct": [0, 0, 0], "novector.guessed": [0, 0, 0], "novector.gold": [0, 0, 0],
     }  # fmt: skip

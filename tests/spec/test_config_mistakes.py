@@ -19,23 +19,14 @@ ENCODERS = sorted(path.stem for path in (ROOT / "conf" / "encoder").glob("*.yaml
     ("given", "said"),
     [
         ("task=nre", "(did you mean 'ner'?)"),
-        (
-            "encoder=emlo",
-            f"encoder=emlo: unknown encoder; choose one of: {', '.join(ENCODERS)} (did you mean 'elmo'?)",
-        ),
-        ("suite=opne", "choose one of: open, paper (did you mean 'open'?)"),
+        ("encoder=emlo", f"encoder=emlo: unknown encoder; choose one of: {', '.join(ENCODERS)} (did you mean 'elmo'?)"),
+        ("suite=papre", "(did you mean 'paper'?)"),
         ("mix=scaler", "choose one of: first, fixed, last, layer, mean, scalar (did you mean 'scalar'?)"),
-        ("trainer=tpu", "choose one of: cpu, gpu"),
-        ("logger=wandbb", "choose one of: csv, none, wandb (did you mean 'wandb'?)"),
-        ("size=big", "choose one of: cpu, paper"),
         ("experiment=table9", "unknown experiment"),
         ("sed=1", "unknown option 'sed' (did you mean 'seed'?); the options are:"),
-        ("encodr=elmo", "unknown option 'encodr' (did you mean 'encoder'?); the options are:"),
         ("mix.penlty=1", "unknown option 'mix.penlty' (did you mean 'penalty'?); 'mix' has:"),
         ("task.training.epoch=1", "'task.training.epoch' (did you mean 'epochs'?); 'task.training' has:"),
         ("launcher=joblib", "choose one of: local, ray, slurm"),
-        ("store=disc", "choose one of: auto, disk, off, ram (did you mean 'disk'?)"),
-        ("store.max=1", "'store' has: folder, max_gb, mode"),
         ("task.trainin.epochs=1", "(did you mean 'training'?); 'task' has:"),
         ("seed.x=1", "unknown option 'seed.x'"),
         ("data.root", "'data.root' is not a valid option: write key=value"),
@@ -145,12 +136,9 @@ def test_every_swept_value_is_checked(options, said):
     assert said in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [["seed=0,1,2"], ["seed=range(0,3)"], ["seed=choice(1,2)"], [], ["encoder=glob(e*)"]],
-)
-def test_good_sweeps_pass(options):
-    assert plan(options).runs
+def test_a_range_a_choice_and_a_glob_are_sweeps():
+    for given in ("seed=range(0,3)", "seed=choice(1,2)", "encoder=glob(elmo_*)"):
+        assert len(plan([given]).runs) > 1
 
 
 def test_several_values_need_a_sweep():

@@ -52,27 +52,12 @@ def test_the_list_of_experiments_is_that_of_the_files():
         assert Experiment.load(name).about.startswith(about)
 
 
-def test_one_mapping_and_a_list_of_one_are_the_same(tmp_path):
-    (tmp_path / "experiment").mkdir()
-    for name, sweep in (("one", "{task: [ner, snli], seed: 0}"), ("list", "[{task: [ner, snli], seed: 0}]")):
-        (tmp_path / "experiment" / f"{name}.yaml").write_text(f"{{about: x, sweep: {sweep}}}", encoding="utf-8")
-    one, other = (Experiment.load(name, tmp_path) for name in ("one", "list"))
-    assert one.sweep == other.sweep == [{"task": ["ner", "snli"], "seed": [0]}]
-
-
 def test_values_of_several_sweeps_are_in_order_and_each_is_there_once():
     table1, table2 = Experiment.load("table1"), Experiment.load("table2")
     assert table1.values("task") == ["ner", "snli", "sst5", "coref", "squad", "srl"]
     assert table1.values("seed") == [0, 1, 2, 3, 4]
     assert (table2.values("data.train_fraction"), table2.values("place")) == ([0.3], [])
     assert table1.encoder == "elmo"
-
-
-def test_table1_asks_for_the_better_word_vector_and_for_context():
-    table1 = Experiment.load("table1")
-    assert {variant.key: table1.references(variant.key) for variant in table1.variants} == {
-        "glove": (), "elmo_word": ("glove",), "elmo": ("glove", "elmo_word"),
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("encoder", ["none", "glove", "bert_mini", "elmo"])
