@@ -162,7 +162,7 @@ def test_a_link_to_a_section_leaves_its_heading_in_view(browser, width):
 
 
 def test_folded_rows_and_entries_open_on_request(browser, tmp_path, monkeypatch):
-    monkeypatch.setattr("elmo_bench.reporting.layouts.runs.BEST", 1)
+    monkeypatch.setattr("elmo_bench.reporting.leaderboard.BEST", 1)
     monkeypatch.setattr("elmo_bench.reporting.page.html.CLOSED", 1)
     for encoder in ("glove", "elmo"):
         for dropout in (0.5, 0.4):
