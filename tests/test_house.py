@@ -124,15 +124,8 @@ def test_what_only_reads_the_ledger_imports_no_torch():
 def test_public_names():
     import elmo_bench
 
-    assert elmo_bench.__all__ == [
-        "Elmo",
-        "ElmoEmbedder",
-        "ElmoEncoder",
-        "ScalarMix",
-        "batch_to_ids",
-        "load_static",
-        "results",
-    ]
+    names = ["Elmo", "ElmoEmbedder", "ElmoEncoder", "ScalarMix", "batch_to_ids", "load_static", "results"]
+    assert elmo_bench.__all__ == names
     assert all(callable(getattr(elmo_bench, name)) for name in elmo_bench.__all__)
     assert set(elmo_bench.__all__) <= set(dir(elmo_bench))
     with pytest.raises(AttributeError, match="no attribute 'elmos'"):

@@ -14,9 +14,8 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
-from elmo_bench.base.files import read_checkpoint, write_checkpoint
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
+from elmo_bench.base.files import atomic_write, read_checkpoint, write_checkpoint
 from elmo_bench.base.progress import Meter, console, progress
 from elmo_bench.pretraining.batches import Batch, Batches
 from elmo_bench.pretraining.cross_entropy import Sampler, cross_entropy

@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from elmo_bench.reporting.groups import percent
 from elmo_bench.reporting.rows import BASELINE
@@ -154,7 +154,7 @@ def chart(
                 continue
             axes.errorbar(own[x], own[y], yerr=own.get("sd"), capsize=2.5, elinewidth=1.1, **style)
             bounds = own[own["hollow"]] if "hollow" in own else own[:0]
-            axes.plot(bounds[x], bounds[y], color=colour, marker=marker, mfc=SURFACE, linestyle="")
+            axes.plot(bounds[x], bounds[y], color=colour, marker=marker, mfc=SURFACE, linestyle="", zorder=3)
             if "dev" in own:
                 axes.plot(own[x], own["dev"], color=colour, linewidth=1, linestyle="--", label=f"{name}, dev")
         scale: dict[str, Any] = {"value": "symlog", "linthresh": points[x][points[x] > 0].min()}
@@ -163,6 +163,7 @@ def chart(
         for letter, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
             if letter in shares:
                 axes.set(**{f"{letter}scale": "log"})
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5) if letter == "y" else (1,)))
                 axis.set_major_formatter(FuncFormatter(lambda share, _: percent(share)))
                 axis.set_minor_locator(NullLocator())
         axes.set(title=heading, xlabel=x, ylabel=y)

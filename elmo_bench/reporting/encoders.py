@@ -130,8 +130,9 @@ def _judged(row: Row, gain: Gain | None) -> Cell:
 
 
 def _difference(gain: Gain) -> Cell:
-    values = {"mean": gain.mean, "verdict": gain.said}
-    return marked(Cell(signed(gain.mean), values, gain.ours.anchor, hint=gain.said), gain.mark)
+    return marked(
+        Cell(signed(gain.mean), {"mean": gain.mean, "verdict": gain.said}, gain.ours.anchor, hint=gain.said), gain.mark
+    )
 
 
 def _about(experiment: Experiment, one: Picked) -> Line:

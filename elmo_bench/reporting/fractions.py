@@ -10,7 +10,18 @@ from elmo_bench.reporting.canvas import Drawing, Made, chart
 from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.rows import BASELINE
-from elmo_bench.reporting.table import EXPLORATORY, Cell, Table, gain_cells, make_table, number, score, seeds, words
+from elmo_bench.reporting.table import (
+    EXPLORATORY,
+    Cell,
+    Line,
+    Table,
+    gain_cells,
+    make_table,
+    number,
+    score,
+    seeds,
+    words,
+)
 from elmo_bench.spec.experiments import Experiment
 
 PAIRED = (
@@ -65,7 +76,8 @@ def needed(score: float, points: pd.DataFrame) -> tuple[float, str]:
 
 
 def _table(experiment: Experiment, points: pd.DataFrame, gains: dict[str, Gain]) -> Table:
-    group, lines = points["group"].iloc[0], []
+    lines: list[Line] = []
+    group: Group = points["group"].iloc[0]
     for row, share in zip(points["row"], points["share"], strict=True):
         run, own = row.anchor, gains.get(row.anchor)
         line = {
@@ -86,7 +98,7 @@ def _table(experiment: Experiment, points: pd.DataFrame, gains: dict[str, Gain])
 
 def _curves(experiment: Experiment, points: pd.DataFrame) -> Drawing:
     """Test score over the share of the training data, a line an encoder."""
-    group = points["group"].iloc[0]
+    group: Group = points["group"].iloc[0]
     frame = points.rename(columns={"share": SHARE, "score": f"test {group.metric}"}).sort_values(
         "encoder", kind="stable"
     )

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from elmo_bench.ledger import Record, check_exists, read_all
 from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import Row, Selection, score_of, select
-from elmo_bench.reporting.statistics import Summary
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.run_spec import RunSpec
 
@@ -107,7 +107,7 @@ def _row(row: Row, gain: Gain | None) -> dict[str, Any]:
         "train": row.train,
         "protocol": row.spec.protocol,
         **{key: getattr(row, key) for key in ("seeds", "converged")},
-        **{split: _numbers(row.summary(split)) for split in ("dev", "test")},
+        **{split: asdict(summary := row.summary(split)) | {"interval": summary.interval} for split in ("dev", "test")},
         "trainable": row.newest["parameters"]["trainable"],
         "tokens_per_second": row.cost("tokens_per_second"),
         "seconds": row.cost("seconds"),
@@ -118,17 +118,12 @@ def _row(row: Row, gain: Gain | None) -> dict[str, Any]:
 def _against(gain: Gain) -> dict[str, Any]:
     """The entries of the test are null if there was none; `untested` gives the reason."""
     tested = gain.difference
+    own = {"se": "error", "interval": "interval", "detectable": "detectable"}
     return {
         "label": gain.theirs.label,
         "mean": gain.mean,
-        "se": tested and tested.error,
-        "interval": tested and tested.interval,
-        "detectable": tested and tested.detectable,
+        **{key: tested and getattr(tested, name) for key, name in own.items()},
         **{key: getattr(gain, key) for key in ("reduction", "p", "p_holm")},
         "verdict": gain.verdict or None,
         "untested": gain.untested or None,
     }
-
-
-def _numbers(summary: Summary) -> dict[str, Any]:
-    return {"n": summary.n, "mean": summary.mean, "sd": summary.sd, "interval": summary.interval}

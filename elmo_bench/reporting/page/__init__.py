@@ -84,7 +84,7 @@ def upload(board: Leaderboard, out: Path, *, project: str) -> str:
     online = bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)
     mode = os.environ.get("WANDB_MODE", "online" if online else "offline")
     tables = {
-        table.stem: wandb.Table(columns=table.columns, data=[[cell.text for cell in row] for row in table.rows])
+        table.stem: wandb.Table(columns=[*table.columns], data=[[cell.text for cell in row] for row in table.rows])
         for table in board.tables
     }
     figures = {

@@ -2,9 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -54,8 +53,8 @@ def html_page(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mappi
     shown = {cell.run for table in board.tables for line in table.shown for cell in line}
     stream = environment.get_template("index.html.j2").stream(
         board=board,
-        runs=(_run(row, group, home) for row, group in rows),
-        links={row.anchor: {record["seed"]: _link(home, record) for record in row.records} for row, _ in rows},
+        runs=((row, group, _facts(row, group)) for row, group in rows),
+        links={row.anchor: {r["seed"]: _link(home, r) for r in row.records} for row, _ in rows},
         closed=len(rows) > CLOSED,
         folded={row.anchor for row, _ in rows} - shown,
         verdict=_verdict,
@@ -76,7 +75,7 @@ def html_page(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mappi
         older=board.selection.superseded,
         superseded=superseded,
         failed=failed(board.failures),
-        tasks=_tasks(board),
+        tasks={group.task: group.info.title for suite in board.suites for group in suite.groups},
     )
     stream.enable_buffering(1000)
     return iter(stream)
@@ -88,58 +87,28 @@ def _verdict(cell: Cell) -> str:
     return found[0] if found else ""
 
 
-def _tasks(board: Leaderboard) -> list[tuple[str, str]]:
-    """(name, title), in the order of the page."""
-    return [*{group.task: group.info.title for suite in board.suites for group in suite.groups}.items()]
-
-
-def _run(row: Row, group: Group, home: Path) -> dict[str, Any]:
-    """One run, seed by seed."""
-    newest, share = row.newest, group.share(row)
-    environment: Mapping[str, Any] = newest["environment"]
-    counts, sizes = newest["data"]["counts"], newest["parameters"]
-    trained = f"{counts['train']:,} {group.info.unit}"
-    if row.basis.fraction:
-        trained += ", a fraction of all" if share is None else f", {percent(share)} of all"
-    return {
-        "anchor": row.anchor,
-        "task": group.task,
-        "title": f"{group.suite} / {group.name} / {row.label}",
-        "hash": newest["hash"],
-        "partial": bool(row.basis.fraction),
-        "metric": newest["metric"],
-        "seeds": [_seed(record, home) for record in row.records],
-        "facts": [
-            ("trained on", trained),
-            ("scored on", f"{counts['dev']:,} dev, {counts['test']:,} test"),
-            ("command", row.command or "unknown: the task or encoder is not installed"),
-            ("changed", row.spec.label or "nothing"),
-            ("data", "; ".join([row.basis.data, *newest["data"]["notes"]])),
-            ("parameters", f"{sizes['trainable']:,} trainable, {sizes['frozen']:,} frozen"),
-            ("best epoch", _each([f"{r['epochs']['best']} of {r['epochs']['run']}" for r in row.records])),
-            ("converged", f"{row.converged} of {len(row.records)} seeds, protocol {row.spec.protocol}"),
-            ("cost", f"{row.cost('seconds') / 60:.1f} minutes, {row.cost('peak_memory_mib'):,.0f} MiB, a run"),
-            (
-                "made",
-                ", ".join([newest["created"][:10], *(environment[key] for key in ("cpu", "device", "precision"))]),
-            ),
-        ],
-        "mean": {split: str(row.summary(split)) for split in ("dev", "test")},
-    }
-
-
-def _seed(record: Record, home: Path) -> dict[str, Any]:
-    scores: Mapping[str, Any] = record["scores"]
-    shown = {split: f"{scores[split]['overall'][record['metric']]:.2f}" for split in ("dev", "test")}
-    return {"seed": record["seed"], "href": _link(home, record), **shown}
-
-
 def _link(home: Path, record: Record) -> str:
     return quote(RunPaths.of(home, record).record.as_posix())
 
 
-def _each(texts: Sequence[str]) -> str:
-    return texts[0] if len(set(texts)) == 1 else ", ".join(texts)
+def _facts(row: Row, group: Group) -> dict[str, str]:
+    """What the entry of a run says below its scores."""
+    newest, share = row.newest, group.share(row)
+    environment, counts, sizes = newest["environment"], newest["data"]["counts"], newest["parameters"]
+    part = "" if not row.basis.fraction else ", a fraction of all" if share is None else f", {percent(share)} of all"
+    epochs = dict.fromkeys(f"{r['epochs']['best']} of {r['epochs']['run']}" for r in row.records)
+    return {
+        "trained on": f"{counts['train']:,} {group.info.unit}{part}",
+        "scored on": f"{counts['dev']:,} dev, {counts['test']:,} test",
+        "command": row.command or "unknown: the task or encoder is not installed",
+        "changed": row.spec.label or "nothing",
+        "data": "; ".join([row.basis.data, *newest["data"]["notes"]]),
+        "parameters": f"{sizes['trainable']:,} trainable, {sizes['frozen']:,} frozen",
+        "best epoch": ", ".join(epochs),
+        "converged": f"{row.converged} of {len(row.records)} seeds, protocol {row.spec.protocol}",
+        "cost": f"{row.cost('seconds') / 60:.1f} minutes, {row.cost('peak_memory_mib'):,.0f} MiB, a run",
+        "made": ", ".join([newest["created"][:10], *(environment[key] for key in ("cpu", "device", "precision"))]),
+    }
 
 
 def inline(figure: Drawing) -> str:
