@@ -1,0 +1,66 @@
+"""What a run says when it ends: its scores, the published row beside them, and the commands that come next.
+
+Imports no pandas and no torch.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from elmo_bench.ledger import Record, RunPaths, Summary
+from elmo_bench.reporting.published import Row, processor, published, rows, verdict
+from elmo_bench.reporting.rows import BASELINE
+
+SEEDS = 3  # of the sweep that is suggested
+
+
+def outcome(ledger: Path, record: Record | Summary, state: str) -> str:
+    """One line about a run that is done or skipped: its scores, its record."""
+    main, scores = record["metric"], record["scores"]
+    dev, test = scores["dev"]["overall"][main], scores["test"]["overall"][main]
+    return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
+
+
+def ending(record: Record) -> Iterator[str]:
+    """Lines about a run that is in the ledger: why it ended, whether it reproduces its published row, what is next."""
+    spec, epochs = record["spec"], record["epochs"]
+    most = spec["settings"].get("task.training.epochs")
+    why = "all of its epochs" if epochs["run"] == most else f"no better dev score: {epochs['run']} epochs of {most}"
+    yield f"best epoch on dev: {epochs['best']} of {epochs['run']} ({why}); {record['cost']['seconds'] / 60:.1f} minutes"
+    score = record["scores"]["test"]["overall"][record["metric"]]
+    if row := published(record["hash"]):
+        said = verdict(score, record["seed"], processor(record["environment"]), row)
+        yield f"published: test {record['metric']} {_spread(row)}. This run: {said}."
+    if base := _baseline(record):
+        yield f"gain over the published {BASELINE}, {_spread(base)}: {score - base.mean:+.2f} (a single seed; no test)"
+    yield "next:"
+    for command, about in _next(record, row, base):
+        yield f"  {command:<72} # {about}"
+
+
+def _spread(row: Row) -> str:
+    many = f" ± {row.sd:.2f} over {len(row.seeds)} seeds" if row.sd is not None else ""
+    return f"{row.mean:.2f}{many}"
+
+
+def _baseline(record: Record) -> Row | None:
+    """The published default run of the baseline, on the same data and in the same versions."""
+    spec = record["spec"]
+    mine = (spec["suite"], spec["task"], spec["size"])
+    if spec["encoder"] == BASELINE:
+        return None
+    found = (r for r in rows().values() if (r.suite, r.task, r.size) == mine and r.encoder == BASELINE and not r.label)
+    return next(found, None)
+
+
+def _next(record: Record, row: Row | None, base: Row | None) -> Iterator[tuple[str, str]]:
+    """(a command, what it is for)."""
+    spec: Mapping[str, object] = record["spec"]
+    pair = [BASELINE, "elmo"] if spec["encoder"] == BASELINE else [BASELINE, str(spec["encoder"])]
+    where = [f"task={spec['task']}", *([] if spec["suite"] == "open" else [f"suite={spec['suite']}"])]
+    seeds = ",".join(map(str, range(SEEDS)))
+    sweep = shlex.join(["elmo-bench", "sweep", *where, f"encoder={','.join(pair)}", f"seed={seeds}"])
+    minutes = SEEDS * (row.minutes + base.minutes) if row and base else 0.0
+    yield sweep, f"{2 * SEEDS} runs" + (f", about {minutes:.0f} minutes on one core" if minutes else "")
+    own = [] if spec["suite"] == "open" else ["--suite", str(spec["suite"])]
+    yield shlex.join(["elmo-bench", "compare", *pair, *own]), "the difference, its interval, a verdict"
