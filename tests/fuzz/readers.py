@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import lzma
-import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from pyarrow import parquet
 from safetensors.torch import save_file
 
 from elmo_bench.base import sources
-from elmo_bench.base.sources import SPLITS
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import save_safetensors
 from elmo_bench.encoders.cache_files import StoreFolder
@@ -42,7 +40,8 @@ from elmo_bench.spec.run_spec import RunSpec
 from tests.elmo.bilms import RELU, random_bilm
 from tests.ledger.records import OUTCOMES, make_cost, make_record, store_record
 from tests.runs import GOLDEN
-from tests.test_bad_formats import COREF, FILES, GOOD, adapter, squad
+from tests.suites import CONLLU, SCORED, SUITES
+from tests.test_bad_formats import adapter
 from tests.tiny_bert import make_tiny_bert
 
 TEXT = "the old cats sleep .\nvery old dogs bark .\n\nbirds sing .\n" * 5
@@ -50,37 +49,7 @@ VECTORS = "".join(f"word{n} {n}.5 -0.25 1e-3\n" for n in range(20))
 WORD2VEC = f"2 3\nthe {'1234' * 3}\nnaïve {'1234' * 3}\n"  # 1234: a small number
 OPTIONS = "task=ner\nencoder=elmo\ntask.head.hidden=[8,4]\nmix.penalty=0.1\nplace=both\nseed=3\ndata.max_train=60"
 CURVE = ",".join(COLUMNS) + "\n0,1,2,3,4\n5,1,2,3,4\n"
-CONLLU = "# id = 1\n1\tShe\tshe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n2\tran\trun\tVERB\tVBD\t_\t0\troot\t_\t_\n\n" * 3
-TAGGED, PROPS = "Ada\tNN\tNNP\nran\tNN\tVBD\n", "-\t(ARG0*)\ngive\t(V*)\n-\t(ARG1*\n-\t*)\n\n-\n\n"
-TAGFILE = b"<s snum=1>\n<wf cmd=done pos=NN lemma=bank wnsn=1;2 lexsn=1:14:00::;1:17:01::>bank</wf>\n</s>\n"
-INSTANCE = '<sentence id="{0}.s0"><instance id="{0}.s0.t0" lemma="bank" pos="NOUN">bank</instance></sentence>'
-SETS = [f"{name}.d0" for name in ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015")]
-KEYS = "".join(f"{name}.s0.t0 bank%1:14:00:: bank%1:17:01::\n" for name in SETS)
-FIRST = lzma.compress(b"bank\tNOUN\tbank%1:17:01::\nsay\tVERB\tsay%2:32:00::\n")
 PACK: dict[str, Any] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
-
-
-def semcor() -> bytes:
-    """An archive like SemCor's."""
-    memory, member = io.BytesIO(), tarfile.TarInfo("semcor3.0/brown1/tagfiles/br-a01")
-    member.size = len(TAGFILE)
-    with tarfile.open(fileobj=memory, mode="w") as archive:
-        archive.addfile(member, io.BytesIO(TAGFILE))
-    return lzma.compress(memory.getvalue())
-
-
-SUITES: dict[str, dict[str, Any]] = {  # the files of each task's open suite; the last one is also one for `predict`
-    **{task: {f"{Path(path).parent}/{name}": text for name in FILES[task]} for task, (text, path) in GOOD.items()},
-    **{task: {f"ud_ewt/en_ewt-ud-{split}.conllu": CONLLU for split in SPLITS} for task in ("pos", "deprel")},
-    "wsd": {"wsd/semcor3.0.tar.xz": semcor(), "wsd/uef/ALL.gold.key.txt": KEYS, "wsd/first_sense.tsv.xz": FIRST,
-            "wsd/uef/ALL.data.xml": f"<corpus>{''.join(map(INSTANCE.format, SETS))}</corpus>\n"},
-}  # fmt: skip
-SCORED = {
-    "ner": ["Ada B-person I-person\nran O O\n\nParis B-location O\n"], "sst5": ["3\t2\tIt works\n" * 5],
-    "snli": ["neutral\tneutral\ta\tb\n-\tentailment\ta\tb\n"], "srl": [PROPS, PROPS], "coref": [COREF, COREF],
-    "squad": [squad(), json.dumps({"a1": "Paris", "b1": "in Rome"})], "pos": [TAGGED], "deprel": [TAGGED],
-    "wsd": [KEYS, KEYS],
-}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
