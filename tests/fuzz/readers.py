@@ -7,6 +7,7 @@ import lzma
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -59,30 +60,25 @@ class Case:
     reader: str  # in elmo_bench, as module:name; or task:function of a task's contract
     make: Callable[[Path], Any]
     read: Callable[[Path], Any]
-    variant: str = ""
     damaged: str = "*"  # the names of the files that are damaged
     packed: str = ""  # a name that says how they are packed, if theirs does not
     finite: bool = True  # the arrays of a result have finite numbers
     mutants: int = 25  # in the default tests
 
 
-def files(contents: Mapping[str, str | bytes]) -> Callable[[Path], None]:
-    """A function that writes these files to a folder."""
-
-    def make(folder: Path) -> None:
-        for name, content in contents.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-
-    return make
+def files(contents: Mapping[str, str | bytes], folder: Path) -> None:
+    """Write these files to a folder."""
+    for name, content in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 def one(reader: str, make: Any, name: str = "x.txt", read: Any = None, **more: Any) -> Case:
     """A reader of a file: its content or a function that writes it; `read` gets reader and file."""
     function = resolve_name(f"elmo_bench.{reader}")
     return Case(
-        reader=f"elmo_bench.{reader}", variant=name, **more,
-        make=(lambda folder: make(folder / name)) if callable(make) else files({name: make}),
+        reader=f"elmo_bench.{reader}", **more,
+        make=lambda folder: make(folder / name) if callable(make) else files({name: make}, folder),
         read=lambda folder: read(function, folder / name) if read else function(folder / name),
     )  # fmt: skip
 
@@ -97,11 +93,12 @@ def of_task(task: str) -> list[Case]:
         return json.dumps([adapter(task).canonical(example) for example in examples])
 
     return [
-        Case(reader=f"{task}:read_file", make=files({"x": "Ada\tNNP\n" if task == "pos" else predicted}), packed=packed,
+        Case(reader=f"{task}:read_file", packed=packed,
+             make=partial(files, {"x": "Ada\tNNP\n" if task == "pos" else predicted}),
              read=lambda folder: canonical(adapter(task).read_file(folder / "x"))),
-        Case(reader=f"{task}:read", make=files(suite), packed=packed,
+        Case(reader=f"{task}:read", make=partial(files, suite), packed=packed,
              read=lambda folder: [canonical(split) for split in adapter(task).read("open", folder).values()]),
-        Case(reader=f"{task}:score_files", make=files(compared), packed=packed,
+        Case(reader=f"{task}:score_files", make=partial(files, compared), packed=packed,
              read=lambda folder: metric.table(metric.score_files(*(folder / name for name in compared)))),
     ]  # fmt: skip
 
@@ -109,13 +106,12 @@ def of_task(task: str) -> list[Case]:
 def of_ledger(function: str, damaged: str, read: Callable[[Any, RunPaths], Any]) -> Case:
     """A reader of a ledger with a record, a failure and a cost."""
     reader, record = resolve_name(f"elmo_bench.ledger.{function}"), make_record()
-    kept = ("schema", "attempt", "spec", "seed", "created")
-    failure: Any = {key: value for key, value in record.items() if key in kept}
+    kept: Any = {key: record[key] for key in ("schema", "attempt", "spec", "seed", "created")}  # type: ignore
 
     def make(folder: Path) -> None:
         paths = store_record(folder)
         np.savez(paths.outcomes, **joined({"dev": {}, "test": OUTCOMES | {"type:A.gold": np.array([1, 0, 300])}}))
-        put_failure(paths, failure | {"error": "x", "user_error": True, "traceback": "y"})
+        put_failure(paths, kept | {"error": "x", "user_error": True, "traceback": "y"})
         write_cost(folder / "costs", make_cost())
 
     return Case(reader=f"elmo_bench.ledger.{function}", make=make, damaged=damaged,
@@ -127,10 +123,10 @@ def of_text() -> list[Case]:
     archive, zip_ = io.BytesIO(), "x.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("x.txt", VECTORS)
-    compressed = {"base.files:read_lines": TEXT, "encoders.glove_text:read_text": VECTORS}
-    compressed["encoders.word2vec:read_word2vec"] = WORD2VEC
+    compressed = ("base.files:read_lines", "encoders.glove_text:read_text", "encoders.word2vec:read_word2vec")
     return [
-        *(one(name, pack(text.encode()), f"x{end}") for name, text in compressed.items() for end, pack in PACK.items()),
+        *(one(name, pack(text.encode()), f"x{end}") for name, text in zip(compressed, (TEXT, VECTORS, WORD2VEC),
+            strict=True) for end, pack in PACK.items()),
         one("encoders.glove_text:read_text", archive.getvalue(), zip_),
         one("base.files:unpack", archive.getvalue(), zip_, lambda read, path: read(path, "x.txt", path.parent / "o")),
         one("encoders.fasttext:read_fasttext", (GOLDEN.parent / "fasttext" / "skipgram.bin").read_bytes(), "x.bin"),
@@ -159,7 +155,7 @@ def of_arrays() -> list[Case]:
     table = pyarrow.table({"tokens": [["Ada", "ran"], ["It"]] * 5, "ner_tags": [[1, 0], [0]] * 5})
 
     def encoded(folder: Path) -> None:
-        files({"in.txt": TEXT})(folder)
+        (folder / "in.txt").write_text(TEXT)
         encode(Corpus((folder / "in.txt",)), None, folder, words=5, threads=1)
         (folder / "in.txt").unlink()
 
