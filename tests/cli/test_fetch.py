@@ -16,9 +16,9 @@ from elmo_bench.base import downloads
 from elmo_bench.cli import fetch
 from elmo_bench.spec.config import choices, task_yaml
 from elmo_bench.tasks.coref.part import make
-from tests.fuzz.readers import SUITES
 from tests.loopback import loopback
 from tests.runs import DATA, files
+from tests.suites import SUITES
 from tests.tasks.test_coref_part import gum
 from tests.test_bad_formats import adapter
 

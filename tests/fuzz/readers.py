@@ -4,10 +4,10 @@ import gzip
 import io
 import json
 import lzma
-import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -18,22 +18,22 @@ import numpy as np
 import pyarrow
 import torch
 import zstandard
-from elmo_bench.pretraining.resident.encode import encode
-from elmo_bench.pretraining.training import COLUMNS, Curve
 from pyarrow import parquet
 from safetensors.torch import save_file
 
 from elmo_bench.base import sources
 from elmo_bench.base.int8 import write_int8
-from elmo_bench.base.sources import SPLITS
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import save_safetensors
 from elmo_bench.encoders.cache_files import StoreFolder
 from elmo_bench.encoders.vector_files import write_compact
 from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost
+from elmo_bench.ledger.lock import Holder
 from elmo_bench.ledger.store import put_failure, read_outcomes
 from elmo_bench.pretraining.corpus import Corpus
+from elmo_bench.pretraining.encode import encode_once
+from elmo_bench.runner.finished import Memo, write_memo
 from elmo_bench.runner.kept_head import write_head
 from elmo_bench.runner.model import Lexicon
 from elmo_bench.spec.config import CONF, choices, compose
@@ -42,45 +42,17 @@ from elmo_bench.spec.run_spec import RunSpec
 from tests.elmo.bilms import RELU, random_bilm
 from tests.ledger.records import OUTCOMES, make_cost, make_record, store_record
 from tests.runs import GOLDEN
-from tests.test_bad_formats import COREF, FILES, GOOD, adapter, squad
+from tests.suites import CONLLU, SCORED, SUITES
+from tests.test_bad_formats import adapter
 from tests.tiny_bert import make_tiny_bert
 
 TEXT = "the old cats sleep .\nvery old dogs bark .\n\nbirds sing .\n" * 5
 VECTORS = "".join(f"word{n} {n}.5 -0.25 1e-3\n" for n in range(20))
 WORD2VEC = f"2 3\nthe {'1234' * 3}\nnaïve {'1234' * 3}\n"  # 1234: a small number
 OPTIONS = "task=ner\nencoder=elmo\ntask.head.hidden=[8,4]\nmix.penalty=0.1\nplace=both\nseed=3\ndata.max_train=60"
-CURVE = ",".join(COLUMNS) + "\n0,1,2,3,4\n5,1,2,3,4\n"
-CONLLU = "# id = 1\n1\tShe\tshe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n2\tran\trun\tVERB\tVBD\t_\t0\troot\t_\t_\n\n" * 3
-TAGGED, PROPS = "Ada\tNN\tNNP\nran\tNN\tVBD\n", "-\t(ARG0*)\ngive\t(V*)\n-\t(ARG1*\n-\t*)\n\n-\n\n"
-TAGFILE = b"<s snum=1>\n<wf cmd=done pos=NN lemma=bank wnsn=1;2 lexsn=1:14:00::;1:17:01::>bank</wf>\n</s>\n"
-INSTANCE = '<sentence id="{0}.s0"><instance id="{0}.s0.t0" lemma="bank" pos="NOUN">bank</instance></sentence>'
-SETS = [f"{name}.d0" for name in ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015")]
-KEYS = "".join(f"{name}.s0.t0 bank%1:14:00:: bank%1:17:01::\n" for name in SETS)
-FIRST = lzma.compress(b"bank\tNOUN\tbank%1:17:01::\nsay\tVERB\tsay%2:32:00::\n")
+HOLDER = Holder(spec=make_record()["spec"], seed=0, machine="m", pid=1)
+FASTTEXT = GOLDEN.parent / "fasttext"
 PACK: dict[str, Any] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
-
-
-def semcor() -> bytes:
-    """An archive like SemCor's."""
-    memory, member = io.BytesIO(), tarfile.TarInfo("semcor3.0/brown1/tagfiles/br-a01")
-    member.size = len(TAGFILE)
-    with tarfile.open(fileobj=memory, mode="w") as archive:
-        archive.addfile(member, io.BytesIO(TAGFILE))
-    return lzma.compress(memory.getvalue())
-
-
-SUITES: dict[str, dict[str, Any]] = {  # the files of each task's open suite; the last one is also one for `predict`
-    **{task: {f"{Path(path).parent}/{name}": text for name in FILES[task]} for task, (text, path) in GOOD.items()},
-    **{task: {f"ud_ewt/en_ewt-ud-{split}.conllu": CONLLU for split in SPLITS} for task in ("pos", "deprel")},
-    "wsd": {"wsd/semcor3.0.tar.xz": semcor(), "wsd/uef/ALL.gold.key.txt": KEYS, "wsd/first_sense.tsv.xz": FIRST,
-            "wsd/uef/ALL.data.xml": f"<corpus>{''.join(map(INSTANCE.format, SETS))}</corpus>\n"},
-}  # fmt: skip
-SCORED = {
-    "ner": ["Ada B-person I-person\nran O O\n\nParis B-location O\n"], "sst5": ["3\t2\tIt works\n" * 5],
-    "snli": ["neutral\tneutral\ta\tb\n-\tentailment\ta\tb\n"], "srl": [PROPS, PROPS], "coref": [COREF, COREF],
-    "squad": [squad(), json.dumps({"a1": "Paris", "b1": "in Rome"})], "pos": [TAGGED], "deprel": [TAGGED],
-    "wsd": [KEYS, KEYS],
-}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,30 +62,25 @@ class Case:
     reader: str  # in elmo_bench, as module:name; or task:function of a task's contract
     make: Callable[[Path], Any]
     read: Callable[[Path], Any]
-    variant: str = ""
     damaged: str = "*"  # the names of the files that are damaged
     packed: str = ""  # a name that says how they are packed, if theirs does not
     finite: bool = True  # the arrays of a result have finite numbers
     mutants: int = 25  # in the default tests
 
 
-def files(contents: Mapping[str, str | bytes]) -> Callable[[Path], None]:
-    """A function that writes these files to a folder."""
-
-    def make(folder: Path) -> None:
-        for name, content in contents.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-
-    return make
+def files(contents: Mapping[str, str | bytes], folder: Path) -> None:
+    """Write these files to a folder."""
+    for name, content in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 def one(reader: str, make: Any, name: str = "x.txt", read: Any = None, **more: Any) -> Case:
     """A reader of a file: its content or a function that writes it; `read` gets reader and file."""
     function = resolve_name(f"elmo_bench.{reader}")
     return Case(
-        reader=f"elmo_bench.{reader}", variant=name, **more,
-        make=(lambda folder: make(folder / name)) if callable(make) else files({name: make}),
+        reader=f"elmo_bench.{reader}", **more,
+        make=lambda folder: make(folder / name) if callable(make) else files({name: make}, folder),
         read=lambda folder: read(function, folder / name) if read else function(folder / name),
     )  # fmt: skip
 
@@ -128,11 +95,12 @@ def of_task(task: str) -> list[Case]:
         return json.dumps([adapter(task).canonical(example) for example in examples])
 
     return [
-        Case(reader=f"{task}:read_file", make=files({"x": "Ada\tNNP\n" if task == "pos" else predicted}), packed=packed,
+        Case(reader=f"{task}:read_file", packed=packed,
+             make=partial(files, {"x": "Ada\tNNP\n" if task == "pos" else predicted}),
              read=lambda folder: canonical(adapter(task).read_file(folder / "x"))),
-        Case(reader=f"{task}:read", make=files(suite), packed=packed,
+        Case(reader=f"{task}:read", make=partial(files, suite), packed=packed,
              read=lambda folder: [canonical(split) for split in adapter(task).read("open", folder).values()]),
-        Case(reader=f"{task}:score_files", make=files(compared), packed=packed,
+        Case(reader=f"{task}:score_files", make=partial(files, compared), packed=packed,
              read=lambda folder: metric.table(metric.score_files(*(folder / name for name in compared)))),
     ]  # fmt: skip
 
@@ -140,13 +108,12 @@ def of_task(task: str) -> list[Case]:
 def of_ledger(function: str, damaged: str, read: Callable[[Any, RunPaths], Any]) -> Case:
     """A reader of a ledger with a record, a failure and a cost."""
     reader, record = resolve_name(f"elmo_bench.ledger.{function}"), make_record()
-    kept = ("schema", "attempt", "spec", "seed", "created")
-    failure: Any = {key: value for key, value in record.items() if key in kept}
+    kept: Any = {key: record[key] for key in ("schema", "attempt", "spec", "seed", "created")}  # type: ignore
 
     def make(folder: Path) -> None:
         paths = store_record(folder)
         np.savez(paths.outcomes, **joined({"dev": {}, "test": OUTCOMES | {"type:A.gold": np.array([1, 0, 300])}}))
-        put_failure(paths, failure | {"error": "x", "user_error": True, "traceback": "y"})
+        put_failure(paths, kept | {"error": "x", "user_error": True, "traceback": "y"})
         write_cost(folder / "costs", make_cost())
 
     return Case(reader=f"elmo_bench.ledger.{function}", make=make, damaged=damaged,
@@ -158,22 +125,24 @@ def of_text() -> list[Case]:
     archive, zip_ = io.BytesIO(), "x.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("x.txt", VECTORS)
-    compressed = {"base.files:read_lines": TEXT, "encoders.glove_text:read_text": VECTORS}
-    compressed["encoders.word2vec:read_word2vec"] = WORD2VEC
+    compressed = ("base.files:read_lines", "encoders.glove_text:read_text", "encoders.binary_vectors:read_word2vec")
     return [
-        *(one(name, pack(text.encode()), f"x{end}") for name, text in compressed.items() for end, pack in PACK.items()),
+        *(one(name, pack(text.encode()), f"x{end}") for name, text in zip(compressed, (TEXT, VECTORS, WORD2VEC),
+            strict=True) for end, pack in PACK.items()),
         one("encoders.glove_text:read_text", archive.getvalue(), zip_),
         one("base.files:unpack", archive.getvalue(), zip_, lambda read, path: read(path, "x.txt", path.parent / "o")),
-        one("encoders.fasttext:read_fasttext", (GOLDEN.parent / "fasttext" / "skipgram.bin").read_bytes(), "x.bin"),
+        one("encoders.binary_vectors:read_fasttext", (FASTTEXT / "skipgram.bin").read_bytes(), "x.bin"),
         one("base.json:read_json", json.dumps(make_record()), "x.json"),
+        one("ledger.lock:read_holder", json.dumps(HOLDER), "x.json"),
+        one("runner.finished:read_memo", lambda path: write_memo(path, Memo(contents={"data": "d"}, files={"a": "b"})),
+            "x.json"),
         one("elmo.options:BiLMOptions.from_file", json.dumps(RELU.to_json()), "x.json"),
         one("elmo.export:_licence", "---\nlicense: mit\ntags: [a, b]\n---\n# A card\n"),
-        one("elmo.embed.lines:read", TEXT),
+        one("elmo.embed:read", TEXT),
         one("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n"),
         one("text.token_labels:read_conllu", CONLLU),
         one("pretraining.vocabulary:TargetVocabulary.read", "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"),
         one("pretraining.corpus:Corpus.sentences", TEXT, read=lambda read, path: read(Corpus((path,), "spaces"), path)),
-        one("pretraining.training:Curve.resume", CURVE, read=lambda resume, path: resume(Curve(path, COLUMNS), 5)),
         one("spec.config:compose", OPTIONS, mutants=8, read=lambda compose, path: RunSpec.of(
             compose("config", path.read_text(encoding="utf-8", errors="replace").split("\n")))),
         one("spec.config:experiment_yaml", (CONF / "experiment" / "table2.yaml").read_text(), "experiment/x.yaml",
@@ -190,8 +159,8 @@ def of_arrays() -> list[Case]:
     table = pyarrow.table({"tokens": [["Ada", "ran"], ["It"]] * 5, "ner_tags": [[1, 0], [0]] * 5})
 
     def encoded(folder: Path) -> None:
-        files({"in.txt": TEXT})(folder)
-        encode(Corpus((folder / "in.txt",)), None, folder, words=5, threads=1)
+        (folder / "in.txt").write_text(TEXT)
+        encode_once(Corpus((folder / "in.txt",)), folder, 5)
         (folder / "in.txt").unlink()
 
     def read_table(read: Any, path: Path) -> Any:
@@ -219,7 +188,7 @@ def of_arrays() -> list[Case]:
         one("runner.kept_head:read_head", lambda path: write_head(path, torch.nn.Linear(3, 2), spec, {"labels": ["O"]},
             lexicon, encoders={}), tensors, finite=False),
         one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),
-        one("pretraining.resident.encode:read_encoded", lambda path: encoded(path.parent), damaged="*.npy",
+        one("pretraining.encode:read_encoded", lambda path: encoded(path.parent), damaged="*.safetensors",
             read=lambda read, path: read(path.parent)),
         one("encoders.hf:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
         one("encoders.cache_files:StoreFolder.entries", finite=False, make=lambda path: store(path.parent).add(
@@ -236,6 +205,7 @@ def cases() -> list[Case]:
         of_ledger("store:read_outcomes", "seed0.npz", lambda read, paths: read(paths)),
         of_ledger("outcomes:check_stored", "seed0.npz", lambda _, paths: types_of(read_outcomes(paths), "test")),
         of_ledger("store:read_all", "*", lambda read, paths: read(paths.ledger)),
+        of_ledger("store:read_progress", "*", lambda read, paths: read(paths.ledger)),
         of_ledger("store:read_failure", "seed0.failed.json", lambda read, paths: read(paths.failure)),
         of_ledger("costs:read_cost", "*", lambda read, paths: read(next(paths.ledger.glob("costs/*/*.json")))),
     ]  # fmt: skip

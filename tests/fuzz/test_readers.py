@@ -28,7 +28,7 @@ class TooLong(BaseException):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.reader} {case.variant}".strip())
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.reader)
 def test_a_damaged_file_ends_in_a_result_or_in_one_line(case: Case, tmp_path: Path):
     folder = tmp_path / "files"
     folder.mkdir()
@@ -36,7 +36,7 @@ def test_a_damaged_file_ends_in_a_result_or_in_one_line(case: Case, tmp_path: Pa
     sound = {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
     check(case.read(folder), case.finite)
     for number in range(int(os.environ.get("MUTANTS", case.mutants))):
-        random = Random(f"{case.reader} {case.variant} {number}")
+        random = Random(f"{case.reader} {number}")
         for path, content in sound.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
@@ -53,12 +53,11 @@ def test_a_damaged_file_ends_in_a_result_or_in_one_line(case: Case, tmp_path: Pa
 
 def check(value: object, finite: bool) -> None:
     """Read a result to its end; fail for arrays with numbers that are not finite."""
-    if isinstance(value, torch.Tensor | np.ndarray):
-        array = value.detach().float().numpy() if isinstance(value, torch.Tensor) else value
-        assert not finite or array.dtype.kind != "f" or np.isfinite(array).all(), "numbers that are not finite"
-    elif isinstance(value, Mapping | Iterator | list | tuple):
+    if isinstance(value, Mapping | Iterator | list | tuple):
         for each in value.values() if isinstance(value, Mapping) else value:
             check(each, finite)
+    elif finite and isinstance(value, torch.Tensor | np.ndarray):
+        assert torch.as_tensor(value).isfinite().all(), "numbers that are not finite"
 
 
 @contextmanager
