@@ -1,6 +1,6 @@
 """What the frozen layers add to training: an epoch with encoder=elmo against one with encoder=glove, the store filled.
 
-    python benchmarks/epoch.py                                                     task=ner suite=mini
+    python benchmarks/epoch.py                                                     task=ner
     python benchmarks/epoch.py suite=open data.root=FOLDER encoder.weights=FOLDER  any option of run.py, for both
 
 Epochs of the two are run in turn, each on a head of its own; figures are medians over the rounds, with their range. An

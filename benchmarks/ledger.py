@@ -2,7 +2,7 @@
 
     python benchmarks/ledger.py --records 20000 --folder FOLDER
 
-The records are copies of the committed ones, in the suite mini: two of three with another learning rate, one of three
+The records are copies of the committed ones: two of three with another learning rate, one of three
 with other weights and older, so that it is superseded. The ledger in FOLDER is kept and used again.
 """
 
@@ -34,8 +34,8 @@ def main() -> None:
     shutil.rmtree(cache, ignore_errors=True)
     shutil.rmtree(empty := options.folder / "empty", ignore_errors=True)
     one = ["run", "task=ner", "encoder=none", "task.training.epochs=1", "trainer.threads=1", "overwrite=true"]
-    status = ["status", "--experiment", "table1", "suite=mini", f"ledger={ledger}"]
-    report = ["report", "--suite", "mini", "--ledger", str(ledger), "--out", str(page)]
+    status = ["status", "--experiment", "table1", "suite=open", f"ledger={ledger}"]
+    report = ["report", "--ledger", str(ledger), "--out", str(page)]
 
     def measure(name: str, command: list[str]) -> float:
         seconds, peak, code = timed([sys.executable, "-m", "elmo_bench", *command], cache)
@@ -66,7 +66,6 @@ def make(ledger: Path, count: int) -> None:
         copied, (paths, record) = number // len(originals), originals[number % len(originals)]
         record = copy.deepcopy(record)
         spec = record["spec"]
-        spec["suite"] = "mini"
         if copied % 3 == 2:
             spec["contents"] = {**(spec["contents"] or {}), "weights": digest(copied)}
             record["created"] = f"2025-01-01T00:00:{copied % 60:02}+00:00"
@@ -81,7 +80,7 @@ def make(ledger: Path, count: int) -> None:
 
 def change(ledger: Path) -> None:
     """Another time of the first record, as an overwritten run has it."""
-    path = min(ledger.glob("mini/ner/glove/*/seed0.json"))
+    path = min(ledger.glob("open/ner/glove/*/seed0.json"))
     path.write_text(path.read_text(encoding="utf-8").replace('"created": "2026', '"created": "2027'), encoding="utf-8")
     path.with_suffix(".npz").touch()
 

@@ -88,7 +88,7 @@ def jobs(what: str, folder: Path) -> Callable[[int], list[str]]:
     """What to run for each size; a head is trained first for a task."""
     if what in TASKS:
         command("run", f"task={what}", *RUN, f"ledger={folder / 'runs'}", cwd=folder)
-        [record] = (folder / "runs" / "mini" / what).glob("*/*/seed0.json")
+        [record] = (folder / "runs" / "open" / what).glob("*/*/seed0.json")
 
     def job(size: int) -> list[str]:
         text, out = folder / f"{what}-{size}.txt", folder / "out"

@@ -3,7 +3,7 @@
     python benchmarks/threads.py                     busy: as many endless loops as there are cores
     python benchmarks/threads.py --rounds 3 --loops 0,2,4
 
-`encode` is `ElmoEncoder.encode` of elmo-mini, `train` a short run (task=ner encoder=elmo, mini suite). `spin` is what
+`encode` is `ElmoEncoder.encode` of elmo-mini, `train` a short run (task=ner encoder=elmo). `spin` is what
 OpenMP does by default; otherwise its threads sleep while they wait. Each figure is the median over rounds, in which
 all variants take turns; "choose" prints how many threads it took.
 """

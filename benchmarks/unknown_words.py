@@ -1,7 +1,7 @@
 """How often the heads read the unknown word: expected in training, and in test.
 
     python benchmarks/unknown_words.py suite=open data.root=FOLDER
-    python benchmarks/unknown_words.py --tasks ner,sst5 suite=mini
+    python benchmarks/unknown_words.py --tasks ner,srl
 
 For each task and kind of words the share of all tokens that an epoch on train and the scoring of test read, texts that
 several examples have as often as they are read. `none`: learned words. `trained`: static vectors with
