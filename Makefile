@@ -10,7 +10,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --d
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .venv/.installed ## one run that trains on the mini suite: task=ner encoder=elmo
+demo: .venv/.installed ## one run, named entities on WNUT-17: task=ner encoder=elmo
 	$(BIN)/python run.py task=ner encoder=elmo
 
 test: .venv/.installed ## the tests, without the slow ones

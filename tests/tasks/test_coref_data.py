@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.coref.conll import format_column, parse_column, tidy
+from elmo_bench.tasks.coref.conll import format_column, parse_column
 from elmo_bench.tasks.coref.data import Data
 from elmo_bench.tasks.coref.document import Document, genre_of
 from tests.runs import DATA
@@ -72,10 +72,6 @@ def test_columns_of_brackets_equal_the_golden_ones(index):
     assert sorted(again.values()) == sorted(chains.values())
 
 
-def test_all_golden_columns_are_there():
-    assert len(COLUMNS) == 40
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -103,11 +99,6 @@ def test_a_span_in_two_chains_stays_in_the_first(tmp_path, capsys):
     said = " ".join(capsys.readouterr().err.split())
     assert said.startswith(f"{path}: 2 mentions are in two chains (kept in the first), 4 chains have one mention")
     assert said.endswith(f"the first of them in {NAME}")
-
-
-def test_tidying_counts():
-    chains = [[(0, 0), (2, 2)], [(5, 5)], [(2, 2), (3, 3), (4, 4)], [(0, 0), (9, 9)]]
-    assert tidy(chains) == ((((0, 0), (2, 2)), ((3, 3), (4, 4))), 2, 2)
 
 
 @pytest.mark.parametrize(

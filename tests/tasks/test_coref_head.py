@@ -3,20 +3,17 @@
 import itertools
 import math
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
 
-from elmo_bench.tasks.coref import antecedents as module
-from elmo_bench.tasks.coref.antecedents import Antecedents, clusters_of, marginal_loss
+from elmo_bench.tasks.coref.antecedents import clusters_of, marginal_loss
 from elmo_bench.tasks.coref.batch import document_batch
 from elmo_bench.tasks.coref.document import Document
 from elmo_bench.tasks.coref.head import gold_clusters
 from tests import heads
 from tests.runs import GOLDEN
 
-ROOT = Path(__file__).parents[2]
 build = partial(heads.build, "coref")
 TINY = ("task.sizes.cpu.hidden=[4]", "task.sizes.cpu.scored=[5,3]", "task.sizes.cpu.characters=[[3,2]]")
 
@@ -159,28 +156,6 @@ def cut(document, sentences):
     )  # fmt: skip
 
 
-def test_blocks_and_recomputation_change_nothing(monkeypatch):
-    torch.manual_seed(0)
-    pairs = Antecedents(6, most=7, genres=2, feature=3, hidden=[5, 4], dropout=0.3).double()
-    vectors = torch.randn(40, 6, dtype=torch.float64, requires_grad=True)
-    inputs = (vectors, torch.randn(40, dtype=torch.float64), torch.randint(3, (40,)), torch.tensor(1))
-
-    def scores_and_gradient():
-        torch.manual_seed(1)
-        scores = pairs(*inputs)
-        [gradient] = torch.autograd.grad(scores.clamp(min=-50).sin().sum(), vectors)
-        return scores, gradient
-
-    plain = scores_and_gradient()
-    monkeypatch.setattr(module, "KEPT", 0)  # everything is computed twice, with the same dropout
-    assert all(torch.equal(*pair) for pair in zip(plain, scores_and_gradient(), strict=True))
-    pairs.eval()
-    plain = scores_and_gradient()
-    monkeypatch.setattr(module, "ROWS", 5)
-    for pair in zip(plain, scores_and_gradient(), strict=True):
-        torch.testing.assert_close(*pair)
-
-
 def test_links_are_closed_and_nothing_stands_alone():
     scores = torch.full((6, 4), -1.0)
     scores[:, 0] = 0
@@ -232,21 +207,6 @@ def test_training_reads_a_window_of_whole_sentences():
     assert [int(document.sentences[-1]) + 1 for document in read] == [len(sizes)]
 
 
-def test_tokens_are_counted_and_pools_keep_the_order(monkeypatch):
-    _, train, head, index = build("encoder=elmo", f"encoder.weights={GOLDEN}", "data.max_train=3", *TINY)
-    head.eval()
-    batch = head.collate(train, index)
-    assert int(batch["documents"].mask.sum()) == sum(len(document.tokens) for document in train)
-    with torch.no_grad():
-        one_pool = [head(document) for document in batch["documents"].items]
-        monkeypatch.setattr("elmo_bench.tasks.coref.batch.TOKENS_AT_ONCE", 20)
-        pooled = head.collate(train, index)["documents"].items
-        assert min(len(document.pools) for document in pooled) > 3
-        for one, document in zip(one_pool, pooled, strict=True):
-            for found, wanted in zip(head(document), one, strict=True):
-                torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
-
-
 def test_a_genre_that_training_lacked_says_nothing():
     _, train, head, index = build("encoder=glove", "data.max_train=2", *TINY)
     new = Document(**{**vars(train[0]), "genre": "new"})
@@ -254,16 +214,3 @@ def test_a_genre_that_training_lacked_says_nothing():
     assert int(document.genre) == 0
     assert not head.antecedents.genre.weight[0].any()
     assert head.predict(head.collate([new], index)) is not None
-
-
-def test_the_papers_size_has_the_papers_shapes():
-    """GloVe of the paper is 300 wide and ELMo 1,024; here 100 and the golden biLM's."""
-    _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
-    elmo = 32
-    assert head.embedder.dim == 100 + 150 + elmo
-    assert [tuple(layer.weight.shape) for layer in head.lstms[0].inputs] == [(600, 282)] * 2
-    assert head.spans.dim == 2 * 400 + 20 + 100 + 150
-    assert head.mention.weight.shape == (150, head.spans.dim)
-    assert head.antecedents.first.weight.shape == (150, 3 * head.spans.dim + 60)
-    assert [rest[2][0].weight.shape for rest in (head.mention_rest, head.antecedents.rest)] == [(150, 150)] * 2
-    assert (head.antecedents.most, head.width, head.kept, head.window) == (250, 10, 0.4, 50)

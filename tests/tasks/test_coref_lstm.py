@@ -60,21 +60,6 @@ def test_gradients_equal_those_of_the_plain_loop(dropout):
         torch.testing.assert_close(mine, theirs, atol=1e-10, rtol=1e-10)
 
 
-def test_dropout_is_of_the_recurrence_alone_and_only_while_training():
-    lstm, x = module(0.5), torch.randn(3, 6, 5, dtype=torch.float64)
-    mask = torch.ones(3, 6, dtype=torch.bool)
-    still = lstm.eval()(x, mask)
-    lstm.train()
-    first, again = lstm(x, mask), lstm(x, mask)
-    assert not torch.equal(first, again)
-    with torch.no_grad():
-        lstm.first[0] = 0  # now the first step of either direction reads no dropped unit
-    still, first = lstm.eval()(x, mask), lstm.train()(x, mask)
-    torch.testing.assert_close(first[:, 0, :4], still[:, 0, :4])
-    torch.testing.assert_close(first[:, -1, 4:], still[:, -1, 4:])
-    assert (first[:, 1:, :4] != still[:, 1:, :4]).any(dim=2).all()
-
-
 def test_one_mask_serves_all_steps_of_a_sentence():
     """Of a module whose step only hands on which units of h were kept, every step says the same."""
     torch.manual_seed(1)
@@ -91,16 +76,3 @@ def test_one_mask_serves_all_steps_of_a_sentence():
     assert torch.equal(kept[:, :, :8], kept[:, :1, :8].expand(-1, 9, -1))
     assert torch.equal(kept[:, :, 8:], kept[:, :1, 8:].expand(-1, 9, -1))
     assert len({tuple(row) for row in kept[:, 0].unflatten(1, (2, 8)).flatten(0, 1).tolist()}) > 3
-
-
-def test_recurrent_weights_start_orthonormal_gate_by_gate():
-    lstm = CoupledBiLstm(5, 6, dropout=0.0)
-    for gate in lstm.recurrent.detach().unflatten(1, (3, 6)).flatten(0, 1):
-        torch.testing.assert_close(gate.T @ gate, torch.eye(6), atol=1e-5, rtol=0)
-
-
-def test_first_states_start_as_glorots_rows():
-    first = CoupledBiLstm(5, 60, dropout=0.0).first.detach()
-    bound = (6 / 61) ** 0.5
-    assert 0.9 * bound < first.abs().max() <= bound
-    assert first.std().item() == pytest.approx(bound / 3**0.5, rel=0.15)

@@ -9,7 +9,6 @@ from torch import nn
 
 from elmo_bench.tasks.coref.antecedents import BUCKETS, distance_buckets
 from elmo_bench.tasks.coref.spans import SpanVectors, enumerate_spans, keep_best_spans
-from tests import heads
 
 
 @pytest.mark.parametrize("lengths", [[1], [3, 1, 7], [12, 2, 2, 5]])
@@ -75,21 +74,6 @@ def test_a_span_is_its_ends_its_width_and_its_head(vectors):
         torch.testing.assert_close(vector, plain)
 
 
-def test_projecting_all_spans_equals_a_layer_over_their_vectors(vectors):
-    module, tokens, spans = vectors
-    layer = nn.Linear(module.dim, 7).double()
-    widths = module.train().width_vectors(**spans)
-    whole, parts = (
-        layer(module(**tokens, **spans, widths=widths)),
-        module.project(layer, **tokens, **spans, widths=widths),
-    )
-    torch.testing.assert_close(parts, whole)
-    weights = [layer.weight, module.score.weight, module.widths.weight]
-    gradients = [torch.autograd.grad(y.tanh().sum(), weights, retain_graph=True) for y in (whole, parts)]
-    for one, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(one, other)
-
-
 def test_vectors_of_widths_are_dropped_span_by_span_in_training(vectors):
     module, _, spans = vectors
     nn.init.ones_(module.widths.weight)
@@ -99,23 +83,3 @@ def test_vectors_of_widths_are_dropped_span_by_span_in_training(vectors):
     assert (dropped == 0).double().mean().item() == pytest.approx(0.2, abs=0.01)
     assert (dropped[0] != dropped[0, :1]).any()
     assert (module.eval().width_vectors(**spans) == 1).all()
-
-
-def test_the_head_gives_the_scorer_and_the_kept_spans_the_same_dropped_widths(monkeypatch):
-    _, train, head, index = heads.build("coref", "encoder=none", "data.max_train=1", "task.sizes.cpu.hidden=[8]")
-    assert head.spans.dropout.rate == 0.2
-    read, drawn = [], []
-    own_widths = head.spans.width_vectors
-    monkeypatch.setattr(head.spans, "width_vectors", lambda *spans: drawn.append(own_widths(*spans)) or drawn[-1])
-    for name in ("project", "forward"):
-        own = getattr(head.spans, name)
-
-        def spy(*given, widths, own=own):
-            read.append(widths)
-            return own(*given, widths=widths)
-
-        monkeypatch.setattr(head.spans, name, spy)
-    head.train().loss(head.collate(train, index))
-    assert len(drawn) == 1
-    assert read[0] is drawn[0]
-    assert all((row == drawn[0]).all(dim=1).any() for row in read[1])

@@ -67,15 +67,6 @@ def test_decoding_obeys_the_constraints_whatever_the_scores(crf, scale):
         assert all(transitions[a, b] for a, b in itertools.pairwise(path))
 
 
-def test_decoding_leaves_the_parameters_alone(crf):
-    crf, *_ = crf
-    before = {name: value.clone() for name, value in crf.named_parameters()}
-    crf.best_tags(*emissions_and_mask())
-    for name, value in crf.named_parameters():
-        torch.testing.assert_close(value, before[name])
-    assert crf.state_dict().keys() == before.keys()  # the constraints are not kept
-
-
 def test_the_loss_is_brute_force_log_sum_exp_over_all_paths(crf):
     """Training knows no constraints, as AllenNLP's CRF does not."""
     crf, *_ = crf

@@ -13,10 +13,10 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.snli.data import Data, cut_by_premise
-from elmo_bench.tasks.snli.jsonl import leaves, read_pairs
+from elmo_bench.tasks.snli.jsonl import read_pairs
 from elmo_bench.tasks.snli.metric import Metric
 from elmo_bench.tasks.snli.pair import Pair
-from tests.runs import DATA, small
+from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/snli.yaml").data)
@@ -126,11 +126,6 @@ def test_files_that_say_the_same(tmp_path, change):
     assert read_pairs(path, tokenizer="treebank") == PAIRS
 
 
-def test_words_that_look_like_nothing_special_stay():
-    assert leaves("( ( a b ) ( c\xa0 d ) )") == ["a", "b", "c", "d"]
-    assert leaves("word") == ["word"]
-
-
 GOOD = '{"gold_label": "neutral", "sentence1": "A b.", "sentence2": "C d."}\n'
 MALFORMED = {
     GOOD + '{"gold_label": "neutral", "senten': "x.jsonl:2: the last line has no end, so the file may be cut off",
@@ -166,17 +161,6 @@ def test_malformed_files(tmp_path, content):
         read_pairs(path, tokenizer="spaces")
     assert MALFORMED[content] in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-def test_a_run_on_a_damaged_file_is_one_line_and_exit_code_2(main_job, root, capsys):
-    path = root / "snli_1.0/snli_1.0_dev.jsonl"
-    path.write_bytes(TEXT.replace('"contradiction"', '"contra"').encode())
-    given = ("task=snli", "suite=paper", "encoder.vectors=glove-mini", f"data.root={root}")
-    assert main_job(*small(*given, encoder="none")) == 2
-    [*_, line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(
-        f"elmo-bench run: {path}:3: gold_label is 'contra': expected entailment, neutral, contradiction or -."
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Every golden case of evaluate-v1.1.py, files of predictions, and the command."""
 
 import json
-import random
-import time
 from pathlib import Path
 
 import numpy as np
@@ -51,10 +49,6 @@ def test_equals_the_official_scorer_on_files(tmp_path, capsys, case):
     warned = {line.split()[2] for line in said.err.splitlines()}
     assert warned == set(case["unanswered"])
     assert all(line == f"Unanswered question {line.split()[2]} will receive score 0." for line in said.err.splitlines())
-
-
-def test_all_golden_cases_are_there():
-    assert (len(GOLDEN["cases"]), len(GOLDEN["files"])) == (270, 5)
 
 
 def test_by_hand():
@@ -118,21 +112,3 @@ def test_gold_without_answers(tmp_path):
     (tmp_path / "p.json").write_text("{}")
     with pytest.raises(UserError, match=r"dev.json: question q: no answers to compare with"):
         METRIC.score_files(gold_file(tmp_path / "dev.json", {"q": []}), tmp_path / "p.json")
-
-
-def test_the_command(tmp_path, capsys):
-    gold = gold_file(tmp_path / "dev.json", {"q": ["x y"], "r": ["z"]})
-    (tmp_path / "p.json").write_bytes(b'\xef\xbb\xbf{"q": "y x",\r\n"r": "z"}')
-    assert command.main(["squad", str(gold), str(tmp_path / "p.json")]) == 0
-    assert capsys.readouterr().out == "exact match 50.00 %, F1 100.00 %\n"
-    with pytest.raises(UserError, match=r"give 2 file\(s\): DEV.json PREDICTIONS.json"):
-        command.main(["squad", str(gold)])
-
-
-def test_as_many_questions_as_squad_dev_are_scored_in_seconds():
-    rng = random.Random(0)
-    words = [f"word{number}" for number in range(1000)]
-    gold = [[" ".join(rng.choices(words, k=rng.randint(1, 10))) for _ in range(3)] for _ in range(10570)]
-    began = time.process_time()
-    METRIC.score(gold, [answers[1] for answers in gold])
-    assert time.process_time() - began < 5

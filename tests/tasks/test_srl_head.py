@@ -1,7 +1,6 @@
 """The head against a plain computation of one proposition at a time, and its gradients."""
 
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +11,6 @@ from tests import heads
 from tests.runs import GOLDEN
 from tests.tasks.test_srl_lstm import plainly as layer_plainly
 
-ROOT = Path(__file__).parents[2]
 build = partial(heads.build, "srl")
 
 
@@ -43,21 +41,6 @@ def test_scores_equal_a_plain_computation_of_each_proposition(place):
         for scores, example in zip(together, train, strict=True):
             expected = plainly(head, example, index)
             torch.testing.assert_close(scores[: len(expected)], expected, atol=1e-5, rtol=1e-4)
-
-
-def test_the_papers_size_has_the_papers_shapes():
-    """GloVe, ELMo and the indicator of the paper are 100, 1,024 and 100 wide; here 100 and the golden biLM's."""
-    _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
-    assert head.indicator.weight.shape == (2, 100)
-    assert [layer.recurrent.shape for layer in head.encode.layers] == [(1500, 300)] * 8
-    assert [layer.input_weight.shape[1] for layer in head.encode.layers] == [head.embedder.dim + 100, *[300] * 7]
-    assert [layer.backwards for layer in head.encode.layers] == [False, True] * 4
-    assert head.scores.weight.shape == (len(head.labels), 300)
-
-
-def test_the_cpu_size_has_as_many_layers():
-    _, _, head, _ = build("encoder=none", "data.max_train=4")
-    assert len(head.encode.layers) == 8
 
 
 @pytest.fixture

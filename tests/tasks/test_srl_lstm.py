@@ -5,19 +5,10 @@ import torch
 from torch import nn
 
 from elmo_bench.nn.dropout import dropout_mask
-from elmo_bench.tasks.srl import highway_lstm
 from elmo_bench.tasks.srl.highway_lstm import AlternatingLstm, HighwayLstm
-from tests.compiler import needs_compiler
 
 LENGTHS = (5, 1, 3)
 MASK = torch.arange(max(LENGTHS))[None] < torch.tensor(LENGTHS)[:, None]  # BT
-
-
-@pytest.fixture(params=[pytest.param("C", marks=needs_compiler), "torch"], autouse=True)
-def either(request, monkeypatch):
-    """Every test runs with the loops in C, and with those that do without a compiler."""
-    if request.param == "torch":
-        monkeypatch.setattr(highway_lstm, "loops", lambda *_: None)
 
 
 def plainly(layer, x, keep=None):
@@ -125,15 +116,6 @@ def test_dropout_has_one_mask_a_sequence_and_layer(layers):
     for row, length in enumerate(LENGTHS):
         assert ((y[row, :length] != 0) == (keep[row] != 0)).all()
     assert (stack.eval()(x, MASK)[:, 0] != 0).all()
-
-
-def test_it_starts_from_orthogonal_blocks_and_a_forget_bias_of_one():
-    layer = HighwayLstm(7, 4, backwards=False)
-    for weight, blocks in ((layer.input_weight, 6), (layer.recurrent, 5)):
-        assert weight.shape[0] == blocks * 4
-        for block in weight.split(4):
-            torch.testing.assert_close(block @ block.T, torch.eye(4), atol=1e-5, rtol=0)
-    assert layer.bias.tolist() == [0.0] * 8 + [1.0] * 4 + [0.0] * 8
 
 
 def test_autocast_leaves_it_in_float32():

@@ -72,11 +72,6 @@ def test_equals_the_golden_figures(tmp_path, case):
         assert f"{100 * perfect:.2f}" == expected["perfect_props"]
 
 
-def test_all_golden_cases_are_there():
-    assert len(CASES) == 220
-    assert sum(bool(p["gold"] and p["pred"]) for c in CASES for s in c["sentences"] for p in s["predicates"]) > 900
-
-
 GOLD = "-\t(A0*)\ngive\t(V*)\n-\t(A1*\n-\t*)\n\n-\n\nrun\t(V*)\n-\t(A0*)\n"
 
 

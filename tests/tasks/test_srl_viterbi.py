@@ -37,17 +37,6 @@ def test_it_finds_the_best_of_all_valid_sequences(seed):
     assert differs
 
 
-def test_a_row_does_not_depend_on_the_others():
-    torch.manual_seed(0)
-    scores = torch.randn(len(LENGTHS), 5, len(LABELS))
-    together = best_paths(scores, MASK, starts=STARTS, transitions=TRANSITIONS)
-    for row, length in enumerate(LENGTHS):
-        alone = best_paths(
-            scores[row : row + 1, :length], MASK[row : row + 1, :length], starts=STARTS, transitions=TRANSITIONS
-        )
-        assert alone == [together[row]]
-
-
 def test_sequences_stay_valid_whatever_the_scores():
     scores = torch.zeros(1, 40, len(LABELS))
     scores[..., 2] = 1e6

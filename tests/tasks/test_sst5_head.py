@@ -1,16 +1,13 @@
 """The head against a plain computation of one sentence at a time, and its shapes."""
 
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
 
-from elmo_bench.tasks.sst5 import head
 from tests import heads
 from tests.runs import GOLDEN
 
-ROOT = Path(__file__).parents[2]
 build = partial(heads.build, "sst5")
 
 
@@ -77,23 +74,3 @@ def test_vectors_are_trained_at_size_cpu_and_fixed_at_the_papers():
         for options, trained in (((), True), (("vectors.trainable=false",), False), (("size=paper",), False)):
             _, _, head, _ = build(f"encoder={encoder}", *options, "data.max_train=4")
             assert (head.embedder.words.correction is not None) == trained
-
-
-def test_the_papers_size_has_the_papers_shapes():
-    """GloVe and ELMo of the paper are 1,324 wide together; here 100 and the golden biLM's."""
-    _, _, head, _ = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper", "data.max_train=4")
-    elmo = head.embedder.output_dim
-    assert head.embedder.dim == 100 + elmo
-    assert head.reduce[0].weight.shape == (300, 100 + elmo)
-    assert (head.encode.forwards.input_size, head.encode.forwards.hidden_size) == (300, 300)
-    assert (head.integrate.forwards.input_size, head.integrate.forwards.hidden_size) == (1800, 300)
-    assert head.attentive_pool.score.in_features == 600 + elmo
-    assert head.classify[0].in_features == 4 * (600 + elmo)
-
-
-def test_blocks_of_a_long_sequence_change_nothing(monkeypatch):
-    x, mask = torch.randn(2, 9, 4, generator=torch.manual_seed(0)), torch.arange(9) < torch.tensor([[9], [5]])
-    whole = head.attend(x.requires_grad_(), mask)
-    monkeypatch.setattr(head, "SCORES_AT_ONCE", 40)  # two rows at once
-    with torch.no_grad():
-        torch.testing.assert_close(head.attend(x, mask), whole)

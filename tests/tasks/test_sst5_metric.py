@@ -1,12 +1,9 @@
 """Accuracy by hand, and files of predictions."""
 
-import json
-
 import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.cli import score as command
 from elmo_bench.tasks.sst5.metric import Metric
 
 METRIC = Metric()
@@ -60,15 +57,3 @@ def test_malformed_files(tmp_path, content, message):
         METRIC.score_files(path)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-def test_score_command(tmp_path, capsys):
-    path = tmp_path / "predictions.tsv"
-    path.write_text("0\t0\tDreadful .\n3\t4\n", encoding="utf-8")
-    assert command.main(["sst5", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["overall"] == {"accuracy": 50.0, "correct": 1, "sentences": 2}
-    assert command.main(["sst5", str(path)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "2 sentences, 1 right; accuracy 50.00 %"
-    assert lines[2].split() == ["very", "negative", "100.00", "1", "1", "1"]
-    assert lines[-1].split() == ["very", "positive", "0.00", "0", "1", "0"]
