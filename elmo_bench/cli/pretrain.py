@@ -47,5 +47,5 @@ def finish(training: "Training", *, command: str, arguments: list[str], before: 
         for name, each in figures.items():
             print(ROW.format(name=name, **each))
     else:
-        print("perplexity: not measured, as there is no heldout=")
+        print("perplexity: not measured without heldout=")
     print(f"{out}: use it with encoder=elmo suite.weights={out}")

@@ -30,8 +30,9 @@ FILES = """\
 | `softmax.safetensors` | the output layer of the language model: for perplexity and further training |
 | `vocabulary.txt` | its words, `word<TAB>count` a line |"""
 PERPLEXITY = (
-    "forward {forward:.2f}, backward {backward:.2f}, average **{average:.2f}**, each sentence alone from zero state, full "
-    "softmax; `<UNK>` is {unknown_percent:.2f} % of {targets:,} targets, without them {average_without_unknown:.2f}"
+    "forward {forward:.2f}, backward {backward:.2f}, average **{average:.2f}**, each sentence alone from zero state, "
+    "full softmax; `<UNK>` is {unknown_percent:.2f} % of {targets:,} targets, without them "
+    "{average_without_unknown:.2f}"
 )
 
 

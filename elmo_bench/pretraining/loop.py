@@ -30,6 +30,7 @@ READ_EVERY = 50  # steps between reading losses on a GPU, which waits for it
 CHECK_SENTENCES = 4000  # of the held-out text, while training
 CHECK_SECONDS = 60  # between checks, at least, and 20 times what the last one took
 AHEAD = 4  # batches made while the device works
+CHECKPOINT = "[0-9]" * 8 + ".ckpt"  # named by its step
 KEPT = 2  # checkpoints, as in bilm-tf
 
 
@@ -64,7 +65,13 @@ class Training:
         self.curve: list[list[float]] = []  # step, targets, the losses of both directions, learning rate
         self.unread: list[tuple[int, int, float, Tensor, Tensor]] = []  # steps whose losses are on the device
         self.before, self.started = 0.0, time.monotonic()
-        self.same = {"text": text.digest, "seed": config.seed, "recipe.cells": self.recipe.cells, "weights": weights}
+        self.same = {  # in every run of a training
+            "text": text.digest,
+            "weights": weights,
+            "seed": config.seed,
+            "recipe.cells": self.recipe.cells,
+            "recipe.optimizer.name": plain["name"],
+        }
         self._resume()
 
     @property
@@ -177,7 +184,7 @@ class Training:
         }
         folder = self.out / "checkpoints"
         write_checkpoint(folder / f"{self.step:08d}.ckpt", state)
-        paths = sorted(folder.glob("*.ckpt"))
+        paths = sorted(folder.glob(CHECKPOINT))
         newest = [path for path in paths if path.stem <= f"{self.step:08d}"][-KEPT:]  # one of a later step is damaged
         for path in set(paths).difference(newest):
             path.unlink()
@@ -191,7 +198,7 @@ class Training:
 
         Raises UserError if all are damaged: a long training must not start again silently.
         """
-        paths = sorted((self.out / "checkpoints").glob("*.ckpt"))
+        paths = sorted((self.out / "checkpoints").glob(CHECKPOINT))
         while paths:
             path = paths.pop()
             try:

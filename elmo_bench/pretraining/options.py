@@ -26,6 +26,8 @@ def check_options(config: DictConfig) -> None:
             raise UserError(f"{key}={value}: give {'a whole number from 1' if key in COUNTED else 'a number above 0'}")
     if not isinstance(config.seed, int) or config.seed < 0:
         raise UserError(f"seed={config.seed}: give a whole number from 0")
+    if not 0 <= config.recipe.dropout < 1:
+        raise UserError(f"recipe.dropout={config.recipe.dropout}: give a number from 0 to below 1")
     if config.recipe.steps is config.recipe.minutes is config.recipe.epochs is None:
         raise UserError("recipe.epochs=null: without recipe.steps and recipe.minutes. Give one of the three.")
     device_of(config)

@@ -27,8 +27,8 @@ def perplexity(model: LanguageModel, text: Encoded, *, device: str = "cpu") -> P
     """Figures of a held-out text, encoded with the vocabulary of the model's softmax, in float32.
 
     `forward`, `backward`, `average` (exp of the mean of both directions' mean losses), each also `…_without_unknown`:
-    over the targets that are not <UNK>, with the same softmax; `unknown_percent` of the targets; numbers of `sentences`,
-    of `skipped` lines, which were too long, of `targets` of one direction, and of `words` of the softmax.
+    over the targets that are not <UNK>, with the same softmax; `unknown_percent` of the targets; numbers of
+    `sentences`, of `skipped` lines, which were too long, of `targets` of one direction, and of `words` of the softmax.
     """
     batches = Batches(text, cells=CELLS)
     with progress("evaluate", total=text.sentences) as meter:

@@ -171,6 +171,7 @@ def test_a_gradient_that_is_no_number_ends_the_training(corpus, monkeypatch):
         (["recipe.steps=many"], "recipe.steps=many: give a"),
         (["recipe.steps=null", "recipe.epochs=0"], "recipe.epochs=0: give a number above 0"),
         (["recipe.steps=null", "recipe.epochs=null"], "Give one of the three"),
+        (["recipe.dropout=1"], "recipe.dropout=1: give a number from 0"),
         (["seed=-1"], "seed=-1: give a whole number from 0"),
     ],
 )
