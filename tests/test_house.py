@@ -36,7 +36,7 @@ LONGEST = 350  # lines of a file
 OWN_FILES = {
     "__main__", "base/content", "base/downloads", "base/machine", "cli/cost", "elmo/published", "elmo/sharing",
     "ledger/merge", "reporting/page/files", "reporting/page/html",
-    "runner/launchers/ray", "runner/sweep", "text/sample", "training/loggers", "world/templates",
+    "runner/sweep", "text/sample", "training/loggers", "world/templates",
 }  # fmt: skip
 OPENS = re.compile(
     r"json\.loads?\(|\.read_text\(|\.read_bytes\(|\b(safe_open|load_file|read_lines|read_json|parse_json|safe_load)\("
