@@ -9,6 +9,7 @@ hashed again, large ones by the rule of `base/content.py`. Without a memo the ru
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,12 +17,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from elmo_bench.base.content import SETTLED, Content
 from elmo_bench.base.downloads import cache_folder
-from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, sha256_of
 from elmo_bench.base.json import digest, read_json
 from elmo_bench.base.reading import reader
 from elmo_bench.ledger import RunPaths
 from elmo_bench.ledger.schema import check
+from elmo_bench.ledger.store import remove_failure
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 
@@ -54,16 +55,22 @@ def sources_of(spec: RunSpec, setup: Setup) -> Sources:
 
 
 def finished(ledger: Path, spec: RunSpec, seed: int, contents: Mapping[str, Any] | None) -> RunPaths | None:
-    """The paths of the run's record, if it has one on these contents."""
+    """The paths of the run's record, if it has one on these contents.
+
+    Then the failure of an attempt that could not read its data goes.
+    """
     if contents is None:
         return None
     paths = RunPaths(ledger, spec.suite, spec.task, spec.encoder, spec.with_contents(contents).hash, seed)
-    return paths if paths.record.exists() else None
+    if not paths.record.exists():
+        return None
+    remove_failure(replace(paths, hash=spec.key))
+    return paths
 
 
 def contents_of(sources: Sources) -> dict[str, Any] | None:
     """The `contents` of a spec that today's files give; None if there is no memo of them."""
-    with suppress(UserError, OSError):  # a file is gone, or there is no sound memo
+    with suppress(Exception):  # a file is gone, there is no sound memo, or a task fails, which its run will report
         data, frozen = read_memo(_data_memo(sources)), read_memo(_encoder_memo(sources))
         if all(_digest(Path(path)) == known for path, known in frozen["files"].items()):
             return data["contents"] | frozen["contents"]
@@ -76,7 +83,7 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
     There is none if an encoder does not say which files it was loaded from, or if a file may have changed since the run
     `started` (seconds, as time.time()).
     """
-    with suppress(UserError, OSError):  # a memo is never needed
+    with suppress(Exception):  # a run that can be made needs no memo
         if (files := _files(sources, frozen)) is None:
             return
         memo, digests = _data_memo(sources), {str(path): _digest(path) for path in files}

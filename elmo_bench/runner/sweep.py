@@ -12,6 +12,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.json import canonical
 from elmo_bench.base.progress import console
 from elmo_bench.ledger import Progress, Summary, new_attempt, read_progress, read_summary, settings_key
 from elmo_bench.runner.finished import contents_of, finished
@@ -58,12 +59,12 @@ def run_sweep(plan: Plan) -> Iterator[Result]:
 
 def _finished(plan: Plan) -> dict[PlannedRun, Result]:
     """The runs that have a record on today's files, in order."""
-    contents: dict[int, dict[str, Any] | None] = {}  # by the identity of the sources, which runs share
+    contents: dict[str, dict[str, Any] | None] = {}
     done = {}
     for run in plan.runs:
-        if id(run.sources) not in contents:
-            contents[id(run.sources)] = contents_of(run.sources)
-        if paths := finished(plan.ledger, run.spec, run.seed, contents[id(run.sources)]):
+        if (sources := canonical(run.sources)) not in contents:
+            contents[sources] = contents_of(run.sources)
+        if paths := finished(plan.ledger, run.spec, run.seed, contents[sources]):
             with suppress(UserError):  # its process will say what is wrong with the record
                 done[run] = Result(run, "skipped", read_summary(paths))
     return done

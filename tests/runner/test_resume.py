@@ -85,23 +85,6 @@ def test_a_signal_in_training_ends_with_a_message_and_its_exit_code(tmp_path, mo
     assert capsys.readouterr().err.endswith("elmo-bench: interrupted. Give the same command again to go on.\n")
 
 
-@pytest.mark.slow
-def test_a_killed_sweep_repeats_no_finished_run(tmp_path, main_job, capsys):
-    sweep = ["-m", *small("seed=0,1", encoder="none,glove")]
-    runs = tmp_path / "runs"
-    kill_as_soon_as(start(tmp_path, *sweep), lambda: list(runs.rglob("seed*.json")))
-    finished = {path: path.stat().st_mtime_ns for path in runs.rglob("seed*.json")}
-    assert 1 <= len(finished) < 4
-    assert main_job(*sweep) == 0
-    printed = capsys.readouterr().out
-    assert printed.count("already in the ledger") == len(finished)
-    assert all(str(path) in printed for path in finished)
-    assert {path: path.stat().st_mtime_ns for path in finished} == finished
-    assert [(record["spec"]["encoder"], record["seed"]) for record in read_ledger(runs)[0]] == [
-        ("glove", 0), ("glove", 1), ("none", 0), ("none", 1),
-    ]  # fmt: skip
-
-
 def stopped_at(monkeypatch, step, ledger, *overrides):
     """A run that stops at a step of the runner, with what a kill there would leave."""
 
@@ -119,13 +102,7 @@ def whole(tmp_path_factory):
     return run_small(tmp_path_factory.mktemp("whole"))
 
 
-def test_killed_between_the_last_epoch_and_the_record(tmp_path, monkeypatch, whole):
-    stopped_at(monkeypatch, "evaluate", tmp_path)
-    assert read_ledger(tmp_path) == ([], [])
-    assert result(run_small(tmp_path)) == result(whole)
-
-
-def test_time_and_kernels_of_the_killed_part_are_counted(tmp_path, monkeypatch):
+def test_time_and_kernels_of_the_killed_part_are_counted(tmp_path, monkeypatch, whole):
     """Its layers, training steps and processor time; a kernel that only it used is named with that of the rest."""
     with monkeypatch.context() as patch:
         patch.setattr("elmo_bench.training.callbacks.kernels_used", lambda: {"dropout": "by hand"})
@@ -137,7 +114,9 @@ def test_time_and_kernels_of_the_killed_part_are_counted(tmp_path, monkeypatch):
     for numbers in clocks.values():
         numbers[:] = [seconds + 1000 for seconds in numbers]
     torch.save(checkpoint, last)
+    assert read_ledger(tmp_path) == ([], [])
     record = run_small(tmp_path)
+    assert result(record) == result(whole)
     for name, part in (("whole", ""), ("training", "train_"), ("encoding", "encode_")):
         for seconds, key in zip(clocks[name], ("seconds", "cpu_seconds"), strict=True):
             assert 1000 < seconds <= 0.01 + record["cost"][part + key] < seconds + 60
@@ -213,32 +192,14 @@ def test_a_checkpoint_of_a_head_with_other_parts_is_no_dead_end(tmp_path, monkey
     assert "written by another version of this program" in " ".join(capsys.readouterr().err.split())
 
 
-def flipped(share):
-    """A change of the byte at this share of a file."""
-
-    def flip(content):
-        place = int(share * len(content))
-        return content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :]
-
-    return flip
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(("last.ckpt", lambda content: b""), marks=pytest.mark.slow),
-        pytest.param(("last.ckpt", lambda content: content[:10_000]), marks=pytest.mark.slow),
-        pytest.param(("last.ckpt", flipped(0.02)), marks=pytest.mark.slow),
-        ("last.ckpt", flipped(0.5)),
-        ("best.ckpt", flipped(0.5)),
-    ],
-)
-def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, capsys, damage):
+@pytest.mark.parametrize("name", ["last.ckpt", "best.ckpt"])
+def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, capsys, name):
     """A power cut can leave a checkpoint cut off, a disk can lose a byte: the run starts anew, with one line."""
     stopped_at(monkeypatch, "evaluate", tmp_path)
-    name, change = damage
     [path] = tmp_path.rglob(name)
-    path.write_bytes(change(path.read_bytes()))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(content)
     capsys.readouterr()
     assert result(run_small(tmp_path)) == result(whole)
     assert f"starts anew ({path}: not a checkpoint, or damaged" in " ".join(capsys.readouterr().err.split())

@@ -63,21 +63,7 @@ def kill(process, records, wanted, rng):
     process.wait()
 
 
-# With the kills of `embed` (tests/elmo/embed) and `pretrain` (tests/pretraining), fifty.
-@pytest.mark.slow
-def test_a_sweep_that_is_killed_ten_times_makes_every_run_once(tmp_path):
-    rng, records = random.Random(0), tmp_path / "runs"
-    inodes: dict = {}
-    for wanted in sorted(rng.choices(range(RUNS - 4), k=10)):
-        kill(start(tmp_path), records, wanted, rng)
-        found = {path: path.stat().st_ino for path in records.rglob("seed*.json")}
-        assert inodes.items() <= found.items()  # none was written again
-        inodes = found
-    assert start(tmp_path).wait(timeout=600) == 0
-    assert inodes.items() <= {path: path.stat().st_ino for path in records.rglob("seed*.json")}.items()
-    check(tmp_path)
-
-
+# With the kills of `embed` (tests/elmo/embed) and `pretrain` (tests/pretraining), forty.
 @pytest.mark.slow
 def test_two_processes_of_which_one_is_killed_ten_times_share_a_ledger(tmp_path):
     rng = random.Random(1)
@@ -88,14 +74,3 @@ def test_two_processes_of_which_one_is_killed_ten_times_share_a_ledger(tmp_path)
         processes[number] = start(tmp_path)
     assert [process.wait(timeout=600) for process in processes] == [0, 0]
     check(tmp_path)
-
-
-@pytest.mark.slow
-def test_two_processes_share_a_ledger(tmp_path):
-    processes = [start(tmp_path) for _ in range(2)]
-    assert [process.wait(timeout=600) for process in processes] == [0, 0]
-    # What one left to the other while it ran is done by the end.
-    check(tmp_path)
-    printed = (tmp_path / "log").read_text(encoding="utf-8")
-    assert printed.count(": done: ") == RUNS
-    assert "left to another process" in printed or "already in the ledger" in printed
