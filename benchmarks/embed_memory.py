@@ -5,6 +5,7 @@
 
 The text is made here from a fixed seed: words by rank as in a language (Zipf), and one word in twenty that occurs
 nowhere else, so that caches of words fill up. The command runs as a user runs it, and its resident memory is sampled.
+At the end of the run the output is put together.
 """
 
 import argparse

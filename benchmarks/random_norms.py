@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.weights import untrained
+from elmo_bench.elmo.initial import untrained
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.runner.data import build_data, distinct_texts, read_splits
 from elmo_bench.spec.config import compose
