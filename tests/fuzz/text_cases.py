@@ -53,7 +53,7 @@ def text_cases() -> list[Case]:
             read=lambda folder: _vectors(folder / "x.zip"),
             wrong=not_finite,
         ),
-        *_packed("encoders.word2vec:read_word2vec", "v.bin", WORD2VEC, _word2vec, wrong=not_finite),
+        *_packed("encoders.binary_vectors:read_word2vec", "v.bin", WORD2VEC, _word2vec, wrong=not_finite),
         *(
             Case(
                 reader="elmo_bench.encoders.binary_vectors:read_fasttext",
