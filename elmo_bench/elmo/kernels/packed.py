@@ -1,6 +1,6 @@
 """Inference on a CPU: weights packed once for oneDNN (torch's private operators), element-wise work in place.
 
-No other module uses private operators. `works` tries them, so that another torch, which may lack them, is no error.
+No other module uses private operators. `works` tries them, because another version of torch may lack them.
 
 With many rows each step is one product of [input; h] with packed weights, and the lowest layer's share of a word is
 computed once for all its positions. With few rows, where reading the weights is the cost, the input's share of many
