@@ -46,6 +46,13 @@ def test_a_true_record_passes_and_its_predictions_score_what_it_says(paths, caps
     assert "elmo-bench run task=ner encoder=none" in said
 
 
+def test_outcomes_with_a_formula_of_no_task_here_are_not_tested_and_a_line_says_so(paths, capsys):
+    write_record(paths, read_record(paths.record) | {"formula": "hits"}, read_outcomes(paths))
+    code, said = check(paths.record, capsys)
+    assert code == 0 and "outcomes on" not in said
+    assert "ok    formula hits: no task here has it, so outcomes cannot be tested." in said
+
+
 def test_a_score_that_was_raised_is_found_in_outcomes_and_predictions(paths, capsys):
     record = read_record(paths.record)
     record["scores"]["test"]["overall"]["f1"] += 1

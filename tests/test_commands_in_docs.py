@@ -54,6 +54,6 @@ def test_a_command_in_the_docs_is_accepted(line, monkeypatch):
         return
     if "--experiment" in words:
         assert words[words.index("--experiment") + 1] in experiments()
-    if words[0] in ("run", "sweep", "status", "slices"):
+    if words[0] in ("run", "sweep", "status"):
         options = [word for word in words[1:] if re.match(r"[+~]?[\w.]+=", word)]
         assert plan(options).runs

@@ -10,15 +10,9 @@ from elmo_bench.runner.data import build_data, check_splits, read_splits
 from tests.runs import described
 
 NAMES = [
-    "test_in_train",
-    "dev_in_train",
-    "test_in_dev",
-    "repeated_in_train",
-    "labels_in_train",
-    "labels_not_in_train",
-    "labels_only_in_train",
-    "empty_texts",
-]
+    "test_in_train", "dev_in_train", "test_in_dev", "repeated_in_train",
+    "labels_in_train", "labels_not_in_train", "labels_only_in_train", "empty_texts",
+]  # fmt: skip
 
 
 def example(text, gold="x", *more):
@@ -138,18 +132,10 @@ def test_what_is_no_label(gold):
     ("task", "counts"),
     [  # counted with a few lines of Python over the columns of the files
         ("ner", {"repeated_in_train": 91, "labels_in_train": 7}),
-        (
-            "pos",
-            {
-                "test_in_train": 94,
-                "dev_in_train": 68,
-                "test_in_dev": 73,
-                "repeated_in_train": 803,
-                "labels_in_train": 49,
-            },
-        ),
+        ("pos", {"test_in_train": 94, "dev_in_train": 68, "test_in_dev": 73, "repeated_in_train": 803,
+                 "labels_in_train": 49}),
     ],
-)
+)  # fmt: skip
 def test_the_open_suite_has_the_counts_of_its_files(task, counts):
     run = described(f"task={task}", "data.root=null")
     found = check_splits(read_splits(build_data(*run), *run), task)
