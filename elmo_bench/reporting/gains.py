@@ -11,7 +11,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
-from elmo_bench.ledger.formulas import AGREES, Outcomes, formula
+from elmo_bench.ledger.formulas import AGREES, Formula, Outcomes, formula
 from elmo_bench.reporting.rows import BASELINE, Basis, Row, baseline_of, score_of
 from elmo_bench.reporting.significance import Difference, OverItems, holm, over_items, over_seeds
 from elmo_bench.reporting.statistics import relative_reduction
@@ -107,6 +107,11 @@ class Scored(NamedTuple):
         }
 
 
+def formula_of(record: Record) -> Formula:
+    """How a record's score follows from its outcomes. Raises UserError for an unknown formula."""
+    return formula(record["formula"], record["spec"]["task"])
+
+
 def gains_from(ledger: Path) -> Gains:
     """`gain(ours, theirs, split="test")`. What was computed or read once is remembered."""
     known: dict[tuple[str, str, str], Gain] = {}
@@ -154,7 +159,7 @@ def compare(ours: Sequence[Scored], theirs: Sequence[Scored], *, paired: bool = 
                     "Compare runs on the same data and metric."
                 )
     _check_items(sides)
-    how, clusters = formula(sides[0].record["formula"], sides[0].record["spec"]["task"]), sides[0].outcomes.get(CLUSTER)
+    how, clusters = formula_of(sides[0].record), sides[0].outcomes.get(CLUSTER)
     if len(np.unique(clusters) if clusters is not None else next(iter(sides[0].outcomes.values()))) < 2:
         raise UserError(f"{sides[0].name}: its outcomes are of a single item. Compare on more data.")
     left, right = (np.stack([how.counts_of(side.outcomes) for side in arm]) for arm in (ours, theirs))
@@ -172,7 +177,7 @@ def _check_items(sides: Sequence[Scored]) -> None:
                 "Run both again with overwrite=true."
             )
         try:
-            score = formula(side.record["formula"], side.record["spec"]["task"]).score_of(side.outcomes)
+            score = formula_of(side.record).score_of(side.outcomes)
         except UserError as error:
             raise UserError(f"{side.name}: {error}") from None
         if abs(score - (said := score_of(side.record, side.split))) > AGREES:

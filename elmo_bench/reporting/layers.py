@@ -121,7 +121,7 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
 def probes(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
     """A table and a heat map: encoders and layers by probes. None without two layers of an encoder."""
     frame = probed(experiment, groups)
-    if frame["layer"].dropna().nunique() < 2 and frame.dropna()[["encoder", "layer"]].drop_duplicates().shape[0] < 2:
+    if len(frame[["encoder", "layer"]].dropna().drop_duplicates()) < 2:
         return [], []
     stem, order = f"{suite}-{experiment.name}", list(dict.fromkeys(frame["probe"]))
     frame = frame.sort_values("rank", kind="stable")

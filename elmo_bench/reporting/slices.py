@@ -9,7 +9,8 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes, slices_of
-from elmo_bench.ledger.formulas import Outcomes, formula
+from elmo_bench.ledger.formulas import Outcomes
+from elmo_bench.reporting.gains import formula_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row, baseline_of
 from elmo_bench.reporting.significance import Difference, over_items, over_seeds
@@ -67,7 +68,7 @@ def _sliced(group: Group, ledger: Path) -> Sliced:
     rows.sort(key=lambda row: (order.index(row.encoder) if row.encoder in order else len(order), row.label))
     arms, problems = dict[str, Arms](), list[str]()
     for row in rows:
-        how = formula(row.newest["formula"], row.spec.task)
+        how = formula_of(row.newest)
         try:
             for stored in [read_outcomes(RunPaths.of(ledger, record)) for record in row.records]:
                 slices = {name: own for name, own in slices_of(stored, "test").items() if how.gold_of(own)}
@@ -84,7 +85,7 @@ def _lines(sliced: Sliced, name: str) -> list[Line]:
     """One for each row that has this slice."""
     arms, lines = sliced.arms.get(name, {}), list[Line]()
     for row in (row for row in sliced.rows if row.anchor in arms):
-        run, how = row.anchor, formula(row.newest["formula"], row.spec.task)
+        run, how = row.anchor, formula_of(row.newest)
         baseline = baseline_of(row, [other for other in sliced.rows if other.anchor in arms])
         theirs = arms[baseline.anchor] if baseline else []
         scores, other = ([how.score_of(outcomes) for outcomes in arm] for arm in (arms[run], theirs))
@@ -107,10 +108,7 @@ def _lines(sliced: Sliced, name: str) -> list[Line]:
 
 def _difference(row: Row, *arms: Sequence[Outcomes]) -> Difference | None:
     """None for single seeds, for slices of other units, and for too few units."""
-    how, clusters = (
-        formula(row.newest["formula"], row.spec.task),
-        [each.get(CLUSTER, np.arange(0)) for arm in arms for each in arm],
-    )
+    how, clusters = formula_of(row.newest), [each.get(CLUSTER, np.arange(0)) for arm in arms for each in arm]
     one, other = (over_seeds([how.score_of(outcomes) for outcomes in arm]) for arm in arms)
     if one is None or other is None or any(not np.array_equal(each, clusters[0]) for each in clusters[1:]):
         return None

@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 
 from elmo_bench.base.json import canonical
-from elmo_bench.ledger.formulas import formula
 from elmo_bench.reporting.canvas import Drawing, Made, chart
-from elmo_bench.reporting.gains import Gain, Gains, family_of
+from elmo_bench.reporting.gains import Gain, Gains, family_of, formula_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import LABELS, Row
 from elmo_bench.reporting.statistics import Summary, summarise
@@ -120,7 +119,7 @@ def _table(
 
 def _pooled(row: Row) -> Cell:
     """The score on dev and test together, from the counts in the scores of both."""
-    how, pooled = formula(row.newest["formula"], row.spec.task), []
+    how, pooled = formula_of(row.newest), []
     for record in row.records:
         dev, test = record["scores"]["dev"]["overall"], record["scores"]["test"]["overall"]
         if not {*how.outcomes} <= dev.keys() & test.keys():

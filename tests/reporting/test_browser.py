@@ -1,13 +1,12 @@
 """The page in a headless Chromium: nothing goes wrong, nothing is asked for, sorting and filtering work."""
 
 import shutil
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from elmo_bench.cli import report
-from tests.reporting.ledgers import add, full
+from tests.reporting.ledgers import full
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -80,19 +79,6 @@ def test_sorting_by_mouse_and_keyboard_with_empty_cells_last(page):
     assert heads.nth(index - 1).get_attribute("aria-sort") is None
 
 
-def test_empty_cells_stay_at_the_end(page):
-    heads = page.locator("#open-ner-runs thead th button")
-    names = [name.strip() for name in heads.all_inner_texts()]
-    index = next(k for k, name in enumerate(names) if name.startswith("p (Holm)"))
-    for _ in range(2):
-        heads.nth(index).click()
-        values = column(page, "open-ner-runs", index + 1)
-        filled = [float(value) for value in values if value]
-        assert values[len(filled) :] == [""] * (len(values) - len(filled))
-        assert len(values) > len(filled) > 3
-    assert all(one <= two for one, two in pairwise(filled))
-
-
 def test_filtering_by_words_and_task(page):
     rows = "tbody tr:visible"
     everything = page.locator(f".table {rows}").count()
@@ -159,30 +145,3 @@ def test_a_link_to_a_section_leaves_its_heading_in_view(browser, width):
         bar, shown = page.locator(".bar").bounding_box(), heading.bounding_box()
         assert shown["y"] >= bar["y"] + bar["height"]
     page.close()
-
-
-def test_folded_rows_and_entries_open_on_request(browser, tmp_path, monkeypatch):
-    monkeypatch.setattr("elmo_bench.reporting.leaderboard.BEST", 1)
-    monkeypatch.setattr("elmo_bench.reporting.page.html.CLOSED", 1)
-    for encoder in ("glove", "elmo"):
-        for dropout in (0.5, 0.4):
-            add(tmp_path / "runs", "ner", encoder, 0, settings={"task.head.dropout": dropout}, lift=-dropout)
-    assert report.main(["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 0
-    page = browser.new_page()
-    page.goto((tmp_path / "index.html").as_uri())
-    rows, entries = page.locator("#open-ner-runs tbody tr"), page.locator("#records details")
-    assert rows.count() == 1
-    assert entries.count() < 4
-    assert page.locator("#records .card").count() == 0
-    page.locator("#records summary").first.click()
-    page.wait_for_selector("#records .card")
-    assert "Scores by seed" in page.locator("#records .card").inner_text()
-    page.locator(".table:has(#open-ner-runs) .more button").click()
-    assert rows.count() == 4
-    last = rows.last.locator("a").first
-    target = last.get_attribute("href")
-    last.click()
-    page.wait_for_selector(f"{target}[open]")
-    assert page.locator(f"{target} .card").is_visible()
-    page.locator("#records > .more button").click()
-    assert entries.count() == 4

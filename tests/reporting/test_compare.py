@@ -56,14 +56,6 @@ def test_only_comparable_runs_are_compared(scored, changes, error):
     assert "\n" not in str(found.value)
 
 
-@pytest.mark.parametrize("name", ["tokens", "cluster"])
-def test_outcomes_of_other_names_are_not_compared(scored, name):
-    theirs = scored(3)
-    theirs.outcomes[name] = np.ones(10, dtype=np.uint8)
-    with pytest.raises(UserError, match="of other items than"):
-        compare([scored(9)], [theirs])
-
-
 def test_a_single_item_has_no_variance(scored):
     with pytest.raises(UserError, match="outcomes are of a single item"):
         compare([scored(1, items=1)], [scored(0, items=1)])

@@ -3,7 +3,6 @@
 import pytest
 
 from elmo_bench.ledger import read_ledger
-from elmo_bench.reporting import console
 from elmo_bench.reporting.console import overviews, task_table
 from tests.reporting.ledgers import add
 
@@ -33,14 +32,6 @@ def test_task_table(tmp_path):
     assert rows[1][0] == "glove, 10 % of the training data, at least 100 steps an epoch ←"
     assert rows[1][3:] == ["2 (0, 1)", "123,456", "12,346", "1.5"]
     assert task_table(records, suite="paper", task="ner") == "No runs of ner on suite paper yet."
-
-
-def test_a_long_table_has_the_best_rows_and_the_run_itself(sweep, make_record, monkeypatch):
-    monkeypatch.setattr(console, "MOST", 1)
-    worst = make_record(encoder="other", test=1.0)
-    table = task_table([*sweep, worst], suite="open", task="tagging", highlight=worst["hash"])
-    assert [row[0].partition(",")[0] for row in cells(table)[2:4]] == ["elmo", "other"]
-    assert "1 more rows: `elmo-bench report` shows all." in table
 
 
 def test_a_row_that_is_ahead_of_every_other_is_marked(sweep, make_record):

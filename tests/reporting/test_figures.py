@@ -2,7 +2,6 @@
 
 import io
 import re
-from collections import Counter
 
 import matplotlib.image
 import numpy as np
@@ -40,13 +39,6 @@ def test_long_names_are_whole(figures):
             assert apart in figures[stem].svg
             assert apart in figures[stem].alt
     assert "bars: 95 % interval over seeds and items" in figures["open-gains"].svg
-
-
-def test_a_figure_of_one_task_says_which(figures):
-    tasks = {stem: figure.task for stem, figure in figures.items()}
-    several = {"open-gains", "open-efficiency", "open-figure2-elmo", "open-speed"}
-    assert {stem for stem, task in tasks.items() if not task} == several
-    assert Counter(filter(None, tasks.values())) == {"squad": 2, "ner": 4}
 
 
 def test_gains_that_are_not_converged_are_not_drawn(tmp_path, board):

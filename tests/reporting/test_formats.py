@@ -2,7 +2,7 @@
 
 import pytest
 
-from elmo_bench.reporting.formats import markdown, to_csv, to_latex, to_markdown
+from elmo_bench.reporting.formats import to_csv, to_latex, to_markdown
 from elmo_bench.reporting.statistics import summarise
 from elmo_bench.reporting.table import Cell, make_table, number, spread, words
 
@@ -51,7 +51,3 @@ def test_latex_is_booktabs_and_escaped(table):
     assert r"\caption{A title}" in text
     assert r"\label{tab:stem}" in text
     assert text.index(r"\end{tabular}") < text.index("A note.") < text.index(r"\end{table}")
-
-
-def test_a_bar_in_a_cell_does_not_break_the_table():
-    assert markdown(["a"], [["x|y"]]).splitlines()[-1] == r"| x\|y |"

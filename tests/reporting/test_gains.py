@@ -96,17 +96,6 @@ def test_holm_goes_over_all_tasks(tmp_path, compared):
     assert [g.p_holm for g in gains] == [3 * alone.p] * 3  # learned words are a family of their own
 
 
-def test_a_single_seed_is_not_tested_whatever_other_runs_there_are(tmp_path, compared):
-    right_on(tmp_path, "elmo", range(8))
-    for encoder in ("glove", "none", "elmo_only"):
-        for seed in (0, 1):
-            right_on(tmp_path, encoder, range(2 + seed), seed=seed)
-    own, gain = compared()
-    [one] = encoders.picked(TABLE1, own, gain)
-    elmo = one.gains["elmo"]
-    assert (elmo.mean, elmo.difference, elmo.said, elmo.untested) == (55.0, None, "not tested", "a single seed")
-
-
 def test_the_better_word_vector_and_context_are_told_apart_in_one_family(tmp_path, compared):
     """Three differences a task, all primary; an encoder that the experiment does not name is in another family."""
     for task in ("sst5", "squad"):
@@ -208,9 +197,3 @@ def test_the_ladder_has_the_runs_over_its_vectors_and_table_1_has_the_others(tmp
         tables, _ = made(Experiment.load(name), "paper", own, gain)
         shown = {cell.run for table in tables for row in table.rows for cell in row}
         assert not shown & {row.anchor for row in ladder.rows.values()}
-
-
-def test_a_ladder_of_one_rung_is_no_table(tmp_path, compared):
-    right_on(tmp_path, "fasttext", range(9))
-    own, gain = compared()
-    assert encoders.made(LADDER, "open", own, gain) == ([], [])

@@ -63,13 +63,6 @@ def test_a_fraction_of_the_data_is_a_group_with_it_in_the_heading(tmp_path, grou
     assert {part.any_amount.stem for part in parts} == {"open-ner"}
 
 
-def test_without_a_run_on_all_of_the_data_the_share_is_the_option(tmp_path, grouped):
-    add(tmp_path, "ner", "glove", 0, train_fraction=0.1)
-    [group] = grouped()
-    assert group.whole is None
-    assert group.share(group.rows[0]) == 0.1
-
-
 def test_percent():
     assert [percent(share) for share in (0.001, 0.0107, 0.03, 0.3, 1)] == ["0.1 %", "1.1 %", "3 %", "30 %", "100 %"]
 

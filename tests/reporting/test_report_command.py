@@ -39,24 +39,6 @@ def test_an_empty_ledger_gives_empty_pages(run, tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_two_encoders_on_one_task_are_a_page_of_what_there_is(run, tmp_path):
-    for seed in range(5):
-        for encoder in ("glove", "elmo"):
-            add(tmp_path / "runs", "ner", encoder, seed)
-    text = run()
-    [glance] = [line for line in text.splitlines() if line.startswith("| Named entities (ner) |")][:1]
-    assert [cell.strip() for cell in glance.split("|")][4:8] == [
-        "f1",
-        "5",
-        *["WNUT-17: 3,394 sentences (paper: 14,041)"],
-        "1/2 of the paper's",
-    ]
-    assert "elmo_word" not in glance.partition("## How")[0] and "Semantic roles" not in text
-    assert "| Named entities (ner) | elmo    | glove | primary | 5 (0, 1, 2, 3, 4) |" in text
-    assert "†" not in text.partition("## How to read this")[0].replace("† not converged. No mark", "")
-
-
-@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("options", "amount"),
     [({"penalty": 0.5}, "all of the data"), ({"max_train": 100}, "at most 100 training examples")],
@@ -238,16 +220,6 @@ def test_json_has_every_row_with_its_gain(tmp_path, capsys):
     assert (against["verdict"], against["p"], against["untested"]) == ("ahead", against["p_holm"], None)
     assert glove["against"] is None
     assert not (tmp_path / "no").exists()
-
-
-def test_json_gives_the_reason_for_a_missing_test(tmp_path, capsys):
-    runs = tmp_path / "runs"
-    paths = [RunPaths.of(runs, add(runs, "snli", encoder, 0)) for encoder in ("glove", "elmo")]
-    paths[1].outcomes.unlink()
-    assert report.main(["--ledger", str(runs), "--json"]) == 0
-    against = next(row["against"] for row in json.loads(capsys.readouterr().out) if row["encoder"] == "elmo")
-    assert (against["p"], against["verdict"]) == (None, None)
-    assert "seed0.npz" in against["untested"]
 
 
 @pytest.mark.usefixtures("undrawn")

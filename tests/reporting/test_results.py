@@ -91,10 +91,9 @@ def test_a_run_reproduces_or_by_how_much_it_does_not(score, seed, processor, sai
         assert verdict(score, seed, processor, ROW._replace(sd=None)).startswith("not comparable")
 
 
-def test_the_reader_of_what_is_published_imports_neither_pandas_nor_torch():
-    code = (
-        "import sys, elmo_bench.reporting.published as p; p.published('x'); print({'pandas', 'torch'} & {*sys.modules})"
-    )
+def test_what_runs_and_sweeps_need_imports_neither_pandas_nor_torch():
+    code = "import sys, elmo_bench.cli.status, elmo_bench.cli.sweep, elmo_bench.reporting.console\n"
+    code += "import elmo_bench.reporting.published as p; p.published('x'); print({'pandas', 'torch'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 

@@ -33,14 +33,6 @@ def test_the_newest_contents_are_current(tmp_path):
     assert preferred.records == tuple(old)
 
 
-def test_a_newer_version_supersedes(tmp_path):
-    add(tmp_path, "ner", "elmo", 0, version=1, created="2026-01-01T00:00:00+00:00")
-    add(tmp_path, "ner", "elmo", 0, version=2, created="2026-01-02T00:00:00+00:00")
-    chosen = select(read_ledger(tmp_path)[0])
-    assert [row.spec.settings["task.version"] for row in chosen.rows] == [2]
-    assert len(chosen.superseded) == 1
-
-
 @pytest.mark.parametrize(
     ("options", "label", "changed"),
     [
@@ -69,11 +61,6 @@ def test_changes_to_the_encoder_are_not_a_variation(tmp_path, rows):
     [row] = rows()
     assert row.label == "elmo, encoder.weights=small, place=both"
     assert (row.encoder, row.variation) == ("elmo, encoder.weights=small", {"place": "both"})
-
-
-def test_an_encoder_without_a_yaml_is_a_row_like_the_others(tmp_path, rows):
-    add(tmp_path, "ner", "mybert", 0)
-    assert [row.label for row in rows()] == ["mybert"]
 
 
 def test_the_baseline_has_the_same_changes_as_far_as_they_concern_it(tmp_path, rows):

@@ -1,18 +1,15 @@
 """Learning rates by factor, dev scores by step, runs that are not converged, and records of two protocols."""
 
-import json
-
 import numpy as np
 import pytest
 
 from elmo_bench.ledger import RunPaths, read_all, read_outcomes, write_record
 from elmo_bench.reporting import encoders, learning
-from elmo_bench.reporting.gains import gains_from
 from elmo_bench.reporting.results import json_rows
 from elmo_bench.reporting.rows import select
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
-from tests.reporting.ledgers import add, default, full, stuck, texts, today
+from tests.reporting.ledgers import add, default, stuck, texts, today
 
 TABLE1, TUNE, SPEED = (Experiment.load(name) for name in ("table1", "tune", "speed"))
 
@@ -137,9 +134,3 @@ def test_runs_of_two_protocols_are_never_compared(tmp_path, compared):
     assert all(not one.gains for one in encoders.picked(TABLE1, own, gain))
     new, old = (group.rows[0] for group in sorted(own, key=lambda group: -group.rows[0].spec.protocol))
     assert f"protocol is {today()[1]} and 1" in gain(new, old).untested
-
-
-def test_every_table_with_everything_in_it_is_plain_json(tmp_path):
-    full(tmp_path, tasks=("ner",), light=("ner",), seeds=2)
-    selection = select(read_all(tmp_path).records)
-    assert json.dumps(json_rows(selection, gains_from(tmp_path)), allow_nan=False)

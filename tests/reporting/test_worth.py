@@ -8,7 +8,7 @@ import pytest
 from elmo_bench.cli import report
 from elmo_bench.ledger import read_all
 from elmo_bench.ledger.costs import encoder_part, write_cost
-from elmo_bench.reporting.costs import cost_cells, costs_of, front, machine_of
+from elmo_bench.reporting.costs import costs_of, front, machine_of
 from elmo_bench.reporting.rows import select
 from tests.ledger.records import make_cost
 from tests.reporting.ledgers import add, spec_of, stuck, texts
@@ -129,8 +129,3 @@ def test_a_report_reads_the_folder_of_costs_and_names_a_damaged_file(ledger, tmp
     flags = ["--ledger", str(ledger), "--costs", str(tmp_path / "with"), "--out", str(tmp_path / "out" / "with")]
     assert report.main(flags) == 2
     assert str(damaged) in capsys.readouterr().err
-
-
-def test_files_have_the_median_that_people_see_also_of_an_even_number_of_rounds():
-    rate = cost_cells(make_cost("glove", rates={"1": [1.0, 2.0, 4.0, 9.0]}))["best tokens/s"]
-    assert (rate.text, rate.values) == ("3 (1 to 9)", {"": 3.0, "low": 1.0, "high": 9.0})
