@@ -65,7 +65,10 @@ class Head(nn.Module):
 
 
 class ConstrainedCrf(CRF):
-    """A linear-chain CRF (pytorch-crf). Training uses all transitions, decoding only the allowed ones (as in AllenNLP's CRF); always in float32."""
+    """A linear-chain CRF (pytorch-crf), always in float32.
+
+    Training uses all transitions, decoding only the allowed ones (as in AllenNLP's CRF).
+    """
 
     def __init__(self, starts: np.ndarray, transitions: np.ndarray, ends: np.ndarray):
         super().__init__(len(starts), batch_first=True)
