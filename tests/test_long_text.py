@@ -1,4 +1,4 @@
-"""A sentence of 5,000 tokens is predicted at the paper's sizes within 4 GiB; a passage: tests/tasks/test_squad_head.py."""
+"""A sentence of 5,000 tokens is predicted at the paper's sizes in 4 GiB; passages: tests/tasks/test_squad_head.py."""
 
 import subprocess
 import sys

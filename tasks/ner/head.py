@@ -7,16 +7,20 @@ hard constraints.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
+from torchcrf import CRF
 
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiLstm
-from elmo_bench.tasks.ner.crf import ConstrainedCrf
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.sentence import TaggedSentence
 from elmo_bench.text.tags import allowed_transitions, bio_to_bioul, bioul_to_bio
+
+FORBIDDEN = -1e4  # far below any score, yet finite when summed over a long sentence in float32
 
 
 class Head(nn.Module):
@@ -58,3 +62,31 @@ class Head(nn.Module):
         """BIO tags of each sentence."""
         paths = self.crf.best_tags(self(batch), batch["text"].mask)
         return [bioul_to_bio([self.labels[place] for place in path]) for path in paths]
+
+
+class ConstrainedCrf(CRF):
+    """A linear-chain CRF (pytorch-crf), always in float32.
+
+    Training uses all transitions, decoding only the allowed ones (as in AllenNLP's CRF).
+    """
+
+    def __init__(self, starts: np.ndarray, transitions: np.ndarray, ends: np.ndarray):
+        super().__init__(len(starts), batch_first=True)
+        nn.init.xavier_normal_(self.transitions)  # as in AllenNLP, which has no scores of starts and ends
+        forbidden = {"start_transitions": ~starts, "transitions": ~transitions, "end_transitions": ~ends}
+        for name, entries in forbidden.items():
+            self.register_buffer(f"{name}_penalty", torch.from_numpy(entries) * FORBIDDEN, persistent=False)
+
+    def negative_log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
+        """Summed over the batch: emissions [B, T, K], tags [B, T], mask [B, T] -> scalar."""
+        with torch.autocast(emissions.device.type, enabled=False):
+            return -super().forward(emissions.float(), tags, mask, reduction="sum")
+
+    def best_tags(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:
+        """The best allowed tag sequence of each sentence."""
+        constrained = {name: value + getattr(self, f"{name}_penalty") for name, value in self.named_parameters()}
+        return functional_call(self, constrained, (emissions.float(), mask))
+
+    def forward(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:  # type: ignore[override]
+        """Decode with the current transitions; `best_tags` substitutes the constrained ones."""
+        return self.decode(emissions, mask)

@@ -100,7 +100,7 @@ def test_one_encoder_has_the_hash_and_the_names_that_it_always_had():
     spec = RunSpec.of(compose("config", ["task=ner", "encoder=elmo"]))
     own = {key: value for key, value in spec.settings.items() if key.startswith("encoder.")}
     assert own == {
-        "encoder.words": "static", "encoder.vectors": "glove-mini", "encoder.weights": "mini",
+        "encoder.words": "static", "encoder.vectors": "glove-6b", "encoder.weights": "mini",
         "encoder.precision": "float32", "encoder.contextual.kind": "elmo", "encoder.contextual.version": 1,
         "encoder.contextual.stateful": False,
     }  # fmt: skip

@@ -1,13 +1,8 @@
 """Reading documents: OntoGUM, CoNLL-2012 files good and bad, the Hub's table; and writing them."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -204,32 +199,22 @@ SENTENCES = [
 ]
 
 
-def test_the_hubs_parquet_files_hold_the_same_documents(tmp_path):
-    """In a process of its own, whose caches lie in a folder here; what downloads is told where a file lies."""
-    path = tmp_path / "0000.parquet"
-    pq.write_table(pa.table({"document_id": [NAME], "sentences": [SENTENCES]}), path)
-    code = (
-        "import json, sys, huggingface_hub; asked = []\n"
-        "huggingface_hub.hf_hub_download = lambda *a, **k: asked.append([*a, k['revision']]) or sys.argv[2]\n"
-        "from elmo_bench.tasks.coref.data import Data\n"
-        "read = Data(width=10, window=50, paper=json.loads(sys.argv[1])).read('paper', None)\n"
-        "print(json.dumps([asked, {split: repr(documents) for split, documents in read.items()}]))"
-    )
-    options = json.dumps({**OPTIONS["paper"], "source": "hub"})
-    done = subprocess.run(
-        [sys.executable, "-c", code, options, str(path)],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HF_HOME": str(tmp_path), "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    asked, read = json.loads(done.stdout.splitlines()[-1])
-    assert read == {split: repr(READ) for split in ("train", "dev", "test")}
+def from_hub(monkeypatch, table):
+    """The paper suite from this table, and what was asked of the Hub; ner has the test of downloads."""
+    asked = []
+    found = type("Table", (dict,), {"column_names": property(list)})(table)
+    read = lambda repo, file, revision: asked.append((repo, file, revision)) or found  # noqa: E731
+    monkeypatch.setattr("elmo_bench.tasks.coref.data.hub_table", read)
+    return Data(width=10, window=50, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None), asked
+
+
+def test_the_hubs_tables_hold_the_same_documents(monkeypatch):
+    read, asked = from_hub(monkeypatch, {"document_id": [NAME], "sentences": [SENTENCES]})
+    assert read == dict.fromkeys(("train", "dev", "test"), READ)
     files = [f"english_v4/{split}/0000.parquet" for split in ("train", "validation", "test")]
-    assert asked == [["ontonotes/conll2012_ontonotesv5", file, "refs/convert/parquet"] for file in files]
+    assert asked == [("ontonotes/conll2012_ontonotesv5", file, "refs/convert/parquet") for file in files]
 
 
 def test_hub_tables_of_another_shape(monkeypatch):
-    found = type("Table", (dict,), {"column_names": property(list)})({"document_id": [NAME], "tokens": [[]]})
-    monkeypatch.setattr("elmo_bench.tasks.coref.data.hub_table", lambda *_, **__: found)
     with pytest.raises(UserError, match=r"no columns document_id and sentences. Check hub in conf/task/coref\.yaml"):
-        Data(width=10, window=50, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+        from_hub(monkeypatch, {"document_id": [NAME], "tokens": [[]]})

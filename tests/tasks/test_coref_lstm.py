@@ -58,21 +58,3 @@ def test_gradients_equal_those_of_the_plain_loop(dropout):
         total = total + (torch.cat(both, dim=1) * weights[row, :length]).sum()
     for mine, theirs in zip(ours, torch.autograd.grad(total, inputs), strict=True):
         torch.testing.assert_close(mine, theirs, atol=1e-10, rtol=1e-10)
-
-
-def test_one_mask_serves_all_steps_of_a_sentence():
-    """Of a module whose step only hands on which units of h were kept, every step says the same."""
-    torch.manual_seed(1)
-    lstm = CoupledBiLstm(2, 8, dropout=0.5).double().train()
-    with torch.no_grad():
-        for layer in lstm.inputs:
-            layer.weight.zero_(), layer.bias.zero_()
-            layer.bias[8:] = 20  # the gates i and o are open
-        lstm.recurrent.zero_()
-        lstm.recurrent[:, :8] = 5 * torch.eye(8, dtype=torch.float64)
-        lstm.first[0] = 1
-    y = lstm(torch.zeros(3, 9, 2, dtype=torch.float64), torch.ones(3, 9, dtype=torch.bool))
-    kept = y.abs() > 0.5  # 3 9 16
-    assert torch.equal(kept[:, :, :8], kept[:, :1, :8].expand(-1, 9, -1))
-    assert torch.equal(kept[:, :, 8:], kept[:, :1, 8:].expand(-1, 9, -1))
-    assert len({tuple(row) for row in kept[:, 0].unflatten(1, (2, 8)).flatten(0, 1).tolist()}) > 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_bench.tasks.ner.crf import ConstrainedCrf
+from elmo_bench.tasks.ner.head import ConstrainedCrf
 
 LABELS = 4
 

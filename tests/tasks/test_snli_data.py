@@ -1,17 +1,13 @@
 """Reading SNLI in the forms in use: parses, raw text, reduced files, the Hub's tables; and malformed files."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
 from elmo_bench.tasks.snli.data import Data, cut_by_premise
 from elmo_bench.tasks.snli.jsonl import read_pairs
 from elmo_bench.tasks.snli.metric import Metric
@@ -20,7 +16,6 @@ from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/snli.yaml").data)
-HUB = OPTIONS["paper"]["hub"]
 
 # Three lines as in SNLI's own files (more keys, raw sentences), and what an eye reads in them.
 LINES = [
@@ -200,50 +195,25 @@ def test_predictions_are_written_as_score_reads_them(tmp_path):
     assert Metric().score_files(written)["overall"] == {"accuracy": 50, "correct": 1, "pairs": 2, "left_out": 2}
 
 
-def hub_folder(folder: Path, labels: list[int]) -> None:
-    """The Hub's own cache, as its client leaves it after a download."""
-    snapshot = folder / "hub" / "datasets--stanfordnlp--snli" / "snapshots" / HUB["revision"] / "plain_text"
-    snapshot.mkdir(parents=True)
+def from_hub(monkeypatch, labels):
+    """The paper suite from a table in the Hub's columns; ner has the test of downloads."""
     table = {
         "premise": ["Two women (sisters) don't talk.", "A man sings.", 'A "man" sings.'],
         "hypothesis": ["Sleeping", "He's loud.", "Nobody."],
         "label": labels,
     }
-    for split in ("train", "validation", "test"):
-        pq.write_table(pa.table(table), snapshot / f"{split}-00000-of-00001.parquet")
+    found = type("Table", (dict,), {"column_names": property(list)})(table)
+    monkeypatch.setattr("elmo_bench.tasks.snli.data.hub_table", lambda *_, **__: found)
+    return Data(**OPTIONS | {"paper": {**OPTIONS["paper"], "source": "hub"}}).read("paper", None)
 
 
-def read_from_hub(folder: Path) -> tuple[str, str]:
-    """What a process of its own, without a network, prints of the paper suite, and says on standard error."""
-    code = (
-        "import json, sys; from elmo_bench.tasks.snli.data import Data\n"
-        "from elmo_bench.base.errors import UserError\n"
-        "try: print(json.dumps({k: [[p.premise, p.hypothesis, p.label] for p in v] for k, v in "
-        "Data(**json.loads(sys.argv[1])).read('paper', None).items()}))\n"
-        "except UserError as error: print(error)"
-    )
-    options = json.dumps({**OPTIONS, "paper": {**OPTIONS["paper"], "source": "hub"}})
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "OMP_NUM_THREADS": "1"}
-    environment |= {"HF_HOME": str(folder), "HF_HUB_OFFLINE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code, options], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.rstrip("\n"), done.stderr
+def test_paper_suite_from_the_hubs_layout(monkeypatch):
+    with noted() as notes:
+        found = from_hub(monkeypatch, [1, -1, 2])
+    assert found == {split: [PAIRS[0], PAIRS[2]] for split in ("train", "dev", "test")}
+    assert "dev: 1 pairs without a gold label dropped, 2 kept" in notes
 
 
-def test_paper_suite_from_the_hubs_layout(tmp_path):
-    hub_folder(tmp_path, [1, -1, 2])
-    printed, said = read_from_hub(tmp_path)
-    kept = [[list(pair.premise), list(pair.hypothesis), pair.label] for pair in (PAIRS[0], PAIRS[2])]
-    assert json.loads(printed) == {split: kept for split in ("train", "dev", "test")}
-    assert "dev: 1 pairs without a gold label dropped, 2 kept" in said
-
-
-def test_a_hub_table_with_another_label_is_one_sentence(tmp_path):
-    hub_folder(tmp_path, [1, 3, 2])
-    printed, _ = read_from_hub(tmp_path)
-    assert printed == (
-        "stanfordnlp/snli/plain_text/train-00000-of-00001.parquet: row 1 has an empty sentence, or a label that is not "
-        "-1, 0, 1 or 2"
-    )
+def test_a_hub_table_with_another_label_is_one_sentence(monkeypatch):
+    with pytest.raises(UserError, match=r"00001\.parquet: row 1 has an empty sentence, or a label that is not"):
+        from_hub(monkeypatch, [1, 3, 2])

@@ -72,19 +72,6 @@ def test_loss_is_cross_entropy_and_the_squares_of_the_weight_matrices_alone():
     torch.testing.assert_close(head.loss(batch), 0.5 * squares - chosen.mean())
 
 
-def test_dropout_is_where_the_paper_has_it():
-    _, train, head, index = build("encoder=none", "data.max_train=4", *WIDTHS)
-    widths = {"recurrent_dropout": [], "aligned_dropout": [], "pooled_dropout": []}
-    for name, seen in widths.items():
-        getattr(head, name).register_forward_hook(
-            lambda _, x, y, seen=seen: seen.append((x[0].shape[-1], (y == 0).any()))
-        )
-    head.train()(head.collate(train, index))
-    found = {name: [width for width, _ in seen] for name, seen in widths.items()}
-    assert found == {"recurrent_dropout": [100, 7], "aligned_dropout": [40], "pooled_dropout": [24]}
-    assert all(dropped for seen in widths.values() for _, dropped in seen)
-
-
 def test_a_pair_without_a_gold_label_can_be_predicted():
     _, train, head, index = build("encoder=none", "data.max_train=4", *WIDTHS)
     pairs = [Pair(pair.premise, pair.hypothesis, "-") for pair in train]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elmo_bench.tasks.squad import attention
-from elmo_bench.tasks.squad.attention import SelfAttention, Trilinear
+from elmo_bench.tasks.squad.attention import SelfAttention
 
 DIM = 4
 
@@ -61,26 +61,3 @@ def test_a_text_of_one_token_attends_to_nothing_and_has_gradients():
     assert found.tolist() == [[[0.0] * DIM]]
     found.sum().backward()
     assert all(torch.isfinite(p.grad).all() for p in (x, *module.parameters()))
-
-
-def largest_tensor(function):
-    """Numbers in the largest tensor that any operation under `function` makes."""
-
-    class Largest(torch.utils._python_dispatch.TorchDispatchMode):
-        size = 0
-
-        def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-            result = operation(*args, **(kwargs or {}))
-            for tensor in result if isinstance(result, tuple | list) else [result]:
-                if isinstance(tensor, torch.Tensor) and not tensor._is_view() and 0 not in tensor.stride():
-                    self.size = max(self.size, tensor.numel())
-            return result
-
-    with Largest() as mode:
-        function()
-    return mode.size
-
-
-def test_no_tensor_has_a_number_for_each_pair_and_dimension():
-    x, y = torch.randn(2, 30, 16), torch.randn(2, 20, 16)
-    assert largest_tensor(lambda: Trilinear(16)(x, y)) == 2 * 30 * 20

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from elmo_bench.tasks.srl.viterbi import best_paths
+from elmo_bench.tasks.srl.head import best_paths
 from elmo_bench.text.tags import allowed_transitions
 
 LABELS = ["O", "B-A", "I-A", "B-B", "I-B"]
