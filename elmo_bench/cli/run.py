@@ -1,14 +1,14 @@
 """`elmo-bench run task=ner encoder=elmo`: one run. `elmo-bench sweep …`, or `run -m …`: a sweep."""
 
 import argparse
-import sys
 import textwrap
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import redacted
-from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, Summary, read_all, read_record
+from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_record
+from elmo_bench.reporting.ending import ending, outcome, show
 from elmo_bench.runner.finished import contents_of, finished, sources_of
 from elmo_bench.spec.checks import check_given, check_options
 from elmo_bench.spec.config import CONF, choices, compose
@@ -78,6 +78,7 @@ def main(arguments: list[str]) -> int:
     print(outcome(ledger, record, state), flush=True)
     if given.attempt is None:
         show(ledger, spec["suite"], spec["task"], record["hash"], command="elmo-bench run")
+        print("", *ending(record), sep="\n", flush=True)
     return 0
 
 
@@ -91,24 +92,6 @@ def _run(config: DictConfig, attempt: str | None) -> tuple[Record, bool]:
     from elmo_bench.runner.run import run
 
     return run(config, attempt=attempt)
-
-
-def outcome(ledger: Path, record: Record | Summary, state: str) -> str:
-    """One line about a run that is done or skipped: its scores, its record."""
-    main, scores = record["metric"], record["scores"]
-    dev, test = scores["dev"]["overall"][main], scores["test"]["overall"][main]
-    return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
-
-
-def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Record]:
-    """Print the table of a suite and task, with an arrow at the run; its records."""
-    from elmo_bench.reporting.console import task_table
-
-    found = read_all(ledger, suite=suite, task=task)
-    for problem in found.problems:
-        print(f"{command}: {problem}", file=sys.stderr)
-    print(f"\n{task} on suite {suite}:\n\n{task_table(found.records, suite=suite, task=task, highlight=hash_)}")
-    return found.records
 
 
 def _groups() -> str:

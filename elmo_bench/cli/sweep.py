@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from elmo_bench.base.progress import progress
-from elmo_bench.cli.run import outcome, show
 from elmo_bench.ledger import Summary
+from elmo_bench.reporting.ending import outcome, show
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.sweep import Result, run_sweep
 

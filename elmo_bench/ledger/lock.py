@@ -19,6 +19,7 @@ from typing import TypedDict
 from filelock import FileLock, Timeout, lock_descriptor
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import refusal
 from elmo_bench.base.interrupts import interrupts_wait
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader
@@ -75,7 +76,8 @@ def _take(paths: RunPaths, held: ExitStack, holder: Holder) -> None:
     except Timeout:
         raise HeldElsewhere(f"{paths.work}: another process is working on this run: left to it") from None
     except OSError as error:
-        raise UserError(f"{paths.lock}: cannot be locked ({error.strerror or error})") from None
+        why = UserError(f"{paths.lock}: cannot be locked ({error.strerror or error})")
+        raise refusal(error, paths.lock) or why from None
 
 
 def is_held(paths: RunPaths) -> bool:

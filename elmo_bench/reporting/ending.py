@@ -4,10 +4,12 @@ Imports no pandas and no torch.
 """
 
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from elmo_bench.ledger import Record, RunPaths, Summary
+from elmo_bench.ledger import Record, RunPaths, Summary, read_all
+from elmo_bench.reporting.console import task_table
 from elmo_bench.reporting.published import Row, processor, published, rows, verdict
 from elmo_bench.reporting.rows import BASELINE
 
@@ -21,12 +23,22 @@ def outcome(ledger: Path, record: Record | Summary, state: str) -> str:
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
+def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Record]:
+    """Print the table of a suite and task, with an arrow at the run; its records."""
+    found = read_all(ledger, suite=suite, task=task)
+    for problem in found.problems:
+        print(f"{command}: {problem}", file=sys.stderr)
+    print(f"\n{task} on suite {suite}:\n\n{task_table(found.records, suite=suite, task=task, highlight=hash_)}")
+    return found.records
+
+
 def ending(record: Record) -> Iterator[str]:
     """Lines about a run that is in the ledger: why it ended, whether it reproduces its published row, what is next."""
     spec, epochs = record["spec"], record["epochs"]
     most = spec["settings"].get("task.training.epochs")
-    why = "all of its epochs" if epochs["run"] == most else f"no better dev score: {epochs['run']} epochs of {most}"
-    yield f"best epoch on dev: {epochs['best']} of {epochs['run']} ({why}); {record['cost']['seconds'] / 60:.1f} minutes"
+    why = "its budget" if epochs["run"] == most else f"then no better dev score; at most {most}"
+    minutes = record["cost"]["seconds"] / 60
+    yield f"best epoch on dev: {epochs['best']} of {epochs['run']} ({why}); {minutes:.1f} minutes"
     score = record["scores"]["test"]["overall"][record["metric"]]
     if row := published(record["hash"]):
         said = verdict(score, record["seed"], processor(record["environment"]), row)

@@ -12,8 +12,7 @@ from elmo_bench.ledger import Record, check_exists, read_all
 from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import Row, Selection, score_of, select
-from elmo_bench.spec.budget import converged
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, converged
 
 
 def results(ledger: str | Path = "results/runs", *, suite: str | None = None) -> pd.DataFrame:

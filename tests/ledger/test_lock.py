@@ -101,7 +101,7 @@ def test_other_seeds_are_free(paths):
 def test_a_place_that_cannot_be_locked_is_one_line(tmp_path):
     (tmp_path / "open").write_text("a file where a folder should be")
     with (
-        pytest.raises(UserError, match="cannot be locked"),
+        pytest.raises(UserError, match="a file is where a folder is needed"),
         run_lock(RunPaths(tmp_path, "open", "x", "e", "0" * 12, 0)),
     ):
         pass

@@ -17,7 +17,7 @@ from elmo_bench.runner.prepare import prepare
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES, make_record
-from tests.runs import GOLDEN, ROOT
+from tests.runs import GOLDEN, ROOT, described
 
 FILES = {"train": "wnut17train.conll", "dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
 TEXT = "{split}\tO\nLondon\tB-location\nis\tO\n\n"
@@ -41,15 +41,15 @@ def options(tmp_path, monkeypatch):
 
 def read(options, *, started=None):
     """The contents of the run, from the files; leaves a memo."""
-    config = compose("config", options)
-    prepared = prepare(config, RunSpec.of(config))
+    run = described(*options)
+    prepared = prepare(*run)
     started = time.time() + 2 * SETTLED if started is None else started  # the files are new
-    remember(sources_of(config), prepared.spec.contents, prepared.frozen, started=started)
+    remember(sources_of(*run), prepared.spec.contents, prepared.frozen, started=started)
     return prepared.spec.contents
 
 
 def known(options):
-    return contents_of(sources_of(compose("config", options)))
+    return contents_of(sources_of(*described(*options)))
 
 
 def record(options):

@@ -10,9 +10,8 @@ from benchmarks.golden import GOLDEN
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.sources import SHIPPED
 from elmo_bench.runner.data import build_data, data_digest, read_splits
-from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import tasks
-from tests.runs import CUTS
+from tests.runs import CUTS, described
 
 FETCHED = ("coref", "sst5", "wsd")  # data that may not be shipped
 SHIPPED_TASKS = [task for task in tasks() if task not in FETCHED]
@@ -20,9 +19,9 @@ KNOWN = json.loads((GOLDEN / "hashes.json").read_text())["contents"]
 
 
 def digest(task: str, *options: str) -> str:
-    config = compose("config", [f"task={task}", *options])
-    data = build_data(config)
-    splits = read_splits(config, data)
+    run = described(f"task={task}", *options)
+    data = build_data(*run)
+    splits = read_splits(data, *run)
     assert data.schema.startswith(f"{task}-")
     assert all(json.loads(json.dumps(data.canonical(example))) for example in splits["train"][:3])
     return data_digest(data, splits)
@@ -56,14 +55,14 @@ def test_the_packages_data_are_those_of_the_runs(task):
 def test_the_notice_has_the_checksum_of_every_file_that_ships():
     notice = (SHIPPED / "NOTICE.md").read_text(encoding="utf-8")
     files = sorted(SHIPPED.rglob("*.xz"))
-    assert len(files) == 14
+    assert len(files) == 16
     for path in files:
         content = lzma.decompress(path.read_bytes())
         name = path.relative_to(SHIPPED).with_suffix("")
         assert f"| `{name}` | {len(content):,} | `{hashlib.sha256(content).hexdigest()}` |" in notice
 
 
-@pytest.mark.parametrize("task", ["sst5", "wsd"])
+@pytest.mark.parametrize("task", ["sst5", "coref", "wsd"])
 def test_missing_data_name_the_command_that_downloads_them(task):
     with pytest.raises(
         UserError, match=rf"^data\.root is not set\. .*elmo-bench fetch --task {task} --root FOLDER$"
