@@ -119,8 +119,10 @@ def run_shape(
         for (precision, kind), own in seconds.items():
             peak = peaks[precision]
             floor = (steps + words * (kind == "cold")) / peak if peak else None
-            names = {"shape": shape, "batch": batch, "precision": precision, "vocabulary": kind}
-            rows.append(names | row(own, theirs, sum(map(len, chosen)), floor))
+            rows.append(
+                {"shape": shape, "batch": batch, "precision": precision, "vocabulary": kind}
+                | row(own, theirs, sum(map(len, chosen)), floor)
+            )
     print(HEADER)
     for each in rows:
         share = f"{each['floor_share']:.0%}" if each["floor_share"] else "-"

@@ -34,13 +34,13 @@ WALKS = {
         "elmo_bench.reporting.table:make_table",
     ),
     "a sentence, to its loss": (
-        "elmo_bench.tasks.ner.data:Data.read_file",
+        "elmo_bench.tasks.ner.data:read_file",
         "elmo_bench.tasks.ner.head:Head.collate",
         "elmo_bench.tasks.ner.head:Head.loss",
     ),
     "a record, to its cell": (
         "elmo_bench.ledger.store:read_record",
-        "elmo_bench.reporting.page.html:html",
+        "elmo_bench.reporting.page.html:html_page",
     ),
 }
 
@@ -101,11 +101,11 @@ def walks() -> dict[str, list[str]]:
     found: dict[str, set[str]] = {name: set() for name in WALKS}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         os.environ |= {"ELMO_BENCH_DATA": str(ROOT / "tests" / "data"), "ELMO_BENCH_CACHE": f"{folder}/cache"}
-        for command in ("run", "report"):
-            import_module(f"elmo_bench.cli.{command}")
-        for name, functions in WALKS.items():
+        for name in ("run", "report"):
+            import_module(f"elmo_bench.cli.{name}")
+        for walk, functions in WALKS.items():
             for function in functions:
-                stack.enter_context(_watched(function, found[name]))
+                stack.enter_context(_watched(function, found[walk]))
         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
         for command in ([*RUN, f"ledger={folder}/runs"], ["report", "--ledger", f"{folder}/runs", "--out", folder]):
             if code := main(command):
@@ -117,8 +117,8 @@ def main() -> None:
     """Print the sizes and the walks."""
     for name, lines, modules in sizes():
         print(f"{name:<16} {lines:>7,} lines {modules:>4} modules")
-    for name, modules in walks().items():
-        print(f"\n{name}: {len(modules)} modules\n  " + "\n  ".join(modules))
+    for name, walk in walks().items():
+        print(f"\n{name}: {len(walk)} modules\n  " + "\n  ".join(walk))
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ class HfEncoder:
     """
 
     def __init__(self, *, weights: str, pooling: str | None = None, device: str = "cpu"):
-        """`weights`: `bert-mini`, `all-MiniLM-L6-v2`, a folder as `save_pretrained` or `pretrain-masked` writes it, or
+        """`weights`: `bert-mini`, `all-MiniLM-L6-v2`, a folder as `save_pretrained` writes it, or
         `user/repo`, `user/repo@revision` or a bare name on the Hugging Face Hub. `pooling`: first, last or mean; None:
         last for a causal model, whose earlier pieces have not seen the rest of the word, else first. Raises UserError
         if the model cannot be loaded or `transformers` is not installed."""

@@ -40,7 +40,7 @@ TOGETHER = {
 
 @cache
 def whole_of(task):
-    """The training split of the mini suite."""
+    """The training split of the small data."""
     run = described(f"task={task}")
     return read_splits(build_data(*run), *run)["train"]
 
