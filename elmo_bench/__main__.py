@@ -2,7 +2,9 @@
 
 import importlib
 import os
+import shutil
 import sys
+import textwrap
 from pathlib import Path
 from typing import TextIO
 
@@ -12,38 +14,49 @@ from elmo_bench.base.include import include
 from elmo_bench.base.threads import wait_asleep
 
 # Each command is the module `elmo_bench.cli.<name>` with `main(arguments) -> exit code`, imported when it is called.
-COMMANDS = {
-    "run": "train one task head on one encoder:  run task=ner encoder=elmo",
-    "sweep": "run every combination:  sweep task=ner,sst5 encoder=none,glove,elmo seed=0,1,2",
-    "status": "list the runs of a sweep that are done, running, failed or missing:  status --experiment table1",
-    "report": "render results/README.md and results/index.html from the ledger",
-    "predict": "apply the trained head of a run to new text:  predict RECORD FILE OUT",
-    "score": "print the official scores of a file of predictions:  score TASK FILE [--json]",
-    "verify": "compare your runs on the paper's data with its figures:  verify TASK",
-    "compare": "encoders on every task that has runs of all of them:  compare elmo glove",
-    "cost": "measure frozen encoders on this machine:  cost encoder=glove,elmo",
-    "check": "check a record from elsewhere, and score its predictions again:  check RECORD",
-    "fetch": "download public data files and verify their checksums:  fetch --suite open --root FOLDER",
-    "merge": "add the records of another ledger:  merge LEDGER",
-    "clean": "remove checkpoints and locks that finished and killed runs left",
-    "texts": "write the texts of a task, one a line, for `embed` and other programs:  texts OUT task=ner",
-    "embed": "write the vectors of a file, one tokenised sentence a line:  embed sentences.txt out.h5",
-    "neighbours": "list the tokens of a text nearest to a word in context:  neighbours WORD --in SENTENCE text.txt",
-    "pretrain": "train a biLM on your text:  pretrain corpus='shards/*.xz' out=my-elmo",
-    "finetune": "train a biLM further on other text:  finetune weights=mini corpus=text.txt out=my-elmo",
-    "evaluate": "measure the perplexity of a biLM:  evaluate weights=my-elmo corpus=heldout.txt",
-    "export": "write a biLM in the published layout, which AllenNLP loads:  export mini FOLDER",
+GROUPS = {
+    "run": {
+        "run": "train one task head on one encoder:  run task=ner encoder=elmo",
+        "sweep": "run every combination:  sweep task=ner,sst5 encoder=none,glove,elmo seed=0,1,2",
+        "status": "list the runs of a sweep: done, running, failed or missing:  status --experiment table1",
+        "predict": "apply the trained head of a run to new text:  predict RECORD FILE OUT",
+    },
+    "look": {
+        "report": "render results/README.md and results/index.html from the ledger",
+        "compare": "encoders on every task that has runs of all of them:  compare elmo glove",
+        "score": "print the official scores of a file of predictions:  score TASK FILE [--json]",
+        "check": "check a record from elsewhere, and score its predictions again:  check RECORD",
+        "verify": "compare your runs on the paper's data with its figures:  verify TASK",
+        "cost": "measure frozen encoders on this machine:  cost encoder=glove,elmo",
+        "merge": "add the records of another ledger:  merge LEDGER",
+        "clean": "remove checkpoints and locks that finished and killed runs left",
+    },
+    "data": {
+        "fetch": "download public data and verify it:  fetch --root FOLDER",
+        "texts": "write the texts of a task, one a line, for `embed` and other programs:  texts OUT task=ner",
+    },
+    "frozen encoders": {
+        "embed": "write the vectors of a file, one tokenised sentence a line:  embed sentences.txt out.h5",
+        "neighbours": "list the tokens nearest to a word in context:  neighbours WORD --in SENTENCE text.txt",
+        "pretrain": "train a biLM on your text:  pretrain corpus='shards/*.xz' out=my-elmo",
+        "finetune": "train a biLM further on other text:  finetune weights=mini corpus=text.txt out=my-elmo",
+        "evaluate": "measure the perplexity of a biLM:  evaluate weights=my-elmo corpus=heldout.txt",
+        "export": "write a biLM in the published layout, which AllenNLP loads:  export mini FOLDER",
+    },
 }
+COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 
 
 def usage() -> str:
-    """The text of `--help`."""
-    rows = "\n".join(f"  {name:<17} {text}" for name, text in COMMANDS.items())
-    return (
-        "usage: elmo-bench [--include FOLDER] COMMAND …\n\n"
-        f"{rows}\n\n"
-        "--include FOLDER adds the tasks, encoders and configs of a folder of yours. `COMMAND --help` lists options."
-    )
+    """The text of `--help`, as wide as the terminal."""
+    width = max(60, shutil.get_terminal_size((120, 24)).columns)
+    lines = ["usage: elmo-bench [--include FOLDER] COMMAND …"]
+    for group, commands in GROUPS.items():
+        lines += ["", f"{group}:"]
+        for name, about in commands.items():
+            lines += textwrap.wrap(f"  {name:<11} {about}", width, subsequent_indent=" " * 14)
+    more = "--include FOLDER adds the tasks, encoders and configs of a folder of yours. `COMMAND --help` lists options."
+    return "\n".join([*lines, "", *textwrap.wrap(more, width)])
 
 
 def main(arguments: list[str]) -> int:

@@ -54,13 +54,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--attempt", help=argparse.SUPPRESS)  # id that a sweep gives to this attempt
     parser.add_argument("options", nargs="*")
     given = parser.parse_intermixed_args(arguments)
-    if given.help:
-        print(HELP.format(groups=_groups()), end="")
-        return 0
     if given.multirun:
         from elmo_bench.cli.sweep import main as sweep
 
         return sweep(given.options)
+    if given.help or not (given.options or given.cfg):
+        print(HELP.format(groups=_groups()), end="")
+        return 0
     check_given(given.options)
     config = compose("config", given.options)
     if given.cfg:

@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
         prog="elmo-bench sweep", description="Make every combination of the options' values; finished runs are skipped."
     )
     parser.add_argument(
-        "options", nargs="*", metavar="key=value,value", help="options of run, with one value or several"
+        "options", nargs="+", metavar="key=value,value", help="options of run, with one value or several"
     )
     planned = plan(parser.parse_args(arguments).options)
     results: list[Result] = []
