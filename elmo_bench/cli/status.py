@@ -6,8 +6,7 @@ from collections import Counter
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.reporting.formats import markdown
-from elmo_bench.runner.plan import plan
-from elmo_bench.runner.states import STATES, LedgerState, RunState
+from elmo_bench.runner.plan import STATES, LedgerState, RunState, plan
 
 
 def main(arguments: list[str]) -> int:

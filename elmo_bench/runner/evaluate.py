@@ -22,7 +22,7 @@ from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.static import StaticVectors
 from elmo_bench.ledger import PAIRS
-from elmo_bench.ledger.formulas import AGREES
+from elmo_bench.ledger.outcomes import AGREES
 from elmo_bench.runner.data import Splits, words_of
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained, fill

@@ -3,7 +3,7 @@
 A run is finished if its record is in the folder that the digests of today's files lead to. Computing these digests
 takes parsing and encoders, so the cache folder has a memo of them: of a task's data by the digests of its files, its
 options and the code that reads them, and of an encoder by its options, its code and the digests of its files. Files are
-hashed again, large ones by the rule of `base/content.py`. Without a memo the run does the full work, and writes one.
+hashed again, large ones by the rule of `base/downloads.py`. Without a memo the run does the full work, and writes one.
 """
 
 import json
@@ -15,8 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from elmo_bench.base.content import SETTLED, Content
-from elmo_bench.base.downloads import cache_folder
+from elmo_bench.base.downloads import SETTLED, Content, cache_folder
 from elmo_bench.base.files import atomic_write, sha256_of
 from elmo_bench.base.json import digest, read_json
 from elmo_bench.base.reading import reader
@@ -27,7 +26,7 @@ from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 
 if TYPE_CHECKING:
-    from elmo_bench.runner.model import Frozen
+    from elmo_bench.runner.prepare import Frozen
 
 MAX_BYTES = 2**20
 _PACKAGE = Path(__file__).parents[1]

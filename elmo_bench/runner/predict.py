@@ -24,13 +24,11 @@ from elmo_bench.encoders.hf_files import NAMES
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import KNOWN, load_static
 from elmo_bench.runner.data import build_data, note_long_words, words_of
-from elmo_bench.runner.kept_head import KeptHead, read_head
-from elmo_bench.runner.model import Frozen, build_embedder, build_head, build_indexer, tell
+from elmo_bench.runner.prepare import Frozen, KeptHead, build_embedder, build_head, build_indexer, read_head, tell
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import load_encoder, tasks
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from elmo_bench.text.batch import Indexer
-from elmo_bench.text.pools import by_length, pools
+from elmo_bench.text.batch import Indexer, by_length, pools
 
 _WORD = re.compile(r"\w[\w.-]*")
 _BILMS = ("mini", *PUBLISHED)

@@ -14,8 +14,8 @@ from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import Dropout
 from elmo_bench.tasks.coref.antecedents import Antecedents, clusters_of, marginal_loss, scorer
 from elmo_bench.tasks.coref.batch import DocumentBatch, Documents, document_batch
+from elmo_bench.tasks.coref.conll import Document
 from elmo_bench.tasks.coref.coupled_lstm import CoupledBiLstm
-from elmo_bench.tasks.coref.document import Document
 from elmo_bench.tasks.coref.spans import SpanVectors, enumerate_spans, keep_best_spans
 from elmo_bench.text.batch import Indexer
 

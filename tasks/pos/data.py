@@ -6,7 +6,7 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.text.columns import cells_of, check_ended, read_columns
-from elmo_bench.text.sentence import TaggedSentence
+from elmo_bench.text.tags import TaggedSentence
 from elmo_bench.text.token_labels import FORM, XPOS, TokenData, read_conllu
 
 UNKNOWN = "_"  # as CoNLL-U writes what is unknown

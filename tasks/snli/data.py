@@ -8,12 +8,11 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.base.notes import note
+from elmo_bench.base.progress import note
 from elmo_bench.base.sources import SPLITS, SuiteData, check_texts, data_file, hub_table
-from elmo_bench.tasks.snli.jsonl import read_pairs
-from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
-from elmo_bench.text.escaped import line_of
-from elmo_bench.text.tokenisers import tokeniser
+from elmo_bench.tasks.snli.jsonl import LABELS, NO_GOLD, Pair, read_pairs
+from elmo_bench.text.columns import line_of
+from elmo_bench.text.vocabulary import tokeniser
 
 
 class Data(SuiteData):

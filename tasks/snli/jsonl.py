@@ -1,15 +1,39 @@
 """SNLI files: a JSON object on each line, with raw sentences and, in the original files, their parses."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.base.json import parse_json
-from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
-from elmo_bench.text.columns import check_ended
-from elmo_bench.text.escaped import tokens_of
-from elmo_bench.text.tokenisers import BRACKETS, tokeniser
+from elmo_bench.text.columns import check_ended, tokens_of
+from elmo_bench.text.vocabulary import BRACKETS, tokeniser
+
+LABELS = ("entailment", "neutral", "contradiction")  # in the Hub's order: 0, 1, 2
+NO_GOLD = "-"  # what SNLI writes where its annotators did not agree
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two tokenised sentences, and one of LABELS or NO_GOLD: does the second follow from the first?"""
+
+    premise: tuple[str, ...]
+    hypothesis: tuple[str, ...]
+    label: str
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """Pairs of one premise stay together in a fraction of the training data."""
+        return self.premise
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        return (self.premise, self.hypothesis)
+
+    @property
+    def gold(self) -> str:
+        return self.label
 
 
 def read_pairs(path: Path, *, tokenizer: str, labelled: bool = True) -> list[Pair]:

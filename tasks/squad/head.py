@@ -16,7 +16,7 @@ from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiGru
 from elmo_bench.tasks.squad.attention import BiAttention, SelfAttention
-from elmo_bench.tasks.squad.question import Question
+from elmo_bench.tasks.squad.build import Question
 from elmo_bench.text.batch import Indexer, TextBatch
 from elmo_bench.text.vocabulary import PADDING
 

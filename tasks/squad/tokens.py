@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from elmo_bench.text.tokenisers import tokeniser
-from elmo_bench.text.vocabulary import LONGEST_WORD
+from elmo_bench.text.vocabulary import LONGEST_WORD, tokeniser
 
 # Split off within a token: hyphens, slashes, tildes, dashes, quotes, currency signs, underscores between other
 # characters. An apostrophe stays, as in "'s" and "n't".

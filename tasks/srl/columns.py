@@ -1,16 +1,55 @@
 """Column files whose number of columns changes from sentence to sentence."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.base.notes import note
+from elmo_bench.base.progress import note
 from elmo_bench.tasks.srl.brackets import BracketError, read_tags
-from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from elmo_bench.text.columns import Row, cells_of, check_ended, sentences
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Tokens, and what is needed to write the file again that they came from."""
+
+    tokens: tuple[str, ...]
+    number: int  # position in its file, from 0, also counting sentences without a predicate
+    gap: tuple[int, ...] = ()  # lengths of the sentences without a predicate right before this one
+    rest: tuple[int, ...] = ()  # and after it, if it is the last one with a predicate
+
+
+@dataclass(frozen=True)
+class Proposition:
+    """One predicate in its sentence and the roles around it; its tags are valid BIO."""
+
+    sentence: Sentence
+    predicate: int  # the token
+    lemma: str  # its name in a props file
+    tags: tuple[str, ...] | None  # None: unknown
+    verb: bool | None = field(default=None, compare=False)  # whether the predicate is one; None: its file does not say
+
+    @property
+    def group(self) -> Sentence:
+        """The predicates of a sentence stay together in a fraction of the training data."""
+        return self.sentence
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        return (self.sentence.tokens,)
+
+    @property
+    def marks(self) -> dict[str, bool]:
+        """For scores of verbs alone."""
+        return {} if self.verb is None else {"is_verb": self.verb}
+
+    @property
+    def gold(self) -> tuple[str, ...] | None:
+        return self.tags
 
 
 class Layout(NamedTuple):

@@ -8,9 +8,8 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.sources import SuiteData, data_file
-from elmo_bench.tasks.sst5.phrase import LABELS, Phrase
-from elmo_bench.tasks.sst5.trees import Tree, read_trees
-from elmo_bench.text.escaped import line_of, tokens_of
+from elmo_bench.tasks.sst5.trees import LABELS, Phrase, Tree, read_trees
+from elmo_bench.text.columns import line_of, tokens_of
 
 
 class Data(SuiteData):

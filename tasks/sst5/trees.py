@@ -2,14 +2,42 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.tasks.sst5.phrase import LABELS, Phrase
 from elmo_bench.text.columns import check_ended
-from elmo_bench.text.tokenisers import BRACKETS
+from elmo_bench.text.vocabulary import BRACKETS
+
+LABELS = ("very negative", "negative", "neutral", "positive", "very positive")  # 0 to 4
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A phrase, or a whole sentence, and its label."""
+
+    tokens: tuple[str, ...]
+    label: int | None  # None: unknown, in a file to predict
+    sentence: tuple[str, ...] = field(default=(), repr=False, compare=False)  # that the phrase is from, if known
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """The phrases of a sentence stay together in a fraction of the training data."""
+        return self.sentence or self.tokens
+
+    @property
+    def whole(self) -> tuple[tuple[str, ...], ...]:
+        """The vocabulary counts a sentence once, not each of its phrases."""
+        return (self.group,)
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        return (self.tokens,)
+
+    @property
+    def gold(self) -> int | None:
+        return self.label
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,19 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.base.notes import note
+from elmo_bench.base.progress import note
 from elmo_bench.base.sources import SuiteData, data_file
-from elmo_bench.tasks.wsd.evaluation import keys_beside, read_evaluation, read_keys
+from elmo_bench.tasks.wsd.evaluation import (
+    PARTS_OF_SPEECH,
+    Sentence,
+    Target,
+    entry,
+    keys_beside,
+    read_evaluation,
+    read_keys,
+)
 from elmo_bench.tasks.wsd.metric import Answers
 from elmo_bench.tasks.wsd.semcor import read_semcor
-from elmo_bench.tasks.wsd.sentence import PARTS_OF_SPEECH, Sentence, Target, entry
 
 FILES = ("train", "evaluation", "first")
 INDEX = "index.sense"  # its name in WordNet's folder dict

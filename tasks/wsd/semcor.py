@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import open_text
 from elmo_bench.base.reading import reading
-from elmo_bench.tasks.wsd.sentence import Sentence, Target, entry
+from elmo_bench.tasks.wsd.evaluation import Sentence, Target, entry
 
 LARGEST = 2**27  # bytes of the unpacked archive; SemCor 3.0 has 22 MB
 _TOKEN = re.compile(r"<(?:wf ([^<>]*)|punc)>([^<>]+)</(?:wf|punc)>")

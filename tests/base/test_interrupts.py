@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from elmo_bench.base.interrupts import interrupts_wait
+from elmo_bench.ledger.paths import interrupts_wait
 
 
 @pytest.fixture(autouse=True)

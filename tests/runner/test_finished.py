@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.base.content import SETTLED
+from elmo_bench.base.downloads import SETTLED
 from elmo_bench.ledger import RunPaths, run_hash, write_record
 from elmo_bench.runner import sweep
 from elmo_bench.runner.finished import contents_of, remember, sources_of
