@@ -14,8 +14,6 @@ import json
 import os
 import platform
 import re
-import signal
-import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -178,26 +176,6 @@ def _entries(folder: Path, problems: list[str]) -> list[os.DirEntry[str]]:
         return []
 
 
-@contextmanager
-def interrupts_wait() -> Iterator[None]:
-    """SIGINT and SIGTERM take effect at the end of the block. Threads other than the main one see no signals anyway."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    arrived: list[int] = []
-    before = {
-        number: signal.signal(number, lambda number, _: arrived.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for first in arrived[:1]:
-            signal.raise_signal(first)
-
-
 PATIENCE = 0.2  # seconds: `is_held` takes the lock for a moment
 MAX_BYTES = 2**20
 
@@ -227,9 +205,9 @@ def run_lock(paths: RunPaths, *, spec: Spec | None = None) -> Iterator[None]:
     Raises HeldElsewhere if another process (or block) holds it, and UserError if the run's files are links, or if the
     folder cannot be written or locked.
     """
+    holder = Holder(spec=spec, seed=paths.seed, machine=platform.node(), pid=os.getpid())
     with ExitStack() as held:
-        with interrupts_wait():
-            _take(paths, held, Holder(spec=spec, seed=paths.seed, machine=platform.node(), pid=os.getpid()))
+        _take(paths, held, holder)
         yield
 
 

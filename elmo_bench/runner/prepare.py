@@ -1,26 +1,18 @@
-"""Step 1 of a run: read its data and its frozen parts, which completes its spec."""
+"""Step 1 of a run: read its data and its frozen parts, which completes its spec; the parts of its model."""
 
-import dataclasses
-import json
 import os
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from filelock import FileLock, Timeout
-from safetensors import safe_open
-from safetensors.torch import save
-from torch import Tensor
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
-from elmo_bench.base.json import parse_json
 from elmo_bench.base.progress import noted
-from elmo_bench.base.reading import reader, reading
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.embedder import PLACES, Embedder, mix_name
 from elmo_bench.encoders.protocol import Encoder
@@ -177,62 +169,6 @@ def shared_stores(setup: Setup, encoders: Mapping[str, Encoder], data: str) -> d
         stores[part] = kept
     _stores = stores
     return {part: store for part, (_, store) in stores.items()}
-
-
-class KeptHead(NamedTuple):
-    """The contents of the file."""
-
-    tensors: dict[str, Tensor]
-    spec: RunSpec
-    vocabulary: dict[str, Any]  # what the head knows of the training data
-    lexicon: Lexicon
-    encoders: dict[str, str]  # `Frozen.checksums`
-
-
-def write_head(path: Path, head: KeptHead) -> Path:
-    """Write the trained parameters; the encoder and the static table are not among them."""
-    about = {
-        "spec": head.spec.to_json(),
-        "vocabulary": head.vocabulary,
-        "lexicon": dataclasses.asdict(head.lexicon),
-        "encoders": head.encoders,
-    }
-    with atomic_write(path) as handle:
-        handle.write(
-            save({name: each.contiguous() for name, each in head.tensors.items()}, {"about": json.dumps(about)})
-        )
-    return path
-
-
-@reader
-def read_head(path: Path) -> KeptHead:
-    """The head in this file. Raises UserError if there is none, or if anything in it has another form."""
-    if not path.is_file():
-        raise UserError(
-            f"{path}: the head of this run is not here (heads are not committed). Run it with overwrite=true."
-        )
-    with reading(path, "a head that this version wrote", "Run it again with overwrite=true."):
-        with safe_open(path, framework="pt") as kept:
-            about = parse_json((kept.metadata() or {})["about"], f"{path}: metadata")
-            tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118
-        spec, vocabulary, lexicon = about["spec"], about["vocabulary"], about["lexicon"]
-        if not isinstance(vocabulary, dict) or not all(_is_known(value) for value in vocabulary.values()):
-            raise ValueError("its vocabulary is not lists of words")
-        words, repeated, characters = lexicon["words"], lexicon["repeated"], lexicon["characters"]
-        if not (_is_words(words) and _is_words(characters) and type(repeated) is int and 0 <= repeated <= len(words)):
-            raise ValueError("its lexicon is not lists of words and a number")
-        if not isinstance(encoders := about["encoders"], dict) or not _is_words(list(encoders.values())):
-            raise ValueError("its encoders are not checksums")
-        return KeptHead(tensors, RunSpec.from_json(spec), vocabulary, Lexicon(words, repeated, characters), encoders)
-
-
-def _is_known(value: Any) -> bool:
-    """Labels, or how many there are."""
-    return _is_words(value) or (type(value) is int and 0 < value <= 1_000_000)
-
-
-def _is_words(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 _held: FileLock | None = None  # of this process's GPU, for as long as the process lives

@@ -19,7 +19,8 @@ from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.runner.evaluate import Evaluated, evaluate
 from elmo_bench.runner.finished import remember, sources_of
-from elmo_bench.runner.prepare import KeptHead, Prepared, prepare, write_head
+from elmo_bench.runner.predict import KeptHead, write_head
+from elmo_bench.runner.prepare import Prepared, prepare
 from elmo_bench.runner.train import Trained, train
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_options

@@ -1,7 +1,7 @@
-"""Column files: one token a line, cells separated by spaces or tabs, a blank line after each sentence.
+r"""Column files: one token a line, cells separated by spaces or tabs, a blank line after each sentence.
 
-White space inside a token is escaped. `\\u{a0}` is a no-break space (its number in hexadecimal digits), `\\u{}` an empty
-token, and `\\u{5c}u{` the text `\\u{`. Every other character is written unchanged, and text without `\\u{` is read so.
+White space inside a token is escaped: `\u{a0}` is a no-break space (its number in hexadecimal digits), `\u{}` an empty
+token, and `\u{5c}u{` the text `\u{`. Every other character is written unchanged, and text without `\u{` is read so.
 """
 
 import re

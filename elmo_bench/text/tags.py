@@ -1,7 +1,8 @@
-"""The example of tasks that tag words, and tag schemes: what conlleval reads besides valid BIO, BIO to BIOUL and back, spans, and allowed transitions.
+"""The example of tasks that tag words, and tag schemes: BIO and back to BIOUL, spans, and allowed transitions.
 
-Chunks are defined as in conlleval (version 2004-01-26): a tag is split at its first hyphen; I-X opens a chunk after O
-and after a different type. `to_bio` applies these rules; seqeval reads the chunks of the BIO tags that it returns.
+Chunks are defined as in conlleval (version 2004-01-26), which reads more than valid BIO: a tag is split at its first
+hyphen; I-X opens a chunk after O and after a different type. `to_bio` applies these rules; seqeval reads the chunks of
+the BIO tags that it returns.
 """
 
 from collections.abc import Sequence

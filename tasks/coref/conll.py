@@ -3,11 +3,11 @@
 In the column of chains, `(3` opens a mention of chain 3, `3)` closes it, `(3)` is one token.
 """
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
@@ -43,7 +43,7 @@ class Document:
     @property
     def tokens(self) -> Text:
         """The tokens of all sentences."""
-        return tuple(chain.from_iterable(self.sentences))
+        return tuple(itertools.chain.from_iterable(self.sentences))
 
 
 def genre_of(name: str) -> str:

@@ -60,7 +60,7 @@ class Data(SuiteData):
         return [_sentence([cells[0] for _, cells in rows], ["O"] * len(rows)) for rows in found]
 
     def write(self, path: Path, examples: Sequence[TaggedSentence], predicted: Sequence[Sequence[str]]) -> None:
-        """Write token, gold and predicted tag on a line each, as conlleval reads them; escapes as in `text/columns.py`."""
+        """Write token, gold and predicted tag on a line each, as conlleval reads them; white space is escaped."""
         with atomic_write(path, "w") as handle:
             for sentence, tags in zip(examples, predicted, strict=True):
                 rows = zip(sentence.tokens, sentence.tags, tags, strict=True)

@@ -34,7 +34,8 @@ from elmo_bench.ledger.store import put_failure, read_outcomes
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.encode import encode_once
 from elmo_bench.runner.finished import Memo, write_memo
-from elmo_bench.runner.prepare import KeptHead, Lexicon, write_head
+from elmo_bench.runner.predict import KeptHead, write_head
+from elmo_bench.runner.prepare import Lexicon
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
@@ -184,7 +185,7 @@ def of_arrays() -> list[Case]:
             lambda read, path: [*read(path).parameters()]),
         one("base.files:read_checkpoint", lambda path: torch.save({"a": torch.ones(3)}, path), "x.ckpt",
             finite=False),
-        one("runner.prepare:read_head", lambda path: write_head(path, KeptHead(
+        one("runner.predict:read_head", lambda path: write_head(path, KeptHead(
             dict(torch.nn.Linear(3, 2).state_dict()), spec, {"labels": ["O"]}, lexicon, {})), tensors, finite=False),
         one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),
         one("pretraining.encode:read_encoded", lambda path: encoded(path.parent), damaged="*.safetensors",

@@ -23,7 +23,7 @@ from elmo_bench.runner.data import (
     without_long_texts,
 )
 from elmo_bench.runner.prepare import Lexicon
-from elmo_bench.tasks.sst5.trees import Phrase
+from elmo_bench.tasks.sst5.data import Phrase
 from elmo_bench.text.vocabulary import LONGEST_TEXT
 from tests.runs import described
 

@@ -8,8 +8,7 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import noted
-from elmo_bench.tasks.snli.data import Data, cut_by_premise
-from elmo_bench.tasks.snli.jsonl import Pair, read_pairs
+from elmo_bench.tasks.snli.data import Data, Pair, cut_by_premise, read_pairs
 from elmo_bench.tasks.snli.metric import Metric
 from tests.runs import DATA
 

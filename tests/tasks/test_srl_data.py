@@ -9,8 +9,15 @@ from omegaconf import OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import noted
 from elmo_bench.runner.evaluate import marks_of
-from elmo_bench.tasks.srl.brackets import BracketError, read_phrases, read_tags, write_column
-from elmo_bench.tasks.srl.columns import Proposition, Sentence, read_propositions
+from elmo_bench.tasks.srl.columns import (
+    BracketError,
+    Proposition,
+    Sentence,
+    read_phrases,
+    read_propositions,
+    read_tags,
+    write_column,
+)
 from elmo_bench.tasks.srl.data import Data
 from tests.runs import DATA
 

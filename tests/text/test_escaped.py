@@ -14,10 +14,10 @@ from elmo_bench.tasks.coref.conll import Document, genre_of
 from elmo_bench.tasks.coref.data import ESCAPED
 from elmo_bench.tasks.deprel.data import ROOT, Sentence
 from elmo_bench.tasks.ner.metric import Metric as Conlleval
-from elmo_bench.tasks.snli.jsonl import LABELS, NO_GOLD, Pair
+from elmo_bench.tasks.snli.data import LABELS, NO_GOLD, Pair
 from elmo_bench.tasks.srl.columns import Proposition
 from elmo_bench.tasks.srl.columns import Sentence as Words
-from elmo_bench.tasks.sst5.trees import Phrase
+from elmo_bench.tasks.sst5.data import Phrase
 from elmo_bench.text.columns import escaped, line_of, read_columns, tokens_of, unescaped
 from elmo_bench.text.tags import TaggedSentence
 
