@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
@@ -208,15 +208,6 @@ LARGE = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fract
 SETTLED = 5.0  # seconds; no file system in use keeps times more coarsely than 2
 
 
-class State(NamedTuple):
-    """What the system says about a file without reading it."""
-
-    size: int  # bytes
-    modified: int  # nanoseconds
-    changed: int  # nanoseconds
-    inode: int
-
-
 class Content:
     """The SHA-256 of a file that is read next. Take it, read the file, call `check`, and only then use what was read.
 
@@ -239,7 +230,7 @@ class Content:
         now = time.time()
         try:
             self._state = _state(path)
-            self._settled = now - max(self._state.modified, self._state.changed) / 1e9 >= settled
+            self._settled = now - max(self._state[1:3]) / 1e9 >= settled
             self.sha256 = self._recall() or self._hash()
         except OSError as error:
             raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
@@ -275,7 +266,7 @@ class Content:
     @property
     def _trusted(self) -> bool:
         """Whether the state alone says what the bytes are, and hashing takes long enough to remember it."""
-        return self._settled and self._state.size >= self._large
+        return self._settled and self._state[0] >= self._large
 
     @property
     def _memory(self) -> Path:
@@ -288,6 +279,7 @@ def changed(path: Path | str) -> UserError:
     return UserError(f"{path}: changed while it was read. Start again.")
 
 
-def _state(path: Path) -> State:
-    found = path.stat()
-    return State(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+def _state(path: Path) -> tuple[int, int, int, int]:
+    """What the system says about a file without reading it: bytes, nanoseconds of modification and of change, inode."""
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino

@@ -206,27 +206,22 @@ def run_lock(paths: RunPaths, *, spec: Spec | None = None) -> Iterator[None]:
     folder cannot be written or locked.
     """
     holder = Holder(spec=spec, seed=paths.seed, machine=platform.node(), pid=os.getpid())
-    with ExitStack() as held:
-        _take(paths, held, holder)
-        yield
-
-
-def _take(paths: RunPaths, held: ExitStack, holder: Holder) -> None:
-    """Take the lock; `held` gives it back."""
     paths.refuse_links()
-    try:
-        paths.folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(paths.lock, timeout=PATIENCE, fallback_to_soft=False)
-        lock.acquire(poll_interval=0.01)
-        # Unlinked while held: filelock notices that the file has lost its name, so nobody locks a file without a name.
-        held.callback(lock.release)
-        held.callback(paths.lock.unlink, missing_ok=True)
-        paths.lock.write_text(json.dumps(holder, default=str), encoding="utf-8")
-    except Timeout:
-        raise HeldElsewhere(f"{paths.work}: another process is working on this run: left to it") from None
-    except OSError as error:
-        why = UserError(f"{paths.lock}: cannot be locked ({error.strerror or error})")
-        raise refusal(error, paths.lock) or why from None
+    with ExitStack() as held:
+        try:
+            paths.folder.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(paths.lock, timeout=PATIENCE, fallback_to_soft=False)
+            lock.acquire(poll_interval=0.01)
+            # Unlinked while held: filelock notices that the file has lost its name, so nobody locks one without a name.
+            held.callback(lock.release)
+            held.callback(paths.lock.unlink, missing_ok=True)
+            paths.lock.write_text(json.dumps(holder, default=str), encoding="utf-8")
+        except Timeout:
+            raise HeldElsewhere(f"{paths.work}: another process is working on this run: left to it") from None
+        except OSError as error:
+            why = UserError(f"{paths.lock}: cannot be locked ({error.strerror or error})")
+            raise refusal(error, paths.lock) or why from None
+        yield
 
 
 def is_held(paths: RunPaths) -> bool:

@@ -17,7 +17,7 @@ from elmo_bench.base.machine import peak_memory
 from elmo_bench.base.progress import forget_kernels, kernels_used
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.store import remove_failure
-from elmo_bench.runner.evaluate import Evaluated, evaluate
+from elmo_bench.runner.evaluate import Outcomes, evaluate
 from elmo_bench.runner.finished import remember, sources_of
 from elmo_bench.runner.predict import KeptHead, write_head
 from elmo_bench.runner.prepare import Prepared, prepare
@@ -33,7 +33,9 @@ PACKAGES = (
 )  # fmt: skip
 
 
-def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: RunPaths, *, attempt: str) -> Record:
+def record(
+    prepared: Prepared, trained: Trained, scores: Any, outcomes: Outcomes, paths: RunPaths, *, attempt: str
+) -> Record:
     """Write the head, the outcomes and the record; then remove what is no longer needed. Returns the record."""
     spec, setup, history = prepared.spec, prepared.setup, trained.history
     head: Any = trained.module.head
@@ -49,8 +51,8 @@ def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: Ru
         metric=trained.module.metric.main,
         formula=trained.module.metric.formula.name,
         selected_on="dev",
-        scores=evaluated.scores,  # type: ignore[typeddict-item]
-        outcomes=ledger.digest_of(evaluated.outcomes),
+        scores=scores,
+        outcomes=ledger.digest_of(outcomes),
         layer_weights=history.mixes,
         epochs={"run": len(history.scores), "best": history.best_epoch},
         curves=history.curves,  # type: ignore[typeddict-item]
@@ -74,7 +76,7 @@ def record(prepared: Prepared, trained: Trained, evaluated: Evaluated, paths: Ru
         },
         created=ledger.now(),
     )
-    ledger.write_record(paths, made, evaluated.outcomes)
+    ledger.write_record(paths, made, outcomes)
     _remove_leftovers(paths, predictions=not setup.predictions)
     return made
 
@@ -131,8 +133,8 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
             _logger(prepared, paths.work) as logger,
         ):
             trained = train(prepared, paths.work, logger=logger)
-            evaluated = evaluate(prepared, trained, paths.work)
-            return record(prepared, trained, evaluated, paths, attempt=attempt), False
+            scores, outcomes = evaluate(prepared, trained, paths.work)
+            return record(prepared, trained, scores, outcomes, paths, attempt=attempt), False
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""Natural language inference: the suites as pairs of sentences with one of three labels."""
+"""Natural language inference: the suites as pairs of sentences with one of three labels.
+
+A line of a file is a JSON object with raw sentences and, in the original files, their parses.
+"""
 
 import random
 from collections import Counter

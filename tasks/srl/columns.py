@@ -1,4 +1,4 @@
-"""Column files whose number of columns changes from sentence to sentence."""
+"""Column files whose number of columns changes from sentence to sentence, and the brackets in their cells."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,7 @@
-"""Fine-grained sentiment: the suites as phrases with a label from 0 to 4."""
+"""Fine-grained sentiment: the suites as phrases with a label from 0 to 4.
+
+Trees of the Stanford Sentiment Treebank are `(3 (2 It) (4 (3 works) (2 .)))`, a label on every node.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Word senses: the suites as sentences with targets, and the evaluation framework's file of answers."""
+"""Word senses: the suites as sentences with targets, and the evaluation framework's file of answers; SemCor."""
 
 import io
 import re

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from elmo_bench.tasks.squad.tokens import align
+from elmo_bench.tasks.squad.build import align
 from elmo_bench.text.vocabulary import tokeniser
 
 
