@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elmo_bench.ledger.formulas import formula
+from elmo_bench.ledger.outcomes import formula
 from elmo_bench.reporting.significance import Difference, over_items, over_seeds
 
 ACCURACY = formula("accuracy")

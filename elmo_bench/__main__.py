@@ -11,7 +11,7 @@ from typing import TextIO
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import refusal
 from elmo_bench.base.include import include
-from elmo_bench.base.threads import wait_asleep
+from elmo_bench.base.machine import wait_asleep
 
 # Each command is the module `elmo_bench.cli.<name>` with `main(arguments) -> exit code`, imported when it is called.
 GROUPS = {

@@ -9,7 +9,15 @@ import torch
 from omegaconf import DictConfig
 
 from elmo_bench.runner.data import build_data, read_splits, training_fraction, words_of
-from elmo_bench.runner.model import Frozen, LayerStore, Lexicon, build_embedder, build_head, build_indexer, load_frozen
+from elmo_bench.runner.prepare import (
+    Frozen,
+    LayerStore,
+    Lexicon,
+    build_embedder,
+    build_head,
+    build_indexer,
+    load_frozen,
+)
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Indexer

@@ -8,7 +8,7 @@ import pytest
 
 from elmo_bench.__main__ import COMMANDS
 from elmo_bench.base import include
-from elmo_bench.runner.plan import plan
+from elmo_bench.runner.sweep import plan
 from elmo_bench.spec.experiments import experiments
 
 ROOT = Path(__file__).parents[1]

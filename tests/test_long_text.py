@@ -19,13 +19,13 @@ assert task in ("coref", "snli", "sst5") or len(found) == 5000
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 EXAMPLES = {
-    "coref": "__import__('elmo_bench.tasks.coref.document').tasks.coref.document.Document("
+    "coref": "__import__('elmo_bench.tasks.coref.conll').tasks.coref.document.Document("
     "'nw/x', '000', 'nw', tuple(words[at : at + 40] for at in range(0, 5000, 40)), ('-',) * 5000, ())",
-    "snli": "__import__('elmo_bench.tasks.snli.pair').tasks.snli.pair.Pair(words, words[:9], '-')",
-    "ner": "__import__('elmo_bench.text.sentence').text.sentence.TaggedSentence(words, ('O',) * 5000)",
+    "snli": "__import__('elmo_bench.tasks.snli.data').tasks.snli.pair.Pair(words, words[:9], '-')",
+    "ner": "__import__('elmo_bench.text.tags').text.tags.TaggedSentence(words, ('O',) * 5000)",
     "srl": "(lambda m: m.Proposition(m.Sentence(words, 0, (), ()), 2500, 'word', None))"
-    "(__import__('elmo_bench.tasks.srl.proposition').tasks.srl.proposition)",
-    "sst5": "__import__('elmo_bench.tasks.sst5.phrase').tasks.sst5.phrase.Phrase(words, None)",
+    "(__import__('elmo_bench.tasks.srl.columns').tasks.srl.proposition)",
+    "sst5": "__import__('elmo_bench.tasks.sst5.data').tasks.sst5.phrase.Phrase(words, None)",
 }
 
 

@@ -1,4 +1,4 @@
-"""Published files, downloaded once to the cache folder and verified by checksum.
+"""Published files, downloaded once to the cache folder and verified by checksum; checksums of what a run reads.
 
 The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench` (a temporary folder for a
 user without a home). Next to a file in it is `<file>.sha256` (in
@@ -8,6 +8,7 @@ user put there counts as well. With `$ELMO_BENCH_OFFLINE=1` (or `$HF_HUB_OFFLINE
 """
 
 import contextlib
+import hashlib
 import os
 import re
 import tempfile
@@ -25,6 +26,7 @@ from elmo_bench.base.progress import console, progress
 
 if TYPE_CHECKING:
     from requests import Response
+
 
 CONNECT, READ = 10.0, 60.0  # seconds to wait for a connection, and for the next bytes
 PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before each new try
@@ -200,3 +202,84 @@ def _recorded(path: Path) -> str | None:
         if found := re.match(r"[0-9a-f]{64}\b", _record(path).read_text(encoding="utf-8")):
             return found[0]
     return None
+
+
+LARGE = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fraction of a second
+SETTLED = 5.0  # seconds; no file system in use keeps times more coarsely than 2
+
+
+class Content:
+    """The SHA-256 of a file that is read next. Take it, read the file, call `check`, and only then use what was read.
+
+    Why that is safe: the state of a file is looked at before it is hashed. Whoever writes to the file or sets its time
+    of modification back sets its time of change to the present, which no program can choose; a file renamed over it has
+    another inode. So if both times were SETTLED seconds old when hashing began, every later change shows in the state,
+    and a `check` that finds the same state knows that the bytes were the same all the time. The times of a younger file
+    may hide a change, since they are as coarse as the file system's clock: `check` hashes it again.
+
+    The checksum of a large file is remembered in the cache folder under path and state, if the file was settled, and is
+    trusted for as long as the state is the same.
+    """
+
+    def __init__(self, path: Path, *, large: int = LARGE, settled: float = SETTLED):
+        """`large`: bytes from which a file is large; `settled`: seconds.
+
+        Raises UserError if the file cannot be read, and if it changes meanwhile.
+        """
+        self.path, self._large, self._seconds = path, large, settled
+        now = time.time()
+        try:
+            self._state = _state(path)
+            self._settled = now - max(self._state[1:3]) / 1e9 >= settled
+            self.sha256 = self._recall() or self._hash()
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+    def check(self) -> None:
+        """Raises UserError unless the file held the bytes of this checksum ever since it was taken."""
+        with contextlib.suppress(OSError, UserError):  # it is gone, or changes while it is hashed again
+            if self._settled and _state(self.path) == self._state:
+                return
+            if not self._settled:
+                again = Content(self.path, large=self._large, settled=self._seconds)
+                if (again.sha256, again._state) == (self.sha256, self._state):
+                    self._settled = again._settled
+                    return
+        raise changed(self.path)
+
+    def _hash(self) -> str:
+        found = sha256_of(self.path)
+        if _state(self.path) != self._state:
+            raise changed(self.path)
+        if self._trusted:
+            with contextlib.suppress(OSError, UserError), atomic_write(self._memory, "w") as handle:  # never needed
+                handle.write(found)
+        return found
+
+    def _recall(self) -> str | None:
+        if self._trusted:
+            with contextlib.suppress(OSError, UserError, UnicodeDecodeError):
+                if re.fullmatch("[0-9a-f]{64}", text := self._memory.read_text()):
+                    return text
+        return None
+
+    @property
+    def _trusted(self) -> bool:
+        """Whether the state alone says what the bytes are, and hashing takes long enough to remember it."""
+        return self._settled and self._state[0] >= self._large
+
+    @property
+    def _memory(self) -> Path:
+        key = "\n".join(map(str, (self.path.resolve(), *self._state)))
+        return cache_folder() / "checksums" / hashlib.sha256(os.fsencode(key)).hexdigest()
+
+
+def changed(path: Path | str) -> UserError:
+    """The error for a file whose bytes may not all belong to one checksum."""
+    return UserError(f"{path}: changed while it was read. Start again.")
+
+
+def _state(path: Path) -> tuple[int, int, int, int]:
+    """What the system says about a file without reading it: bytes, nanoseconds of modification and of change, inode."""
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino

@@ -1,12 +1,15 @@
-"""Progress of long work: a live bar on a terminal, otherwise a line every half minute; and how long it took."""
+"""What a run tells: progress of long work, notes about its data, the kernels that it used; and how long it took."""
 
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from elmo_bench.base.errors import redacted
 
 LINE_EVERY = 30.0  # seconds between lines without a terminal
 
@@ -92,3 +95,50 @@ class Clock:
     def add(self, seconds: Sequence[float]) -> None:
         """Count what an earlier process read from this clock."""
         self.before = [kept + more for kept, more in zip(self.before, seconds, strict=True)]
+
+
+_used: dict[str, set[str]] = {}  # ways to compute a part, by its name; of the process, since `forget_kernels`
+_kept: list[tuple[set[str], list[str]]] = [(set(), [])]  # printed lines, notes; of the process, then of each open block
+
+
+def note(text: str, where: Path | None = None) -> None:
+    """Print, once, a line that a reader of the scores must know; `where` is the file that it is about.
+
+    The record keeps it without the file's folders, as a record contains no path of the machine that made it.
+    """
+    text = redacted(text)
+    line = f"{where}: {text}" if where else text
+    printed, notes = _kept[-1]
+    if line not in printed:
+        printed.add(line)
+        notes.append(f"{where.name}: {text}" if where else text)
+        console.print(line, highlight=False, markup=False)
+
+
+@contextmanager
+def noted() -> Iterator[list[str]]:
+    """The notes of this block, as they come."""
+    notes: list[str] = []
+    _kept.append((set(), notes))
+    try:
+        yield notes
+    finally:
+        _kept.pop()
+
+
+def used(name: str, how: str) -> None:
+    """Remember that this part was computed in this way, such as `gru` in `c`; or as `kernels_used` says.
+
+    Called at every step, so it does no more.
+    """
+    _used.setdefault(name, set()).update(how.split(" and "))
+
+
+def kernels_used() -> dict[str, str]:
+    """The way of each part, in alphabetical order; a part that was computed in two ways has both: `c and torch`."""
+    return {name: " and ".join(sorted(_used[name])) for name in sorted(_used)}
+
+
+def forget_kernels() -> None:
+    """A run begins: what earlier ones in this process used is not its own."""
+    _used.clear()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, RunPaths
-from elmo_bench.ledger.formulas import AGREES, formula
+from elmo_bench.ledger.outcomes import AGREES, formula
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import VERSIONS

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from elmo_bench.ledger.costs import EncoderCost
-    from elmo_bench.runner.model import Frozen
+    from elmo_bench.runner.prepare import Frozen
 
 _OPTION = re.compile(r"(encoder|suite|task|trainer|device)(\.[\w.]+)?=")
 FEWEST_ROUNDS = 3
@@ -95,7 +95,7 @@ def measure(config: "DictConfig", sentences: Sentences) -> "EncoderCost":
     from elmo_bench.ledger import now
     from elmo_bench.ledger.costs import SCHEMA, encoder_part
     from elmo_bench.ledger.environment import environment
-    from elmo_bench.runner.model import load_frozen
+    from elmo_bench.runner.prepare import load_frozen
     from elmo_bench.spec.run_spec import RunSpec, Setup
 
     on_gpu = config.trainer.device == "cuda"

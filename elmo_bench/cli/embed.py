@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.threads import choose_threads
+from elmo_bench.base.machine import choose_threads
 
 STATEFUL_BATCH = 64  # the default of AllenNLP's command
 

@@ -6,7 +6,7 @@ Options are in elmo_bench/pretraining/conf/evaluate.yaml.
 import json
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.threads import choose_threads
+from elmo_bench.base.machine import choose_threads
 from elmo_bench.pretraining import CONF
 from elmo_bench.spec.config import compose
 

@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"--in: no token of the sentence is {options.word!a}. Put spaces between its tokens.")
 
     # Imported here, so that --help and wrong options do not wait for torch.
-    from elmo_bench.base.threads import choose_threads, use_threads
+    from elmo_bench.base.machine import choose_threads, use_threads
     from elmo_bench.encoders.nearest import nearest
     from elmo_bench.pretraining.corpus import Corpus, Skipped, shard_files
 

@@ -10,9 +10,9 @@ from elmo_bench.base.errors import redacted
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_record
 from elmo_bench.reporting.ending import ending, outcome, show
 from elmo_bench.runner.finished import contents_of, finished, sources_of
-from elmo_bench.spec.checks import check_given, check_options
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.settings import check_given, check_options
 
 WIDTH = 120  # characters of a line of the help
 HELP = """\

@@ -6,8 +6,8 @@ from collections import Counter
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.reporting.formats import markdown
-from elmo_bench.runner.plan import plan
-from elmo_bench.runner.states import STATES, LedgerState, RunState
+from elmo_bench.runner.finished import STATES, LedgerState, RunState
+from elmo_bench.runner.sweep import plan
 
 
 def main(arguments: list[str]) -> int:

@@ -10,8 +10,7 @@ from pathlib import Path
 from elmo_bench.base.progress import progress
 from elmo_bench.ledger import Summary
 from elmo_bench.reporting.ending import outcome, show
-from elmo_bench.runner.plan import plan
-from elmo_bench.runner.sweep import Result, run_sweep
+from elmo_bench.runner.sweep import Result, plan, run_sweep
 
 
 def main(arguments: list[str]) -> int:

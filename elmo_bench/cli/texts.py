@@ -9,7 +9,7 @@ from elmo_bench.base.files import atomic_write, keep_inputs
 
 
 def main(arguments: list[str]) -> int:
-    """Write every distinct text of all splits, a line each, its tokens separated by spaces (see escaped.py).
+    """Write every distinct text of all splits, a line each, its tokens separated by spaces (see text/columns.py).
 
     Raises UserError.
     """
@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
     from elmo_bench.runner.data import build_data, read_splits
     from elmo_bench.spec.config import compose
     from elmo_bench.spec.run_spec import RunSpec, Setup
-    from elmo_bench.text.escaped import line_of
+    from elmo_bench.text.columns import line_of
 
     config = compose("config", given.options)
     spec, setup = RunSpec.of(config), Setup.of(config)

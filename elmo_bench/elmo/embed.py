@@ -19,7 +19,7 @@ from elmo_bench.base.files import atomic_write, keep_inputs, read_lines
 from elmo_bench.base.progress import console, progress
 from elmo_bench.base.reading import reader
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.text.escaped import tokens_of
+from elmo_bench.text.columns import tokens_of
 
 MAPPED = 100_000  # lines of the longest text that gets a `sentence_to_index`, which is made in memory
 TOKENS, SENTENCES = 16_384, 1_024  # whose layers are in memory
@@ -46,7 +46,7 @@ def fixed_mix(scalars: Sequence[float], gamma: float) -> Mode:
 def read(source: Path) -> Iterator[tuple[str, list[str]]]:
     """(text, tokens) of each line of a text file (see `read_lines`; `-` is standard input).
 
-    White space separates tokens; inside a token it may be escaped (see text/escaped.py).
+    White space separates tokens; inside a token it may be escaped (see text/columns.py).
     """
     return ((line.strip(), tokens_of(line)) for _, line in read_lines(source))
 

@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.threads import parallel_map
+from elmo_bench.base.machine import parallel_map
 from elmo_bench.elmo.batches import States, layers_of, states_after_markers
 from elmo_bench.elmo.export import Shareable
 from elmo_bench.elmo.frozen import FrozenBiLM, frozen
 from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.pretrained import load_files, locate
 from elmo_bench.nn.mix import ScalarMix
+from elmo_bench.text.batch import by_length, pools
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START
-from elmo_bench.text.pools import by_length, pools
 from elmo_bench.text.vocabulary import LONGEST_WORD
 
 START, END = (SENTENCE_START,), (SENTENCE_END,)

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from elmo_bench.base.content import Content, changed
+from elmo_bench.base.downloads import Content, changed
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import checksum_of, load_static, path_of
-from elmo_bench.text.pools import by_length, pools
+from elmo_bench.text.batch import by_length, pools
 
 SIZE, TOKENS = 64, 4096  # at most, of a pool of sentences that go through the network together
 GATES = 4

@@ -11,14 +11,14 @@ from torch import Tensor
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.int8 import ENDING, read_tensors
 from elmo_bench.base.json import read_json
+from elmo_bench.base.machine import parallel_map
 from elmo_bench.base.progress import console
 from elmo_bench.base.reading import AGAIN, reader, reading
-from elmo_bench.base.threads import parallel_map
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.encoders.hf_files import checksum, files_of, find, only_files, weights_of
 from elmo_bench.encoders.hf_words import Part, Pieces
 from elmo_bench.encoders.protocol import Encoder
-from elmo_bench.text.pools import by_length, pools
+from elmo_bench.text.batch import by_length, pools
 
 POOLINGS = ("first", "last", "mean")
 BYTES = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")

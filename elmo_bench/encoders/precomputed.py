@@ -2,7 +2,7 @@
 
 A file has a tensor for each sentence, of shape [L, T, D], or [T, D] for one layer, under any name, and
 `sentence_to_index`: JSON that maps each sentence, its tokens separated by spaces, to the name of its tensor. White
-space inside a token may be escaped as in `elmo_bench/text/escaped.py`. In HDF5 the JSON is a data set with one text, in
+space inside a token may be escaped as in `elmo_bench/text/columns.py`. In HDF5 the JSON is a data set with one text, in
 safetensors an entry of the metadata. `elmo-bench embed` and the command `elmo` of AllenNLP 0.9 write such HDF5 files.
 Several files may be in one folder.
 """
@@ -19,15 +19,14 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from elmo_bench.base.content import Content
+from elmo_bench.base.downloads import Content
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.int8 import FLOATS
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.weights import array_of, is_inside
 from elmo_bench.encoders.protocol import Encoder
-from elmo_bench.text.columns import cells_of
-from elmo_bench.text.escaped import line_of, tokens_of, unescaped
+from elmo_bench.text.columns import cells_of, line_of, tokens_of, unescaped
 
 INDEX = "sentence_to_index"
 HDF5 = (".h5", ".hdf5")

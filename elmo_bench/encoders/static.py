@@ -3,7 +3,7 @@
 The cache folder (see `downloads.py`) has these folders:
   vectors/     files under a known name, such as glove.840B.300d.zip: downloaded, or put there by hand
   trimmed/     the rows of one vocabulary, named by the checksums of the file and of the vocabulary
-  checksums/   the SHA-256 of a large file, named by its path and state (see `content.py`)
+  checksums/   the SHA-256 of a large file, named by its path and state (see base/downloads.py)
 Only `vectors/` matters: missing or damaged files of the other two are made again.
 """
 
@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from elmo_bench.base.content import Content
-from elmo_bench.base.downloads import cache_folder, record, verify
+from elmo_bench.base.downloads import Content, cache_folder, record, verify
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import unpack
 from elmo_bench.base.reading import AGAIN

@@ -1,7 +1,6 @@
 """The ledger: the folder of records. Its schema, its files, its locks. Imports nothing of ours but `base`."""
 
 from elmo_bench.ledger.environment import environment
-from elmo_bench.ledger.lock import HeldElsewhere, Holder, holder_of, is_held, new_attempt, run_lock
 from elmo_bench.ledger.outcomes import (
     CLUSTER,
     PAIRS,
@@ -13,7 +12,17 @@ from elmo_bench.ledger.outcomes import (
     slices_of,
     types_of,
 )
-from elmo_bench.ledger.paths import RunPaths, check_exists, list_runs
+from elmo_bench.ledger.paths import (
+    HeldElsewhere,
+    Holder,
+    RunPaths,
+    check_exists,
+    holder_of,
+    is_held,
+    list_runs,
+    new_attempt,
+    run_lock,
+)
 from elmo_bench.ledger.record import (
     SCHEMA,
     Failure,

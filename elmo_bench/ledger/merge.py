@@ -7,8 +7,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.ledger.lock import run_lock
-from elmo_bench.ledger.paths import RunPaths, list_runs
+from elmo_bench.ledger.paths import RunPaths, list_runs, run_lock
 from elmo_bench.ledger.record import Record
 from elmo_bench.ledger.store import (
     put_failure,

@@ -17,9 +17,8 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.ledger.lock import Holder, holder_of
 from elmo_bench.ledger.outcomes import check_stored, compact, digest_of
-from elmo_bench.ledger.paths import Listing, RunPaths, list_runs
+from elmo_bench.ledger.paths import Holder, Listing, RunPaths, holder_of, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
     Failure,

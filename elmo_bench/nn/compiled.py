@@ -12,8 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from elmo_bench.base.notes import used
-from elmo_bench.base.progress import console
+from elmo_bench.base.progress import console, used
 
 FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
 SHARED = Path(__file__).parent  # of loops.h

@@ -13,7 +13,7 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.base.reading import reader
-from elmo_bench.text.tokenisers import tokeniser
+from elmo_bench.text.vocabulary import tokeniser
 
 LONGEST = 20_000  # characters
 
@@ -48,7 +48,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Files of text, and the name of the tokeniser for them (`elmo_bench.text.tokenisers`)."""
+    """Files of text, and the name of the tokeniser for them (`elmo_bench.text.vocabulary`)."""
 
     files: tuple[Path, ...]
     tokenizer: str = "spaces"

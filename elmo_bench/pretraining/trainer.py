@@ -11,8 +11,8 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.machine import choose_threads
 from elmo_bench.base.progress import console
-from elmo_bench.base.threads import choose_threads
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import NoSoftmax, checksum_of, load_bilm, locate
 from elmo_bench.pretraining.corpus import Corpus, shard_files

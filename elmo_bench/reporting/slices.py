@@ -9,7 +9,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes, slices_of
-from elmo_bench.ledger.formulas import Outcomes
+from elmo_bench.ledger.outcomes import Outcomes
 from elmo_bench.reporting.gains import formula_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row, baseline_of

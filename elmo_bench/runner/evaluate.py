@@ -12,7 +12,6 @@ them, or the words of all its texts. A word is a token with a letter. The vector
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.static import StaticVectors
 from elmo_bench.ledger import PAIRS
-from elmo_bench.ledger.formulas import AGREES
+from elmo_bench.ledger.outcomes import AGREES
 from elmo_bench.runner.data import Splits, words_of
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained, fill
@@ -31,16 +30,10 @@ from elmo_bench.training.contracts import Data, Metric
 Outcomes = dict[str, np.ndarray]  # numbers [items] by name
 
 
-@dataclass(frozen=True)
-class Evaluated:
-    """What the record says of the two splits."""
+def evaluate(prepared: Prepared, trained: Trained, work: Path) -> tuple[dict[str, Any], Outcomes]:
+    """Score dev, then test: {split: what the metric reports}, and the outcomes of both as `ledger.joined` gives them.
 
-    scores: dict[str, Any]  # {"dev": …, "test": …}, as the metric reports them
-    outcomes: Outcomes  # of both splits, as `ledger.joined` gives them
-
-
-def evaluate(prepared: Prepared, trained: Trained, work: Path) -> Evaluated:
-    """Score dev, then test. With predictions=true, write the predictions to `work`.
+    With predictions=true, write the predictions to `work`.
 
     Raises UserError if a metric's outcomes do not add up to its score, or have a name of the ledger's.
     """
@@ -60,7 +53,7 @@ def evaluate(prepared: Prepared, trained: Trained, work: Path) -> Evaluated:
         known = _clusters(examples) | marks_of(examples)
         known |= slice_outcomes(data, module.metric, examples, predicted, rare=rare, whole=counted)
         outcomes[split] = _together(counted, known, task)
-    return Evaluated(scores, ledger.joined(outcomes))
+    return scores, ledger.joined(outcomes)
 
 
 def check_outcomes(metric: Metric, scores: Mapping[str, Any], outcomes: Outcomes, task: str) -> None:

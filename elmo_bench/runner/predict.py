@@ -4,37 +4,98 @@ The record and the head may come from a stranger. They are data: names in them c
 this installation, and only weights and vectors that it knows by name are loaded without being asked for.
 """
 
+import dataclasses
+import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from safetensors import safe_open
+from safetensors.torch import save
+from torch import Tensor
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import keep_inputs
+from elmo_bench.base.files import atomic_write, keep_inputs
+from elmo_bench.base.json import parse_json
 from elmo_bench.base.progress import progress
+from elmo_bench.base.reading import reader, reading
 from elmo_bench.elmo.pretrained import PUBLISHED
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.hf_files import NAMES
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import KNOWN, load_static
 from elmo_bench.runner.data import build_data, note_long_words, words_of
-from elmo_bench.runner.kept_head import KeptHead, read_head
-from elmo_bench.runner.model import Frozen, build_embedder, build_head, build_indexer, tell
+from elmo_bench.runner.prepare import Frozen, Lexicon, build_embedder, build_head, build_indexer, tell
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import load_encoder, tasks
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from elmo_bench.text.batch import Indexer
-from elmo_bench.text.pools import by_length, pools
+from elmo_bench.text.batch import Indexer, by_length, pools
 
 _WORD = re.compile(r"\w[\w.-]*")
 _BILMS = ("mini", *PUBLISHED)
 WEIGHTS = {"elmo": _BILMS, "random": _BILMS, "hf": NAMES}  # that each kind of encoder knows by name
+
+
+class KeptHead(NamedTuple):
+    """The contents of the file."""
+
+    tensors: dict[str, Tensor]
+    spec: RunSpec
+    vocabulary: dict[str, Any]  # what the head knows of the training data
+    lexicon: Lexicon
+    encoders: dict[str, str]  # `Frozen.checksums`
+
+
+def write_head(path: Path, head: KeptHead) -> Path:
+    """Write the trained parameters; the encoder and the static table are not among them."""
+    about = {
+        "spec": head.spec.to_json(),
+        "vocabulary": head.vocabulary,
+        "lexicon": dataclasses.asdict(head.lexicon),
+        "encoders": head.encoders,
+    }
+    with atomic_write(path) as handle:
+        handle.write(
+            save({name: each.contiguous() for name, each in head.tensors.items()}, {"about": json.dumps(about)})
+        )
+    return path
+
+
+@reader
+def read_head(path: Path) -> KeptHead:
+    """The head in this file. Raises UserError if there is none, or if anything in it has another form."""
+    if not path.is_file():
+        raise UserError(
+            f"{path}: the head of this run is not here (heads are not committed). Run it with overwrite=true."
+        )
+    with reading(path, "a head that this version wrote", "Run it again with overwrite=true."):
+        with safe_open(path, framework="pt") as kept:
+            about = parse_json((kept.metadata() or {})["about"], f"{path}: metadata")
+            tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118
+        spec, vocabulary, lexicon = about["spec"], about["vocabulary"], about["lexicon"]
+        if not isinstance(vocabulary, dict) or not all(_is_known(value) for value in vocabulary.values()):
+            raise ValueError("its vocabulary is not lists of words")
+        words, repeated, characters = lexicon["words"], lexicon["repeated"], lexicon["characters"]
+        if not (_is_words(words) and _is_words(characters) and type(repeated) is int and 0 <= repeated <= len(words)):
+            raise ValueError("its lexicon is not lists of words and a number")
+        if not isinstance(encoders := about["encoders"], dict) or not _is_words(list(encoders.values())):
+            raise ValueError("its encoders are not checksums")
+        return KeptHead(tensors, RunSpec.from_json(spec), vocabulary, Lexicon(words, repeated, characters), encoders)
+
+
+def _is_known(value: Any) -> bool:
+    """Labels, or how many there are."""
+    return _is_words(value) or (type(value) is int and 0 < value <= 1_000_000)
+
+
+def _is_words(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = None, vectors: str | None = None) -> int:

@@ -1,8 +1,9 @@
-"""Step 1 of a run: read its data and its frozen parts, which completes its spec."""
+"""Step 1 of a run: read its data and its frozen parts, which completes its spec; the parts of its model."""
 
 import os
 import tempfile
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,22 +12,164 @@ import torch
 from filelock import FileLock, Timeout
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.notes import noted
+from elmo_bench.base.progress import noted
+from elmo_bench.encoders.cache import LayerStore
+from elmo_bench.encoders.embedder import PLACES, Embedder, mix_name
+from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import StaticVectors, load_static
+from elmo_bench.encoders.words import LearnedWords, StaticWords
+from elmo_bench.nn.character_cnn import CharacterCnn
+from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.runner.data import (
     Splits,
     build_data,
     check_splits,
     data_digest,
+    distinct_texts,
     note_long_words,
     read_splits,
     training_fraction,
     without_long_texts,
     words_of,
 )
-from elmo_bench.runner.model import Frozen, load_frozen
+from elmo_bench.spec.names import load_encoder, task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.text.batch import Indexer
+from elmo_bench.text.vocabulary import Vocabulary
 from elmo_bench.training.contracts import Data
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """What an embedder has to know about the text that its head is trained on.
+
+    A text counts once however many examples have it, and a text that is part of another one of its group (a phrase of a
+    sentence) does not count.
+    """
+
+    words: Sequence[str]  # distinct, most frequent first
+    repeated: int  # how many of them occur twice or more
+    characters: Sequence[str]  # distinct, those that occur twice or more, most frequent first
+
+    @classmethod
+    def of(cls, examples: Sequence[Any]) -> "Lexicon":
+        counts = Counter(word for text in distinct_texts(examples) for word in text)
+        characters: Counter[str] = Counter()
+        for word, count in counts.items():
+            for character in word:
+                characters[character] += count
+        return cls(
+            words=tuple(sorted(counts, key=lambda word: (-counts[word], word))),
+            repeated=sum(count > 1 for count in counts.values()),
+            characters=tuple(sorted((c for c in characters if characters[c] > 1), key=lambda c: (-characters[c], c))),
+        )
+
+
+@dataclass
+class Frozen:
+    """What no training changes."""
+
+    encoders: dict[str, Encoder]  # by their part of a stack; "" for one that is alone
+    vectors: StaticVectors | None
+    width: int  # of the word vectors, static or learned
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """Of the numbers of each encoder, which may be another seed's where the contents are equal."""
+        return {part: encoder.checksum for part, encoder in self.encoders.items()}
+
+    @property
+    def contents(self) -> dict[str, Any]:
+        """Their part of `RunSpec.contents`, the same for every seed: checksums or identities, and the width of learned
+        words, which comes from a table.
+        """
+        contents: dict[str, Any] = {}
+        if self.encoders:
+            weights = {part: getattr(each, "identity", each.checksum) for part, each in self.encoders.items()}
+            contents["weights"] = weights.get("", weights)
+        if self.vectors is not None:
+            contents["vectors"] = self.vectors.checksum
+        elif self.width:
+            contents["width"] = self.width
+        return contents
+
+
+def load_frozen(spec: RunSpec, setup: Setup, words: Iterable[str]) -> Frozen:
+    """The encoders, and the vectors that these words can look up. Raises UserError."""
+    kind, words = spec.settings["encoder.words"], set(words)
+    encoders = {part: load_encoder(run_seed=setup.seed, **options) for part, options in setup.encoders.items()}
+    tell(encoders.values(), words)
+    if not kind:
+        return Frozen(encoders, None, 0)
+    table = load_static(str(setup.vectors), words)
+    return Frozen(encoders, table if kind == "static" else None, table.dim)
+
+
+def tell(encoders: Iterable[Encoder], words: set[str]) -> None:
+    """Tell the encoders that want to know it which words they will read. Raises UserError."""
+    for encoder in encoders:
+        if expect := getattr(encoder, "expect", None):
+            expect(words)
+
+
+def build_embedder(spec: RunSpec, frozen: Frozen, lexicon: Lexicon) -> Embedder:
+    """The embedder of this run for training text with this lexicon."""
+    settings = spec.settings
+    words: LearnedWords | StaticWords | None = None
+    if frozen.vectors is not None:
+        trainable = settings["vectors.trainable"]
+        words = StaticWords(frozen.vectors, lexicon.words, repeated=lexicon.repeated, trainable=trainable)
+    elif frozen.width:
+        words = LearnedWords(lexicon.words, frozen.width, repeated=lexicon.repeated)
+    characters = None
+    if numbers := spec.part("task.characters"):
+        characters = CharacterCnn(Vocabulary(lexicon.characters), dim=numbers["dim"], filters=numbers["filters"])
+    place = str(settings.get("place"))
+    mixes = {
+        mix_name(each, part): ScalarMix(encoder.layers, kind=settings["mix"], **spec.part("mix"))
+        for each in (PLACES if place == "both" else (place,))
+        for part, encoder in frozen.encoders.items()
+    }
+    dims = {part: encoder.dim for part, encoder in frozen.encoders.items()}
+    embedder = Embedder(words=words, characters=characters, mixes=mixes, layer_dims=dims)
+    if not embedder.dim:
+        raise UserError("the head would see nothing: choose an encoder with words, or place=input")
+    return embedder
+
+
+def build_head(spec: RunSpec, embedder: Embedder, vocabulary: Mapping[str, Any]) -> Any:
+    """The task's head, with the numbers of the spec."""
+    numbers = {key: value for key, value in spec.part("task.head").items() if key != "name"}
+    return task_class(spec.task, "head")(embedder, **vocabulary, **numbers)
+
+
+def build_indexer(embedder: Embedder, stores: Mapping[str, LayerStore]) -> Indexer:
+    """Turns texts into the tensors that this embedder reads."""
+    return Indexer(
+        words=embedder.words.index if embedder.words is not None else None,
+        characters=embedder.characters.vocabulary if embedder.characters is not None else None,
+        layers={part: store.batch for part, store in stores.items()},
+    )
+
+
+_stores: dict[str, tuple[tuple[str, ...], LayerStore]] = {}  # of the last run in this process, by part
+
+
+def shared_stores(setup: Setup, encoders: Mapping[str, Encoder], data: str) -> dict[str, LayerStore]:
+    """The layers of each encoder on the data with this digest; the runs of one process share them."""
+    global _stores  # noqa: PLW0603
+    stores = {}
+    for part, options in setup.encoders.items():
+        # Other options of the encoder may change its vectors; its path and device do not.
+        variant = str(sorted(item for item in options.items() if item[0] not in ("weights", "device")))
+        key = (encoders[part].checksum, data, variant, str(setup.store))
+        kept = _stores.get(part)
+        if kept is None or kept[0] != key or setup.store["mode"] == "off":
+            kept = (key, LayerStore(encoders[part], variant=variant, **setup.store))
+        stores[part] = kept
+    _stores = stores
+    return {part: store for part, (_, store) in stores.items()}
+
 
 _held: FileLock | None = None  # of this process's GPU, for as long as the process lives
 

@@ -11,18 +11,14 @@ from pytorch_lightning.loggers import Logger
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_checkpoint
-from elmo_bench.base.machine import keep_freed_memory
+from elmo_bench.base.machine import check_threads, keep_freed_memory
 from elmo_bench.base.progress import Clock, console
-from elmo_bench.base.threads import check_threads
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings
-from elmo_bench.runner.model import Lexicon, build_embedder, build_head, build_indexer, shared_stores
-from elmo_bench.runner.prepare import Prepared
+from elmo_bench.runner.prepare import Lexicon, Prepared, build_embedder, build_head, build_indexer, shared_stores
 from elmo_bench.spec.names import task_class
-from elmo_bench.training.callbacks import AtomicCheckpoints, Checkpoints, History, RandomState, ShowProgress
-from elmo_bench.training.data import DataModule
-from elmo_bench.training.ema import Ema
-from elmo_bench.training.module import HeadTraining
+from elmo_bench.training.callbacks import AtomicCheckpoints, Checkpoints, Ema, History, RandomState, ShowProgress
+from elmo_bench.training.module import DataModule, HeadTraining
 
 
 @dataclass

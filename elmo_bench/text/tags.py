@@ -1,14 +1,35 @@
-"""Tag schemes: what conlleval reads besides valid BIO, BIO to BIOUL and back, spans, and allowed transitions.
+"""The example of tasks that tag words, and tag schemes: BIO and back to BIOUL, spans, and allowed transitions.
 
-Chunks are defined as in conlleval (version 2004-01-26): a tag is split at its first hyphen; I-X opens a chunk after O
-and after a different type. `to_bio` applies these rules; seqeval reads the chunks of the BIO tags that it returns.
+Chunks are defined as in conlleval (version 2004-01-26), which reads more than valid BIO: a tag is split at its first
+hyphen; I-X opens a chunk after O and after a different type. `to_bio` applies these rules; seqeval reads the chunks of
+the BIO tags that it returns.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
+
+
+@dataclass(frozen=True)
+class TaggedSentence:
+    """A sentence and the tag of each of its tokens."""
+
+    tokens: tuple[str, ...]
+    tags: tuple[str, ...]
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        """The sequences that the encoder reads."""
+        return (self.tokens,)
+
+    @property
+    def gold(self) -> tuple[str, ...]:
+        """What predictions are compared with."""
+        return self.tags
+
 
 Span = tuple[str, int, int]  # type, first token, last token (inclusive)
 

@@ -19,8 +19,7 @@ from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.formula import Formula, columns, share
 from elmo_bench.base.reading import reader
 from elmo_bench.base.sources import SuiteData
-from elmo_bench.text.columns import Row, read_columns, sentences
-from elmo_bench.text.escaped import escaped
+from elmo_bench.text.columns import Row, escaped, read_columns, sentences
 from elmo_bench.text.figures import count_labels, label_table, score_labels
 
 COLUMNS = 10  # of CoNLL-U
@@ -92,7 +91,7 @@ class TokenData(SuiteData):
     def write(self, path: Path, examples: Sequence[Any], predicted: Sequence[Sequence[str]]) -> None:
         """Write `columns` and predicted label, a word a line, separated by tabs; a blank line after each sentence.
 
-        White space inside a word is escaped, as in every file of predictions (see escaped.py).
+        White space inside a word is escaped, as in every file of predictions (see `escaped` in columns.py).
         """
         with atomic_write(path, "w") as handle:
             for example, labels in zip(examples, predicted, strict=True):

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from elmo_bench.tasks.coref.document import Document
-from elmo_bench.text.batch import Indexer, TextBatch
-from elmo_bench.text.pools import by_length, pools
+from elmo_bench.tasks.coref.conll import Document
+from elmo_bench.text.batch import Indexer, TextBatch, by_length, pools
 
 TOKENS_AT_ONCE = 4096  # padded tokens in a pool of sentences, which has at least one sentence
 

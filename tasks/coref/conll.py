@@ -3,6 +3,7 @@
 In the column of chains, `(3` opens a mention of chain 3, `3)` closes it, `(3)` is one token.
 """
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,9 +12,45 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.tasks.coref.document import Clusters, Document, Span
-from elmo_bench.text.columns import cells_of
-from elmo_bench.text.escaped import escaped, unescaped
+from elmo_bench.text.columns import cells_of, escaped, unescaped
+
+Text = tuple[str, ...]
+Span = tuple[int, int]  # first and last token, inclusive, from 0 over the whole document
+Clusters = tuple[tuple[Span, ...], ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """One part of a document. No span is in two clusters, and each cluster has at least two spans."""
+
+    name: str
+    part: str
+    genre: str
+    sentences: tuple[Text, ...]  # none of them empty
+    speakers: tuple[str, ...]  # of each token, over all sentences; "-" if no speaker is named
+    clusters: Clusters
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """The sequences that the encoder reads: the sentences, each separately."""
+        return self.sentences
+
+    @property
+    def gold(self) -> Clusters:
+        """What predictions are compared with: the clusters."""
+        return self.clusters
+
+    @property
+    def tokens(self) -> Text:
+        """The tokens of all sentences."""
+        return tuple(itertools.chain.from_iterable(self.sentences))
+
+
+def genre_of(name: str) -> str:
+    """OntoNotes: the first two letters of the document's id (`bc/cctv/00/cctv_0000`); GUM: the word after `GUM_`."""
+    last = name.rpartition("/")[2]
+    return last.split("_")[1] if last.startswith("GUM_") else name[:2]
+
 
 _BEGIN = re.compile(r"#begin document \((?P<name>.*)\); *(?:part (?P<part>[0-9]{1,9}))? *")
 EMPTY = ("-", "_")

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.notes import note
+from elmo_bench.base.progress import note
 from elmo_bench.base.sources import SuiteData, check_texts, hub_table
-from elmo_bench.tasks.coref.conll import Part, read_parts, tidy, write_documents
-from elmo_bench.tasks.coref.document import Clusters, Document, Span, genre_of
+from elmo_bench.tasks.coref.conll import Clusters, Document, Part, Span, genre_of, read_parts, tidy, write_documents
 
 COLUMNS = 12  # cells of a token, at least; the word is the fourth, the speaker the tenth
 ESCAPED = {"/.": ".", "/?": "?"}  # as OntoNotes writes them

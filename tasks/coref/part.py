@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.tasks.coref.document import genre_of
+from elmo_bench.tasks.coref.conll import genre_of
 
 LARGEST = 2**26  # bytes of the files that are read; OntoGUM has 27 MB
 AGAIN = "Delete it to download it again."

@@ -1,13 +1,33 @@
 """Relations of words to their heads: the suites as sentences with a head and a relation for each word."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.tasks.deprel.sentence import Sentence
 from elmo_bench.text.columns import check_ended, read_columns
 from elmo_bench.text.token_labels import DEPREL, FORM, HEAD, Row, TokenData, read_conllu
+
+ROOT = -1  # the head of a word that has none
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence, the head of each of its words (a position from 0, or ROOT) and its relation to that head."""
+
+    tokens: tuple[str, ...]
+    heads: tuple[int, ...]
+    relations: tuple[str, ...]
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...]]:
+        return (self.tokens,)
+
+    @property
+    def gold(self) -> tuple[str, ...]:
+        return self.relations
+
 
 WRITTEN = 4  # columns of a file of predictions
 

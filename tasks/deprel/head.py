@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.layers import LinearProbe
-from elmo_bench.tasks.deprel.sentence import Sentence
+from elmo_bench.tasks.deprel.data import Sentence
 from elmo_bench.text.batch import Indexer
 
 

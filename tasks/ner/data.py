@@ -8,10 +8,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.sources import SuiteData, check_texts, data_file, hub_table
 from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY
-from elmo_bench.text.columns import cells_of, check_ended, read_columns
-from elmo_bench.text.escaped import escaped
-from elmo_bench.text.sentence import TaggedSentence
-from elmo_bench.text.tags import spans, split_tag, to_bio
+from elmo_bench.text.columns import cells_of, check_ended, escaped, read_columns
+from elmo_bench.text.tags import TaggedSentence, spans, split_tag, to_bio
 
 BOUNDARY = "-DOCSTART-"  # the first cell of a line between documents
 RESERVED = (BOUNDARY, SENTENCE_BOUNDARY)  # tokens that would be read as such lines
@@ -62,7 +60,7 @@ class Data(SuiteData):
         return [_sentence([cells[0] for _, cells in rows], ["O"] * len(rows)) for rows in found]
 
     def write(self, path: Path, examples: Sequence[TaggedSentence], predicted: Sequence[Sequence[str]]) -> None:
-        """Write token, gold and predicted tag on a line each, as conlleval reads them; escapes as in escaped.py."""
+        """Write token, gold and predicted tag on a line each, as conlleval reads them; white space is escaped."""
         with atomic_write(path, "w") as handle:
             for sentence, tags in zip(examples, predicted, strict=True):
                 rows = zip(sentence.tokens, sentence.tags, tags, strict=True)

@@ -17,8 +17,7 @@ from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiLstm
 from elmo_bench.text.batch import Indexer
-from elmo_bench.text.sentence import TaggedSentence
-from elmo_bench.text.tags import allowed_transitions, bio_to_bioul, bioul_to_bio
+from elmo_bench.text.tags import TaggedSentence, allowed_transitions, bio_to_bioul, bioul_to_bio
 
 FORBIDDEN = -1e4  # far below any score, yet finite when summed over a long sentence in float32
 

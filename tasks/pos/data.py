@@ -6,7 +6,7 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.text.columns import cells_of, check_ended, read_columns
-from elmo_bench.text.sentence import TaggedSentence
+from elmo_bench.text.tags import TaggedSentence
 from elmo_bench.text.token_labels import FORM, XPOS, TokenData, read_conllu
 
 UNKNOWN = "_"  # as CoNLL-U writes what is unknown
@@ -23,8 +23,9 @@ class Data(TokenData):
     def read_file(self, path: Path) -> list[TaggedSentence]:
         """The sentences of a file, which may be of words alone, one a line; a missing tag is `_`."""
         check_ended(path)
-        rows = _conllu(path) if ".conllu" in path.suffixes[-2:] else _columns(path)
-        sentences = [TaggedSentence(tuple(words), tuple(tags)) for words, tags in rows]
+        conllu = ([(cells[FORM], cells[XPOS]) for _, cells in rows] for rows in read_conllu(path))
+        pairs = conllu if ".conllu" in path.suffixes[-2:] else _columns(path)
+        sentences = [TaggedSentence(*zip(*each, strict=True)) for each in pairs]
         if not sentences:
             raise UserError(f"{path}: no sentences. Download the file again.")
         return sentences
@@ -34,13 +35,7 @@ class Data(TokenData):
         return example.tokens, example.tags
 
 
-def _columns(path: Path) -> Iterator[tuple[list[str], list[str]]]:
+def _columns(path: Path) -> Iterator[list[tuple[str, str]]]:
     first = next((found for _, line in read_lines(path) if (found := cells_of(line))), [])
     for rows in read_columns(path, columns=min(max(len(first), 1), 3)):
-        pairs = [(cells[0], cells[-1] if len(cells) > 1 else UNKNOWN) for _, cells in rows]
-        yield [word for word, _ in pairs], [tag for _, tag in pairs]
-
-
-def _conllu(path: Path) -> Iterator[tuple[list[str], list[str]]]:
-    for rows in read_conllu(path):
-        yield [cells[FORM] for _, cells in rows], [cells[XPOS] for _, cells in rows]
+        yield [(cells[0], cells[-1] if len(cells) > 1 else UNKNOWN) for _, cells in rows]

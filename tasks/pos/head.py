@@ -10,7 +10,7 @@ from torch.nn import functional
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.layers import LinearProbe
 from elmo_bench.text.batch import Indexer
-from elmo_bench.text.sentence import TaggedSentence
+from elmo_bench.text.tags import TaggedSentence
 
 
 class Head(nn.Module):

@@ -15,7 +15,7 @@ from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import Dropout, VariationalDropout
 from elmo_bench.nn.layers import FeedForward, max_pool, mean_pool
 from elmo_bench.nn.recurrent import BiLstm
-from elmo_bench.tasks.snli.pair import NO_GOLD, Pair
+from elmo_bench.tasks.snli.data import NO_GOLD, Pair
 from elmo_bench.text.batch import Indexer
 
 

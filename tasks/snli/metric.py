@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD
+from elmo_bench.tasks.snli.data import LABELS, NO_GOLD
 from elmo_bench.text.columns import read_label_pairs
 from elmo_bench.text.figures import ACCURACY, count_labels, label_table, score_labels
 

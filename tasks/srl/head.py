@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.tasks.srl.columns import Proposition
 from elmo_bench.tasks.srl.highway_lstm import AlternatingLstm
-from elmo_bench.tasks.srl.proposition import Proposition
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.tags import allowed_transitions
 

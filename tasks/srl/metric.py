@@ -10,7 +10,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.formula import Formula, columns, ratio
-from elmo_bench.tasks.srl.brackets import Phrase, tag_phrases
+from elmo_bench.tasks.srl.columns import Phrase, tag_phrases
 from elmo_bench.tasks.srl.props import read_props
 from elmo_bench.text.figures import count_types, figure_table, percent, shares
 

@@ -6,10 +6,16 @@ from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.tasks.srl.brackets import BracketError, Phrase, read_phrases, write_column
-from elmo_bench.tasks.srl.columns import check_count, read_blocks
-from elmo_bench.tasks.srl.proposition import Proposition
-from elmo_bench.text.escaped import escaped, unescaped
+from elmo_bench.tasks.srl.columns import (
+    BracketError,
+    Phrase,
+    Proposition,
+    check_count,
+    read_blocks,
+    read_phrases,
+    write_column,
+)
+from elmo_bench.text.columns import escaped, unescaped
 
 
 class Prop(NamedTuple):

@@ -15,7 +15,7 @@ from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import Dropout, VariationalDropout
 from elmo_bench.nn.layers import AttentivePool, FeedForward, max_pool, mean_pool, min_pool
 from elmo_bench.nn.recurrent import BiLstm
-from elmo_bench.tasks.sst5.phrase import Phrase
+from elmo_bench.tasks.sst5.data import Phrase
 from elmo_bench.text.batch import Indexer
 
 SCORES_AT_ONCE = 2**24  # products of two tokens in memory without gradients: 64 MiB

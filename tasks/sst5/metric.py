@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.sst5.phrase import LABELS
+from elmo_bench.tasks.sst5.data import LABELS
 from elmo_bench.text.columns import read_label_pairs
 from elmo_bench.text.figures import ACCURACY, count_labels, label_table, score_labels
 

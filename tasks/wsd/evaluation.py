@@ -1,5 +1,6 @@
 """The unified evaluation data of Raganato, Camacho-Collados and Navigli (2017): an XML file, and its sense keys."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -7,7 +8,45 @@ from xml.parsers import expat
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.base.reading import reading
-from elmo_bench.tasks.wsd.sentence import PARTS_OF_SPEECH, Sentence, Target
+
+# By the first digit of a sense key's second part (WordNet's manual, senseidx(5WN)); 5 is a satellite adjective.
+PARTS_OF_SPEECH = {"1": "NOUN", "2": "VERB", "3": "ADJ", "4": "ADV", "5": "ADJ"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """An ambiguous word or phrase: tokens start to end - 1 of its sentence."""
+
+    name: str  # in the evaluation data, such as senseval2.d000.s000.t000; elsewhere its number
+    start: int
+    end: int
+    lemma: str
+    pos: str  # NOUN, VERB, ADJ or ADV
+    senses: tuple[str, ...]  # WordNet's sense keys, each of which is right; () if unknown
+    first: str = ""  # the lemma's first sense in the list of first senses; empty in training, or if the list lacks it
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence and its targets, of which it has at least one."""
+
+    tokens: tuple[str, ...]
+    targets: tuple[Target, ...]
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...]]:
+        return (self.tokens,)
+
+    @property
+    def gold(self) -> tuple[Target, ...]:
+        return self.targets
+
+
+def entry(key: str) -> tuple[str, str]:
+    """(lemma, part of speech) of a sense key: `recent%5:00:00:past:00` gives ("recent", "ADJ")."""
+    lemma, _, rest = key.partition("%")
+    return lemma.lower(), PARTS_OF_SPEECH.get(rest[:1], "")
+
 
 DATA, KEYS = ".data.xml", ".gold.key.txt"
 _MARKUP = {"corpus", "text", "sentence", "wf", "instance"}

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.tasks.wsd.evaluation import Sentence, entry
 from elmo_bench.tasks.wsd.metric import Answers
-from elmo_bench.tasks.wsd.sentence import Sentence, entry
 from elmo_bench.text.batch import Indexer
 
 DIGITS = 5  # of a cosine; closer ones are equal, and the more frequent sense is taken

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.wsd.evaluation import read_keys
-from elmo_bench.tasks.wsd.sentence import Target, entry
+from elmo_bench.tasks.wsd.evaluation import Target, entry, read_keys
 from elmo_bench.text.figures import F1_COUNTS, count_types, figure_table
 
 Answers = tuple[str, ...]  # sense keys of a target; () if there is no answer

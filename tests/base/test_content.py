@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.base.content import Content
-from elmo_bench.base.downloads import cache_folder
+from elmo_bench.base.downloads import Content, cache_folder
 from elmo_bench.base.errors import UserError
 
 OLD, NEW = b"the 1 2\n" * 1000, b"the 3 4\n" * 1000  # of one size

@@ -2,7 +2,7 @@
 
 import torch
 
-from elmo_bench.base.notes import forget_kernels, kernels_used, used
+from elmo_bench.base.progress import forget_kernels, kernels_used, used
 from elmo_bench.nn.compiled import loops
 from elmo_bench.nn.recurrent import GRU_IN_C
 

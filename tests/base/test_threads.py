@@ -8,7 +8,7 @@ import threading
 import pytest
 import torch
 
-from elmo_bench.base import threads
+from elmo_bench.base import machine as threads
 from elmo_bench.base.errors import UserError
 from tests.runs import ROOT
 

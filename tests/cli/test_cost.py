@@ -11,7 +11,7 @@ from elmo_bench.cli import cost
 from elmo_bench.cli.cost import BATCHES, SENTENCES, measure, together
 from elmo_bench.encoders.static import path_of
 from elmo_bench.ledger.costs import encoder_key, encoder_part, read_costs
-from elmo_bench.runner.model import load_frozen
+from elmo_bench.runner.prepare import load_frozen
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from tests.runs import GOLDEN

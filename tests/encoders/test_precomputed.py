@@ -19,7 +19,7 @@ from elmo_bench.encoders import precomputed
 from elmo_bench.ledger import check_record
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
-from elmo_bench.text.escaped import line_of
+from elmo_bench.text.columns import line_of
 from tests.runs import GOLDEN, SMALL, run_small
 
 SENTENCES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))["sentences"]

@@ -11,8 +11,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.encoders import random
 from elmo_bench.ledger import RunPaths
-from elmo_bench.runner.model import load_frozen, shared_stores
-from elmo_bench.runner.plan import plan
+from elmo_bench.runner.prepare import load_frozen, shared_stores
+from elmo_bench.runner.sweep import plan
 from elmo_bench.spec.config import compose
 from elmo_bench.text.chars import words_ids
 from elmo_bench.text.sample import sample_sentences

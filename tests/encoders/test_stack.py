@@ -10,10 +10,9 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import elmo, hf
 from elmo_bench.ledger import RunPaths, check_record
 from elmo_bench.runner.run import run
-from elmo_bench.spec.checks import check_options
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import parts_of
+from elmo_bench.spec.settings import check_options, parts_of
 from tests import heads
 from tests.runs import GOLDEN, SMALL
 from tests.tiny_bert import BLOCKS, WIDTH, make_tiny_bert

@@ -29,13 +29,13 @@ from elmo_bench.encoders.cache_files import StoreFolder
 from elmo_bench.encoders.vector_files import write_compact
 from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost
-from elmo_bench.ledger.lock import Holder
+from elmo_bench.ledger.paths import Holder
 from elmo_bench.ledger.store import put_failure, read_outcomes
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.encode import encode_once
 from elmo_bench.runner.finished import Memo, write_memo
-from elmo_bench.runner.kept_head import KeptHead, write_head
-from elmo_bench.runner.model import Lexicon
+from elmo_bench.runner.predict import KeptHead, write_head
+from elmo_bench.runner.prepare import Lexicon
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
@@ -133,7 +133,7 @@ def of_text() -> list[Case]:
         one("base.files:unpack", archive.getvalue(), zip_, lambda read, path: read(path, "x.txt", path.parent / "o")),
         one("encoders.binary_vectors:read_fasttext", (FASTTEXT / "skipgram.bin").read_bytes(), "x.bin"),
         one("base.json:read_json", json.dumps(make_record()), "x.json"),
-        one("ledger.lock:read_holder", json.dumps(HOLDER), "x.json"),
+        one("ledger.paths:read_holder", json.dumps(HOLDER), "x.json"),
         one("runner.finished:read_memo", lambda path: write_memo(path, Memo(contents={"data": "d"}, files={"a": "b"})),
             "x.json"),
         one("elmo.options:BiLMOptions.from_file", json.dumps(RELU.to_json()), "x.json"),
@@ -185,7 +185,7 @@ def of_arrays() -> list[Case]:
             lambda read, path: [*read(path).parameters()]),
         one("base.files:read_checkpoint", lambda path: torch.save({"a": torch.ones(3)}, path), "x.ckpt",
             finite=False),
-        one("runner.kept_head:read_head", lambda path: write_head(path, KeptHead(
+        one("runner.predict:read_head", lambda path: write_head(path, KeptHead(
             dict(torch.nn.Linear(3, 2).state_dict()), spec, {"labels": ["O"]}, lexicon, {})), tensors, finite=False),
         one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),
         one("pretraining.encode:read_encoded", lambda path: encoded(path.parent), damaged="*.safetensors",

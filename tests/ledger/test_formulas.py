@@ -9,7 +9,7 @@ import pytest
 import elmo_bench.tasks
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, of_split, read_ledger, read_outcomes
-from elmo_bench.ledger.formulas import formula
+from elmo_bench.ledger.outcomes import formula
 from elmo_bench.spec.names import task_class
 from tests.ledger.make_golden import GOLDEN
 

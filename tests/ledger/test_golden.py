@@ -17,7 +17,7 @@ from elmo_bench.ledger import (
     types_of,
     write_record,
 )
-from elmo_bench.ledger.formulas import AGREES, formula
+from elmo_bench.ledger.outcomes import AGREES, formula
 from elmo_bench.spec.names import tasks
 from elmo_bench.tasks.coref.metric import FINE
 from tests.ledger.make_golden import GOLDEN, PROBES

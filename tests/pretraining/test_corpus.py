@@ -11,7 +11,7 @@ import zstandard
 from elmo_bench.base.errors import UserError
 from elmo_bench.pretraining.corpus import LONGEST, Corpus, Skipped, sentences, shard_files
 from elmo_bench.pretraining.encode import encode
-from elmo_bench.text.tokenisers import TOKENISERS, tokeniser
+from elmo_bench.text.vocabulary import TOKENISERS, tokeniser
 
 LINES = [f"sentence {number} has {'very ' * (number % 5)}many words ." for number in range(3000)]
 TEXT = "".join(f"{line}\n" for line in LINES).encode()

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm, ttest_ind, ttest_rel
 
 from benchmarks import verdicts
-from elmo_bench.ledger.formulas import formula
+from elmo_bench.ledger.outcomes import formula
 from elmo_bench.reporting.significance import Difference, Variance, holm, over_items, over_seeds
 
 ACCURACY, F1 = formula("accuracy"), formula("f1-counts")

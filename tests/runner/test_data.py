@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.notes import noted
+from elmo_bench.base.progress import noted
 from elmo_bench.runner.data import (
     build_data,
     data_digest,
@@ -22,8 +22,8 @@ from elmo_bench.runner.data import (
     training_fraction,
     without_long_texts,
 )
-from elmo_bench.runner.model import Lexicon
-from elmo_bench.tasks.sst5.phrase import Phrase
+from elmo_bench.runner.prepare import Lexicon
+from elmo_bench.tasks.sst5.data import Phrase
 from elmo_bench.text.vocabulary import LONGEST_TEXT
 from tests.runs import described
 

@@ -11,16 +11,16 @@ from elmo_bench.encoders.static import StaticVectors
 from elmo_bench.runner.data import build_data
 from elmo_bench.runner.evaluate import evaluate, marks_of, outcomes_within, rare_words, slice_outcomes
 from elmo_bench.runner.prepare import prepare
-from elmo_bench.tasks.coref.document import Document
-from elmo_bench.tasks.deprel.sentence import Sentence as Arcs
+from elmo_bench.tasks.coref.conll import Document
+from elmo_bench.tasks.deprel.data import Sentence as Arcs
 from elmo_bench.tasks.ner.metric import Metric as Entities
 from elmo_bench.tasks.pos.data import Data as WordData
 from elmo_bench.tasks.pos.metric import Metric as Words
-from elmo_bench.tasks.squad.question import Passage, Question
-from elmo_bench.tasks.wsd.sentence import Sentence as Senses
-from elmo_bench.tasks.wsd.sentence import Target
+from elmo_bench.tasks.squad.build import Passage, Question
+from elmo_bench.tasks.wsd.evaluation import Sentence as Senses
+from elmo_bench.tasks.wsd.evaluation import Target
 from elmo_bench.text.figures import ACCURACY
-from elmo_bench.text.sentence import TaggedSentence
+from elmo_bench.text.tags import TaggedSentence
 from tests.runs import described
 
 VECTORS = StaticVectors(["anna", "saw", "rome"], np.zeros((3, 2), np.float32), "x")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.ledger import read_all, read_progress
-from elmo_bench.runner.plan import plan
+from elmo_bench.runner.sweep import plan
 from tests.runs import ROOT, result, small
 
 FAKE_SLURM = ("sbatch", "srun", "sacct", "scancel")

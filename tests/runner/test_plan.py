@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.runner.plan import plan
+from elmo_bench.runner.sweep import plan
 from elmo_bench.spec.config import choices, compose, sweep
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec
@@ -135,6 +135,6 @@ def test_two_experiments_at_once_are_refused():
 
 
 def test_planning_imports_no_torch():
-    code = "from elmo_bench.runner.plan import plan; plan([]); import sys; print('torch' in sys.modules)"
+    code = "from elmo_bench.runner.sweep import plan; plan([]); import sys; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("False\n", "")

@@ -11,8 +11,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, run_hash
 from elmo_bench.runner.data import build_data, read_splits
-from elmo_bench.runner.kept_head import read_head
-from elmo_bench.runner.predict import installed
+from elmo_bench.runner.predict import installed, read_head
 from tests.runs import GOLDEN, described, run_small
 
 

@@ -15,8 +15,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import read_progress, run_lock
 from elmo_bench.runner import sweep as module
 from elmo_bench.runner.launchers import local
-from elmo_bench.runner.plan import plan
-from elmo_bench.runner.sweep import run_sweep
+from elmo_bench.runner.sweep import plan, run_sweep
 from tests.runner import fake_child
 from tests.runner.fake_child import DONE, FAILED, KILLED, SILENT, SKIPPED, SLOW, USER_ERROR
 from tests.runs import ROOT

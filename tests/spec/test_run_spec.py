@@ -12,9 +12,9 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import run_hash, settings_key
-from elmo_bench.spec.checks import check_options
 from elmo_bench.spec.config import choices, compose
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import check_options
 
 CONTENTS = {"data": "0" * 64, "weights": "1" * 64, "vectors": "2" * 64}
 # What a choice needs besides.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from elmo_bench.tasks.coref.alignment import best_alignment
+from elmo_bench.tasks.coref.metric import best_alignment
 
 
 @pytest.mark.parametrize("kind", ["any", "fractions", "ties"])

@@ -7,9 +7,8 @@ import pytest
 import yaml
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.coref.conll import format_column, parse_column
+from elmo_bench.tasks.coref.conll import Document, format_column, genre_of, parse_column
 from elmo_bench.tasks.coref.data import Data
-from elmo_bench.tasks.coref.document import Document, genre_of
 from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import torch
 
 from elmo_bench.tasks.coref.antecedents import clusters_of, marginal_loss
 from elmo_bench.tasks.coref.batch import document_batch
-from elmo_bench.tasks.coref.document import Document
+from elmo_bench.tasks.coref.conll import Document
 from elmo_bench.tasks.coref.head import gold_clusters
 from tests import heads
 from tests.runs import GOLDEN

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from elmo_bench.nn.dropout import dropout_mask
-from elmo_bench.tasks.coref.coupled_lstm import CoupledBiLstm
+from elmo_bench.tasks.coref.head import CoupledBiLstm
 
 
 def plainly(module, sentence, direction, keep=1.0):

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.coref.conll import write_documents
-from elmo_bench.tasks.coref.document import Document
+from elmo_bench.tasks.coref.conll import Document, write_documents
 from elmo_bench.tasks.coref.metric import FINE, METRICS, SIDES, Metric
 
 ROOT = Path(__file__).parents[2]

@@ -4,10 +4,9 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.deprel.data import Data
+from elmo_bench.tasks.deprel.data import ROOT, Data, Sentence
 from elmo_bench.tasks.deprel.head import Head
 from elmo_bench.tasks.deprel.metric import Metric
-from elmo_bench.tasks.deprel.sentence import ROOT, Sentence
 from elmo_bench.text.batch import Indexer
 
 CONLLU = """# text = I can't.

@@ -16,7 +16,7 @@ import yaml
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.ner.data import Data, read_file
-from elmo_bench.text.sentence import TaggedSentence as Sentence
+from elmo_bench.text.tags import TaggedSentence as Sentence
 from elmo_bench.text.tags import spans
 from tests.runs import DATA
 

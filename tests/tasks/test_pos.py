@@ -7,7 +7,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.tasks.pos.data import Data
 from elmo_bench.tasks.pos.metric import Metric
-from elmo_bench.text.sentence import TaggedSentence as Sentence
+from elmo_bench.text.tags import TaggedSentence as Sentence
 
 # From UD English EWT's guidelines' kind of lines: a range, a word that is only understood.
 CONLLU = """# text = I can't.

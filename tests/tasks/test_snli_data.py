@@ -7,11 +7,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.notes import noted
-from elmo_bench.tasks.snli.data import Data, cut_by_premise
-from elmo_bench.tasks.snli.jsonl import read_pairs
+from elmo_bench.base.progress import noted
+from elmo_bench.tasks.snli.data import Data, Pair, cut_by_premise, read_pairs
 from elmo_bench.tasks.snli.metric import Metric
-from elmo_bench.tasks.snli.pair import Pair
 from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]

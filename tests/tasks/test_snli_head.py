@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 
-from elmo_bench.tasks.snli.pair import Pair
+from elmo_bench.tasks.snli.data import Pair
 from tests import heads
 from tests.runs import GOLDEN
 

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from elmo_bench.tasks.squad import attention
-from elmo_bench.tasks.squad.attention import SelfAttention
+from elmo_bench.tasks.squad import head as attention
+from elmo_bench.tasks.squad.head import SelfAttention
 
 DIM = 4
 

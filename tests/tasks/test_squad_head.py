@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from elmo_bench.tasks.squad.build import Passage, Question
 from elmo_bench.tasks.squad.head import best_spans
-from elmo_bench.tasks.squad.question import Passage, Question
 from elmo_bench.training.optimisers import build_optimiser
 from tests import heads
 from tests.runs import GOLDEN

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from elmo_bench.tasks.squad.tokens import align
-from elmo_bench.text.tokenisers import tokeniser
+from elmo_bench.tasks.squad.build import align
+from elmo_bench.text.vocabulary import tokeniser
 
 
 def test_tokens_and_what_stands_between_them():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from elmo_bench.tasks.squad.tokens import sentences
+from elmo_bench.tasks.squad.build import sentences
 
 CASES = [
     "It rained. | Nobody came.",

@@ -7,12 +7,18 @@ import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.notes import noted
+from elmo_bench.base.progress import noted
 from elmo_bench.runner.evaluate import marks_of
-from elmo_bench.tasks.srl.brackets import BracketError, read_phrases, read_tags, write_column
-from elmo_bench.tasks.srl.columns import read_propositions
+from elmo_bench.tasks.srl.columns import (
+    BracketError,
+    Proposition,
+    Sentence,
+    read_phrases,
+    read_propositions,
+    read_tags,
+    write_column,
+)
 from elmo_bench.tasks.srl.data import Data
-from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]

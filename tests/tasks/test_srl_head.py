@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 
-from elmo_bench.tasks.srl.proposition import Proposition, Sentence
+from elmo_bench.tasks.srl.columns import Proposition, Sentence
 from elmo_bench.text.tags import to_bio
 from tests import heads
 from tests.runs import GOLDEN

@@ -3,7 +3,7 @@
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.notes import noted
+from elmo_bench.base.progress import noted
 from elmo_bench.tasks.srl.data import Data
 from tests.tasks.test_srl_data import OPTIONS, READ
 

@@ -7,9 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.sst5.data import Data
-from elmo_bench.tasks.sst5.phrase import Phrase
-from elmo_bench.tasks.sst5.trees import parse, plain, read_trees
+from elmo_bench.tasks.sst5.data import Data, Phrase, parse, plain, read_trees
 from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]

@@ -10,12 +10,11 @@ from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import task_yaml
-from elmo_bench.tasks.wsd import semcor
+from elmo_bench.tasks.wsd import data as semcor
 from elmo_bench.tasks.wsd.data import Data, read_first_senses
-from elmo_bench.tasks.wsd.evaluation import keys_beside, read_evaluation, read_keys
+from elmo_bench.tasks.wsd.evaluation import Sentence, Target, entry, keys_beside, read_evaluation, read_keys
 from elmo_bench.tasks.wsd.head import Head
 from elmo_bench.tasks.wsd.metric import Metric
-from elmo_bench.tasks.wsd.sentence import Sentence, Target, entry
 from elmo_bench.text.batch import Indexer
 from tests.runs import DATA
 

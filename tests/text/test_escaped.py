@@ -10,17 +10,16 @@ from hypothesis import strategies as st
 from elmo_bench.elmo import embed
 from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.names import task_class
+from elmo_bench.tasks.coref.conll import Document, genre_of
 from elmo_bench.tasks.coref.data import ESCAPED
-from elmo_bench.tasks.coref.document import Document, genre_of
-from elmo_bench.tasks.deprel.sentence import ROOT, Sentence
+from elmo_bench.tasks.deprel.data import ROOT, Sentence
 from elmo_bench.tasks.ner.metric import Metric as Conlleval
-from elmo_bench.tasks.snli.pair import LABELS, NO_GOLD, Pair
-from elmo_bench.tasks.srl.proposition import Proposition
-from elmo_bench.tasks.srl.proposition import Sentence as Words
-from elmo_bench.tasks.sst5.phrase import Phrase
-from elmo_bench.text.columns import read_columns
-from elmo_bench.text.escaped import escaped, line_of, tokens_of, unescaped
-from elmo_bench.text.sentence import TaggedSentence
+from elmo_bench.tasks.snli.data import LABELS, NO_GOLD, Pair
+from elmo_bench.tasks.srl.columns import Proposition
+from elmo_bench.tasks.srl.columns import Sentence as Words
+from elmo_bench.tasks.sst5.data import Phrase
+from elmo_bench.text.columns import escaped, line_of, read_columns, tokens_of, unescaped
+from elmo_bench.text.tags import TaggedSentence
 
 ODD = [
     "", " ", "\t", "\n", "\r", "\xa0", "\u2028", "\u3000", "\x1c", "\ufeff", "New York", "8\xa01/2", " a ", "\\",

@@ -5,8 +5,8 @@ import random
 import pytest
 from torch.utils.data import DataLoader
 
-from elmo_bench.text.sentence import TaggedSentence as Sentence
-from elmo_bench.training.data import Batcher, DataModule
+from elmo_bench.text.tags import TaggedSentence as Sentence
+from elmo_bench.training.module import Batcher, DataModule
 
 LENGTHS = [random.Random(0).randint(1, 40) for _ in range(1000)]
 

@@ -6,7 +6,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from elmo_bench.base.files import read_checkpoint
-from elmo_bench.training.ema import Ema
+from elmo_bench.training.callbacks import Ema
 from elmo_bench.training.quiet import quiet
 
 STEPS, EPOCHS = 5, 3

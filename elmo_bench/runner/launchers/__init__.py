@@ -10,11 +10,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import folders
-from elmo_bench.runner.plan import PlannedRun
+
+if TYPE_CHECKING:
+    from elmo_bench.runner.sweep import PlannedRun
 
 _MODULES = ("local", "slurm", "ray")
 
@@ -23,7 +25,7 @@ _MODULES = ("local", "slurm", "ray")
 class Job:
     """One attempt at a run."""
 
-    run: PlannedRun
+    run: "PlannedRun"
     attempt: str  # 32 hex digits that its record or failure will carry
     log: Path  # for what the process prints
     memory: int  # bytes that it is expected to need
