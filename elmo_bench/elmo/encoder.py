@@ -29,7 +29,7 @@ FEWEST = 32  # sentences; a smaller pool is not split for the sake of another co
 
 
 class ElmoEncoder(Shareable):
-    """A biLM as an `Encoder` (see encoders/protocol.py): `.layers`, `.dim`, `.checksum`, `.device`, `.encode`.
+    """A biLM as an `Encoder` (see encoders/__init__.py): `.layers`, `.dim`, `.checksum`, `.device`, `.encode`.
 
     Every sentence starts from zero states, so its vectors depend on nothing else. With `stateful=True` sentence i of a
     call starts where sentence i of the call before ended, as in bilm-tf.

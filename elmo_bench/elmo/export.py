@@ -15,10 +15,10 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.reading import reader
 from elmo_bench.elmo.frozen import FrozenBiLM
-from elmo_bench.elmo.hub import is_repository, repository
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import SOFTMAX, check_free, checksum_of, load_files, locate, softmax_files
+from elmo_bench.elmo.published import is_repository, repository
 from elmo_bench.elmo.weights import write_hdf5, write_safetensors
 
 PAPER = "https://aclanthology.org/N18-1202/"

@@ -15,8 +15,8 @@ from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console, progress
 from elmo_bench.base.threads import choose_threads, use_threads
+from elmo_bench.encoders import Encoder, Sentence
 from elmo_bench.encoders.cache_files import KEY_BYTES, Entry, StoreFolder, remove_damaged
-from elmo_bench.encoders.protocol import Encoder, Sentence
 from elmo_bench.text.pools import pools
 
 VERSION = (

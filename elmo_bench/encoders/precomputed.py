@@ -25,7 +25,7 @@ from elmo_bench.base.int8 import FLOATS
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.weights import array_of, is_inside
-from elmo_bench.encoders.protocol import Encoder
+from elmo_bench.encoders import Encoder
 from elmo_bench.text.columns import cells_of
 from elmo_bench.text.escaped import line_of, tokens_of, unescaped
 
@@ -45,7 +45,7 @@ class LayerFile(Protocol):
 
 
 class Precomputed:
-    """Layers in files as an `Encoder` (see protocol.py). A sentence that no file has is a UserError that names it."""
+    """Layers in files as an `Encoder` (see `encoders/__init__.py`); a sentence that no file has is a UserError."""
 
     parameters = 0
 

@@ -19,9 +19,9 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import keep_inputs
 from elmo_bench.base.progress import progress
 from elmo_bench.elmo.pretrained import PUBLISHED
+from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.hf_files import NAMES
-from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import KNOWN, load_static
 from elmo_bench.runner.data import build_data, note_long_words, words_of
 from elmo_bench.runner.kept_head import KeptHead, read_head

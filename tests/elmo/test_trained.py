@@ -9,7 +9,7 @@ import torch
 
 from elmo_bench import Elmo, batch_to_ids
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.allennlp.module import OLD
+from elmo_bench.elmo.allennlp import OLD
 from tests.runs import GOLDEN
 
 FILES = GOLDEN / "options.json", GOLDEN / "weights.hdf5"

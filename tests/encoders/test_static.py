@@ -10,8 +10,7 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import static
-from elmo_bench.encoders.glove_text import read_text
-from elmo_bench.encoders.static import KNOWN, cache_folder, load_static
+from elmo_bench.encoders.static import KNOWN, cache_folder, load_static, read_text
 from elmo_bench.encoders.vector_files import write_compact, write_text
 
 WORDS = ["the", "Paris", "paris", ". . .", "naïve"]

@@ -10,8 +10,7 @@ from safetensors.numpy import load_file, save_file
 from safetensors.torch import save_file as save_torch
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.encoders.glove_text import read_text
-from elmo_bench.encoders.static import load_static
+from elmo_bench.encoders.static import load_static, read_text
 from elmo_bench.encoders.vector_files import NGrams, Rows, read_compact, write_compact, write_text
 
 WORDS = ["the", "Paris", "paris", ". . .", "naïve"]

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.pretraining.vocabulary import TargetVocabulary
+from elmo_bench.pretraining.encode import TargetVocabulary
 
 GOOD = "<S>\t4\n</S>\t4\n<UNK>\t2\nthe\t7\na\t3\n"
 

@@ -65,6 +65,7 @@ def convolve(encoder: CharacterEncoder, ids: Tensor, longest: int) -> Tensor:
         count = x.shape[1] - width + 1
         windows = torch.cat([x[:, start : start + count] for start in range(width)], dim=2)  # NC(width D)
         weight = convolution.weight.permute(2, 1, 0).flatten(0, 1)  # (width D)F
+        assert convolution.bias is not None
         pooled.append((windows @ weight).amax(dim=1) + convolution.bias)  # NF
     return encoder.activation(torch.cat(pooled, dim=1))
 
