@@ -142,17 +142,6 @@ def test_places_in_the_vocabulary_are_as_good_as_characters(inputs):
     is_recorded(output, "default")
 
 
-def test_places_with_more_axes_outside_the_vocabulary_and_without_one():
-    module = elmo(vocab_to_cache=WORDS)
-    is_recorded(module(None, PLACES.view(2, 2, -1)), "four_dimensions")
-    outside = PLACES.clone()
-    outside[1, 0] = len(WORDS)
-    plain = elmo()(IDS)
-    assert torch.equal(first(module(IDS, outside)), first(plain))
-    with pytest.warns(UserWarning, match="made without vocab_to_cache"):
-        assert torch.equal(first(elmo()(IDS, PLACES)), first(plain))
-
-
 def test_names_stand_for_files():
     output = Elmo(None, "mini", 1, dropout=0)(IDS)
     with warnings.catch_warnings():

@@ -87,14 +87,6 @@ def test_a_file_is_laid_out_as_there(embedder, tmp_path, form):
     assert encoder.encode(SENTENCES[:1])[0].shape == (3 if form == "all" else 1, len(SENTENCES[0]), 32)
 
 
-def test_sentences_as_keys_and_forgotten_sentences(embedder, tmp_path):
-    embedder.embed_file(io.StringIO("a b\nc\n"), str(tmp_path / "keys.h5"), use_sentence_keys=True)
-    embedder.embed_file(io.StringIO("a b\nc\n"), str(tmp_path / "none.h5"), forget_sentences=True)
-    with h5py.File(tmp_path / "keys.h5") as keys, h5py.File(tmp_path / "none.h5") as none:
-        assert ({*keys}, {*none}) == ({"a b", "c"}, {"0", "1"})
-        assert np.array_equal(keys["a b"], none["0"])
-
-
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [

@@ -154,12 +154,6 @@ def test_a_model_that_mixes_its_texts_reads_one_at_a_time_and_says_so(tmp_path, 
         torch.testing.assert_close(layers, encoder.encode([text])[0], atol=0, rtol=0)
 
 
-def test_a_model_that_reads_no_word_is_refused(tmp_path):
-    folder = save(tmp_path / "gpt2", "gpt2", word_piece(), None, GPT2 | {"n_positions": 4})
-    with pytest.raises(UserError, match="reads 2 pieces at most, so no word"):
-        HfEncoder(weights=str(folder))
-
-
 @pytest.mark.parametrize("wanted", ["flash_attention_2", "stranger/kernel", "paged|stranger/kernel", "flex_attention"])
 def test_the_configuration_chooses_no_attention(tmp_path, monkeypatch, encoders, wanted):
     folder = save(tmp_path / "gpt2", "gpt2", byte_level(), "GPT2Tokenizer", GPT2)

@@ -5,9 +5,7 @@ import lzma
 
 import numpy as np
 import pytest
-import torch
-from safetensors.numpy import load_file, save_file
-from safetensors.torch import save_file as save_torch
+from safetensors.numpy import save_file
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.static import load_static, read_text
@@ -120,16 +118,3 @@ def test_a_malformed_file_is_one_clear_line(path, changes, message):
         )
         assert message in text
         assert "\n" not in text
-
-
-def test_bfloat16_and_a_cut_off_file_are_named(path):
-    write_compact(path, WORDS, VECTORS, dtype="int8")
-    words = load_file(path)["words"]
-    path.write_bytes(path.read_bytes()[:-4])
-    with pytest.raises(UserError, match=r"v\.safetensors: not a file of word vectors, or damaged"):
-        load_static(str(path))
-    save_torch({"vectors": torch.ones(5, 4, dtype=torch.bfloat16), "words": torch.from_numpy(words.copy())}, path)
-    with pytest.raises(UserError, match="vectors is BF16 of shape"):
-        load_static(str(path))
-    with pytest.raises(UserError, match="no such file"):
-        read_compact(path.with_name("missing.safetensors"))

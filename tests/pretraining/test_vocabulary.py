@@ -10,19 +10,6 @@ from elmo_bench.pretraining.encode import TargetVocabulary
 GOOD = "<S>\t4\n</S>\t4\n<UNK>\t2\nthe\t7\na\t3\n"
 
 
-def test_frequent_words_behind_the_markers():
-    vocabulary = TargetVocabulary.of(Counter(b=2, c=5, a=2, d=1, e=1), 3, sentences=4)
-    assert vocabulary.words == ("<S>", "</S>", "<UNK>", "c", "a", "b")
-    assert vocabulary.counts == (4, 4, 2, 5, 2, 2)
-    assert len(vocabulary) == 6
-
-
-def test_words_outside_the_vocabulary_are_unknown_targets():
-    vocabulary = TargetVocabulary.of(Counter(a=2, b=1), 1)
-    assert vocabulary.words == ("<S>", "</S>", "<UNK>", "a")
-    assert vocabulary.ids(["a", "b", "</S>"]) == [3, 2, 1]
-
-
 def test_markers_in_the_text_count_as_unknown_and_take_no_word_s_place():
     vocabulary = TargetVocabulary.of(Counter({"<UNK>": 9, "</S>": 8, "a": 3, "b": 2, "c": 1}), 2, sentences=5)
     assert vocabulary.words == ("<S>", "</S>", "<UNK>", "a", "b")
