@@ -89,15 +89,6 @@ class ElmoEncoder(Shareable):
     def parameters(self) -> int:
         return sum(parameter.numel() for parameter in self.bilm.parameters())
 
-    @property
-    def states(self) -> list[State]:
-        """With `stateful`, where the next call starts: (h, c) of each layer, [2, B, P or H]. It can be set."""
-        return self._states.kept
-
-    @states.setter
-    def states(self, states: list[State]) -> None:
-        self._states.kept = states
-
     def encode(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> list[Tensor]:
         """The layers of each sentence, float32 [L, T, D] on the encoder's device; with `markers`, from `<S>` to `</S>`.
 

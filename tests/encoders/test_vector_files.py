@@ -8,8 +8,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.encoders.static import load_static, read_text
-from elmo_bench.encoders.vector_files import NGrams, Rows, read_compact, write_compact, write_text
+from elmo_bench.encoders.static import load_static
+from elmo_bench.encoders.vector_files import NGrams, Rows, read_compact, write_compact
 
 WORDS = ["the", "Paris", "paris", ". . .", "naïve"]
 VECTORS = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
@@ -19,14 +19,6 @@ NGRAMS = np.random.default_rng(1).normal(size=(7, 4)).astype(np.float32)
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "v.safetensors"
-
-
-def test_text_is_read_back_as_written(tmp_path):
-    for name in ("v.txt", "v.txt.gz"):
-        write_text(tmp_path / name, WORDS, VECTORS.round(3))
-        words, vectors = read_text(tmp_path / name)
-        assert words == WORDS
-        assert np.array_equal(vectors, VECTORS.round(3))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
