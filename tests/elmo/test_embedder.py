@@ -58,14 +58,6 @@ def test_a_padded_batch_and_its_mask(embedder):
         assert not layers[number, :, len(SENTENCES[number]) :].any()
 
 
-def test_empty_sentences_have_no_vectors(embedder):
-    assert [each.shape for each in embedder.embed_batch([[]])] == [(3, 0, 32)]
-    empty, full = embedder.embed_batch([[], SENTENCES[1]])
-    assert empty.shape == (3, 0, 32)
-    is_recorded(full, 1)
-    assert embedder.embed_batch([]) == []
-
-
 LINES = [" ".join(sentence) for sentence in SENTENCES if sentence]
 
 

@@ -6,9 +6,7 @@ import logging
 import pytest
 import torch
 
-from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.hf import HfEncoder
-from elmo_bench.encoders.hf_words import Pieces
 
 transformers = pytest.importorskip("transformers")
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
@@ -134,17 +132,6 @@ def test_a_word_of_too_many_pieces_keeps_its_first_ones(encoders, pooling):
     assert parts[1].ids == encoder.words.backend.encode(" " + "xyz" * 30).ids[1:9]
     assert parts[1].chosen == {"first": [(0, 0)], "last": [(7, 0)], "mean": [(n, 0) for n in range(8)]}[pooling]
     assert {word for _, word in parts[2].chosen} == {1}
-
-
-def test_a_tokeniser_that_loses_words_is_refused():
-    """Spaces around words are removed, also the space that is put first, and spaces between them are not."""
-    tokeniser = byte_level()
-    tokeniser.normalizer = normalizers.Strip()
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokeniser)
-    with pytest.raises(
-        UserError, match=r"^encoder\.name=mine: its tokeniser reads the words 'a', 'dog' otherwise than"
-    ):
-        Pieces(fast, name="mine")
 
 
 def test_a_model_that_mixes_its_texts_reads_one_at_a_time_and_says_so(tmp_path, capsys):

@@ -43,11 +43,6 @@ def test_a_cut_file_is_one_line_with_its_place(tmp_path, ending, part):
         list(sentences(path))
 
 
-def test_crlf_bom_empty_lines_and_no_last_line_end(tmp_path):
-    path = write(tmp_path, "text", b"\xef\xbb\xbfa b\r\n\r\n \t\nc\r\n\nd  e")
-    assert list(sentences(path)) == [["a", "b"], ["c"], ["d", "e"]]
-
-
 def test_not_utf8(tmp_path):
     path = write(tmp_path, "text.txt", "good\ncafé\n".encode("latin-1"))
     with pytest.raises(UserError, match=r"text\.txt:2: not UTF-8 text \(.* at byte 3\)"):

@@ -37,13 +37,6 @@ def test_the_loss_falls_and_new_sentences_are_foreseen(corpus):
     assert rows[-1][4] < rows[10][4] / 10  # cosine
 
 
-@pytest.mark.parametrize("epochs", [0.5, 2])
-def test_epochs_are_counted_in_targets(corpus, epochs):
-    trained = train(corpus, corpus / "out", "recipe.steps=null", f"recipe.epochs={epochs}", "recipe.full_from=0.5")
-    cells = sum(len(sentence) + 1 for sentence in made_up(400))
-    assert epochs * cells <= trained.read < epochs * cells + 40
-
-
 @pytest.fixture
 def killed(corpus, monkeypatch):
     """`killed(step, *options)`: the training stops like a killed one when it begins this step."""

@@ -118,12 +118,3 @@ def test_what_does_not_fit_is_said(folder, text, tmp_path):
     (folder / "vocabulary.txt").write_text("<S>\t0\n</S>\t0\n<UNK>\t0\n", encoding="utf-8")
     with pytest.raises(UserError, match="not a readable safetensors file"):
         load_language_model(str(folder))
-
-
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [("format=yaml", "choose text or json"), ("device=tpu", "choose cpu or cuda"), ("corpus=nowhere", "no file")],
-)
-def test_wrong_options_are_one_line(folder, text, capsys, option, said):
-    assert main(["evaluate", f"weights={folder}", f"corpus={text[0]}", option]) == 2
-    assert said in capsys.readouterr().err

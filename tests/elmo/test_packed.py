@@ -39,7 +39,7 @@ def inputs(rows: int, steps: int):
 @torch.no_grad()
 def test_every_number_of_rows_gives_what_the_module_gives(bilm, rows):
     arguments = inputs(rows, 11)
-    with torch.enable_grad():  # the loop with its own backward pass
+    with torch.enable_grad():  # the loop for autograd
         expected, expected_last = BatchedBiLM(bilm).contextual(*arguments)
     for network in (BatchedBiLM(bilm), PackedBiLM(bilm, "float32")):
         found, last = network.contextual(*arguments)
