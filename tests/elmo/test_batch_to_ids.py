@@ -43,7 +43,6 @@ def one_line(said: str, function, *arguments, **named) -> None:
     ("inputs", "said"),
     [
         (IDS[0], "inputs: shape [2, 50], expected [B, T, 50]"),
-        (IDS[..., :49], "inputs: shape [1, 2, 49]"),
         (IDS.float(), "inputs: float32, expected integers (int64)"),
         (IDS > 0, "inputs: bool, expected"),
         (IDS + 1, "to 262, expected 0 to 261"),
@@ -66,7 +65,6 @@ def test_word_inputs_that_do_not_fit():
 @pytest.mark.parametrize(
     ("arguments", "options", "said"),
     [
-        ((None, None, 1), {}, "weight_file: missing"),
         ((FILES[0], None, 1), {}, "weight_file: missing"),
         ((FILES[0], "nowhere.hdf5", 1), {}, "nowhere.hdf5: no such file"),
         (("mini", "mini", 1), {}, "mini: no such file"),

@@ -57,7 +57,7 @@ def test_no_file(tmp_path):
 
 
 @pytest.mark.parametrize("ending", PACK)
-@pytest.mark.parametrize("letter", ["x", "ü", "😀"])
+@pytest.mark.parametrize("letter", ["x", "😀"])
 def test_a_line_of_a_megabyte_is_skipped_and_counted(tmp_path, ending, letter, capsys):
     edge = letter * LONGEST
     text = f"a b\n{edge}\n{letter * 2**20}\nc\n{edge}{letter}\r\n{edge}\r\n{letter * 2**20}"
