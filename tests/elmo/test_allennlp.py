@@ -99,6 +99,14 @@ def test_what_crashed_there_works_here():
             assert (first(output).shape, output["mask"].shape) == ((len(sentences), 0, 32), (len(sentences), 0))
 
 
+def test_dropout_is_of_each_representation_and_in_training_mode_alone():
+    module = elmo(num_output_representations=2, dropout=0.5)
+    assert module.training
+    one, two = module(IDS)["elmo_representations"]
+    assert not torch.equal(one == 0, two == 0)
+    is_recorded(module.eval()(IDS), "default")
+
+
 def test_the_mix_under_its_old_names_is_all_that_is_trained():
     names = [f"scalar_mix_0.{name}" for name in ("gamma", *(f"scalar_parameters.{n}" for n in range(3)))]
     module = elmo()

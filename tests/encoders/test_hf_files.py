@@ -10,6 +10,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import hf_files
 from elmo_bench.encoders.hf import HfEncoder
 from elmo_bench.encoders.hf_files import Published, files_of, find, only_files
+from tests.encoders.test_hf import pickled
 from tests.hub import COMMIT, hub_on_loopback
 from tests.tiny_bert import make_tiny_bert
 
@@ -28,16 +29,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def encoder(folder):
     return HfEncoder(weights=str(folder))
-
-
-def pickled(folder, other):
-    """A copy of the folder with pickled weights."""
-    from safetensors.torch import load_file
-
-    shutil.copytree(folder, other)
-    torch.save(dict(load_file(other / "model.safetensors")), other / "pytorch_model.bin")
-    (other / "model.safetensors").unlink()
-    return other
 
 
 def test_only_files_that_are_read_are_in_the_checksum(folder, encoder, tmp_path):
@@ -71,7 +62,7 @@ def test_an_error_names_the_users_folder_and_not_the_links(folder, tmp_path):
 
 @pytest.mark.parametrize("kind", ["safetensors", "pickled", "slow"])
 def test_only_files_that_are_read_are_downloaded(folder, tmp_path, monkeypatch, kind):
-    source = pickled(folder, tmp_path / "source") if kind == "pickled" else folder
+    source = pickled(folder, tmp_path / "source", dict) if kind == "pickled" else folder
     files = {path.name: path.read_bytes() for path in source.iterdir()}
     files |= {"vocab.txt": b"x", "modules.json": b"[]", "model.onnx": b"x", "consolidated.safetensors": b"x"}
     files |= {"elmo_weights.hdf5": b"x", "pytorch_model.bin": files.get("pytorch_model.bin", b"x")}

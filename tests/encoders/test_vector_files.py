@@ -77,7 +77,6 @@ SCALES = np.ones(5, np.float32)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"vectors": None}, "vectors"),
         ({"vectors": np.ones((5, 4))}, "vectors is F64 of shape [5, 4], expected F32 or F16 or I8 in 2 dimension"),
         ({"vectors": np.full((5, 4), np.nan, np.float16)}, "a number is not finite"),
         ({"vectors": INT8}, "vectors.scales"),
@@ -85,13 +84,11 @@ SCALES = np.ones(5, np.float32)
         ({"vectors": INT8, "vectors.scales": SCALES * np.nan}, "a scale is not finite"),
         ({"words": np.frombuffer(b"alpha\nbeta\ngamma\ndelta\nepsilon", np.uint8)}, "format not supported"),
         ({"words": _packed(b"a\nb\nc\nd\ne")[:-8]}, "the words are cut off or too long"),
-        ({"words": _packed(b"a\nb\nc\nd")}, "4 words for 5 vectors"),
         ({"words": _packed(b"a" * 10**6)}, "the words are cut off or too long"),
         ({"ngrams": NGRAMS}, "shortest and longest are not lengths"),
         ({"ngrams": NGRAMS[:, :3], "about": {"shortest": 2, "longest": 3}}, "7 n-gram vectors of 3 numbers"),
         ({"ngrams": NGRAMS * np.float32(np.inf), "about": {"shortest": 2, "longest": 3}}, "a number is not finite"),
         ({"about": [1]}, "the metadata is not a JSON object"),
-        ({"about": "{"}, "metadata: not valid JSON (cut off in the middle)"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -105,8 +102,6 @@ def test_a_malformed_file_is_one_clear_line(path, changes, message):
         with pytest.raises(UserError) as caught:
             load_static(str(path), keep)
         text = str(caught.value)
-        assert text.startswith(
-            f"{path}: not a file of word vectors, or damaged (" if "metadata: " not in message else f"{path}: "
-        )
+        assert text.startswith(f"{path}: not a file of word vectors, or damaged (")
         assert message in text
         assert "\n" not in text
