@@ -32,8 +32,7 @@ import pyarrow.parquet
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
 from elmo_bench.base.reading import reading
-from elmo_bench.encoders.glove_text import read_text
-from elmo_bench.encoders.static import StaticVectors
+from elmo_bench.encoders.static import StaticVectors, read_text
 from elmo_bench.encoders.vector_files import write_compact
 from elmo_bench.runner.data import build_data, read_splits, words_of
 from elmo_bench.spec.config import compose

@@ -6,10 +6,6 @@ import random
 import numpy as np
 import torch
 
-from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.encoders import cache
-from elmo_bench.encoders.cache import LayerStore
-
 
 class WordEncoder:
     """A vector depends on every word of the sentence, its order included; `asked` lists what was computed."""
@@ -34,11 +30,3 @@ def sentences(number, *, longest=30, seed=0):
     """Made-up sentences of 1 to `longest` words."""
     words = random.Random(seed)
     return [tuple(f"w{words.randrange(10**6)}" for _ in range(words.randint(1, longest))) for _ in range(number)]
-
-
-def fill(folder, texts, weights=None):
-    """Fill a store from another process (for `multiprocessing`), in many small files."""
-    torch.set_num_threads(1)
-    cache.TOKENS_AT_ONCE = 512
-    encoder = ElmoEncoder(weights=weights) if weights else WordEncoder(dim=256)
-    LayerStore(encoder, mode="disk", folder=folder).fill(texts)

@@ -155,7 +155,7 @@ def _reader(frozen: "Frozen", device: str) -> Callable[[Sentences], Any]:
     """Makes everything that a head sees of a batch, on the device."""
     import torch
 
-    from elmo_bench.encoders.words import StaticWords
+    from elmo_bench.encoders.embedder import StaticWords
 
     words = StaticWords(frozen.vectors, (), repeated=0, trainable=False).to(device) if frozen.vectors else None
 
@@ -183,7 +183,7 @@ def _rate(read: Callable[[Sentences], Any], sentences: Sentences, size: int, sec
 
 
 def _files(frozen: "Frozen", vectors: Path | None) -> set[Path] | None:
-    """Every file. Without `files` (see encoders/protocol.py) an encoder has none if it has no parameters."""
+    """Every file. Without `files` (see encoders/__init__.py) an encoder has none if it has no parameters."""
     files = {vectors.resolve()} if vectors else set[Path]()
     for encoder in frozen.encoders.values():
         own = getattr(encoder, "files", None)

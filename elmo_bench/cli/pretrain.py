@@ -31,8 +31,8 @@ def finish(training: "Training", *, command: str, arguments: list[str], before: 
     """Write the folder, measure the held-out text with what was written, and print both and the option that uses it."""
     from elmo_bench.pretraining.corpus import shard_files
     from elmo_bench.pretraining.folder import save_trained
+    from elmo_bench.pretraining.loop import device_of
     from elmo_bench.pretraining.model import load_language_model
-    from elmo_bench.pretraining.options import device_of
     from elmo_bench.pretraining.perplexity import perplexity
 
     out = save_trained(training, command=command, arguments=arguments)

@@ -2,7 +2,7 @@
 
 - `model.py`: the reference. Read this first. `kernels/`: the same function, fast.
 - `encoder.py`: `ElmoEncoder`, with `frozen.py` (weights that nothing trains) and `batches.py` (sorting sentences).
-- `options.py`, `weights.py`, `published.py`: file formats and published names. `pretrained.py`: finding and loading.
-- `hub.py`, `export.py`: the Hugging Face Hub, saving and exporting.
-- `allennlp/`: AllenNLP's `Elmo` and `batch_to_ids`. `embed.py`: the vectors of a whole file.
+- `options.py`, `weights.py`, `published.py`: files, published names, the Hub. `pretrained.py`: finding and loading.
+- `export.py`: saving, exporting, sharing. `embed.py`: the vectors of a whole file.
+- `allennlp.py` and `allennlp_embedder.py`: AllenNLP's `Elmo` and `ElmoEmbedder`; `batch_to_ids` is in `batches.py`.
 """

@@ -29,7 +29,7 @@ FEWEST = 32  # sentences; a smaller pool is not split for the sake of another co
 
 
 class ElmoEncoder(Shareable):
-    """A biLM as an `Encoder` (see encoders/protocol.py): `.layers`, `.dim`, `.checksum`, `.device`, `.encode`.
+    """A biLM as an `Encoder` (see encoders/__init__.py): `.layers`, `.dim`, `.checksum`, `.device`, `.encode`.
 
     Every sentence starts from zero states, so its vectors depend on nothing else. With `stateful=True` sentence i of a
     call starts where sentence i of the call before ended, as in bilm-tf.
@@ -88,15 +88,6 @@ class ElmoEncoder(Shareable):
     @property
     def parameters(self) -> int:
         return sum(parameter.numel() for parameter in self.bilm.parameters())
-
-    @property
-    def states(self) -> list[State]:
-        """With `stateful`, where the next call starts: (h, c) of each layer, [2, B, P or H]. It can be set."""
-        return self._states.kept
-
-    @states.setter
-    def states(self, states: list[State]) -> None:
-        self._states.kept = states
 
     def encode(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> list[Tensor]:
         """The layers of each sentence, float32 [L, T, D] on the encoder's device; with `markers`, from `<S>` to `</S>`.

@@ -1,7 +1,7 @@
 """A biLM in a folder: exported in the published layout, or saved and shared with huggingface_hub's ModelHubMixin."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,10 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.reading import reader
 from elmo_bench.elmo.frozen import FrozenBiLM
-from elmo_bench.elmo.hub import is_repository, repository
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import SOFTMAX, check_free, checksum_of, load_files, locate, softmax_files
+from elmo_bench.elmo.published import is_repository, repository
 from elmo_bench.elmo.weights import write_hdf5, write_safetensors
 
 PAPER = "https://aclanthology.org/N18-1202/"
@@ -180,14 +180,13 @@ def export(
     if not overwrite and (there := [name for name in names if (out / name).exists()]):
         raise UserError(f"{out}: has {there[0]} already. Give another folder, or --overwrite.")
     bilm, checksum = load_files(options_file, weights_file)
-    rows = [f"| `{name}` | {text} |" for name in names for start, text in WHAT.items() if name.startswith(start)]
     card = model_card(
         bilm.options,
         checksum=checksum,
         license=_licence(origin),
         rows={"these files": f"{dtype}, exported from the weights with that checksum"},
         description=f"For the training data and the licence see [{ORIGIN}]({ORIGIN})." if origin else "",
-        files="\n".join(["| file | |", "|---|---|", *rows]),
+        files=table_of(names),
     )
     write = write_hdf5 if kind == "hdf5" else partial(write_safetensors, about={"from": checksum})
     contents: dict[str, Content] = {
@@ -198,6 +197,12 @@ def export(
     }
     write_together(out, contents)
     return [out / name for name in contents]
+
+
+def table_of(names: Iterable[str]) -> str:
+    """What is in the files of these names, as a table of Markdown."""
+    rows = [f"| `{name}` | {text} |" for name in names for start, text in WHAT.items() if name.startswith(start)]
+    return "\n".join(["| file | |", "|---|---|", *rows])
 
 
 def write_together(folder: Path, contents: Mapping[str, Content]) -> None:

@@ -12,10 +12,9 @@ from urllib.parse import urlsplit
 from elmo_bench.base.downloads import cache_folder, fetch, record, verify
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
-from elmo_bench.elmo.hub import FILES, is_repository, repository
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.published import BILMS, bilm_file, bilm_folder, known_address
+from elmo_bench.elmo.published import BILMS, FILES, bilm_file, bilm_folder, is_repository, known_address, repository
 from elmo_bench.elmo.weights import load
 
 MINI = Path(__file__).parents[1] / "weights"

@@ -1,12 +1,19 @@
-"""Published weights and vectors by name (published.yaml); they are downloaded to the cache folder at first use."""
+"""Published weights and vectors by name (published.yaml), and models of the Hugging Face Hub, downloaded at first use.
 
+No code of a repository is executed.
+"""
+
+import os
+import re
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
 
-from elmo_bench.base.downloads import cache_folder, fetch, mirrored
+from elmo_bench.base.downloads import cache_folder, fetch, mirrored, offline
+from elmo_bench.base.errors import UserError
 
 TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "published.yaml").read_text(encoding="utf-8"))
 BILMS: dict[str, Any] = TABLE["bilm"]["models"]
@@ -48,3 +55,51 @@ def vector_archive(name: str) -> Path:
 
 def _file_name(name: str, kind: str) -> str:
     return f"elmo_{BILMS[name]['stem']}_{_ENDINGS[kind]}"
+
+
+FILES = ("*options.json", "*weights.safetensors", "*.hdf5")
+
+
+def is_repository(name: str) -> bool:
+    """Whether a name looks like `user/repo` or `user/repo@revision`."""
+    return re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w./-]+)?", name) is not None
+
+
+def repository(
+    name: str,
+    *,
+    files: Sequence[str] = FILES,
+    revision: str | None = None,
+    local_files_only: bool = False,
+    **keywords: Any,
+) -> Path:
+    """The local folder of `user/repo` or `user/repo@revision`, with the files that match `files`: a biLM's, or others.
+
+    A revision is a branch, tag or commit. `$HF_ENDPOINT` and the other variables of huggingface_hub apply; `keywords`
+    go to its `snapshot_download`. Raises UserError if the files cannot be downloaded.
+    """
+    # Imported here because most runs do not need the Hub.
+    from huggingface_hub import errors, snapshot_download
+
+    repo, _, tag = name.partition("@")
+    try:
+        return Path(
+            snapshot_download(
+                repo,
+                revision=revision or tag or None,
+                local_files_only=local_files_only or offline(),
+                allow_patterns=[*files],
+                ignore_patterns=["*/*"],
+                endpoint=os.environ.get("HF_ENDPOINT") or None,
+                **keywords,
+            )
+        )
+    except errors.RevisionNotFoundError:
+        why = f"it has no revision '{revision or tag}'"
+    except errors.RepositoryNotFoundError:
+        why = "it does not exist (or it is private: hf auth login)"
+    except errors.LocalEntryNotFoundError:
+        why = "not in its cache, and the Hub is offline or did not answer"
+    except (errors.HfHubHTTPError, errors.HTTPError, errors.HFValidationError, OSError) as error:
+        why = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
+    raise UserError(f"weights '{name}': no such folder or file. As a repository on the Hugging Face Hub: {why}.")

@@ -1,14 +1,51 @@
 """What a head can see: frozen encoders, static and learned words, and the embedder that joins them.
 
-- `protocol.py`: the `Encoder` protocol. Kinds of encoders are modules with `load(**options)`: `elmo.py`, `random.py`,
-  `hf.py` (with `hf_files.py` and `hf_words.py`), `cove.py`, `precomputed.py`.
-  Several together are a stack.
-- `static.py`, with `glove_text.py`, `binary_vectors.py` and `vector_files.py`: static word vectors. `words.py`: word
-  vectors as a module.
-- `embedder.py`: everything that a head sees, concatenated.
+A kind of encoder is a module of this package with `load(**options) -> Encoder`: `elmo.py`, `random.py`, `hf.py` (with
+`hf_files.py` and `hf_words.py`), `cove.py`, `precomputed.py`. Several together are a stack. A `load` with a parameter
+`seed` gets the run's, unless the yaml has one. Its encoder then also has `identity`.
+
+- `static.py`, with `binary_vectors.py` and `vector_files.py`: static word vectors.
+- `embedder.py`: word vectors as modules, and everything that a head sees, concatenated.
 - `cache.py`, with `cache_files.py`: the layers of frozen encoders, kept in memory or on disk.
 """
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
 from elmo_bench.base.include import extended
 
+if TYPE_CHECKING:  # commands that read names alone start without torch
+    import torch
+
 __path__ = extended("encoders", __path__)
+Sentence = tuple[str, ...]
+
+
+class Encoder(Protocol):
+    """Frozen; turns tokenised sentences into layers. The same sentence gives the same layers in any call."""
+
+    @property
+    def checksum(self) -> str:
+        """Identifies the vectors, in the cache and in the hash of a run."""
+
+    @property
+    def layers(self) -> int:
+        """L"""
+
+    @property
+    def dim(self) -> int:
+        """D"""
+
+    @property
+    def parameters(self) -> int:
+        """The number of frozen parameters."""
+
+    @property
+    def device(self) -> "torch.device": ...
+
+    # May also have `expect(words)`: the words that `encode` will read, in one call before the first;
+    # `files`: the paths of the files that it was loaded from, or `inputs` if these do not hold its numbers;
+    # and `identity`: in place of `checksum` in the hash, so that runs whose seeds draw other numbers share one.
+
+    def encode(self, sentences: Sequence[Sequence[str]]) -> "list[torch.Tensor]":
+        """float32 [L, T, D] of each sentence, on the encoder's device."""

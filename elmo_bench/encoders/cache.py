@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,8 +15,8 @@ from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import choose_threads, use_threads
 from elmo_bench.base.progress import console, progress
+from elmo_bench.encoders import Encoder, Sentence
 from elmo_bench.encoders.cache_files import KEY_BYTES, Entry, StoreFolder, remove_damaged
-from elmo_bench.encoders.protocol import Encoder, Sentence
 from elmo_bench.text.batch import pools
 
 VERSION = (
@@ -25,7 +25,6 @@ VERSION = (
 MODES = ("auto", "off", "ram", "disk")
 FLOAT = torch.float32  # of layers, wherever they are kept
 TOKENS_AT_ONCE = 16_384
-Layers = np.ndarray | Tensor  # [L, T, D] of a sentence: an array on the CPU, or a tensor on another device
 
 
 class LayerStore:
@@ -53,7 +52,7 @@ class LayerStore:
         self.encoder, self.mode, self.max_gb = encoder, mode, max_gb
         self.device = torch.device(encoder.device if device is None else device)
         self._key = _keys(f"{VERSION} {encoder.layers} {encoder.dim} float32 {encoder.checksum}\n{variant}")
-        self._kept: dict[Sentence, Layers] = {}  # in memory
+        self._kept: dict[Sentence, Tensor] = {}  # in memory
         self._memory = torch.device("cpu")  # where they are
         self._stored: dict[Sentence, Entry] = {}  # on disk
         self._folder: StoreFolder | None = None
@@ -112,36 +111,25 @@ class LayerStore:
             del self._stored[sentence]
             self._keep_in_memory([sentence], [computed[sentence]])
         rows = [computed[each] if layers is None else layers for each, layers in zip(sentences, found, strict=True)]
-        return self._padded(rows)
-
-    def _padded(self, rows: Sequence[Layers]) -> Tensor:
-        """[B, L, T, D] on the store's device; rows on the CPU are collected there and copied at once."""
         lengths = [layers.shape[1] for layers in rows]
-        shape = (len(rows), self.encoder.layers, max(lengths), self.encoder.dim)
-        if any(isinstance(layers, np.ndarray) for layers in rows):
-            host = torch.empty(shape, dtype=FLOAT, pin_memory=self.device.type == "cuda")
-            numbers = host.numpy()  # row by row numpy copies faster than torch
-            for row, layers in enumerate(rows):
-                if isinstance(layers, np.ndarray):
-                    numbers[row, :, : lengths[row]] = layers
-                    numbers[row, :, lengths[row] :] = 0
-                else:
-                    numbers[row] = 0
-            batch = host.to(self.device, non_blocking=True)
-        else:
-            batch = torch.zeros(shape, dtype=FLOAT, device=self.device)
-        for row, layers in enumerate(rows):
-            if isinstance(layers, Tensor):
-                batch[row, :, : lengths[row]] = layers
-        return batch
+        on_host = any(layers.device.type == "cpu" for layers in rows)  # collected there, and copied at once
+        batch = torch.empty(
+            (len(rows), self.encoder.layers, max(lengths), self.encoder.dim),
+            dtype=FLOAT,
+            device="cpu" if on_host else self.device,
+            pin_memory=on_host and self.device.type == "cuda",
+        )
+        target: Any = batch.numpy() if on_host else batch  # numpy copies rows faster than torch
+        for row, length, layers in zip(target, lengths, rows, strict=True):
+            row[:, :length], row[:, length:] = layers.cpu().numpy() if on_host else layers, 0
+        return batch.to(self.device, non_blocking=True)
 
-    def _read(self, sentence: Sentence) -> Layers | None:
+    def _read(self, sentence: Sentence) -> Tensor | None:
         """The layers that are kept; None if there are none, or they are damaged."""
         entry = self._stored.get(sentence)
         if entry is None:
             return self._kept.get(sentence)
-        layers = entry.read()
-        if layers is None:
+        if (layers := entry.read()) is None:
             remove_damaged(entry.path)
         return layers
 
@@ -165,18 +153,17 @@ class LayerStore:
                     self._keep(rest, self._encode(rest))
                 meter.advance(sum(lengths[number] for number in pool))
 
-    def _keep(self, sentences: Sequence[Sentence], layers: Sequence[Layers]) -> None:
+    def _keep(self, sentences: Sequence[Sentence], layers: Sequence[Tensor]) -> None:
         if self._folder is not None:
             with self._or_in_memory():
                 keys = [self._key(sentence) for sentence in sentences]
-                entries = self._folder.add(keys, [_on_host(each) for each in layers])
+                entries = self._folder.add(keys, [each.cpu().numpy() for each in layers])
                 self._stored.update(zip(sentences, map(entries.__getitem__, keys), strict=True))
                 return
         self._keep_in_memory(sentences, layers)
 
-    def _keep_in_memory(self, sentences: Sequence[Sentence], layers: Sequence[Layers]) -> None:
-        kept = layers if self._memory.type != "cpu" else map(_on_host, layers)
-        self._kept.update(zip(sentences, kept, strict=True))
+    def _keep_in_memory(self, sentences: Sequence[Sentence], layers: Sequence[Tensor]) -> None:
+        self._kept.update(zip(sentences, [each.to(self._memory) for each in layers], strict=True))
 
     @contextmanager
     def _or_in_memory(self) -> Iterator[None]:
@@ -188,12 +175,11 @@ class LayerStore:
             console.print(f"{error} Layers are kept in memory.", highlight=False)
             self._folder = None
 
-    def _encode(self, sentences: Sequence[Sentence]) -> list[Layers]:
+    def _encode(self, sentences: Sequence[Sentence]) -> list[Tensor]:
         """Layers as they are kept, on the encoder's device."""
         found = self.encoder.encode(sentences)
         _check(self.encoder, sentences, found)
-        layers = [each.to(FLOAT).contiguous() for each in found]
-        return [each.numpy() if each.device.type == "cpu" else each for each in layers]
+        return [each.to(FLOAT).contiguous() for each in found]
 
 
 def _check(encoder: Encoder, sentences: Sequence[Sentence], found: Sequence[object]) -> None:
@@ -209,10 +195,6 @@ def _check(encoder: Encoder, sentences: Sequence[Sentence], found: Sequence[obje
                 f"{who}: {gave} for a sentence of {len(sentence)} tokens. Return a float32 tensor {wanted}: layers, "
                 "tokens, dimensions."
             )
-
-
-def _on_host(layers: Layers) -> np.ndarray:
-    return layers.cpu().numpy() if isinstance(layers, Tensor) else layers
 
 
 def _has_room(device: torch.device, size: int) -> bool:

@@ -120,11 +120,10 @@ class StoreFolder:
         whole = tuple(numbers.shape) == (ends[-1:].sum(),) and numbers.dtype == torch.float32
         if tokens.numpy().min(initial=0) < 0 or not whole:
             raise DamagedFile(path)
-        array = numbers.numpy()
         for row, length, end, check in zip(keys.numpy(), tokens.tolist(), ends.tolist(), checks.tolist(), strict=True):
             if (key := row.tobytes()) in wanted:
-                layers = array[end - self.layers * length * self.dim : end]
-                yield key, Entry(path, layers.reshape(self.layers, length, self.dim), _seed(key), check)
+                layers = numbers[end - self.layers * length * self.dim : end]
+                yield key, Entry(path, layers.view(self.layers, length, self.dim), _seed(key), check)
 
     def _files(self) -> Iterator[tuple[int, int, Path]]:
         """(last used, bytes, path) of every encoder's files; an abandoned unfinished file counts as never used."""
@@ -145,13 +144,13 @@ class Entry:
     """The layers of one sentence in a file."""
 
     path: Path
-    _layers: np.ndarray  # [L, T, D], a view of the file
+    _layers: torch.Tensor  # [L, T, D], a view of the file
     _seed: int
     _check: int
 
-    def read(self) -> np.ndarray | None:
+    def read(self) -> torch.Tensor | None:
         """[L, T, D], a view of the file; None if its bytes are not those that were written under its key."""
-        return self._layers if xxh3_64_intdigest(self._layers.data, seed=self._seed) == self._check else None
+        return self._layers if xxh3_64_intdigest(self._layers.numpy().data, seed=self._seed) == self._check else None
 
 
 def remove_damaged(path: Path) -> None:

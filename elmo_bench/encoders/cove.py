@@ -16,7 +16,7 @@ from elmo_bench.base.downloads import Content, changed
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.frozen import frozen
-from elmo_bench.encoders.protocol import Encoder
+from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.static import checksum_of, load_static, path_of
 from elmo_bench.text.batch import by_length, pools
 
@@ -27,7 +27,7 @@ NAME = re.compile(r"(weight_ih|weight_hh|bias_ih|bias_hh)_l(\d)(_reverse)?")
 
 
 class Cove:
-    """CoVe as an `Encoder` (see protocol.py): its layers are the outputs [forward; backward] of each biLSTM.
+    """CoVe as an `Encoder` (see `encoders/__init__.py`): its layers are the outputs [forward; backward] of each biLSTM.
 
     The input of a word that the static vectors lack is zeros; upper and lower case differ.
     """

@@ -15,9 +15,9 @@ from elmo_bench.base.machine import parallel_map
 from elmo_bench.base.progress import console
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.frozen import frozen
+from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.hf_files import checksum, files_of, find, only_files, weights_of
 from elmo_bench.encoders.hf_words import Part, Pieces
-from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.text.batch import by_length, pools
 
 POOLINGS = ("first", "last", "mean")
@@ -34,7 +34,7 @@ class _Reached(Exception):
 
 
 class HfEncoder:
-    """A transformer as an `Encoder` (see protocol.py).
+    """A transformer as an `Encoder` (see `encoders/__init__.py`).
 
     Its layers are the embeddings and the output of each block (of the encoder, in an encoder-decoder). A word's vector
     is the one of its first or last piece or their mean; a word without pieces, such as a control character, has zeros.

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_bench.encoders.protocol import Sentence
+from elmo_bench.encoders import Sentence
 from elmo_bench.encoders.static import StaticVectors
 
 SENTENCES, TOKENS = 1_024, 16_384  # that are encoded at once, at most, so that memory does not grow with the text

@@ -11,7 +11,7 @@ import hashlib
 import struct
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import h5py
 import numpy as np
@@ -25,7 +25,7 @@ from elmo_bench.base.int8 import FLOATS
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.weights import array_of, is_inside
-from elmo_bench.encoders.protocol import Encoder
+from elmo_bench.encoders import Encoder
 from elmo_bench.text.columns import cells_of, line_of, tokens_of, unescaped
 
 INDEX = "sentence_to_index"
@@ -33,18 +33,8 @@ HDF5 = (".h5", ".hdf5")
 ENDINGS = (*HDF5, ".safetensors")
 
 
-class LayerFile(Protocol):
-    """An open file: `index` maps sentences to names of tensors."""
-
-    path: Path
-    index: dict[str, str]
-
-    def read(self, name: str) -> Tensor:
-        """float32 [L, T, D] under this name. Raises UserError."""
-
-
 class Precomputed:
-    """Layers in files as an `Encoder` (see protocol.py). A sentence that no file has is a UserError that names it."""
+    """Layers in files as an `Encoder` (see `encoders/__init__.py`); a sentence that no file has is a UserError."""
 
     parameters = 0
 
@@ -56,7 +46,7 @@ class Precomputed:
         self.where, self.device = weights, torch.device(device)
         joined = " ".join(content.sha256 for content in self._contents.values())
         self.checksum = hashlib.sha256(joined.encode()).hexdigest()
-        self._found: dict[str, tuple[LayerFile, str]] = {}
+        self._found: dict[str, tuple[Hdf5Layers | SafetensorsLayers, str]] = {}
         # White space other than a space may be inside a token, or separate tokens as in a text that `embed` read.
         for tokens in (lambda text: map(unescaped, cells_of(text)), tokens_of):
             for file in opened:
@@ -101,14 +91,14 @@ load: type[Encoder] = Precomputed
 
 
 @reader
-def open_layers(path: Path) -> LayerFile:
+def open_layers(path: Path) -> "Hdf5Layers | SafetensorsLayers":
     """A file of layers. Raises UserError if it is damaged or has no index."""
     with reading(path, "a file of layers"):
         return Hdf5Layers(path) if path.suffix in HDF5 else SafetensorsLayers(path)
 
 
 class Hdf5Layers:
-    """Layers in HDF5, as `embed` and AllenNLP 0.9 write them. The file stays open."""
+    """Layers in HDF5, as `embed` and AllenNLP 0.9 write them. The file stays open; `index`: sentences to names."""
 
     def __init__(self, path: Path):
         self.path, self._file = path, h5py.File(path, "r")
@@ -118,6 +108,7 @@ class Hdf5Layers:
         self.index = _index(path, _text(path, found))
 
     def read(self, name: str) -> Tensor:
+        """float32 [L, T, D] under this name. Raises UserError."""
         with reading(self.path, "a file of layers"):
             if not is_inside(self._file, name):
                 raise UserError(f"{self.path}: '{name:.100}' is in {INDEX}, but not in the file. {AGAIN}")
@@ -127,7 +118,7 @@ class Hdf5Layers:
 
 
 class SafetensorsLayers:
-    """Layers in safetensors. The file stays open."""
+    """Layers in safetensors. The file stays open; `index`: sentences to names."""
 
     def __init__(self, path: Path):
         self.path, self._file = path, safe_open(path, framework="pt")
@@ -137,6 +128,7 @@ class SafetensorsLayers:
         self.index = _index(path, text)
 
     def read(self, name: str) -> Tensor:
+        """float32 [L, T, D] under this name. Raises UserError."""
         with reading(self.path, "a file of layers"):
             tensor = self._file.get_tensor(name)
             if tensor.dtype not in FLOATS:

@@ -17,7 +17,7 @@ from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import locate_options
 from elmo_bench.elmo.weights import untrained
-from elmo_bench.encoders.protocol import Encoder
+from elmo_bench.encoders import Encoder
 
 
 class UntrainedEncoder(ElmoEncoder):

@@ -1,4 +1,4 @@
-"""Word vectors, vectors of n-grams, and the files that this project writes of them: GloVe text, and safetensors.
+"""Word vectors, vectors of n-grams, and the safetensors files that this project writes of them.
 
 A compact file holds these tensors:
 
@@ -11,7 +11,6 @@ Its metadata is one JSON object under `about`: safetensors writes several keys i
 equal files. With n-grams, the object has `shortest` and `longest`, their lengths in characters.
 """
 
-import gzip
 import json
 import lzma
 from collections.abc import Collection, Mapping, Sequence
@@ -160,16 +159,6 @@ def read_compact(path: Path, keep: Collection[str] | None = None) -> Compact:
         rows = None if keep is None else [row for row, word in enumerate(words) if word in keep]
         vectors = _finite(stored.take(rows))
     return Compact(words if rows is None else [words[row] for row in rows], vectors, metadata, ngrams)
-
-
-def write_text(path: Path, words: Sequence[str], vectors: np.ndarray) -> None:
-    """Write GloVe text, a word and its numbers a line; compressed if the name ends in .gz."""
-    with atomic_write(path) as handle:
-        lines = gzip.GzipFile(fileobj=handle, mode="wb", filename="", mtime=0) if path.suffix == ".gz" else handle
-        for word, vector in zip(words, vectors, strict=True):
-            lines.write(f"{word} {' '.join(f'{number:.5g}' for number in vector)}\n".encode())
-        if lines is not handle:
-            lines.close()
 
 
 def _tensors(name: str, rows: Rows) -> dict[str, np.ndarray]:

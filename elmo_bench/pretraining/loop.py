@@ -22,10 +22,10 @@ from elmo_bench.pretraining.cross_entropy import Sampler, cross_entropy
 from elmo_bench.pretraining.encode import Encoded
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.network import features
-from elmo_bench.pretraining.options import BFLOAT16, device_of, rate_factor
 from elmo_bench.pretraining.perplexity import loss_sums
 from elmo_bench.training.optimisers import OPTIMISERS, construct
 
+BFLOAT16 = "bf16-mixed"
 READ_EVERY = 50  # steps between reading losses on a GPU, which waits for it
 CHECK_SENTENCES = 4000  # of the held-out text, while training
 CHECK_SECONDS = 60  # between checks, at least, and 20 times what the last one took
@@ -224,3 +224,20 @@ class Training:
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.read, self.number, self.index = state["place"]
         self.before, self.curve = state["seconds"], state["curve"]
+
+
+def device_of(config: DictConfig) -> str:
+    """torch's name of the device. Raises UserError if it is missing."""
+    if config.accelerator == "gpu" and not torch.cuda.is_available():
+        raise UserError("accelerator=gpu: no CUDA device here. Use accelerator=cpu.")
+    return "cuda" if config.accelerator == "gpu" else "cpu"
+
+
+def rate_factor(schedule: str, *, step: int, warmup: int, done: float) -> float:
+    """The learning rate as a fraction of its highest value: a linear warm-up, then by `done`, the fraction behind.
+
+    `constant` stays, `linear` falls to 0, `cosine` falls to a fiftieth.
+    """
+    up = min(1.0, (step + 1) / max(1, warmup))
+    falls = {"constant": 1.0, "linear": 1 - done, "cosine": 0.02 + 0.49 * (1 + math.cos(math.pi * done))}
+    return up * falls[schedule]

@@ -12,7 +12,7 @@ from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import load_files, locate_with_softmax
 from elmo_bench.elmo.weights import initialise
-from elmo_bench.pretraining.vocabulary import TargetVocabulary
+from elmo_bench.pretraining.encode import TargetVocabulary
 
 
 class LanguageModel(nn.Module):

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from elmo_bench.elmo.kernels.batched import convolve
 from elmo_bench.elmo.model import CharacterEncoder, ProjectedLstm
 from elmo_bench.pretraining.batches import Batch
 from elmo_bench.pretraining.kernels import lstm_step, lstm_step_backward
@@ -57,26 +58,11 @@ def trimmed(lengths: Any) -> list[tuple[int, int]]:
 
 def characters(encoder: CharacterEncoder, ids: Tensor, pieces: list[tuple[int, int]]) -> Tensor:
     """Spellings [W, C] -> [W, P], as `CharacterEncoder` computes it, without waiting for the GPU."""
-    table = _autocast(encoder.embeddings())
-    widest = max(convolution.kernel_size[0] for convolution in encoder.convolutions)
-    found = []
-    for some, (_, columns) in zip(ids.split([count for count, _ in pieces]), pieces, strict=True):
-        x = functional.embedding(some[:, : columns + widest], table)  # WC(char dim)
-        parts = [_highest(x, convolution) for convolution in encoder.convolutions]
-        found.append(encoder.activation(torch.cat(parts, dim=1)))
-    x = torch.cat(found)  # WF
+    some = ids.split([count for count, _ in pieces])
+    x = torch.cat([convolve(encoder, each, columns) for each, (_, columns) in zip(some, pieces, strict=True)])  # WF
     for highway in encoder.highways:
         x = highway(x)
     return encoder.projection(x)  # WP
-
-
-def _highest(x: Tensor, convolution: torch.nn.Conv1d) -> Tensor:
-    """x WC(char dim) -> the highest value of each filter WF."""
-    width, columns = convolution.kernel_size[0], x.shape[1]
-    x = torch.cat([x[:, start : columns - width + 1 + start] for start in range(width)], dim=2)
-    assert convolution.bias is not None
-    weight = convolution.weight.permute(2, 1, 0).flatten(0, 1)  # (width char dim)F
-    return (x @ weight).max(dim=1).values + convolution.bias
 
 
 def layer(lstm: ProjectedLstm, x: Tensor) -> Tensor:

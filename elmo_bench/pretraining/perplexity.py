@@ -12,10 +12,9 @@ from torch.nn import functional
 from elmo_bench.base.progress import Meter, progress
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.pretraining.batches import OUTSIDE, Batches
-from elmo_bench.pretraining.encode import Encoded
+from elmo_bench.pretraining.encode import MARKERS, UNKNOWN, Encoded
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.network import features
-from elmo_bench.pretraining.vocabulary import MARKERS, UNKNOWN
 
 CELLS = 2048  # targets of a batch in each direction
 SIDES = ("forward", "backward", "average")

@@ -13,18 +13,39 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import choose_threads
 from elmo_bench.base.progress import console
+from elmo_bench.elmo.export import DTYPES
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import NoSoftmax, checksum_of, load_bilm, locate
 from elmo_bench.pretraining.corpus import Corpus, shard_files
-from elmo_bench.pretraining.encode import Encoded, encode, encode_once
-from elmo_bench.pretraining.loop import Training
+from elmo_bench.pretraining.encode import Encoded, TargetVocabulary, encode, encode_once
+from elmo_bench.pretraining.loop import BFLOAT16, Training, device_of
 from elmo_bench.pretraining.model import LanguageModel, load_language_model, new_language_model
-from elmo_bench.pretraining.options import check_options
 from elmo_bench.pretraining.perplexity import Perplexity, perplexity
-from elmo_bench.pretraining.vocabulary import TargetVocabulary
 
+COUNTED = ("recipe.cells", "recipe.samples", "recipe.vocabulary", "recipe.steps", "fit_steps")
+POSITIVE = ("recipe.epochs", "recipe.minutes", "recipe.clip")
+CHOICES = {"accelerator": ("cpu", "gpu"), "dtype": tuple(DTYPES), "recipe.precision": ("32-true", BFLOAT16),
+           "recipe.schedule": ("constant", "linear", "cosine")}  # fmt: skip
 FIT = {"cells": 2048, "dropout": 0.0, "warmup": 0, "schedule": "linear", "full_from": 1.0}  # of a new softmax
 FIT_OPTIMIZER = {"name": "adamw", "lr": 0.01, "betas": [0.9, 0.98], "weight_decay": 0.0}
+
+
+def check_options(config: DictConfig) -> None:
+    """Raises UserError for an option that no training can have, before the long work; null is fine for a number."""
+    for key, choices in CHOICES.items():
+        if (value := OmegaConf.select(config, key)) not in choices:
+            raise UserError(f"{key}={value}: unknown. Choose {', '.join(choices)}.")
+    for key in COUNTED + POSITIVE:
+        value, kinds = OmegaConf.select(config, key), (int,) if key in COUNTED else (int, float)
+        if value is not None and (not isinstance(value, kinds) or value <= 0):
+            raise UserError(f"{key}={value}: give {'a whole number from 1' if key in COUNTED else 'a number above 0'}")
+    if not isinstance(config.seed, int) or config.seed < 0:
+        raise UserError(f"seed={config.seed}: give a whole number from 0")
+    if not 0 <= config.recipe.dropout < 1:
+        raise UserError(f"recipe.dropout={config.recipe.dropout}: give a number from 0 to below 1")
+    if config.recipe.steps is config.recipe.minutes is config.recipe.epochs is None:
+        raise UserError("recipe.epochs=null: without recipe.steps and recipe.minutes. Give one of the three.")
+    device_of(config)
 
 
 def pretrain(config: DictConfig) -> Training:

@@ -26,9 +26,9 @@ from elmo_bench.base.json import parse_json
 from elmo_bench.base.progress import progress
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.elmo.pretrained import PUBLISHED
+from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.hf_files import NAMES
-from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.encoders.static import KNOWN, load_static
 from elmo_bench.runner.data import build_data, note_long_words, words_of
 from elmo_bench.runner.prepare import Frozen, Lexicon, build_embedder, build_head, build_indexer, tell

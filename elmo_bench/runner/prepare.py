@@ -13,11 +13,10 @@ from filelock import FileLock, Timeout
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import noted
+from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.cache import LayerStore
-from elmo_bench.encoders.embedder import PLACES, Embedder, mix_name
-from elmo_bench.encoders.protocol import Encoder
+from elmo_bench.encoders.embedder import PLACES, Embedder, LearnedWords, StaticWords, mix_name
 from elmo_bench.encoders.static import StaticVectors, load_static
-from elmo_bench.encoders.words import LearnedWords, StaticWords
 from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.runner.data import (

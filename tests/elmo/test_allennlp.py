@@ -82,16 +82,6 @@ def test_ids_that_batch_to_ids_does_not_make(case, boundaries, requires_grad):
     np.testing.assert_allclose(first(output), ODD[f"{case}.{boundaries}"], atol=TOLERANCE, rtol=0)
 
 
-def test_padding_is_exactly_zero_and_its_width_does_not_matter():
-    module = elmo(do_layer_norm=True)
-    narrow = module(IDS)
-    wide = module(torch.nn.functional.pad(IDS, (0, 0, 0, 5)))
-    assert not first(narrow)[~narrow["mask"]].any()
-    assert wide["mask"].shape == (4, IDS.shape[1] + 5)
-    torch.testing.assert_close(first(wide)[:, : IDS.shape[1]], first(narrow), atol=5e-6, rtol=0)
-    assert not first(wide)[:, IDS.shape[1] :].any()
-
-
 def test_what_crashed_there_works_here():
     module = elmo(keep_sentence_boundaries=True)
     four = module(IDS.view(2, 2, *IDS.shape[1:]))
@@ -140,17 +130,6 @@ PLACES = torch.nn.utils.rnn.pad_sequence(
 def test_places_in_the_vocabulary_are_as_good_as_characters(inputs):
     output = elmo(num_output_representations=2, vocab_to_cache=WORDS)(inputs, PLACES)
     is_recorded(output, "default")
-
-
-def test_places_with_more_axes_outside_the_vocabulary_and_without_one():
-    module = elmo(vocab_to_cache=WORDS)
-    is_recorded(module(None, PLACES.view(2, 2, -1)), "four_dimensions")
-    outside = PLACES.clone()
-    outside[1, 0] = len(WORDS)
-    plain = elmo()(IDS)
-    assert torch.equal(first(module(IDS, outside)), first(plain))
-    with pytest.warns(UserWarning, match="made without vocab_to_cache"):
-        assert torch.equal(first(elmo()(IDS, PLACES)), first(plain))
 
 
 def test_names_stand_for_files():

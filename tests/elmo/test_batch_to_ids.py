@@ -25,23 +25,6 @@ def test_ids_are_those_of_the_original():
     assert recorded["s00"].shape[1] == 50
 
 
-def test_words_are_spelt_together_as_they_are_one_at_a_time():
-    words = ["<S>", "</S>", "x", "é" * 9, "w" * 47, "w" * 48, "w" * 49, "ü" * 24 + "x", "\0a", "", "?"]
-    alone = [batch_to_ids([[word]])[0, 0].tolist() for word in words]
-    assert batch_to_ids([words])[0].tolist() == alone
-    for word, ids in zip(words[2:], alone[2:], strict=True):
-        spelt = [259, *(byte + 1 for byte in word.encode()[:48]), 260]
-        assert ids == spelt + [261] * (50 - len(spelt))
-
-
-def test_any_iterable_of_sentences_will_do():
-    wanted = batch_to_ids([["a", "b"], ["c"]])
-    assert torch.equal(batch_to_ids((("a", "b"), ("c",))), wanted)
-    assert torch.equal(batch_to_ids(sentence for sentence in (["a", "b"], ["c"])), wanted)
-    assert torch.equal(batch_to_ids(["ab", "c"]), wanted)  # as there: a string is a sequence of characters
-    assert torch.equal(batch_to_ids([["a\udc80b"]]), batch_to_ids([["ab"]]))
-
-
 @pytest.mark.parametrize(
     ("token", "said"), [(None, "token 2 of sentence 1 (counted from 0) is None"), (7, "is 7. Give strings.")]
 )
@@ -60,7 +43,6 @@ def one_line(said: str, function, *arguments, **named) -> None:
     ("inputs", "said"),
     [
         (IDS[0], "inputs: shape [2, 50], expected [B, T, 50]"),
-        (IDS[..., :49], "inputs: shape [1, 2, 49]"),
         (IDS.float(), "inputs: float32, expected integers (int64)"),
         (IDS > 0, "inputs: bool, expected"),
         (IDS + 1, "to 262, expected 0 to 261"),
@@ -83,7 +65,6 @@ def test_word_inputs_that_do_not_fit():
 @pytest.mark.parametrize(
     ("arguments", "options", "said"),
     [
-        ((None, None, 1), {}, "weight_file: missing"),
         ((FILES[0], None, 1), {}, "weight_file: missing"),
         ((FILES[0], "nowhere.hdf5", 1), {}, "nowhere.hdf5: no such file"),
         (("mini", "mini", 1), {}, "mini: no such file"),

@@ -58,14 +58,6 @@ def test_a_padded_batch_and_its_mask(embedder):
         assert not layers[number, :, len(SENTENCES[number]) :].any()
 
 
-def test_empty_sentences_have_no_vectors(embedder):
-    assert [each.shape for each in embedder.embed_batch([[]])] == [(3, 0, 32)]
-    empty, full = embedder.embed_batch([[], SENTENCES[1]])
-    assert empty.shape == (3, 0, 32)
-    is_recorded(full, 1)
-    assert embedder.embed_batch([]) == []
-
-
 LINES = [" ".join(sentence) for sentence in SENTENCES if sentence]
 
 
@@ -85,14 +77,6 @@ def test_a_file_is_laid_out_as_there(embedder, tmp_path, form):
             np.testing.assert_allclose(file[str(number)][()], expected, atol=TOLERANCE, rtol=0)
     encoder = precomputed.load(weights=str(tmp_path / "out.hdf5"))
     assert encoder.encode(SENTENCES[:1])[0].shape == (3 if form == "all" else 1, len(SENTENCES[0]), 32)
-
-
-def test_sentences_as_keys_and_forgotten_sentences(embedder, tmp_path):
-    embedder.embed_file(io.StringIO("a b\nc\n"), str(tmp_path / "keys.h5"), use_sentence_keys=True)
-    embedder.embed_file(io.StringIO("a b\nc\n"), str(tmp_path / "none.h5"), forget_sentences=True)
-    with h5py.File(tmp_path / "keys.h5") as keys, h5py.File(tmp_path / "none.h5") as none:
-        assert ({*keys}, {*none}) == ({"a b", "c"}, {"0", "1"})
-        assert np.array_equal(keys["a b"], none["0"])
 
 
 @pytest.mark.parametrize(

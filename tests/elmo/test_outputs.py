@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from elmo_bench import ElmoEncoder, ScalarMix
-from elmo_bench.elmo.encoder import named_outputs
 from tests.runs import GOLDEN
 
 CASES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
@@ -67,16 +66,3 @@ def test_a_mix_makes_elmo_and_is_reached_by_gradients(encoder, layer_norm):
     outputs["default"].square().sum().backward()
     assert mix.gamma.grad != 0
     assert mix.scalars.grad.all()
-
-
-def test_no_sentences_and_other_numbers_of_layers(encoder):
-    empty = encoder.outputs([])
-    assert [tuple(empty[name].shape) for name in ("word_emb", "elmo", "default", "mask")] == [
-        (0, 0, 16),
-        (0, 0, 32),
-        (0, 32),
-        (0, 0),
-    ]
-    for layers in (1, 4):
-        outputs = named_outputs(torch.randn(2, 1 + layers, 3, 8), [3, 1], None)
-        assert [name for name in outputs if name.startswith("lstm")] == [f"lstm_outputs{k + 1}" for k in range(layers)]

@@ -5,11 +5,8 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.encoders import cache
 from elmo_bench.encoders.cache import LayerStore
-from elmo_bench.runner import prepare
-from tests.runs import run_small
 from tests.word_encoder import WordEncoder, sentences
 
 TEXTS = sentences(200)
@@ -134,12 +131,3 @@ def test_an_encoder_that_gives_no_vector_for_each_token_is_refused(store, encode
     layers.encoder.encode = encode
     with pytest.raises(UserError, match=f"^WordEncoder.encode: .*{said}"):
         layers.batch(TEXTS[:8])
-
-
-def test_elmo_word_reads_the_stored_layers_of_elmo(tmp_path, monkeypatch):
-    given = ("store=disk", f"store.folder={tmp_path / 'layers'}", "task.training.epochs=1")
-    run_small(tmp_path / "ledger", *given)
-    monkeypatch.setattr(prepare, "_stores", {})  # as in a new process
-    monkeypatch.setattr(ElmoEncoder, "encode", lambda *_: pytest.fail("a second encoding"))
-    record = run_small(tmp_path / "ledger", *given, encoder="elmo_word")
-    assert record["layer_weights"][0]["input"]["weights"] == [1, 0, 0]

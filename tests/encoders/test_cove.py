@@ -85,14 +85,6 @@ def test_a_file_of_old_torch_is_read(tmp_path, vectors):
     torch.testing.assert_close(encoder.encode(TEXTS[:1])[0], by_hand(TEXTS[0], vectors, published()), atol=1e-6, rtol=0)
 
 
-def test_unknown_words_are_zeros_and_case_matters(weights, vectors):
-    encoder = cove.load(weights=str(weights), inputs=str(vectors))
-    unknown, other, upper, known = encoder.encode([("Unknown",), ("Nowhere",), ("THE",), ("the",)])
-    assert torch.equal(unknown, other)
-    assert torch.equal(unknown, upper)
-    assert not torch.equal(unknown, known)
-
-
 def test_the_vectors_are_part_of_the_checksum_and_must_fit(weights, vectors, tmp_path):
     encoder = cove.load(weights=str(weights), inputs=str(vectors))
     vectors.with_name("other.txt").write_text(vectors.read_text() + f"more {'1 ' * (WIDTH - 1)}1\n")

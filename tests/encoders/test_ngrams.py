@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_bench.encoders.vector_files import NGrams, Rows, hash_of, ngrams_of
+from elmo_bench.encoders.vector_files import NGrams, Rows, hash_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "fasttext.npz"
 
@@ -27,10 +27,3 @@ def test_unseen_words_get_the_vectors_of_gensim(golden, lengths):
     words = golden["unseen"].tolist()
     np.testing.assert_allclose(ngrams.vectors(words), golden[f"{lengths}.vectors"], rtol=0, atol=1e-8)
     assert not ngrams.vectors([]).size
-
-
-def test_ngrams_are_of_characters_with_boundaries():
-    assert ngrams_of("né", 3, 4) == ["<né".encode(), "<né>".encode(), "né>".encode()]
-    assert ngrams_of("né", 1, 1) == [b"n", "é".encode()]
-    assert ngrams_of("ab", 5, 9) == []
-    assert len(ngrams_of("\ud83d", 3, 3)) == 1

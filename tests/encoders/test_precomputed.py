@@ -12,15 +12,11 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import texts
 from elmo_bench.encoders import precomputed
-from elmo_bench.ledger import check_record
-from elmo_bench.runner.run import run
-from elmo_bench.spec.config import compose
 from elmo_bench.text.columns import line_of
-from tests.runs import GOLDEN, SMALL, run_small
+from tests.runs import GOLDEN
 
 SENTENCES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))["sentences"]
 RECORDED = np.load(GOLDEN / "expected_stateless.npz")
@@ -190,38 +186,8 @@ def test_files_without_an_index_and_other_files_are_named(tmp_path):
             precomputed.load(weights=str(tmp_path / name))
 
 
-def test_an_index_of_fixed_length_is_read_and_a_damaged_one_is_one_line(tmp_path):
-    with h5py.File(tmp_path / "fixed.h5", "w") as file:
-        file["0"] = LAYERS[0]
-        file["sentence_to_index"] = np.bytes_(json.dumps({" ".join(SENTENCES[0]): "0"}, ensure_ascii=False).encode())
-    [found] = precomputed.load(weights=str(tmp_path / "fixed.h5")).encode(SENTENCES[:1])
-    np.testing.assert_array_equal(found, LAYERS[0])
-    allennlp(tmp_path / "v.h5")
-    content = (tmp_path / "v.h5").read_bytes()
-    heap = content.index(b"GCOL")
-    for damaged in (content.replace(b"GCOL", b"GCOX"), content[: heap + 24] + bytes(8) + content[heap + 32 :]):
-        (tmp_path / "v.h5").write_bytes(damaged)
-        with pytest.raises(UserError, match="its text is not there") as error:
-            precomputed.load(weights=str(tmp_path / "v.h5"))
-        assert "\n" not in str(error.value)
-
-
 def test_texts_without_a_file_to_write_is_no_file_named_after_an_option(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=r"^task=pos: an option where the text file belongs"):
         texts.main(["task=pos"])
     assert not [*tmp_path.iterdir()]
-
-
-def test_a_run_on_written_layers_has_the_scores_of_the_encoder_that_wrote_them(tmp_path, capsys):
-    assert main(["texts", str(tmp_path / "texts.txt"), "task=ner"]) == 0
-    assert main(["embed", str(tmp_path / "texts.txt"), str(tmp_path / "v.h5"), "--weights", str(GOLDEN)]) == 0
-    weights = f"encoder.name={tmp_path / 'v.h5'}"
-    record, _ = run(compose("config", ["encoder=precomputed", weights, *SMALL, f"ledger={tmp_path}", "store=ram"]))
-    check_record(record)
-    elmo = run_small(tmp_path, "store=ram")
-    for now, then in zip(record["curves"]["train_loss"], elmo["curves"]["train_loss"], strict=True):
-        assert now == pytest.approx(then, rel=1e-4)
-    assert record["spec"]["encoder"] == record["spec"]["settings"]["encoder.contextual.weights"] == "v.h5"
-    assert record["parameters"]["trainable"] == elmo["parameters"]["trainable"]
-    assert record["spec"]["contents"]["weights"] != elmo["spec"]["contents"]["weights"]

@@ -5,14 +5,11 @@ import lzma
 
 import numpy as np
 import pytest
-import torch
-from safetensors.numpy import load_file, save_file
-from safetensors.torch import save_file as save_torch
+from safetensors.numpy import save_file
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.encoders.glove_text import read_text
 from elmo_bench.encoders.static import load_static
-from elmo_bench.encoders.vector_files import NGrams, Rows, read_compact, write_compact, write_text
+from elmo_bench.encoders.vector_files import NGrams, Rows, read_compact, write_compact
 
 WORDS = ["the", "Paris", "paris", ". . .", "naïve"]
 VECTORS = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
@@ -22,14 +19,6 @@ NGRAMS = np.random.default_rng(1).normal(size=(7, 4)).astype(np.float32)
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "v.safetensors"
-
-
-def test_text_is_read_back_as_written(tmp_path):
-    for name in ("v.txt", "v.txt.gz"):
-        write_text(tmp_path / name, WORDS, VECTORS.round(3))
-        words, vectors = read_text(tmp_path / name)
-        assert words == WORDS
-        assert np.array_equal(vectors, VECTORS.round(3))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -88,7 +77,6 @@ SCALES = np.ones(5, np.float32)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"vectors": None}, "vectors"),
         ({"vectors": np.ones((5, 4))}, "vectors is F64 of shape [5, 4], expected F32 or F16 or I8 in 2 dimension"),
         ({"vectors": np.full((5, 4), np.nan, np.float16)}, "a number is not finite"),
         ({"vectors": INT8}, "vectors.scales"),
@@ -96,13 +84,11 @@ SCALES = np.ones(5, np.float32)
         ({"vectors": INT8, "vectors.scales": SCALES * np.nan}, "a scale is not finite"),
         ({"words": np.frombuffer(b"alpha\nbeta\ngamma\ndelta\nepsilon", np.uint8)}, "format not supported"),
         ({"words": _packed(b"a\nb\nc\nd\ne")[:-8]}, "the words are cut off or too long"),
-        ({"words": _packed(b"a\nb\nc\nd")}, "4 words for 5 vectors"),
         ({"words": _packed(b"a" * 10**6)}, "the words are cut off or too long"),
         ({"ngrams": NGRAMS}, "shortest and longest are not lengths"),
         ({"ngrams": NGRAMS[:, :3], "about": {"shortest": 2, "longest": 3}}, "7 n-gram vectors of 3 numbers"),
         ({"ngrams": NGRAMS * np.float32(np.inf), "about": {"shortest": 2, "longest": 3}}, "a number is not finite"),
         ({"about": [1]}, "the metadata is not a JSON object"),
-        ({"about": "{"}, "metadata: not valid JSON (cut off in the middle)"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -116,21 +102,6 @@ def test_a_malformed_file_is_one_clear_line(path, changes, message):
         with pytest.raises(UserError) as caught:
             load_static(str(path), keep)
         text = str(caught.value)
-        assert text.startswith(
-            f"{path}: not a file of word vectors, or damaged (" if "metadata: " not in message else f"{path}: "
-        )
+        assert text.startswith(f"{path}: not a file of word vectors, or damaged (")
         assert message in text
         assert "\n" not in text
-
-
-def test_bfloat16_and_a_cut_off_file_are_named(path):
-    write_compact(path, WORDS, VECTORS, dtype="int8")
-    words = load_file(path)["words"]
-    path.write_bytes(path.read_bytes()[:-4])
-    with pytest.raises(UserError, match=r"v\.safetensors: not a file of word vectors, or damaged"):
-        load_static(str(path))
-    save_torch({"vectors": torch.ones(5, 4, dtype=torch.bfloat16), "words": torch.from_numpy(words.copy())}, path)
-    with pytest.raises(UserError, match="vectors is BF16 of shape"):
-        load_static(str(path))
-    with pytest.raises(UserError, match="no such file"):
-        read_compact(path.with_name("missing.safetensors"))

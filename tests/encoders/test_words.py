@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from elmo_bench.encoders.embedder import HIDDEN, LearnedWords, StaticWords
 from elmo_bench.encoders.static import StaticVectors
-from elmo_bench.encoders.words import HIDDEN, LearnedWords, StaticWords
 from elmo_bench.text.vocabulary import UNKNOWN
 
 KNOWN = ["the", "cat", "dog", "unread"]

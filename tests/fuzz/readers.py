@@ -125,11 +125,11 @@ def of_text() -> list[Case]:
     archive, zip_ = io.BytesIO(), "x.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("x.txt", VECTORS)
-    compressed = ("base.files:read_lines", "encoders.glove_text:read_text", "encoders.binary_vectors:read_word2vec")
+    compressed = ("base.files:read_lines", "encoders.static:read_text", "encoders.binary_vectors:read_word2vec")
     return [
         *(one(name, pack(text.encode()), f"x{end}") for name, text in zip(compressed, (TEXT, VECTORS, WORD2VEC),
             strict=True) for end, pack in PACK.items()),
-        one("encoders.glove_text:read_text", archive.getvalue(), zip_),
+        one("encoders.static:read_text", archive.getvalue(), zip_),
         one("base.files:unpack", archive.getvalue(), zip_, lambda read, path: read(path, "x.txt", path.parent / "o")),
         one("encoders.binary_vectors:read_fasttext", (FASTTEXT / "skipgram.bin").read_bytes(), "x.bin"),
         one("base.json:read_json", json.dumps(make_record()), "x.json"),
@@ -141,7 +141,7 @@ def of_text() -> list[Case]:
         one("elmo.embed:read", TEXT),
         one("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n"),
         one("text.token_labels:read_conllu", CONLLU),
-        one("pretraining.vocabulary:TargetVocabulary.read", "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"),
+        one("pretraining.encode:TargetVocabulary.read", "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"),
         one("pretraining.corpus:Corpus.sentences", TEXT, read=lambda read, path: read(Corpus((path,), "spaces"), path)),
         one("spec.config:compose", OPTIONS, mutants=8, read=lambda compose, path: RunSpec.of(
             compose("config", path.read_text(encoding="utf-8", errors="replace").split("\n")))),

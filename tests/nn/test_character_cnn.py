@@ -3,20 +3,7 @@
 import torch
 
 from elmo_bench.nn.character_cnn import CharacterCnn
-from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
-
-
-def test_characters_do_not_depend_on_how_far_a_word_is_padded():
-    torch.manual_seed(0)
-    cnn = CharacterCnn(Vocabulary("abcdefgh"), dim=5, filters=[[1, 3], [3, 7], [5, 4]])
-    index = Indexer(words=None, characters=cnn.vocabulary, layers={})
-    texts = [("a", "ba", "headache"), ("xyz",), ("deaf", "c")]
-    together = cnn(index(texts).characters)
-    assert together.shape == (7, cnn.dim) == (7, 14)
-    for row, word in enumerate(("", *(word for text in texts for word in text))):
-        alone = cnn(index([(word,)]).characters)[1]
-        torch.testing.assert_close(together[row], alone, atol=1e-6, rtol=0)
 
 
 def test_characters_equal_plain_modules_word_by_word():

@@ -34,17 +34,6 @@ def test_it_computes_in_the_type_of_the_array(source, kind):
     assert x.tolist() == [-2, -1]
 
 
-@needs_compiler
-def test_a_batch_without_room_is_an_error(source):
-    x = torch.zeros(2)
-    with pytest.raises(MemoryError, match=r"^twice\.c: no memory for a batch of 2$"):
-        loops(source, x)("forward", (2, 8, 5), LENGTHS, False, x, None)
-
-
-def test_other_types_and_devices_have_none(source):
-    assert loops(source, torch.zeros(1, dtype=torch.bfloat16)) is loops(source, torch.zeros(1, device="meta")) is None
-
-
 @pytest.mark.parametrize(
     ("compiler", "said"),
     [

@@ -6,18 +6,11 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_bench.nn import recurrent
-from elmo_bench.nn.recurrent import BiGru, BiLstm, reverse
+from elmo_bench.nn.recurrent import BiGru, BiLstm
 from tests.compiler import needs_compiler
 
 LENGTHS = torch.tensor([7, 1, 4, 7])
 MASK = torch.arange(7)[None] < LENGTHS[:, None]
-
-
-def test_each_text_is_turned_by_itself_and_its_padding_stays():
-    x = torch.tensor([[1, 2, 3, 4], [5, 6, 8, 9]])[:, :, None]
-    mask = torch.tensor([[True] * 4, [True, True, False, False]])
-    assert reverse(x, mask)[:, :, 0].tolist() == [[4, 3, 2, 1], [6, 5, 8, 9]]
-    assert torch.equal(reverse(reverse(x, mask), mask), x)
 
 
 @pytest.mark.parametrize(

@@ -84,16 +84,6 @@ def test_figures_are_those_of_the_definition(folder, text, capsys, threads):
     assert f"<UNK> is {wanted['unknown_percent']:.2f} % of the targets" in said
 
 
-def test_a_line_that_is_no_sentence_is_counted_and_said(folder, text, tmp_path, capsys):
-    lines = [" ".join(sentence) for sentence in text[1]]
-    (tmp_path / "long.txt").write_text("\n".join([*lines, "the " * 250_000]) + "\n", encoding="utf-8")
-    assert main(["evaluate", f"weights={folder}", f"corpus={tmp_path / 'long.txt'}", "format=json", "threads=1"]) == 0
-    said = capsys.readouterr()
-    found = json.loads(said.out)
-    assert (found["skipped"], found["sentences"], found["targets"]) == (1, 160, sum(map(len, text[1])) + 160)
-    assert "1 line(s) of more than 20,000 characters skipped" in said.err
-
-
 @pytest.mark.parametrize(
     ("name", "vocabulary"),
     [("weights.hdf5", "vocabulary.txt.xz"), ("x-weights.hdf5", "x-vocabulary.txt.gz"), ("any.hdf5", "vocabulary.txt")],
@@ -128,18 +118,3 @@ def test_what_does_not_fit_is_said(folder, text, tmp_path):
     (folder / "vocabulary.txt").write_text("<S>\t0\n</S>\t0\n<UNK>\t0\n", encoding="utf-8")
     with pytest.raises(UserError, match="not a readable safetensors file"):
         load_language_model(str(folder))
-
-
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [("format=yaml", "choose text or json"), ("device=tpu", "choose cpu or cuda"), ("corpus=nowhere", "no file")],
-)
-def test_wrong_options_are_one_line(folder, text, capsys, option, said):
-    assert main(["evaluate", f"weights={folder}", f"corpus={text[0]}", option]) == 2
-    assert said in capsys.readouterr().err
-
-
-def test_a_text_without_sentences_is_refused(folder, tmp_path, capsys):
-    (tmp_path / "empty.txt").write_text("\n \n")
-    assert main(["evaluate", f"weights={folder}", f"corpus={tmp_path / 'empty.txt'}"]) == 2
-    assert "no sentence in the whole text" in capsys.readouterr().err

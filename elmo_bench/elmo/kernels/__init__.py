@@ -1,7 +1,7 @@
 """The biLM of `model.py`, fast: the same parameters and the same function for batches of sentences.
 
-- `batched.py`: both directions as one product, on any device, with or without gradients. Training uses it, and GPUs.
-- `recurrence.py`: its loop over time steps, in place or with a backward pass of its own.
+- `batched.py`: both directions as one product, on any device, with or without gradients. GPUs use it, and `Elmo` where
+  it trains the biLM.
 - `packed.py`: inference on a CPU with weights packed for oneDNN, in float32, bfloat16 or int8.
 
 `Network` is what all of them offer; `fastest` chooses one.

@@ -4,13 +4,13 @@ Shape letters: N words, B rows, T steps, C characters, D character embedding, F 
 leading 2 is the direction.
 """
 
+from itertools import groupby
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_bench.elmo.kernels import recurrence
 from elmo_bench.elmo.model import BiLM, CharacterEncoder, ProjectedLstm, State
-from elmo_bench.nn.fused import fused
 from elmo_bench.text.chars import PAD_CHARACTER
 
 WORDS_AT_ONCE = 512  # words of similar length share a trimmed convolution
@@ -34,24 +34,14 @@ class BatchedBiLM:
         return encoder.projection(x)  # NP
 
     def contextual(
-        self,
-        vectors: Tensor,
-        words: Tensor,
-        states: list[State],
-        sizes: list[int],
-        *,
-        keep: Tensor | None = None,
-        dropout: float = 0.0,
+        self, vectors: Tensor, words: Tensor, states: list[State], sizes: list[int]
     ) -> tuple[list[Tensor], list[State]]:
-        """As `Network.contextual`; in training with dropout before each layer.
-
-        `keep` [2, T, B] of 0 and 1 resets a row's state before a step (training on concatenated sentences).
-        """
+        """As `Network.contextual`; no gradient flows beyond the first states."""
         x = functional.embedding(words, vectors)  # 2TBP
         outputs, last = [], []
+        run = _with_gradients if torch.is_grad_enabled() else _in_place
         for index, (lstm, state) in enumerate(zip(self.bilm.lstms, states, strict=True)):
-            x = functional.dropout(x, dropout, self.bilm.training)
-            y, state_after = _run(lstm, x, state, sizes, keep)
+            y, state_after = run(lstm, x, state, sizes)
             x = y + x if index else y
             outputs.append(x)
             last.append(state_after)
@@ -75,58 +65,59 @@ def convolve(encoder: CharacterEncoder, ids: Tensor, longest: int) -> Tensor:
         count = x.shape[1] - width + 1
         windows = torch.cat([x[:, start : start + count] for start in range(width)], dim=2)  # NC(width D)
         weight = convolution.weight.permute(2, 1, 0).flatten(0, 1)  # (width D)F
-        pooled.append(MaxOverTime.apply(windows @ weight) + convolution.bias)  # NF
+        assert convolution.bias is not None
+        pooled.append((windows @ weight).amax(dim=1) + convolution.bias)  # NF
     return encoder.activation(torch.cat(pooled, dim=1))
 
 
-class MaxOverTime(torch.autograd.Function):
-    """x NCF -> NF. Positions that share the maximum share its gradient equally, as in the backward pass of amax."""
-
-    @staticmethod
-    def forward(ctx, x):
-        highest = x.amax(dim=1)
-        ctx.save_for_backward(x, highest)
-        return highest
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return _to_maxima(gradient, *ctx.saved_tensors)
-
-
-@fused
-def _to_maxima(gradient: Tensor, x: Tensor, highest: Tensor) -> Tensor:
-    maxima = (x == highest[:, None]).float()  # NCF
-    return (maxima * (gradient.float() / maxima.sum(dim=1))[:, None]).to(x.dtype)
-
-
-def _run(lstm: ProjectedLstm, x: Tensor, state: State, sizes: list[int], keep: Tensor | None) -> tuple[Tensor, State]:
-    """x [2, T, B, P] -> outputs [2, T, B, P], zeros after a row's end, and the last state."""
+def _in_place(lstm: ProjectedLstm, x: Tensor, state: State, sizes: list[int]) -> tuple[Tensor, State]:
+    """x [2, T, B, P] -> outputs [2, T, B, P], zeros after a row's end, and the state [2, B, P or H] at its end."""
     _, steps, batch, projection = x.shape
-    clips = (lstm.cell_clip, lstm.projection_clip)
-    if torch.is_grad_enabled():
-        y, h, c = recurrence.Recurrence.apply(
-            x, lstm.weight, lstm.gate_bias(), lstm.projection, *state, keep, sizes, *clips
-        )
-        if sizes[-1] < batch:
-            alive = torch.arange(batch, device=x.device) < torch.tensor(sizes, device=x.device)[:, None]  # TB
-            y = torch.where(alive[:, :, None], y, 0)
-        return y, (h, c)
-    if keep is not None:
-        raise NotImplementedError("states are reset in training only")
     weight_in, weight_h = lstm.weight.split(projection, dim=1)
     bias = lstm.gate_bias()[:, None]
     y, (h, c) = torch.zeros_like(x), (part.clone() for part in state)
+    raw = torch.empty_like(c)
     at_once = max(1, ROWS_AT_ONCE // batch)
     for start in range(0, steps, at_once):
         part = x[:, start : start + at_once]  # the input's share of the gates, of a few steps at a time
         inputs = torch.baddbmm(bias, part.flatten(1, 2), weight_in).unflatten(1, part.shape[1:3])
-        recurrence.run(
-            inputs,
-            weight_h,
-            lstm.projection,
-            (h, c),
-            outputs=y[:, start : start + at_once],
-            sizes=sizes[start : start + at_once],
-            clips=clips,
-        )
+        outputs, some = y[:, start : start + at_once], sizes[start : start + at_once]
+        for alive, same in groupby(range(len(some)), key=some.__getitem__):
+            h_alive, c_alive, o_tanh_c = h[:, :alive], c[:, :alive], raw[:, :alive]
+            for t in same:
+                gates = torch.baddbmm(inputs[:, t, :alive], h_alive.to(weight_h.dtype), weight_h).float()
+                activated = advance(gates, c_alive, o_tanh_c, lstm.cell_clip).to(weight_h.dtype)
+                projected, clip = torch.bmm(activated, lstm.projection), lstm.projection_clip
+                h_alive.copy_(torch.clamp(projected, -clip, clip, out=outputs[:, t, :alive]))
     return y, (h, c)
+
+
+def advance(gates: Tensor, c: Tensor, raw: Tensor, clip: float) -> Tensor:
+    """A step without gradients, in place: gates [.., B, 4H] in the order i, j, f, o; the 1 of f's bias is in them.
+
+    The gates are overwritten, c [.., B, H] is updated; returns o * tanh(c), written to `raw`. tanh goes through the
+    sigmoid, which PyTorch vectorises on CPUs: several times faster there, and within 1e-7.
+    """
+    i, j, f, o = gates.chunk(4, dim=-1)
+    j.mul_(2)
+    gates.sigmoid_()  # of j: sigmoid(2 j), and tanh(j) = 2 sigmoid(2 j) - 1
+    c.mul_(f).addcmul_(i, j, value=2).sub_(i).clamp_(-clip, clip)
+    return torch.mul(c, 2, out=raw).sigmoid_().mul_(2).sub_(1).mul_(o)
+
+
+def _with_gradients(lstm: ProjectedLstm, x: Tensor, state: State, sizes: list[int]) -> tuple[Tensor, State]:
+    """As `_in_place`, for autograd; products have the type of x (bf16 under autocast), states are float32."""
+    rows, (h, c), outputs = x.shape[2], state, []
+    weight, projection = lstm.weight.to(x.dtype), lstm.projection.to(x.dtype)
+    weight_in, weight_h = weight.split(x.shape[3], dim=1)
+    inputs = (x.flatten(1, 2) @ weight_in).unflatten(1, x.shape[1:3]).float() + lstm.gate_bias()[:, None, None].float()
+    for t, alive in enumerate(sizes):
+        gates = inputs[:, t, :alive] + (h[:, :alive].to(x.dtype) @ weight_h).float()
+        i, j, f, o = gates.chunk(4, dim=2)
+        cell = torch.sigmoid(f) * c[:, :alive] + torch.sigmoid(i) * torch.tanh(j)
+        cell = cell.clamp(-lstm.cell_clip, lstm.cell_clip)
+        y = (torch.sigmoid(o) * torch.tanh(cell)).to(x.dtype) @ projection
+        y = y.clamp(-lstm.projection_clip, lstm.projection_clip)
+        outputs.append(functional.pad(y, (0, 0, 0, rows - alive)))
+        h, c = torch.cat([y.float(), h[:, alive:]], dim=1), torch.cat([cell, c[:, alive:]], dim=1)
+    return torch.stack(outputs, dim=1), (h, c)

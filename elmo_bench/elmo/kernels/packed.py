@@ -17,8 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_bench.elmo.kernels.batched import ROWS_AT_ONCE, BatchedBiLM, by_length
-from elmo_bench.elmo.kernels.recurrence import advance
+from elmo_bench.elmo.kernels.batched import ROWS_AT_ONCE, BatchedBiLM, advance, by_length
 from elmo_bench.elmo.model import BiLM, ProjectedLstm, State
 
 WORDS_AT_ONCE = 256  # words of similar length that go through the characters together

@@ -17,8 +17,7 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.allennlp.ids import ids_of, layers_of_ids
-from elmo_bench.elmo.batches import States
+from elmo_bench.elmo.batches import States, ids_of, layers_of_ids
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.frozen import FrozenBiLM, frozen
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
