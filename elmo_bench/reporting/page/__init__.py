@@ -11,8 +11,7 @@ from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.reporting import published
 from elmo_bench.reporting.formats import to_csv, to_latex
 from elmo_bench.reporting.leaderboard import Leaderboard
-from elmo_bench.reporting.page.html import html_page
-from elmo_bench.reporting.page.text import markdown_page
+from elmo_bench.reporting.page.render import html_page, markdown_page
 
 START, END = "<!-- table: make report writes it -->", "<!-- /table -->"  # around the table in the repository's README
 # The page names every table and figure that was written with it; links in a discussion have other texts.
