@@ -59,10 +59,8 @@ def test_each_encoder_with_a_cost_and_a_gain_is_in_the_table_and_the_figure(ledg
     assert column(table, "stored MiB") == {"glove": "16.0", "elmo": "28.0", "mybert": "27.0"}
     # ner alone has all of them, and there mybert is ahead of elmo, which is slower and larger.
     assert "Named entities" in table.title
-    both = "best tokens/s and stored MiB"
-    assert column(table, "Pareto front") == {"glove": both, "elmo": "", "mybert": both}
-    assert "Pareto front: glove, mybert." in figure.alt and "elmo: 2,000 tokens/s, +" in figure.alt
-    assert ">100k</text>" in figure.svg
+    assert column(table, "Pareto front") == {"glove": "yes", "elmo": "", "mybert": "yes"}
+    assert "elmo: " in figure.alt and " at 2,000" in figure.alt
 
 
 def test_a_gain_of_a_run_that_is_not_converged_is_marked(tmp_path, board):
@@ -106,13 +104,10 @@ def test_one_machine_is_taken_and_costs_of_other_weights_are_not(ledger):
     assert {cost["encoder"] for cost in older.values()} == {"glove"}
 
 
-def test_the_front_is_what_nothing_else_beats():
-    points = pd.DataFrame(
-        [(1, 0.0), (1, 0.0), (2, -1.0), (5, 2.0), (9, 5.0), (10, 5.0), (None, 9.0)],
-        index=["cheap", "same", "worse", "mid", "best", "dear", "unknown"],
-        columns=["cost", "gain"],
-    )
-    assert front(points["gain"], points["cost"]) == ["cheap", "same", "mid", "best"]
+def test_the_front_is_what_nothing_faster_beats():
+    points = [("slow", 1, 9.0), ("slower", 0.5, 9.0), ("mid", 5, 2.0), ("same", 5, 2.0), ("fast", 9, 0.0)]
+    assert front(pd.DataFrame(points, columns=["encoder", "speed", "gain"])) == ["fast", "mid", "slow"]
+    assert front(pd.DataFrame([("fast", 9, 5.0), *points], columns=["encoder", "speed", "gain"])) == ["fast", "slow"]
 
 
 @pytest.mark.usefixtures("undrawn")
