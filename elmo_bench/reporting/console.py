@@ -10,7 +10,7 @@ from elmo_bench.ledger import Record
 from elmo_bench.reporting.formats import markdown
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import NOT_CONVERGED, Row, of_newest_protocol, select
-from elmo_bench.reporting.statistics import ahead
+from elmo_bench.reporting.significance import ahead
 
 AHEAD = "`*` ahead of every other row by more than the larger of the two standard deviations, over common seeds."
 

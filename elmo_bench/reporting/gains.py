@@ -13,8 +13,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
 from elmo_bench.ledger.formulas import AGREES, Formula, Outcomes, formula
 from elmo_bench.reporting.rows import BASELINE, Basis, Row, baseline_of, score_of
-from elmo_bench.reporting.significance import Difference, OverItems, holm, over_items, over_seeds
-from elmo_bench.reporting.statistics import relative_reduction
+from elmo_bench.reporting.significance import Difference, OverItems, holm, over_items, over_seeds, relative_reduction
 
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}

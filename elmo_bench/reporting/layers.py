@@ -11,7 +11,7 @@ from elmo_bench.reporting.canvas import Box, Drawing, Made, heat
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.statistics import Summary, summarise
+from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.reporting.table import Cell, Line, make_table, number, spread, words
 from elmo_bench.reporting.variants import controls_of, selectivity
 from elmo_bench.spec.experiments import Experiment

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record
-from elmo_bench.reporting.statistics import Summary, summarise
+from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec, converged
 from elmo_bench.spec.settings import VECTORS

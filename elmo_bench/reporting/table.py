@@ -10,7 +10,7 @@ import pandas as pd
 from elmo_bench.reporting.gains import Gain
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, DAGGER, NOT_CONVERGED, Row
-from elmo_bench.reporting.statistics import Summary
+from elmo_bench.reporting.significance import Summary
 from elmo_bench.spec.experiments import PaperFigures
 
 Value = float | int | str | None

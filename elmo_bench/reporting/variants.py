@@ -10,7 +10,7 @@ from elmo_bench.reporting.canvas import Drawing, Made, chart
 from elmo_bench.reporting.gains import Gain, Gains, family_of, formula_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import LABELS, Row
-from elmo_bench.reporting.statistics import Summary, summarise
+from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.reporting.table import Cell, Line, Table, gain_cells, make_table, number, printed, scores, spread, words
 from elmo_bench.spec.experiments import Experiment, Variant
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.reporting import published
+from elmo_bench.reporting import ending
 from elmo_bench.reporting.formats import to_csv, to_latex
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.page.render import html_page, markdown_page
@@ -51,7 +51,7 @@ def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
 def write_published(board: Leaderboard, path: Path) -> None:
     """Write what runs are compared with when they end."""
     with atomic_write(path, "w") as handle:
-        handle.write(json.dumps(published.rows_of(board.selection.rows), indent=1, ensure_ascii=False) + "\n")
+        handle.write(json.dumps(ending.rows_of(board.selection.rows), indent=1, ensure_ascii=False) + "\n")
 
 
 def write_readme(board: Leaderboard, path: Path) -> None:
@@ -67,9 +67,7 @@ def write_readme(board: Leaderboard, path: Path) -> None:
 
 def readme_table(board: Leaderboard) -> str:
     """The main experiment's scores and differences, with what the signs mean."""
-    return next(
-        (suite.short for suite in board.suites if suite.name == published.SUITE and suite.short), "No runs yet."
-    )
+    return next((suite.short for suite in board.suites if suite.name == ending.SUITE and suite.short), "No runs yet.")
 
 
 def upload(board: Leaderboard, out: Path, *, project: str) -> str:
