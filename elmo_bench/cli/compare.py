@@ -8,7 +8,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import check_exists, read_all
-from elmo_bench.reporting.formats import markdown
+from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.gains import Gain, Gains, family_of, gains_from
 from elmo_bench.reporting.groups import in_paper_order
 from elmo_bench.reporting.ranks import standings

@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.reporting.formats import markdown
+from elmo_bench.reporting.console import markdown
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.states import STATES, LedgerState, RunState
 

@@ -8,8 +8,8 @@ import pandas as pd
 
 from elmo_bench.ledger.costs import SINGLE, EncoderCost, encoder_key
 from elmo_bench.reporting.canvas import Made, chart
+from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.encoders import picked
-from elmo_bench.reporting.formats import markdown
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, DAGGER, Row

@@ -2,7 +2,7 @@
 
 import pytest
 
-from elmo_bench.reporting.formats import to_csv, to_latex, to_markdown
+from elmo_bench.reporting.table import to_csv, to_latex, to_markdown
 from elmo_bench.reporting.significance import summarise
 from elmo_bench.reporting.table import Cell, make_table, number, spread, words
 

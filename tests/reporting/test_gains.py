@@ -10,7 +10,7 @@ from scipy.stats import t
 
 from elmo_bench.ledger import RunPaths, digest_of, write_record
 from elmo_bench.reporting import encoders, layers, learning
-from elmo_bench.reporting.formats import to_csv
+from elmo_bench.reporting.table import to_csv
 from elmo_bench.reporting.gains import family_of
 from elmo_bench.reporting.significance import holm
 from elmo_bench.spec.experiments import Experiment

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from elmo_bench.reporting import encoders, fractions, layers, variants
+from elmo_bench.reporting import curves, encoders, layers, variants
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import select
 from elmo_bench.spec.experiments import Experiment
@@ -173,7 +173,7 @@ def test_too_few_variants_make_no_table(tmp_path, compared):
 def test_needed(score, need):
     """The baseline scores 10, 20, 40 with 1, 10, 100 % of the data."""
     points = pd.DataFrame({"encoder": "glove", "share": [0.01, 0.1, 1.0], "score": [10.0, 20.0, 40.0]})
-    assert fractions.needed(score, points) == need
+    assert curves.needed(score, points) == need
 
 
 def test_a_table_of_fractions_has_each_of_them(tmp_path, compared):
@@ -182,7 +182,7 @@ def test_a_table_of_fractions_has_each_of_them(tmp_path, compared):
             add(tmp_path, "sst5", encoder, 0, **options)
         add(tmp_path, "ner", encoder, 0)
     add(tmp_path, "sst5", "elmo", 0, place="input", train_fraction=0.1)  # differs in more than its data
-    [table], figures = fractions.made(FIGURE1, "open", *compared())
+    [table], figures = curves.fractions(FIGURE1, "open", *compared())
     assert table.stem == "open-sst5-figure1"
     assert [[cell.text for cell in row][:3] for row in table.rows] == [
         ["1 %", "936", "elmo"], ["1 %", "936", "glove"], ["10 %", "9,357", "elmo"], ["10 %", "9,357", "glove"],

@@ -9,9 +9,9 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.reporting import ending
-from elmo_bench.reporting.formats import to_csv, to_latex
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.page.render import html_page, markdown_page
+from elmo_bench.reporting.table import to_csv, to_latex
 
 START, END = "<!-- table: make report writes it -->", "<!-- /table -->"  # around the table in the repository's README
 # The page names every table and figure that was written with it; links in a discussion have other texts.

@@ -14,12 +14,11 @@ from markupsafe import Markup
 
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting.canvas import FAINT, GRID, INK, SERIES, SURFACE, Drawing
-from elmo_bench.reporting.formats import to_markdown
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.rows import Row, Superseded
-from elmo_bench.reporting.table import Cell
+from elmo_bench.reporting.table import Cell, to_markdown
 
 FOLDER = Path(__file__).parent
 CLOSED = 200  # with more runs than this, what the entry of a run holds is text until it is opened
