@@ -155,12 +155,8 @@ def probed(experiment: Experiment, groups: Sequence[Group]) -> pd.DataFrame:
         for figure in (group.metric, "selectivity"):
             for row, encoder, layer in every:
                 own = row.summary("test") if figure == group.metric else selectivity(row, controls)
-                rank = (
-                    layer is not None,
-                    order.index(encoder) if encoder in order else len(order),
-                    encoder,
-                    layer or 0,
-                )
+                at = order.index(encoder) if encoder in order else len(order)
+                rank = (layer is not None, at, encoder, layer or 0)
                 if own:
                     names = (f"{group.name} {figure}", f"{group.label()}, {figure}")
                     found.append((group.task, *names, encoder, layer, rank, own.mean, spread(own, run=row.anchor)))

@@ -107,9 +107,7 @@ class OverItems(NamedTuple):
 
     mean: float
     variance: Variance  # over items, without what differs between seeds
-    noise: tuple[
-        float, ...
-    ]  # the variance that its seeds get from single items: of each mean, or of paired differences
+    noise: tuple[float, ...]  # the variance of its seeds by single items: of each mean, or of paired differences
 
 
 @dataclass(frozen=True)

@@ -130,21 +130,10 @@ def _pooled(row: Row) -> Cell:
 
 def _figure(experiment: Experiment, group: Group, pairs: Sequence[VariantRow]) -> Drawing:
     """Scores over the values of an option, for runs that differ in it alone; dev is dashed."""
-    by_encoder: dict[str, list[tuple[float, Row]]] = {}
+    name, points = experiment.heading, []
     for variant, row in pairs:
-        by_encoder.setdefault(row.encoder, []).append((experiment.rank(variant), row))
-    name, test, points = experiment.heading, f"test {group.metric}", []
-    for encoder, own in by_encoder.items():
-        for value, row in own:
-            scores = row.summary("test")
-            points.append(
-                {
-                    "encoder": encoder,
-                    name: value,
-                    test: scores.mean,
-                    "sd": scores.sd or 0.0,
-                    "dev": row.summary("dev").mean,
-                }
-            )
+        dev, test = row.summary("dev"), row.summary("test")
+        points.append((row.encoder, experiment.rank(variant), test.mean, test.sd or 0.0, dev.mean))
+    frame = pd.DataFrame(points, columns=["encoder", name, f"test {group.metric}", "sd", "dev"])
     stem, title = f"{group.stem}-{experiment.name}", f"{name}: {group.heading}, suite {group.suite}"
-    return chart(stem, title, pd.DataFrame(points), heading=group.label("\n"), task=group.task)
+    return chart(stem, title, frame, heading=group.label("\n"), task=group.task)

@@ -4,7 +4,7 @@ from statistics import variance
 
 import numpy as np
 import pytest
-from scipy.stats import norm, ttest_ind, ttest_rel
+from scipy.stats import norm, ttest_ind
 
 from benchmarks import verdicts
 from elmo_bench.ledger.formulas import formula
@@ -44,15 +44,6 @@ def test_scores_are_averaged_over_the_seeds_of_each_arm():
     assert found.value == pytest.approx((gaps.var(ddof=1) - taken_off) / 4, rel=1e-12)
 
 
-def test_what_only_seeds_do_is_no_variance_over_items():
-    rng = np.random.default_rng(2)
-    found = [
-        over_items(*(right(*rng.integers(0, 2, (5, 500))) for _ in range(2)), ACCURACY.score).variance.value
-        for _ in range(20)
-    ]
-    assert np.mean(found) < 0.2 * 2 * 2500 / 500 / 5  # of the variance of the means of such noise
-
-
 def test_of_a_ratio_it_is_what_the_bootstrap_says():
     rng = np.random.default_rng(4)
     gold = rng.integers(0, 4, 400)
@@ -87,15 +78,6 @@ def test_of_paired_seeds_it_is_that_of_their_differences():
     assert found.mean == pytest.approx(mean.mean())
 
 
-def test_with_paired_seeds_alone_it_is_the_paired_t_test():
-    ours, theirs = [61.0, 63.5, 64.0, 60.2], [58.0, 59.0, 63.0, 58.8]
-    gaps = [one - other for one, other in zip(ours, theirs, strict=True)]
-    found = Difference(float(np.mean(gaps)), (over_seeds(gaps),), NONE)
-    paired = ttest_rel(ours, theirs)
-    assert found.p == pytest.approx(paired.pvalue, rel=1e-9)
-    assert found.interval == pytest.approx(tuple(paired.confidence_interval()), rel=1e-9)
-
-
 def subsets(rng, *, better, paired):
     """The p-value of two systems with three seeds each; equal seeds share a subset, which shifts both by the same."""
     shift = rng.normal(0, 0.05, (3, 1)) + rng.normal(0, 0.005, (2, 3, 1)) + np.array([better, 0.0])[:, None, None]
@@ -124,13 +106,6 @@ def test_other_items_and_a_single_cluster_are_refused():
         over_items(right([1, 0]), right([1, 1]), ACCURACY.score, np.array([3, 3]))
 
 
-def test_the_variance_of_a_mean_over_seeds():
-    assert over_seeds([60.0, 61.4]) == Variance(pytest.approx(0.49), 1)
-    assert over_seeds([50.0, 51.0, 52.0]) == Variance(pytest.approx(1 / 3), 2)
-    assert over_seeds([2.0, 2.0]) == Variance(0.0, 1)
-    assert over_seeds([1.0]) is None
-
-
 def test_with_seeds_alone_it_is_welchs_test():
     ours, theirs = [61.0, 63.5, 64.0, 60.2], [58.0, 59.0, 63.0]
     gap = float(np.mean(ours) - np.mean(theirs))
@@ -139,12 +114,6 @@ def test_with_seeds_alone_it_is_welchs_test():
     assert found.p == pytest.approx(welch.pvalue, rel=1e-9)
     assert found.interval == pytest.approx(tuple(welch.confidence_interval()), rel=1e-9)
     assert found.df == pytest.approx(welch.df, rel=1e-9)
-
-
-def test_variances_add_up():
-    found = Difference(3.0, (Variance(1.0, 2), Variance(2.0, 4)), Variance(6.0, 99))
-    assert found.error == 3.0
-    assert found.df == pytest.approx(81 / (1 / 2 + 4 / 4 + 36 / 99))
 
 
 def test_what_could_be_detected():

@@ -11,7 +11,7 @@ from elmo_bench.ledger.costs import encoder_part, write_cost
 from elmo_bench.reporting.costs import costs_of, front, machine_of
 from elmo_bench.reporting.rows import select
 from tests.ledger.records import make_cost
-from tests.reporting.ledgers import add, spec_of, stuck, texts
+from tests.reporting.ledgers import add, spec_of, texts
 
 SPEEDS = {"glove": 400_000.0, "elmo": 2_000.0, "mybert": 6_000.0}
 SIZES = {"glove": 16, "elmo": 28, "mybert": 27}
@@ -63,15 +63,6 @@ def test_each_encoder_with_a_cost_and_a_gain_is_in_the_table_and_the_figure(ledg
     assert "elmo: " in figure.alt and " at 2,000" in figure.alt
 
 
-def test_a_gain_of_a_run_that_is_not_converged_is_marked(tmp_path, board):
-    add(tmp_path, "ner", "glove", 0)
-    stuck(tmp_path, "ner", "elmo", 0)
-    [table] = section(board(tmp_path, [cost_of("glove"), cost_of("elmo")])).tables
-    gains = column(table, "gain over glove")
-    assert gains["glove"] == "" and gains["elmo"].endswith(" †")
-    assert any(note.startswith("† not converged") for note in table.notes)
-
-
 def test_without_mybert_the_gain_is_the_mean_over_both_tasks(ledger, board):
     [table] = section(board(ledger, [cost_of("glove"), cost_of("elmo")])).tables
     means = {(row.spec.task, row.encoder): row.summary("test").mean for row in select(read_all(ledger).records).rows}
@@ -84,14 +75,6 @@ def test_without_mybert_the_gain_is_the_mean_over_both_tasks(ledger, board):
 @pytest.mark.parametrize("costs", [[], ["elmo"], ["glove"]])
 def test_without_the_costs_of_two_encoders_there_is_no_section(ledger, board, costs):
     assert section(board(ledger, [cost_of(name) for name in costs])) is None
-
-
-def test_encoders_without_a_common_task_are_left_out_from_the_one_with_fewest(tmp_path, board):
-    for encoder, tasks in (("glove", ["ner", "snli"]), ("elmo", ["ner"]), ("mybert", ["snli"])):
-        for task in tasks:
-            add(tmp_path, task, encoder, 0)
-    [table] = section(board(tmp_path, [*map(cost_of, SPEEDS)])).tables
-    assert list(column(table, "batch")) == ["glove", "mybert"]
 
 
 def test_one_machine_is_taken_and_costs_of_other_weights_are_not(ledger):
