@@ -70,13 +70,13 @@ def main(arguments: list[str]) -> int:
     from elmo_bench.ledger.costs import write_cost
     from elmo_bench.reporting.costs import console
 
-    measured: list[list[Any]] = [[] for _ in runs]
+    measured: list[list[EncoderCost]] = [[] for _ in runs]
     with progress("cost", len(runs) * ROUNDS) as meter:
         for _ in range(ROUNDS):  # of all encoders in turns: other work on the machine slows none of them alone
             for own, rounds in zip(runs, measured, strict=True):
                 rounds.append(_round(own))
                 meter.advance()
-    costs = [{**rounds[0], "rounds": [each["rounds"][0] for each in rounds]} for rounds in measured]
+    costs: list[EncoderCost] = [{**rounds[0], "rounds": [each["rounds"][0] for each in rounds]} for rounds in measured]
     for cost in costs:
         write_cost(options.out, cost)
     print(f"{console(costs)}\n{options.out}: {len(costs)} file{'s' * (len(costs) > 1)}")

@@ -107,10 +107,8 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
         place, _, part = mix.place.partition(" ")
         block, column = f"{part}\nat the {place}".lstrip(), mix.group.label("\n")
         for layer, weight in enumerate(mix.weights):
-            below, hatch = (
-                f"{mix.shares[layer].mean:.0%}" if mix.shares else "",
-                hatch_of(weight.mean, len(mix.weights)),
-            )
+            below = f"{mix.shares[layer].mean:.0%}" if mix.shares else ""
+            hatch = hatch_of(weight.mean, len(mix.weights))
             boxes.append(Box(block, column, layer, weight.mean, f"{weight.mean:.2f}", below, hatch))
     title = f"Layer weights of {encoder}, suite {suite}"
     title += "; below, each layer's share of weight times mean norm" if any(mix.shares for mix in mixes) else ""

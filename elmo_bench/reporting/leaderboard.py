@@ -48,9 +48,8 @@ class Section:
     @property
     def heading(self) -> str:
         """Its title, with the training protocols of its runs."""
-        return (
-            f"{self.title} (protocol{'s' if len(self.protocols) > 1 else ''} {' and '.join(map(str, self.protocols))})"
-        )
+        several = "s" if len(self.protocols) > 1 else ""
+        return f"{self.title} (protocol{several} {' and '.join(map(str, self.protocols))})"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Slices of test, from the flags that records of schema 3 have: shares, scores and gains by hand."""
 
 import numpy as np
+import pytest
 
 from elmo_bench.ledger import RunPaths, digest_of, joined, joined_slices, write_record
 from elmo_bench.reporting import slices
@@ -58,3 +59,14 @@ def test_outcomes_that_cannot_be_read_are_named_below(tmp_path, compared):
     [table] = slices.made("open", compared()[0], tmp_path)
     assert {line["encoder"] for line in texts(table)} == {"glove"}
     assert any(note.startswith("Left out: open/sst5/elmo/") for note in table.notes)
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_counts_of_units_that_are_no_items(tmp_path, compared, seeds):
+    """Of 10 items, the units of the slice count in the first three alone."""
+    for seed in range(seeds):
+        sliced(tmp_path, "glove", range(5), seed=seed, units=np.array([1, 0, 1, *[0] * 7]))
+    [table] = slices.made("open", compared()[0], tmp_path)
+    shown = {line["slice"]: line["score"] for line in texts(table)}
+    assert shown["a word unseen in training"].startswith("20.00")
+    assert shown["no word unseen in training"].startswith("30.00")

@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -101,22 +100,19 @@ def _content(board: Leaderboard) -> dict[str, Any]:
 
 def machines(records: Iterable[Record]) -> list[str]:
     """How many runs came from which hardware and code, and the hours they took."""
-    hardware: Counter[str] = Counter()
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, list[int]] = {}
     for record in records:
-        environment = record["environment"]
-        device = environment["cpu"]
-        if environment["device"] != "cpu":
-            device = f"{environment['device']} ({environment['cpu']})"
-        torch = f", torch {environment['packages']['torch']}" if "torch" in environment["packages"] else ""
-        code = f"commit {environment['commit'][:10]}" if environment["commit"] else "no git commit"
-        code += " with uncommitted changes" if environment["dirty"] else ""
-        threads = f"{environment['threads']} thread{'s' if environment['threads'] != 1 else ''}"
-        text = f"{device}, {threads}, {environment['precision']}{torch}, {code}"
-        hardware[text] += 1
-        seconds[text] += round(record["cost"]["seconds"])
-    lines = [f"{text}: {_runs(count)}, {seconds[text] / 3600:.1f} hours" for text, count in sorted(hardware.items())]
-    total = f"In total: {_runs(hardware.total())}, {seconds.total() / 3600:.1f} hours of computing"
+        where = record["environment"]
+        device = where["cpu"] if where["device"] == "cpu" else f"{where['device']} ({where['cpu']})"
+        threads = f"{where['threads']} thread{'s' if where['threads'] != 1 else ''}"
+        torch = f", torch {where['packages']['torch']}" if "torch" in where["packages"] else ""
+        code = f"commit {where['commit'][:10]}" if where["commit"] else "no git commit"
+        code += " with uncommitted changes" if where["dirty"] else ""
+        place = f"{device}, {threads}, {where['precision']}{torch}, {code}"
+        seconds.setdefault(place, []).append(round(record["cost"]["seconds"]))
+    lines = [f"{place}: {_runs(len(own))}, {sum(own) / 3600:.1f} hours" for place, own in sorted(seconds.items())]
+    every = [each for own in seconds.values() for each in own]
+    total = f"In total: {_runs(len(every))}, {sum(every) / 3600:.1f} hours of computing"
     return [*lines, total] if len(lines) > 1 else lines
 
 
