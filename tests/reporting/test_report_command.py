@@ -193,17 +193,18 @@ def test_json_has_every_row_with_its_gain(tmp_path, capsys):
     assert not (tmp_path / "no").exists()
 
 
-def test_without_torch(tmp_path):
+def test_what_needs_neither_torch_nor_pandas_imports_neither(tmp_path):
     add(tmp_path / "runs", "ner", "elmo", 0)
     ledger = ["--ledger", str(tmp_path / "runs")]
-    commands = [[command, "--help"] for command in ("report", "clean", "status", "score", "embed")]
+    commands = [[command, "--help"] for command in ("sweep", "status", "clean", "score", "embed", "report")]
+    commands.insert(2, ["status", "seed=0", f"ledger={tmp_path / 'runs'}"])  # before a report, which reads pandas
     commands += [["report", *ledger, "--out", str(tmp_path / "results")], ["clean", *ledger]]
-    commands += [["status", "seed=0", f"ledger={tmp_path / 'runs'}"]]
     code = (
         "import sys\nfrom elmo_bench.__main__ import main\n"
         f"for command in {commands!r}:\n"
         "    try:\n        assert main(command) == 0\n    except SystemExit as end:\n        assert end.code == 0\n"
         "    heavy = {'torch', 'pytorch_lightning', 'transformers'} & sys.modules.keys()\n"
+        "    heavy |= {'pandas'} & sys.modules.keys() if command[0] in ('status', 'sweep') else set()\n"
         "    assert not heavy, (command, heavy)\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)

@@ -61,13 +61,9 @@ def write_readme(board: Leaderboard, path: Path) -> None:
     _, end, after = rest.partition(END)
     if not (start and end):
         raise UserError(f"--readme {path}: has no {START} and {END}. Write these two lines where the table belongs.")
+    short = next((suite.short for suite in board.suites if suite.name == ending.SUITE), "")
     with atomic_write(path, "w") as handle:
-        handle.write(f"{before}{START}\n\n{readme_table(board)}\n\n{END}{after}")
-
-
-def readme_table(board: Leaderboard) -> str:
-    """The main experiment's scores and differences, with what the signs mean."""
-    return next((suite.short for suite in board.suites if suite.name == ending.SUITE and suite.short), "No runs yet.")
+        handle.write(f"{before}{START}\n\n{short or 'No runs yet.'}\n\n{END}{after}")
 
 
 def upload(board: Leaderboard, out: Path, *, project: str) -> str:
