@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from elmo_bench.ledger import read_all
-from elmo_bench.reporting.statistics import summarise
+from elmo_bench.reporting.significance import summarise
 from elmo_bench.spec.run_spec import RunSpec
 
 CHOSEN = ("task.training.epochs", "task.training.optimizer.lr", "task.head.dropout.input")

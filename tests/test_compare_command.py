@@ -3,9 +3,7 @@
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger.costs import encoder_part, write_cost
-from tests.ledger.records import make_cost
-from tests.reporting.ledgers import add, spec_of
+from tests.reporting.ledgers import add
 
 
 @pytest.fixture(scope="module")
@@ -75,19 +73,3 @@ def test_pairs_without_a_test_are_counted_and_not_separated(tmp_path, capsys):
     _, table, _ = compare(tmp_path, capsys, "elmo", "glove", "none")
     assert "sst5: 3 pairs not tested (a single seed)" in table
     assert {cells(table, name)[3] for name in ("elmo", "glove", "none")} == {"1.00 to 3.00"}
-
-
-def test_costs_are_columns_where_there_are_some(tmp_path, capsys):
-    runs = tmp_path / "runs"
-    for encoder in ("glove", "elmo"):
-        add(runs, "ner", encoder, 0)
-    settings = encoder_part(spec_of("ner", "elmo").settings)
-    write_cost(tmp_path / "costs", make_cost("elmo", settings=settings, contents={"weights": "w"}))
-    _, table, _ = compare(runs, capsys, "elmo", "glove")
-    assert cells(table, "task")[-2:] == ["best tokens/s", "stored MiB"]
-    assert cells(table, "ner")[-2:] == ["4,000 and ?", "16.0 and ?"]
-    assert "costs of the frozen encoders: Some CPU (X 2), 1 thread" in table
-    write_cost(tmp_path / "costs", make_cost("elmo", settings=settings, contents={"weights": "older"}))
-    _, table, _ = compare(runs, capsys, "elmo", "glove")
-    assert cells(table, "task")[-1] == "minutes a run"
-    assert "costs of other weights or settings, not shown: elmo" in table

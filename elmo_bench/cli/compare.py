@@ -5,36 +5,16 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import check_exists, read_all
-from elmo_bench.ledger.costs import EncoderCost, read_costs
-from elmo_bench.reporting.costs import SIZE, SPEED, cost_cells, costs_of, machine_of
-from elmo_bench.reporting.formats import markdown
+from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.gains import Gain, Gains, family_of, gains_from
 from elmo_bench.reporting.groups import in_paper_order
 from elmo_bench.reporting.ranks import standings
 from elmo_bench.reporting.rows import NOT_CONVERGED, Row, select
 
 HEADER = ["task", "seeds", "difference", "95 % interval", "p (Holm)", "verdict", "trained numbers", "minutes a run"]
-COSTS = [SPEED, SIZE]  # columns, if costs are known
-
-
-class Priced(NamedTuple):
-    """Costs to show, and what a reader has to know of them."""
-
-    costs: dict[str, EncoderCost]  # by anchor of a row
-    notes: list[str]
-
-    def cells(self, rows: Sequence[Row]) -> list[str]:
-        """One for each of COSTS; none without costs."""
-        if not self.costs:
-            return []
-        lines = [cost_cells(self.costs[row.anchor]) if row.anchor in self.costs else {} for row in rows]
-        # The range of the rates is left out.
-        texts = [[line[name].text.partition(" (")[0] if name in line else "" for line in lines] for name in COSTS]
-        return [" and ".join(text or "?" for text in both) if any(both) else "" for both in texts]
 
 
 def main(arguments: list[str]) -> int:
@@ -42,9 +22,9 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="elmo-bench compare",
         description="Compare encoders on every task with runs of all of them. Two: the difference of the mean test "
-        "scores, its interval over seeds and items, a verdict with the p-values of all tasks adjusted (Holm), and the "
-        "cost. Three or more: scores, with a letter for each group that no test separates (Holm over all pairs and "
-        "tasks), the mean rank with its interval, and the cost.",
+        "scores, its interval over seeds and items, a verdict with the p-values of all tasks adjusted (Holm). "
+        "Three or more: scores, with a letter for each group that no test separates (Holm over all pairs and "
+        "tasks), the mean rank with its interval.",
     )
     parser.add_argument("encoder", help="the name of an encoder's column, such as elmo")
     parser.add_argument("other", help="what it is compared with, such as glove")
@@ -54,17 +34,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--ledger", type=Path, default=Path("results/runs"), help="folder of records (default: %(default)s)"
     )
-    parser.add_argument(
-        "--costs", type=Path, help="folder of `elmo-bench cost` (default: costs next to the ledger, if there is one)"
-    )
     options = parser.parse_intermixed_args(arguments)
     encoders = [options.encoder, options.other, *options.more]
     if twice := [name for at, name in enumerate(encoders) if name in encoders[:at]]:
         raise UserError(f"{twice[0]}: given twice. Give different encoders.")
     check_exists(options.ledger)
     found = read_all(options.ledger, suite=options.suite)
-    costs, problems = read_costs(options.costs or options.ledger.absolute().parent / "costs")
-    for problem in (*found.problems, *problems):
+    for problem in found.problems:
         print(f"elmo-bench compare: {problem}", file=sys.stderr)
     rows = [row for row in select(found.records).rows if row.spec.size == options.size and not row.variation]
     chosen = _chosen(rows, encoders)
@@ -76,35 +52,33 @@ def main(arguments: list[str]) -> int:
             f"{', '.join(known) or 'none'}."
         )
     gain, where = gains_from(options.ledger), f"suite {options.suite}, size {options.size}"
-    priced = _priced(costs, [row for own in chosen.values() for row in own.values()])
     if len(encoders) > 2:
-        _several(chosen, gain, priced, where)
+        _several(chosen, gain, where)
         return 0
     ours, theirs = encoders
     gains = family_of([(own[ours], own[theirs]) for own in chosen.values()], gain)
     print(f"test scores of {ours} minus {theirs}, {where}:\n")
-    header = [*HEADER, *(COSTS if priced.costs else [])]
-    print(markdown(header, [[*_cells(each), *priced.cells([each.ours, each.theirs])] for each in gains.values()]))
+    print(markdown(HEADER, [_cells(each) for each in gains.values()]))
     notes = [f"{each.ours.spec.task}: {each.untested}" for each in gains.values() if each.untested]
-    _print([*notes, *_convergence(list(gains.values())), *priced.notes])
+    _print([*notes, *_convergence(list(gains.values()))])
     return 0
 
 
-def _several(chosen: dict[str, dict[str, Row]], gain: Gains, priced: Priced, where: str) -> None:
+def _several(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None:
     """Print encoders x tasks, best mean rank first."""
     found = standings(chosen, gain)
-    header = ["encoder", *chosen, "mean rank", "95 % interval", *(COSTS if priced.costs else [])]
+    header = ["encoder", *chosen, "mean rank", "95 % interval"]
     body = []
     for name, rank in sorted(found.ranks.items(), key=lambda item: (item[1].mean, item[0])):
         own = {task: rows[name] for task, rows in chosen.items()}
         scores = [f"{row.summary('test')}{row.mark} {found.letters[task][name]}" for task, row in own.items()]
         interval = f"{rank.low:.2f} to {rank.high:.2f}"
-        body.append([name, *scores, f"{rank.mean:.2f}", interval, *priced.cells(list(own.values())[:1])])
+        body.append([name, *scores, f"{rank.mean:.2f}", interval])
     print(f"test scores, {where}; no test separates encoders that share a letter (Holm, all pairs of all tasks):\n")
     print(markdown(header, body))
     untested = Counter((each.ours.spec.task, each.untested) for each in found.gains if each.untested)
     notes = [f"{task}: {count} pair{'s' * (count > 1)} not tested ({why})" for (task, why), count in untested.items()]
-    _print([*notes, *_convergence(found.gains), *priced.notes])
+    _print([*notes, *_convergence(found.gains)])
 
 
 def _chosen(rows: Sequence[Row], encoders: Sequence[str]) -> dict[str, dict[str, Row]]:
@@ -132,16 +106,6 @@ def _cells(gain: Gain) -> list[str]:
         " and ".join(f"{row.newest['parameters']['trainable']:,}" for row in sides),
         " and ".join(f"{row.cost('seconds') / 60:.1f}" for row in sides),
     ]
-
-
-def _priced(costs: Sequence[EncoderCost], rows: Sequence[Row]) -> Priced:
-    own = costs_of(rows, costs)
-    notes = [f"costs of the frozen encoders: {machine_of(next(iter(own.values())))}"] if own else []
-    known = {row.spec.encoder for row in rows if costs_of([row], costs)}
-    measured = {cost["encoder"] for cost in costs} & {row.spec.encoder for row in rows}
-    if old := sorted(measured - known):
-        notes.append(f"costs of other weights or settings, not shown: {', '.join(old)} (elmo-bench cost)")
-    return Priced(own, notes)
 
 
 def _convergence(gains: Sequence[Gain]) -> list[str]:

@@ -25,26 +25,35 @@ if TYPE_CHECKING:
     from elmo_bench.runner.prepare import Frozen
 
 _OPTION = re.compile(r"(encoder|suite|task|trainer|device)(\.[\w.]+)?=")
-FEWEST_ROUNDS = 3
+ROUNDS = 3  # processes for each encoder
 BATCHES = (1, 8, 32, 128)  # sentences a batch
 PASSAGE = 128  # sentences for each size of batches
 SENTENCES = PASSAGE * (1 + len(BATCHES))  # the first passage warms up
 LEAST = 0.25  # seconds: an encoder that is faster reads its passage again
 EPILOG = """\
 Several encoders are separated by commas: encoder=glove,elmo,bert_mini. `run` has the other options:
-encoder=hf encoder.name=FOLDER, suite=paper. device=cuda measures on a GPU. Each round is a process of its own, and the
-encoders take turns. On a CPU a process has one thread and seconds are processor time. Other work on the machine still
-slows it, through caches and shared cores: compare encoders that were measured by one command."""
+encoder=hf encoder.name=FOLDER, suite=paper. device=cuda measures on a GPU. Each encoder is measured by three processes,
+in turns. On a CPU a process has one thread and seconds are processor time. Other work on the machine still slows it:
+compare encoders that were measured by one command."""
 Sentences = Sequence[Sequence[str]]
 
 
 def main(arguments: list[str]) -> int:
     """Write a file for each encoder and print a table. Returns 0. Raises UserError."""
-    options = _parse(arguments)
+    parser = argparse.ArgumentParser(
+        prog="elmo-bench cost",
+        description="Measure frozen encoders on this machine: tokens a second with batches of one sentence and with "
+        "the best of some sizes, load time, memory, bytes stored, parameters.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("options", nargs="+", metavar="key=value", help="encoder=NAME,NAME and options of encoders")
+    out = "folder of the files (default: %(default)s)"
+    parser.add_argument("--out", type=Path, default=Path("results/costs"), help=out)
+    parser.add_argument("--once", action="store_true", help="measure in this process and print the figures as JSON")
+    options = parser.parse_intermixed_args(arguments)
     if wrong := [each for each in options.options if not _OPTION.match(each)]:
         raise UserError(f"{wrong[0]}: not an option of an encoder. Give encoder=NAME and its options.")
-    if options.rounds < FEWEST_ROUNDS:
-        raise UserError(f"--rounds {options.rounds}: too few to show a spread. Give {FEWEST_ROUNDS} or more.")
     given = [f"trainer.{each}" if each.startswith("device=") else each for each in options.options]
     from elmo_bench.spec.config import compose, sweep
     from elmo_bench.text.sample import sample_sentences
@@ -61,25 +70,17 @@ def main(arguments: list[str]) -> int:
     from elmo_bench.ledger.costs import write_cost
     from elmo_bench.reporting.costs import console
 
-    measured: list[list[Any]] = [[] for _ in runs]
-    with progress("cost", len(runs) * options.rounds) as meter:
-        for _ in range(options.rounds):  # of all encoders in turns: other work on the machine slows none of them alone
+    measured: list[list[EncoderCost]] = [[] for _ in runs]
+    with progress("cost", len(runs) * ROUNDS) as meter:
+        for _ in range(ROUNDS):  # of all encoders in turns: other work on the machine slows none of them alone
             for own, rounds in zip(runs, measured, strict=True):
                 rounds.append(_round(own))
                 meter.advance()
-    costs = [together(rounds) for rounds in measured]
+    costs: list[EncoderCost] = [{**rounds[0], "rounds": [each["rounds"][0] for each in rounds]} for rounds in measured]
     for cost in costs:
         write_cost(options.out, cost)
     print(f"{console(costs)}\n{options.out}: {len(costs)} file{'s' * (len(costs) > 1)}")
     return 0
-
-
-def together(rounds: Sequence["EncoderCost"]) -> "EncoderCost":
-    """The measurements of one encoder as one. Raises UserError if it changed between them."""
-    first = rounds[0]
-    if any(each["contents"] != first["contents"] for each in rounds):
-        raise UserError(f"encoder={first['encoder']}: its weights changed while it was measured. Measure again.")
-    return {**first, "rounds": [one for each in rounds for one in each["rounds"]]}
 
 
 def measure(config: "DictConfig", sentences: Sentences) -> "EncoderCost":
@@ -203,20 +204,3 @@ def _round(options: Sequence[str]) -> Any:
         last = (done.stderr.strip().splitlines() or ["it left no message"])[-1]
         raise UserError(last.removeprefix("elmo-bench cost: "))
     return parse_json(done.stdout.splitlines()[-1], "the measuring process")
-
-
-def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="elmo-bench cost",
-        description="Measure frozen encoders on this machine: tokens a second with batches of one sentence and with "
-        "the best of some sizes, load time, memory, bytes stored, parameters.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("options", nargs="+", metavar="key=value", help="encoder=NAME,NAME and options of encoders")
-    parser.add_argument("--rounds", type=int, default=3, help="processes for each encoder (default: %(default)s)")
-    parser.add_argument(
-        "--out", type=Path, default=Path("results/costs"), help="folder of the files (default: %(default)s)"
-    )
-    parser.add_argument("--once", action="store_true", help="measure in this process and print the figures as JSON")
-    return parser.parse_intermixed_args(arguments)

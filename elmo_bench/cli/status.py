@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.reporting.formats import markdown
+from elmo_bench.reporting.console import markdown
 from elmo_bench.runner.finished import STATES, LedgerState, RunState
 from elmo_bench.runner.sweep import plan
 

@@ -19,7 +19,6 @@ from elmo_bench.ledger.schema import check
 SCHEMA = 1
 MAX_BYTES = 2**18
 SINGLE = "1"  # sentences a batch: the one that every file has
-_NAME = re.compile(r"\w[\w.+=-]*")
 
 
 class Round(TypedDict):
@@ -31,22 +30,22 @@ class Round(TypedDict):
 
 
 class Machine(TypedDict):
-    """Where."""
+    """Where it was measured; `device` is "cpu" or the model name of the GPU, `threads` those of torch on the CPU."""
 
-    cpu: str  # model name of the processor
-    device: str  # "cpu", or the model name of the GPU
-    threads: int  # of torch, on the CPU
+    cpu: str
+    device: str
+    threads: int
     python: str
-    packages: dict[str, str]  # version by name
+    packages: dict[str, str]
 
 
 class Text(TypedDict):
-    """What was read."""
+    """What was read; `digest` has 12 hex digits."""
 
-    name: str  # sample, or the name of a file
+    name: str
     sentences: int
     tokens: int
-    digest: str  # 12 hex digits
+    digest: str
 
 
 class EncoderCost(TypedDict):
@@ -91,12 +90,11 @@ def write_cost(folder: Path, cost: EncoderCost) -> Path:
 @reader
 def read_cost(path: Path) -> EncoderCost:
     """The measurement in a file. Raises UserError if it is damaged, of another version, or a link."""
+    cost = read_json(path, max_bytes=MAX_BYTES, follow_links=False)
     try:
-        cost = read_json(path, max_bytes=MAX_BYTES, follow_links=False)
         _check(cost)
     except UserError as error:
-        text = str(error) if str(error).startswith(str(path)) else f"{path}: damaged ({error})"
-        raise UserError(f"{text.rstrip('.')}. Remove it, or measure again with elmo-bench cost.") from None
+        raise UserError(f"{path}: {error}. Remove it, or measure again with elmo-bench cost.") from None
     return cost
 
 
@@ -118,12 +116,7 @@ def _check(cost: Any) -> None:
     rates = [each["tokens_per_second"] for each in cost["rounds"]]
     if not rates or SINGLE not in rates[0] or any(each.keys() != rates[0].keys() for each in rates):
         raise UserError("cost.rounds: not measured with batches of one sentence, and with the same ones in each round")
-    if not all(re.fullmatch("[0-9]{1,9}", batch) for batch in rates[0]) or not _NAME.fullmatch(cost["encoder"]):
-        raise UserError("cost: a batch that is no number, or not the name of an encoder")
-    sizes = [cost["parameters"], cost["stored_bytes"] or 0, *(size for each in cost["rounds"] for size in _sizes(each))]
-    if min(sizes) < 0 or max(sizes) > 1e15 or min(rate for each in rates for rate in each.values()) <= 0:
-        raise UserError("cost: a number that is too small or too large")
-
-
-def _sizes(each: Round) -> list[float]:
-    return [each["load_seconds"], each["memory_mib"], *each["tokens_per_second"].values()]
+    if not all(batch.isdecimal() and 0 < each[batch] < 1e15 for each in rates for batch in each):
+        raise UserError("cost.rounds: a batch that is no number, or a rate that is none")
+    if not re.fullmatch(r"\w[\w.+=-]*", cost["encoder"]):
+        raise UserError("cost.encoder: not the name of an encoder")

@@ -3,5 +3,5 @@
 `rows.select` collects records into rows, `groups.groups` puts comparable rows together, `gains.gains_from` compares two
 rows, `leaderboard.leaderboard` makes every table (a pandas frame of cells) and figure, and `page.write` renders them.
 `console` has the tables that a run prints, and `results` the ledger as a data frame. A layout of tables, such as
-`fractions`, is a function of an experiment, its suite, the groups and the gains.
+`curves.fractions`, is a function of an experiment, its suite, the groups and the gains.
 """

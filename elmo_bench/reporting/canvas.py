@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -28,34 +29,7 @@ NAMED = {"none": ("#757d87", "v"), BASELINE: ("#b26a00", "s"), "elmo": (SERIES[0
 MARKERS = ("D", "^", "P", "X", "h", "*")
 CELL, GAP = 0.56, 0.4  # of a heat map: inches across; between blocks, in cells
 
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",  # text stays text: it is searched, read aloud, and takes the page's font
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so that it is the same everywhere
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.8,
-    "text.color": INK,
-    "xtick.color": FAINT,
-    "ytick.color": FAINT,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "lines.linewidth": 1.8,
-    "lines.markersize": 5.5,
-    "hatch.linewidth": 0.7,
-}
+_STYLE = Path(__file__).with_name("figures.mplstyle")
 
 
 @dataclass(frozen=True)
@@ -88,7 +62,7 @@ class Drawing:
     def _files(self) -> tuple[str, bytes]:
         with mpl.rc_context():
             mpl.rcdefaults()  # whatever the user's own matplotlibrc says
-            mpl.rcParams.update(_STYLE)
+            mpl.rcParams.update(mpl.rc_params_from_file(_STYLE, use_default_template=False))
             canvas = Figure(figsize=self.size, layout="constrained", facecolor=SURFACE)
             self.paint(canvas.add_subplot())
             canvas.draw_without_rendering()

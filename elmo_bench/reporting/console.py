@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from elmo_bench.ledger import Record
-from elmo_bench.reporting.formats import markdown
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import NOT_CONVERGED, Row, of_newest_protocol, select
-from elmo_bench.reporting.statistics import ahead
+from elmo_bench.reporting.significance import ahead
 
 AHEAD = "`*` ahead of every other row by more than the larger of the two standard deviations, over common seeds."
 
@@ -82,3 +81,14 @@ def _leads(row: Row, rows: Sequence[Row]) -> bool:
     """Whether this row is ahead, on test, of every other row (and there is one) by more than the spread."""
     others = [other for other in rows if other is not row]
     return bool(others) and all(ahead(row.scores("test"), other.scores("test")) for other in others)
+
+
+def markdown(header: Sequence[str], body: Sequence[Sequence[str]], *, words: Sequence[bool] = ()) -> str:
+    """A markdown table. Columns marked in `words`, by default the first, are aligned left, the others right."""
+    cells = [[cell.replace("|", r"\|") for cell in line] for line in [header, *body]]
+    widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
+    left = words or [True] + [False] * (len(widths) - 1)
+    rule = ["-" * width if to_left else "-" * (width - 1) + ":" for width, to_left in zip(widths, left, strict=True)]
+    forms = [f"{'<' if to_left else '>'}{width}" for width, to_left in zip(widths, left, strict=True)]
+    lines = [[format(cell, form) for cell, form in zip(line, forms, strict=True)] for line in cells]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])

@@ -1,18 +1,16 @@
 """Worth against cost: the gain of each encoder over static vectors by what the frozen encoder costs."""
 
 from collections.abc import Iterable, Sequence
-from math import nan
+from math import inf, nan
 from statistics import fmean, median
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
 from elmo_bench.ledger.costs import SINGLE, EncoderCost, encoder_key
-from elmo_bench.reporting.canvas import FAINT, SURFACE, Drawing, Made, look
+from elmo_bench.reporting.canvas import Made, chart
+from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.encoders import picked
-from elmo_bench.reporting.formats import markdown
-from elmo_bench.reporting.gains import Gain, Gains
+from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, DAGGER, Row
 from elmo_bench.reporting.significance import mean_interval
@@ -23,9 +21,9 @@ TITLE = "Worth against cost"
 ABOUT = (
     f"The gain over {BASELINE} on test, the mean over the tasks that all of these encoders have, against what the "
     "frozen encoder with its static vectors costs (elmo-bench cost). Costs are of the same weights as the runs. On the "
-    "Pareto front: no other encoder gains as much for less; by the measured gains, which have the intervals shown."
+    "Pareto front: no faster encoder gains as much; by the measured gains, which have the intervals shown."
 )
-SPEED, SIZE = "best tokens/s", "stored MiB"
+SPEED = "best tokens/s"
 
 
 def cost_cells(cost: EncoderCost) -> Line:
@@ -39,7 +37,7 @@ def cost_cells(cost: EncoderCost) -> Line:
         "batch": number(best, ","),
         "load, s": number(median(each["load_seconds"] for each in cost["rounds"])),
         "peak MiB": number(median(each["memory_mib"] for each in cost["rounds"]), ",.0f"),
-        SIZE: number(stored, ",.1f"),
+        "stored MiB": number(stored, ",.1f"),
         "frozen numbers": number(cost["parameters"], ","),
     }
 
@@ -92,83 +90,34 @@ def worth(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, co
     if by_task.empty:
         return [], []
     by_task = by_task.dropna(axis=1)
-    points = pd.DataFrame([_point(name, list(own)) for name, own in by_task.iterrows()]).set_index("encoder")
-    theirs = by_task.iloc[0, 0].theirs.anchor
-    anchors = [theirs, *(own.iloc[0].ours.anchor for _, own in by_task.iterrows())]
-    points = pd.concat([pd.DataFrame({"gain": 0.0, "shown": True}, index=[BASELINE]), points])
-    cells = [cost_cells(known[anchor]) for anchor in anchors]
-    points = points.assign(**{axis: [line[axis].values[""] for line in cells] for axis in (SPEED, SIZE)})
-    best = {SPEED: front(points["gain"], -points[SPEED]), SIZE: front(points["gain"], points[SIZE])}
-    lines = [
-        {
-            "encoder": words(name),
-            f"gain over {BASELINE}": number(point.gain, "+.2f", suffix=point.mark) if name != BASELINE else Cell(),
-            "95 %": interval((point.low, point.high)) if point.low == point.low else Cell(),
-            "Pareto front": words(" and ".join(axis for axis, names in best.items() if name in names)),
-            **line,
-        }
-        for (name, point), line in zip(points.iterrows(), cells, strict=True)
-    ]
-    tasks = list(by_task)
+    measured, tasks, over = known[by_task.iloc[0, 0].theirs.anchor], list(by_task), f"gain over {BASELINE}"
+    lines: list[Line] = [{"encoder": words(BASELINE), over: Cell(), "95 %": Cell(), **cost_cells(measured)}]
+    reach = [0.0]
+    for name, own in by_task.iterrows():
+        mean, tested = fmean(each.mean for each in own), [each.difference for each in own if each.difference]
+        mark = "" if all(each.converged for each in own) else f" {DAGGER}"
+        low, high = mean_interval(tested) if len(tested) == len(own) else (nan, nan)
+        bounds = interval((low, high)) if len(tested) == len(own) else Cell()
+        costs_of_it = cost_cells(known[own.iloc[0].ours.anchor])
+        lines.append({"encoder": words(name), over: number(mean, "+.2f", suffix=mark), "95 %": bounds, **costs_of_it})
+        reach.append((high - low) / 2)
+    shown = [[line["encoder"].text, line[SPEED].values[""], line[over].values.get("", 0.0)] for line in lines]
+    points = pd.DataFrame(shown, columns=["encoder", "tokens/s, best batch", f"points over {BASELINE} on test"])
+    for line in lines:
+        line["Pareto front"] = words("yes" if line["encoder"].text in front(points) else "")
     of = next(g.info.title for g in groups if g.task == tasks[0]) if len(tasks) == 1 else f"mean of {', '.join(tasks)}"
-    title, measured = f"{TITLE}: {of}, suite {suite}", known[theirs]
+    stem, title = f"{suite}-worth", f"{TITLE}: {of}, suite {suite}"
     note = (
         f"Costs: {machine_of(measured)}; median (and range) of {len(measured['rounds'])} processes that read "
         f"{measured['text']['tokens']:,} tokens. load: processor seconds, with the libraries that the encoder imports. "
         "peak: above a process without encoder."
     )
-    table = make_table(f"{suite}-worth", title, lines, tasks=tasks[0] if len(tasks) == 1 else "", notes=[note])
-    return [table], [_figure(f"{suite}-worth-speed", title, points, best[SPEED])]
+    table = make_table(stem, title, lines, tasks=tasks[0] if len(tasks) == 1 else "", notes=[note])
+    return [table], [chart(f"{stem}-speed", title, points.assign(sd=reach))]
 
 
-def _point(name: str, gains: list[Gain]) -> dict[str, object]:
-    """The mean gain of an encoder over tasks, with its interval if every task was tested."""
-    tested = [each.difference for each in gains if each.difference]
-    low, high = mean_interval(tested) if len(tested) == len(gains) else (nan, nan)
-    converged = all(each.converged for each in gains)
-    shown = converged and (low > 0 or high < 0)  # a difference
-    mark = "" if converged else f" {DAGGER}"
-    return {
-        "encoder": name,
-        "gain": fmean(g.mean for g in gains),
-        "low": low,
-        "high": high,
-        "shown": shown,
-        "mark": mark,
-    }
-
-
-def front(gain: pd.Series, cost: pd.Series) -> list[str]:
-    """The encoders than which no other one gains at least as much at no higher cost, cheapest first.
-
-    Of two with equal gain and cost both are on it. An encoder without this cost is not.
-    """
-    points = pd.DataFrame({"cost": cost.astype(float), "loss": -gain}).dropna()
-    no_worse = [(points <= own).all(axis=1) & (points != own).any(axis=1) for _, own in points.iterrows()]
-    return list(points[[not better.any() for better in no_worse]].sort_values(["cost", "loss"], kind="stable").index)
-
-
-def _figure(stem: str, title: str, points: pd.DataFrame, best: Sequence[str]) -> Drawing:
-    looks = look(list(points.index))
-
-    def paint(axes: Axes) -> None:
-        axes.axhline(0, color=FAINT, linewidth=1)
-        axes.plot(points.loc[best, SPEED], points.loc[best, "gain"], color=FAINT, linestyle="--", label="Pareto front")
-        for name, point in points.iterrows():
-            colour, marker = looks[name]
-            axes.plot([point[SPEED]] * 2, (point.low, point.high), color=colour, linewidth=1.6)
-            face = colour if point.shown else SURFACE
-            axes.plot(point[SPEED], point.gain, marker, color=colour, mfc=face, mew=1.4, label=name)
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.margins(x=0.12, y=0.1)
-        axes.set(xlabel="tokens/s, best batch: right is faster", ylabel=f"points over {BASELINE} on test")
-        axes.figure.legend(loc="outside upper left", ncols=2)
-
-    said = "; ".join(
-        f"{name}: {point[SPEED]:,.0f} tokens/s, {point.gain:+.2f} points" for name, point in points.iterrows()
-    )
-    alt = f"{title}, by speed. {said}. Pareto front: {', '.join(best)}. Hollow: no difference shown, or not converged."
-    return Drawing(stem, title, alt, paint, size=(4.7, 3.1 + 0.085 * (len(points) + 2)))
+def front(points: pd.DataFrame) -> list[str]:
+    """The encoders than which no faster one gains as much, fastest first. Columns: encoder, speed, gain."""
+    name, speed, gain = points.columns[:3]
+    order = points.sort_values([speed, gain], ascending=False)
+    return list(order[order[gain] > order[gain].cummax().shift(fill_value=-inf)][name])

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from elmo_bench.reporting.canvas import FAINT, INK, SURFACE, Drawing, Made, inches, look
-from elmo_bench.reporting.formats import markdown
+from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.gains import Gain, Gains, adjusted
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row

@@ -13,8 +13,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
 from elmo_bench.ledger.outcomes import AGREES, Formula, Outcomes, formula
 from elmo_bench.reporting.rows import BASELINE, Basis, Row, baseline_of, score_of
-from elmo_bench.reporting.significance import Difference, OverItems, holm, over_items, over_seeds
-from elmo_bench.reporting.statistics import relative_reduction
+from elmo_bench.reporting.significance import Difference, OverItems, holm, over_items, over_seeds, relative_reduction
 
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
@@ -92,20 +91,6 @@ class Scored(NamedTuple):
         record, spec = self.record, self.record["spec"]
         return "/".join([spec["suite"], spec["task"], spec["encoder"], record["hash"], f"seed{record['seed']}"])
 
-    @property
-    def basis(self) -> dict[str, object]:
-        """What has to be equal for the items of two runs to be paired."""
-        record, spec = self.record, self.record["spec"]
-        return {
-            "suite": spec["suite"],
-            "task": spec["task"],
-            "task version": spec["settings"].get("task.version"),
-            "protocol": spec["settings"].get("protocol"),
-            "metric": record["metric"],
-            "formula": record["formula"],
-            "data": str((spec["contents"] or {}).get("data", ""))[:12],
-        }
-
 
 def formula_of(record: Record) -> Formula:
     """How a record's score follows from its outcomes. Raises UserError for an unknown formula."""
@@ -122,6 +107,9 @@ def gains_from(ledger: Path) -> Gains:
 
     def test(ours: Row, theirs: Row, split: str) -> Gain:
         try:
+            for name in ("suite", "task", "version", "data"):
+                if (left := getattr(ours.basis, name)) != (right := getattr(theirs.basis, name)):
+                    raise UserError(f"{name} is {left} and {right}. Compare runs on the same data and metric.")
             seeds = [over_seeds(scores) for scores in _over_what(ours, theirs, split)]
             items = compare(scored(ours, split), scored(theirs, split), paired=_is_paired(ours, theirs))
             tested = tuple(own for own in seeds if own is not None)
@@ -144,40 +132,23 @@ def gains_from(ledger: Path) -> Gains:
 
 
 def compare(ours: Sequence[Scored], theirs: Sequence[Scored], *, paired: bool = False) -> OverItems:
-    """The difference of the mean scores of two runs, each given as its seeds, and what items say of it.
+    """The difference of the mean scores of two runs on the same basis, each given as its seeds, and its items' part.
 
-    `paired`: the same seeds in the same order, which trained on the same subsets. Raises UserError if the two were not
-    scored on the same data with the same metric, if outcomes do not add up to the score of their record, and if they
-    are of a single item.
+    `paired`: the same seeds in the same order, which trained on the same subsets. Raises UserError if outcomes are not
+    of the same items, if they do not add up to the score of their record, and if they are of a single item.
     """
-    sides = [*ours, *theirs]
-    for side in sides[1:]:
-        for (name, left), right in zip(sides[0].basis.items(), side.basis.values(), strict=True):
-            if left != right:
-                raise UserError(
-                    f"{sides[0].name} and {side.name}: {name} is {left} and {right}. "
-                    "Compare runs on the same data and metric."
-                )
-    _check_items(sides)
-    how, clusters = formula_of(sides[0].record), sides[0].outcomes.get(CLUSTER)
-    if len(np.unique(clusters) if clusters is not None else next(iter(sides[0].outcomes.values()))) < 2:
-        raise UserError(f"{sides[0].name}: its outcomes are of a single item. Compare on more data.")
-    left, right = (np.stack([how.counts_of(side.outcomes) for side in arm]) for arm in (ours, theirs))
-    return over_items(left, right, how.score, clusters, paired=paired)
-
-
-def _check_items(sides: Sequence[Scored]) -> None:
-    """The outcomes are of the same items, and add up to the scores."""
+    sides, how = [*ours, *theirs], formula_of(ours[0].record)
     shapes = [{name: len(values) for name, values in side.outcomes.items()} for side in sides]
-    for side, shape in zip(sides, shapes, strict=True):
-        same = np.array_equal(side.outcomes.get(CLUSTER, ()), sides[0].outcomes.get(CLUSTER, ()))
+    clusters = [side.outcomes.get(CLUSTER) for side in sides]
+    for side, shape, own in zip(sides, shapes, clusters, strict=True):
+        same = own is clusters[0] is None or np.array_equal(own, clusters[0])  # type: ignore[arg-type]
         if shape != shapes[0] or not same or len(set(shape.values())) != 1:
             raise UserError(
                 f"{side.name}: its outcomes are of other items than the outcomes of {sides[0].name}. "
                 "Run both again with overwrite=true."
             )
         try:
-            score = formula_of(side.record).score_of(side.outcomes)
+            score = how.score_of(side.outcomes)
         except UserError as error:
             raise UserError(f"{side.name}: {error}") from None
         if abs(score - (said := score_of(side.record, side.split))) > AGREES:
@@ -185,6 +156,10 @@ def _check_items(sides: Sequence[Scored]) -> None:
                 f"{side.name}: its outcomes give {score:.2f}, its record says {said:.2f}. "
                 "Run again with overwrite=true."
             )
+    if len(np.unique(clusters[0]) if clusters[0] is not None else next(iter(sides[0].outcomes.values()))) < 2:
+        raise UserError(f"{sides[0].name}: its outcomes are of a single item. Compare on more data.")
+    left, right = (np.stack([how.counts_of(side.outcomes) for side in arm]) for arm in (ours, theirs))
+    return over_items(left, right, how.score, clusters[0], paired=paired)
 
 
 def _is_paired(ours: Row, theirs: Row) -> bool:

@@ -11,7 +11,7 @@ from elmo_bench.reporting.canvas import Box, Drawing, Made, heat
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.statistics import Summary, summarise
+from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.reporting.table import Cell, Line, make_table, number, spread, words
 from elmo_bench.reporting.variants import controls_of, selectivity
 from elmo_bench.spec.experiments import Experiment
@@ -107,10 +107,8 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
         place, _, part = mix.place.partition(" ")
         block, column = f"{part}\nat the {place}".lstrip(), mix.group.label("\n")
         for layer, weight in enumerate(mix.weights):
-            below, hatch = (
-                f"{mix.shares[layer].mean:.0%}" if mix.shares else "",
-                hatch_of(weight.mean, len(mix.weights)),
-            )
+            below = f"{mix.shares[layer].mean:.0%}" if mix.shares else ""
+            hatch = hatch_of(weight.mean, len(mix.weights))
             boxes.append(Box(block, column, layer, weight.mean, f"{weight.mean:.2f}", below, hatch))
     title = f"Layer weights of {encoder}, suite {suite}"
     title += "; below, each layer's share of weight times mean norm" if any(mix.shares for mix in mixes) else ""
@@ -155,12 +153,8 @@ def probed(experiment: Experiment, groups: Sequence[Group]) -> pd.DataFrame:
         for figure in (group.metric, "selectivity"):
             for row, encoder, layer in every:
                 own = row.summary("test") if figure == group.metric else selectivity(row, controls)
-                rank = (
-                    layer is not None,
-                    order.index(encoder) if encoder in order else len(order),
-                    encoder,
-                    layer or 0,
-                )
+                at = order.index(encoder) if encoder in order else len(order)
+                rank = (layer is not None, at, encoder, layer or 0)
                 if own:
                     names = (f"{group.name} {figure}", f"{group.label()}, {figure}")
                     found.append((group.task, *names, encoder, layer, rank, own.mean, spread(own, run=row.anchor)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.ledger.costs import EncoderCost
-from elmo_bench.reporting import costs, encoders, fractions, layers, learning, slices, variants
+from elmo_bench.reporting import costs, curves, encoders, layers, slices, variants
 from elmo_bench.reporting.canvas import Drawing
 from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseline
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
@@ -25,11 +25,11 @@ _LAYOUTS = {
     "encoders": encoders.made,
     "variants": variants.made,
     "line": variants.made,
-    "fractions": fractions.made,
+    "fractions": curves.fractions,
     "weights": layers.weights,
     "layers": layers.probes,
-    "tuning": learning.tuning,
-    "speed": learning.speed,
+    "tuning": curves.tuning,
+    "speed": curves.speed,
 }
 
 
@@ -48,9 +48,8 @@ class Section:
     @property
     def heading(self) -> str:
         """Its title, with the training protocols of its runs."""
-        return (
-            f"{self.title} (protocol{'s' if len(self.protocols) > 1 else ''} {' and '.join(map(str, self.protocols))})"
-        )
+        several = "s" if len(self.protocols) > 1 else ""
+        return f"{self.title} (protocol{several} {' and '.join(map(str, self.protocols))})"
 
 
 @dataclass(frozen=True)

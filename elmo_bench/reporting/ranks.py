@@ -53,11 +53,9 @@ def standings(rows: Mapping[str, Mapping[str, Row]], gain: Gains) -> Standings:
 
 def verdicts_of(gains: Sequence[Gain]) -> set[tuple[str, str]]:
     """The pairs that are ahead or behind."""
-    names = {
-        "ahead": lambda found: (found.ours.encoder, found.theirs.encoder),
-        "behind": lambda found: (found.theirs.encoder, found.ours.encoder),
-    }
-    return {names[found.verdict](found) for found in gains if found.verdict in names}
+    pairs = {(each.ours.encoder, each.theirs.encoder): each.verdict for each in gains}
+    ahead = {pair for pair, verdict in pairs.items() if verdict == "ahead"}
+    return ahead | {pair[::-1] for pair, verdict in pairs.items() if verdict == "behind"}
 
 
 def letters_of(names: Sequence[str], verdicts: Verdicts) -> dict[str, str]:

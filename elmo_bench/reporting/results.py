@@ -53,13 +53,8 @@ def frame_of(records: Sequence[Record]) -> pd.DataFrame:
 
 
 def _run(record: Record, baseline: float | None, current: bool) -> dict[str, Any]:
-    spec, where, cost, counts = (
-        RunSpec(**record["spec"]),
-        record["environment"],
-        record["cost"],
-        record["data"]["counts"],
-    )
-    test = score_of(record, "test")
+    spec, where, cost = RunSpec(**record["spec"]), record["environment"], record["cost"]
+    test, counts = score_of(record, "test"), record["data"]["counts"]
     return {
         **{key: getattr(spec, key) for key in ("suite", "task", "encoder", "size")},
         **{key: record[key] for key in ("hash", "seed")},  # type: ignore[literal-required]

@@ -4,10 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record
-from elmo_bench.reporting.statistics import Summary, summarise
+from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec, converged
 from elmo_bench.spec.settings import VECTORS
@@ -51,7 +52,7 @@ class Row:
         """The record that represents the others in what does not depend on the seed."""
         return max(self.records, key=lambda record: (record["created"], record["seed"]))
 
-    @cached_property
+    @property
     def changes(self) -> dict[str, str]:
         """{option: value} that differs from the default run of this encoder."""
         return self.spec.changes
@@ -140,9 +141,8 @@ class Row:
         return summarise(record["cost"][key] for record in self.records).mean  # type: ignore[literal-required]
 
 
-@dataclass(frozen=True)
-class Superseded:
-    """A run that another one replaced. It does not hold its records, of which there may be thousands."""
+class Superseded(NamedTuple):
+    """A run that another one replaced, without its records, of which there may be thousands."""
 
     suite: str
     task: str
@@ -153,8 +153,7 @@ class Superseded:
     changed: tuple[str, ...]  # settings and contents that differ between the two
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """What a report shows: current rows, best test score first, and the runs that they replaced."""
 
     rows: list[Row]

@@ -13,8 +13,7 @@ from elmo_bench.ledger.outcomes import Outcomes
 from elmo_bench.reporting.gains import formula_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row, baseline_of
-from elmo_bench.reporting.significance import Difference, over_items, over_seeds
-from elmo_bench.reporting.statistics import summarise
+from elmo_bench.reporting.significance import Difference, over_items, over_seeds, summarise
 from elmo_bench.reporting.table import Line, Table, interval, make_table, number, seeds, spread, words
 from elmo_bench.spec.experiments import MAIN, Experiment
 

@@ -1,16 +1,23 @@
-"""A table is a pandas frame of cells. A cell knows what people read, what programs read, and its run."""
+"""A table is a pandas frame of cells, and becomes markdown, CSV and LaTeX.
 
+A cell knows what people read, what programs read, and its run.
+"""
+
+import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import sqrt
+from typing import Any
 
 import pandas as pd
 
+from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.gains import Gain
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, DAGGER, NOT_CONVERGED, Row
-from elmo_bench.reporting.statistics import Summary
+from elmo_bench.reporting.significance import Summary
 from elmo_bench.spec.experiments import PaperFigures
 
 Value = float | int | str | None
@@ -73,6 +80,12 @@ class Table:
         return [isinstance(cell.order, str) and not cell.seeds for cell in firsts]
 
 
+_LATEX = str.maketrans({
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "−": "$-$", "→": r"$\to$", "…": r"\ldots{}",
+    "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "≤": r"$\le$", "<": "$<$", ">": "$>$", "λ": r"$\lambda$",
+    "γ": r"$\gamma$", "=": "$=$", "·": r"$\cdot$", "†": r"\dag{}",
+})  # fmt: skip
 EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
 
 
@@ -193,3 +206,40 @@ def interval(bounds: tuple[float, float], *, run: str = "") -> Cell:
 def _p_value(p: float | None, *, run: str) -> Cell:
     """Three decimals, or that it is smaller."""
     return Cell("" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}", {"": p}, run)
+
+
+def to_markdown(table: Table) -> str:
+    """The table with aligned columns, without folded rows and notes."""
+    return markdown(table.columns, [[cell.text for cell in row] for row in table.shown], words=table.words)
+
+
+def to_csv(table: Table) -> str:
+    """One line a row, unrounded, without notes; one column for each part of a column. UTF-8, comma, line feeds."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    columns = list(zip(*table.rows, strict=True))
+    parts = [(at, part) for at, column in enumerate(columns) for part in {p: 0 for cell in column for p in cell.values}]
+    writer.writerow([f"{table.columns[at]} {part}".strip() for at, part in parts])
+    writer.writerows([[_exact(row[at].values.get(part)) for at, part in parts] for row in table.rows])
+    return out.getvalue()
+
+
+def to_latex(table: Table) -> str:
+    """A table environment for booktabs and amssymb, with the notes below."""
+    lines = [" & ".join(_tex(cell.text) for cell in row) + r" \\" for row in table.rows]
+    head = " & ".join(map(_tex, table.columns)) + r" \\"
+    notes = [rf"\par\smallskip\footnotesize {_tex(note)}" for note in table.notes]
+    form = "".join("l" if words else "r" for words in table.words)
+    return "\n".join([
+        r"% \usepackage{booktabs,amssymb}", r"\begin{table}", r"\centering", rf"\caption{{{_tex(table.title)}}}",
+        rf"\label{{tab:{table.stem}}}", rf"\begin{{tabular}}{{{form}}}", r"\toprule", head, r"\midrule", *lines,
+        r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}", "",
+    ])  # fmt: skip
+
+
+def _exact(value: Any) -> Any:
+    return float(f"{value:.10g}") if isinstance(value, float) else value  # without rounding errors in the last digits
+
+
+def _tex(text: str) -> str:
+    return text.translate(_LATEX)

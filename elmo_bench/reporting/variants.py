@@ -10,7 +10,7 @@ from elmo_bench.reporting.canvas import Drawing, Made, chart
 from elmo_bench.reporting.gains import Gain, Gains, family_of, formula_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import LABELS, Row
-from elmo_bench.reporting.statistics import Summary, summarise
+from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.reporting.table import Cell, Line, Table, gain_cells, make_table, number, printed, scores, spread, words
 from elmo_bench.spec.experiments import Experiment, Variant
 
@@ -130,21 +130,10 @@ def _pooled(row: Row) -> Cell:
 
 def _figure(experiment: Experiment, group: Group, pairs: Sequence[VariantRow]) -> Drawing:
     """Scores over the values of an option, for runs that differ in it alone; dev is dashed."""
-    by_encoder: dict[str, list[tuple[float, Row]]] = {}
+    name, points = experiment.heading, []
     for variant, row in pairs:
-        by_encoder.setdefault(row.encoder, []).append((experiment.rank(variant), row))
-    name, test, points = experiment.heading, f"test {group.metric}", []
-    for encoder, own in by_encoder.items():
-        for value, row in own:
-            scores = row.summary("test")
-            points.append(
-                {
-                    "encoder": encoder,
-                    name: value,
-                    test: scores.mean,
-                    "sd": scores.sd or 0.0,
-                    "dev": row.summary("dev").mean,
-                }
-            )
+        dev, test = row.summary("dev"), row.summary("test")
+        points.append((row.encoder, experiment.rank(variant), test.mean, test.sd or 0.0, dev.mean))
+    frame = pd.DataFrame(points, columns=["encoder", name, f"test {group.metric}", "sd", "dev"])
     stem, title = f"{group.stem}-{experiment.name}", f"{name}: {group.heading}, suite {group.suite}"
-    return chart(stem, title, pd.DataFrame(points), heading=group.label("\n"), task=group.task)
+    return chart(stem, title, frame, heading=group.label("\n"), task=group.task)

@@ -6,9 +6,8 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.base import include
-from elmo_bench.base.errors import UserError
 from elmo_bench.cli import cost
-from elmo_bench.cli.cost import BATCHES, SENTENCES, measure, together
+from elmo_bench.cli.cost import BATCHES, SENTENCES, measure
 from elmo_bench.encoders.static import path_of
 from elmo_bench.ledger.costs import encoder_key, encoder_part, read_costs
 from elmo_bench.runner.prepare import load_frozen
@@ -39,7 +38,6 @@ def test_what_has_nothing_frozen_is_refused_in_one_line(capsys, tmp_path):
         (["encoder=glove", "seed=1"], "seed=1: not an option of an encoder"),
         (["glove"], "glove: not an option of an encoder"),
         (["encoder=glov"], "unknown encoder"),
-        (["encoder=glove", "--rounds", "2"], "--rounds 2"),
         (["encoder=glove", "device=tpu"], "device=tpu: no such device"),
     ],
 )
@@ -86,13 +84,6 @@ def test_several_encoders_in_a_row_have_the_identities_of_their_runs(tmp_path, c
         assert found[name]["stored_bytes"] == path_of(vectors).stat().st_size
     assert found["fasttext"]["parameters"] == (40_000 + 50_000) * 96  # its card: words and n-gram buckets
     assert found["glove"]["parameters"] == 200_000 * 100
-
-
-def test_weights_that_change_between_rounds_are_refused(in_this_process):
-    one = in_this_process(["encoder=glove"])
-    other = {**one, "contents": {"vectors": "b" * 64}}
-    with pytest.raises(UserError, match="changed while it was measured"):
-        together([one, one, other])
 
 
 @pytest.mark.slow

@@ -109,39 +109,3 @@ def test_a_number_leads_to_its_run_and_that_to_the_record(page, folder):
     link = card.locator("td a").first
     assert link.is_visible()
     assert (folder / link.get_attribute("href")).is_file()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1400])
-def test_it_fits_and_can_be_read(browser, folder, width, scheme):
-    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
-    page.set_default_timeout(PATIENCE)
-    page.goto((folder / "index.html").as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth") == width  # wide tables scroll by themselves
-    colours = page.evaluate(
-        """() => ["body", ".table", "figure svg text"].map(name => {
-          const style = getComputedStyle(document.querySelector(name));
-          return [style.color, style.backgroundColor, style.fill];
-        })"""
-    )
-    dark = [sum(map(int, value[value.index("(") + 1 : -1].split(",")[:3])) < 384 for value in (
-        colours[0][0], colours[0][1], colours[1][1], colours[2][2])]  # fmt: skip
-    text, body, table, drawn = dark
-    assert (text, body, table, drawn) == (
-        (True, False, False, True) if scheme == "light" else (False, True, True, False)
-    )
-    page.close()
-
-
-@pytest.mark.parametrize("width", [390, 700, 1400])
-def test_a_link_to_a_section_leaves_its_heading_in_view(browser, width):
-    page = browser.new_page(viewport={"width": width, "height": 844})
-    page.set_default_timeout(PATIENCE)
-    page.goto((ROOT / "results" / "index.html").as_uri())  # it has more tasks and sections in its bar than `folder`
-    headings = page.locator("main h3").all()
-    assert headings
-    for heading in headings:
-        heading.evaluate("heading => heading.scrollIntoView()")
-        bar, shown = page.locator(".bar").bounding_box(), heading.bounding_box()
-        assert shown["y"] >= bar["y"] + bar["height"]
-    page.close()

@@ -2,9 +2,8 @@
 
 import pytest
 
-from elmo_bench.reporting.formats import to_csv, to_latex, to_markdown
-from elmo_bench.reporting.statistics import summarise
-from elmo_bench.reporting.table import Cell, make_table, number, spread, words
+from elmo_bench.reporting.significance import summarise
+from elmo_bench.reporting.table import Cell, make_table, number, spread, to_csv, to_latex, to_markdown, words
 
 
 @pytest.fixture
@@ -35,12 +34,6 @@ def test_csv_is_unrounded_and_has_the_same_columns_in_every_line(table):
     assert to_csv(table) == (
         "a|b,f1 mean,f1 sd,f1 n,95 % low,95 % high,p\nx_y & 5 %,2.0,1.0,3,-1.5,2.25,0.0001\nz,-4.0,,1,,,0.0421\n"
     )
-
-
-def test_csv_has_words_for_signs():
-    cells = [spread(summarise([2.0]), mark="▲", verdict="ahead"), spread(summarise([1.0]))]
-    table = make_table("stem", "A title", [{"elmo": cell} for cell in cells], tasks="t")
-    assert to_csv(table) == "elmo mean,elmo sd,elmo n,elmo verdict\n2.0,,1,ahead\n1.0,,1,\n"
 
 
 def test_latex_is_booktabs_and_escaped(table):

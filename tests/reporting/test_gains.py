@@ -9,10 +9,9 @@ import pytest
 from scipy.stats import t
 
 from elmo_bench.ledger import RunPaths, digest_of, write_record
-from elmo_bench.reporting import encoders, layers, learning
-from elmo_bench.reporting.formats import to_csv
-from elmo_bench.reporting.gains import family_of
+from elmo_bench.reporting import curves, encoders, layers
 from elmo_bench.reporting.significance import holm
+from elmo_bench.reporting.table import to_csv
 from elmo_bench.spec.experiments import Experiment
 from tests.ledger.records import make_record
 from tests.reporting.ledgers import spec_of, texts
@@ -81,19 +80,6 @@ def test_programs_read_verdicts_and_seeds_in_words(tmp_path, compared, board):
     [note] = made[1].notes
     assert note.startswith("Not tested: open/sst5/none/")
     assert str(tmp_path) not in note
-
-
-def test_holm_goes_over_all_tasks(tmp_path, compared):
-    for task in ("sst5", "snli", "squad"):
-        for seed, more in enumerate((7, 8)):
-            right_on(tmp_path, "glove", [0], task=task, seed=seed)
-            right_on(tmp_path, "elmo", range(more), task=task, seed=seed)
-            right_on(tmp_path, "none", range(2), task=task, seed=seed)
-    own, gain = compared()
-    gains = [one.gains["elmo"] for one in encoders.picked(TABLE1, own, gain)]
-    [alone] = family_of([(gains[0].ours, gains[0].theirs)], gain).values()
-    assert 0 < alone.p_holm == alone.p < 0.01
-    assert [g.p_holm for g in gains] == [3 * alone.p] * 3  # learned words are a family of their own
 
 
 def test_the_better_word_vector_and_context_are_told_apart_in_one_family(tmp_path, compared):
@@ -193,7 +179,7 @@ def test_the_ladder_has_the_runs_over_its_vectors_and_table_1_has_the_others(tmp
     assert (glance.stem, gains.stem) == ("paper-ladder-glance", "paper-ladder-gains")
     assert glance.title == "The same 81 million tokens: test scores, suite paper"
     assert {row[3].text for row in gains.rows} == {"exploratory"}
-    for name, made in (("speed", learning.speed), ("figure2", layers.weights)):
+    for name, made in (("speed", curves.speed), ("figure2", layers.weights)):
         tables, _ = made(Experiment.load(name), "paper", own, gain)
         shown = {cell.run for table in tables for row in table.rows for cell in row}
         assert not shown & {row.anchor for row in ladder.rows.values()}

@@ -3,10 +3,9 @@
 import pytest
 
 from elmo_bench.ledger import read_all
-from elmo_bench.reporting.groups import groups, in_paper_order, percent, task_info
+from elmo_bench.reporting.groups import groups, in_paper_order, task_info
 from elmo_bench.reporting.leaderboard import spent
 from elmo_bench.reporting.rows import select
-from elmo_bench.spec.names import tasks
 from tests.reporting.ledgers import add, today
 
 
@@ -63,10 +62,6 @@ def test_a_fraction_of_the_data_is_a_group_with_it_in_the_heading(tmp_path, grou
     assert {part.any_amount.stem for part in parts} == {"open-ner"}
 
 
-def test_percent():
-    assert [percent(share) for share in (0.001, 0.0107, 0.03, 0.3, 1)] == ["0.1 %", "1.1 %", "3 %", "30 %", "100 %"]
-
-
 def test_core_hours_count_threads_and_hours_of_a_gpu_do_not(tmp_path, grouped):
     for seed in (0, 1):
         add(tmp_path, "ner", "glove", seed)
@@ -85,8 +80,3 @@ def test_names_of_tasks_and_their_order():
     assert task_info("ner", "open").beside_paper("x") == "x (other data)"
     assert task_info("ner", "paper").beside_paper("x") == "x"
     assert task_info("sst5", "open").beside_paper("x") == "x (same data, smaller models)"
-
-
-@pytest.mark.parametrize("task", tasks())
-def test_every_task_has_names(task):
-    assert all(task_info(task, suite).data for suite in ("open", "paper"))

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from elmo_bench.reporting import encoders, fractions, layers, variants
+from elmo_bench.reporting import curves, encoders, layers, variants
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import select
 from elmo_bench.spec.experiments import Experiment
@@ -87,13 +87,6 @@ def test_variants_in_order_each_compared_with_its_reference(snli, name, rows, re
     assert [name for name, verdict in verdicts.items() if not verdict] == references
 
 
-def test_the_last_layer_without_gamma_is_compared_with_the_last_layer_with_it(snli):
-    [table] = snli["gamma"]
-    gain = table.columns.index("dev gain over the same with γ")
-    with_, without = (row for row in table.rows if row[0].text.startswith("last layer"))
-    assert without[gain].order == pytest.approx(without[1].order - with_[1].order)
-
-
 def test_the_papers_figures_are_in_a_column_headed_with_their_data(snli):
     [table] = snli["table2"]
     assert table.columns[-1].startswith("paper: SNLI dev (other data")
@@ -134,29 +127,6 @@ def test_a_fraction_of_the_data_has_its_own_table_and_baseline(tmp_path, compare
     assert whole.rows[0][2].text != part.rows[0][2].text
 
 
-def test_combined_rows_are_labelled_and_compared_on_their_own_basis_alone(tmp_path, compared):
-    for options in ({}, {"size": "paper"}):
-        add(tmp_path, "snli", "elmo", 0, **options)
-    add(tmp_path, "snli", "elmo", 0, gamma=False)
-    add(tmp_path, "snli", "elmo", 0, mix="last", gamma=False, size="paper")
-    [table] = tables("gamma", *compared(combine=True))
-    assert {line["variant"]: bool(line["dev gain over the same with γ"]) for line in texts(table)} == {
-        "all layers, with γ, size=cpu": False,
-        "all layers, with γ, size=paper": False,
-        "all layers, without γ, size=cpu": True,
-        "last layer, without γ, size=paper": False,
-    }
-
-
-def test_too_few_variants_make_no_table(tmp_path, compared):
-    add(tmp_path, "ner", "glove", 0)
-    for options in ({}, {"penalty": 1.0}):
-        add(tmp_path, "ner", "elmo", 0, **options)
-    add(tmp_path, "ner", "elmo", 0, penalty=10.0, train_fraction=0.1)
-    for name in ("regularisation", "table3", "ablation_inputs", "gamma"):
-        assert tables(name, *compared()) == []
-
-
 # Less training data
 
 
@@ -173,7 +143,7 @@ def test_too_few_variants_make_no_table(tmp_path, compared):
 def test_needed(score, need):
     """The baseline scores 10, 20, 40 with 1, 10, 100 % of the data."""
     points = pd.DataFrame({"encoder": "glove", "share": [0.01, 0.1, 1.0], "score": [10.0, 20.0, 40.0]})
-    assert fractions.needed(score, points) == need
+    assert curves.needed(score, points) == need
 
 
 def test_a_table_of_fractions_has_each_of_them(tmp_path, compared):
@@ -182,7 +152,7 @@ def test_a_table_of_fractions_has_each_of_them(tmp_path, compared):
             add(tmp_path, "sst5", encoder, 0, **options)
         add(tmp_path, "ner", encoder, 0)
     add(tmp_path, "sst5", "elmo", 0, place="input", train_fraction=0.1)  # differs in more than its data
-    [table], figures = fractions.made(FIGURE1, "open", *compared())
+    [table], figures = curves.fractions(FIGURE1, "open", *compared())
     assert table.stem == "open-sst5-figure1"
     assert [[cell.text for cell in row][:3] for row in table.rows] == [
         ["1 %", "936", "elmo"], ["1 %", "936", "glove"], ["10 %", "9,357", "elmo"], ["10 %", "9,357", "glove"],
@@ -199,33 +169,16 @@ def test_a_table_of_fractions_has_each_of_them(tmp_path, compared):
 # The weights of the layers
 
 
-def test_weights_are_of_the_best_epoch_over_seeds(make_record):
-    def after(first, gamma):
-        best = {"input": {"weights": [first, 1 - first], "gamma": gamma}}
-        return [best, {"input": {"weights": [1.0, 0.0], "gamma": 9.0}}]
-
-    epochs = {"run": 2, "best": 1}
-    records = [make_record(seed=k, layer_weights=after(0.2 + 0.2 * k, 1.0 + k), epochs=epochs) for k in (0, 1)]
-    [group] = groups(select(records).rows)
-    [mix] = layers.mixes_of(group, group.rows[0])
-    assert (mix.place, mix.gamma.mean, [round(w.mean, 12) for w in mix.weights]) == ("input", 1.5, [0.3, 0.7])
-    assert str(mix.gamma) == "1.50 ± 0.71" and mix.shares == ()
-
-
 def test_the_share_of_a_layer_is_that_of_weight_times_norm_where_a_record_has_norms(make_record):
-    def after(**more):
-        return [
-            {"input": {"weights": [0.75, 0.25], "gamma": 1.0}},
-            {"input": {"weights": [0.75, 0.25], "gamma": 1.0, **more}},
-        ]
-
+    best = {"weights": [0.75, 0.25], "gamma": 1.0}
+    norms = ({"norms": [4.0, 12.0]}, {"norms": [1.0, 9.0]}, {})  # the last one of an earlier version
     records = [
-        make_record(seed=0, layer_weights=after(norms=[4.0, 12.0])),
-        make_record(seed=1, layer_weights=after(norms=[1.0, 9.0])),
-        make_record(seed=2, layer_weights=after()),  # of an earlier version
+        make_record(seed=seed, layer_weights=[{"input elmo": best | more}], epochs={"run": 1, "best": 1})
+        for seed, more in enumerate(norms)
     ]
     [group] = groups(select(records).rows)
     [mix] = layers.mixes_of(group, group.rows[0])
+    assert (mix.place, mix.gamma.mean, [weight.mean for weight in mix.weights]) == ("input elmo", 1.0, [0.75, 0.25])
     assert [str(share) for share in mix.shares] == ["0.38 ± 0.18", "0.62 ± 0.18"]  # 3 : 3 and 0.75 : 2.25
 
 
@@ -241,19 +194,3 @@ def test_a_place_that_the_default_run_lacks_comes_from_a_run_that_differs_in_it_
     [table], [figure] = layers.weights(FIGURE2, "open", own, gain)
     assert [row[2].text for row in table.rows] == ["input", "output"]
     assert "at the output, Named entities: layer 0 " in figure.alt
-
-
-def test_the_mixes_of_a_stack_are_named_by_encoder(make_record):
-    depths = {"input elmo": 3, "input bert_mini": 7}
-    mixes = {name: {"weights": [1 / depth] * depth, "gamma": 1.5} for name, depth in depths.items()}
-    settings = {"mix": "scalar", "place": "input"}
-    record = make_record(
-        encoder="elmo_bert_mini", layer_weights=[mixes], epochs={"run": 1, "best": 1}, settings=settings
-    )
-    [group] = groups(select([record]).rows)
-    assert {mix.place: len(mix.weights) for mix in layers.mixes_of(group, group.rows[0])} == depths
-
-
-def test_cells_are_marked_as_in_the_paper():
-    small, large = layers.SMALL, layers.LARGE
-    assert [layers.hatch_of(weight, 3) for weight in (0.33, 0.34, 0.66, 0.67)] == [small, None, None, large]

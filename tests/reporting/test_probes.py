@@ -15,14 +15,6 @@ def layer(ledger, task, encoder, number, *, seed=0, **options):
     return add(ledger, task, encoder, seed, mix="layer", layer=number, gamma=False, **options)
 
 
-def test_runs_on_control_labels_are_a_group_of_their_own_and_rename_no_other(tmp_path, compared):
-    layer(tmp_path, "pos", "elmo_only", 1)
-    layer(tmp_path, "pos", "elmo_only", 1, **CONTROL)
-    own, _ = compared()
-    assert [(group.name, len(group.rows)) for group in own] == [("pos", 1), ("pos, control labels", 1)]
-    assert [group.stem for group in own] == ["open-pos", "open-pos-control-labels"]
-
-
 def test_selectivity_is_over_the_seeds_of_both_on_the_same_layer(tmp_path, compared):
     true = [layer(tmp_path, "pos", "elmo_only", 1, seed=seed, lift=0.05 * seed) for seed in (0, 1, 2)]
     control = [layer(tmp_path, "pos", "elmo_only", 1, seed=seed, lift=-0.2, **CONTROL) for seed in (1, 2, 3)]
@@ -93,12 +85,6 @@ def test_every_layer_of_every_probe_and_encoder(ledger, compared):
     assert figure.alt.endswith(f"Word senses, f1 {row.summary('test').mean:.1f}. Darker is higher within a row.")
     assert rows[-1]["wsd f1"].startswith(f"{row.summary('test').mean:.2f}")
     assert all(text in figure.svg for text in ("random_only", "Word senses, f1", "Parts of speech, selectivity"))
-
-
-def test_one_layer_alone_is_no_heat_map(tmp_path, compared):
-    layer(tmp_path, "pos", "elmo_only", 0)
-    own, gain = compared()
-    assert layers.probes(Experiment.load("layers"), "open", own, gain) == ([], [])
 
 
 def test_a_probe_is_in_the_tables_of_its_own_experiments_alone(ledger, board):

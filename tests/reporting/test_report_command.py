@@ -38,22 +38,6 @@ def test_an_empty_ledger_gives_empty_pages(run, tmp_path, capsys):
     assert {path.name for path in (tmp_path / "results").rglob("*")} == {"README.md", "index.html"}
 
 
-@pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize(
-    ("options", "amount"),
-    [({"penalty": 0.5}, "all of the data"), ({"max_train": 100}, "at most 100 training examples")],
-)
-def test_a_first_run_that_changed_something_is_shown(run, tmp_path, options, amount):
-    add(tmp_path / "runs", "ner", "elmo", 0, **options)
-    text = run("--suite", "open")
-    assert "### All runs" in text
-    assert f"**Named entities (ner), suite open: all runs on {amount}**" in text
-    assert f"| elmo{', mix.penalty=0.5' if 'penalty' in options else ''} |" in text
-    assert "At a glance" not in text
-    assert "No mark: not tested" not in text.partition("## How to read this")[0]
-    assert "legend" not in (tmp_path / "results/index.html").read_text(encoding="utf-8").partition("<main")[2]
-
-
 def test_the_page(run, tmp_path, capsys):
     runs = tmp_path / "runs"
     for seed in (0, 1, 2):
@@ -152,19 +136,6 @@ def test_a_mistake_is_one_line_and_leaves_the_page_alone(run, store_record, tmp_
     assert (tmp_path / "results/README.md").read_text(encoding="utf-8") == before
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_a_discussion_is_under_its_suite_and_no_other(run, store_record, tmp_path):
-    for suite in ("open", "paper"):
-        store_record(suite=suite)
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results/DISCUSSION-open.md").write_text("Of open.\n", encoding="utf-8")
-    page = tmp_path / "results/index.html"
-    for flags, shown in ((["paper"], False), (["paper", "open"], True)):
-        for text in (run("--suite", *flags), page.read_text(encoding="utf-8")):
-            assert ("Of open." in text) == ("What the figures show" in text) == shown
-            assert not shown or text.index("Suite open") < text.index("Of open.") < text.index("Suite paper")
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # wandb's own
 def test_tables_and_figures_go_to_wandb_offline(run, tmp_path, monkeypatch, capsys):
@@ -222,30 +193,18 @@ def test_json_has_every_row_with_its_gain(tmp_path, capsys):
     assert not (tmp_path / "no").exists()
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_a_damaged_record_is_named_and_the_others_are_shown(tmp_path, capsys):
-    good, bad = (add(tmp_path / "runs", "ner", encoder, 0) for encoder in ("glove", "elmo"))
-    path = RunPaths.of(tmp_path / "runs", bad).record
-    path.write_text("{")
-    assert report.main(["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "results")]) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"elmo-bench report: {path}: ")
-    page = (tmp_path / "results/index.html").read_text(encoding="utf-8")
-    assert good["hash"] in page
-    assert bad["hash"] not in page
-
-
-def test_without_torch(tmp_path):
+def test_what_needs_neither_torch_nor_pandas_imports_neither(tmp_path):
     add(tmp_path / "runs", "ner", "elmo", 0)
     ledger = ["--ledger", str(tmp_path / "runs")]
-    commands = [[command, "--help"] for command in ("report", "clean", "status", "score", "embed")]
+    commands = [[command, "--help"] for command in ("sweep", "status", "clean", "score", "embed", "report")]
+    commands.insert(2, ["status", "seed=0", f"ledger={tmp_path / 'runs'}"])  # before a report, which reads pandas
     commands += [["report", *ledger, "--out", str(tmp_path / "results")], ["clean", *ledger]]
-    commands += [["status", "seed=0", f"ledger={tmp_path / 'runs'}"]]
     code = (
         "import sys\nfrom elmo_bench.__main__ import main\n"
         f"for command in {commands!r}:\n"
         "    try:\n        assert main(command) == 0\n    except SystemExit as end:\n        assert end.code == 0\n"
         "    heavy = {'torch', 'pytorch_lightning', 'transformers'} & sys.modules.keys()\n"
+        "    heavy |= {'pandas'} & sys.modules.keys() if command[0] in ('status', 'sweep') else set()\n"
         "    assert not heavy, (command, heavy)\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)

@@ -1,8 +1,6 @@
 """The data frame of a ledger; what is published; and what is committed in results/, which its ledger renders to."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +9,9 @@ import elmo_bench
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths
-from elmo_bench.reporting import published
+from elmo_bench.reporting import ending
+from elmo_bench.reporting.ending import Row, verdict
 from elmo_bench.reporting.page import START
-from elmo_bench.reporting.published import Row, verdict
 from tests.reporting.ledgers import add
 
 ROOT = Path(__file__).parents[2]
@@ -61,15 +59,15 @@ def test_published_rows_are_read_again(tmp_path, monkeypatch):
     flags = ["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), "--published", str(path)]
     assert report.main(flags) == 0
     assert len(json.loads(path.read_text(encoding="utf-8"))) == 1  # of the suite open
-    monkeypatch.setattr(published, "FILE", path)
-    published.rows.cache_clear()
-    row = published.published(records[0]["hash"])
+    monkeypatch.setattr(ending, "FILE", path)
+    ending.rows.cache_clear()
+    row = ending.published(records[0]["hash"])
     assert (row.task, row.encoder, row.label, row.minutes) == ("ner", "glove", "", 1.5)
     scores = {str(r["seed"]): r["scores"]["test"]["overall"]["f1"] for r in records}
     assert {seed: each["test"] for seed, each in row.seeds.items()} == scores
     assert row.seeds["1"]["processor"] == "A processor"
-    assert published.published("0" * 12) is None
-    published.rows.cache_clear()
+    assert ending.published("0" * 12) is None
+    ending.rows.cache_clear()
 
 
 SEEDS = {"0": {"test": 40.0, "dev": 50.0, "processor": "A"}, "1": {"test": 41.0, "dev": 50.0, "processor": "A"}}
@@ -91,13 +89,6 @@ def test_a_run_reproduces_or_by_how_much_it_does_not(score, seed, processor, sai
         assert verdict(score, seed, processor, ROW._replace(sd=None)).startswith("not comparable")
 
 
-def test_what_runs_and_sweeps_need_imports_neither_pandas_nor_torch():
-    code = "import sys, elmo_bench.cli.status, elmo_bench.cli.sweep, elmo_bench.reporting.console\n"
-    code += "import elmo_bench.reporting.published as p; p.published('x'); print({'pandas', 'torch'} & {*sys.modules})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
-
-
 @pytest.mark.usefixtures("undrawn")
 def test_the_table_in_the_readme_and_the_published_scores_are_those_of_the_ledger(tmp_path):
     readme, scores = tmp_path / "README.md", tmp_path / "published.json"
@@ -107,7 +98,7 @@ def test_the_table_in_the_readme_and_the_published_scores_are_those_of_the_ledge
     flags = ["--out", str(tmp_path / "out"), "--readme", str(readme), "--published", str(scores)]
     assert report.main(["--ledger", str(RESULTS / "runs"), *flags]) == 0
     assert readme.read_text(encoding="utf-8") == text, "run `make report` and commit what it writes"
-    assert scores.read_bytes() == published.FILE.read_bytes(), "run `make report` and commit what it writes"
+    assert scores.read_bytes() == ending.FILE.read_bytes(), "run `make report` and commit what it writes"
 
 
 @pytest.mark.slow

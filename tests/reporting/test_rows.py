@@ -56,13 +56,6 @@ def test_what_a_row_changes(tmp_path, rows, options, label, changed):
     assert (row.variation, tuple(option for option, _ in row.basis.fraction)) == changed
 
 
-def test_changes_to_the_encoder_are_not_a_variation(tmp_path, rows):
-    add(tmp_path, "ner", "elmo", 0, settings={"encoder.weights": "small", "place": "both"})
-    [row] = rows()
-    assert row.label == "elmo, encoder.weights=small, place=both"
-    assert (row.encoder, row.variation) == ("elmo, encoder.weights=small", {"place": "both"})
-
-
 def test_the_baseline_has_the_same_changes_as_far_as_they_concern_it(tmp_path, rows):
     few, long = {"train_fraction": 0.1}, {"settings": {"task.training.epochs": 50}}
     for encoder, options in (("glove", {}), ("glove", few), *(("elmo", o) for o in ({}, few, {"mix": "last"}, long))):

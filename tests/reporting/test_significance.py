@@ -4,7 +4,7 @@ from statistics import variance
 
 import numpy as np
 import pytest
-from scipy.stats import norm, ttest_ind, ttest_rel
+from scipy.stats import norm, ttest_ind
 
 from benchmarks import verdicts
 from elmo_bench.ledger.outcomes import formula
@@ -35,24 +35,6 @@ def test_of_clusters_it_is_the_variance_of_their_means():
     assert found.df == 2
 
 
-def test_scores_are_averaged_over_the_seeds_of_each_arm():
-    ours, theirs = [[1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 1, 0]], [[0, 0, 0, 0], [0, 1, 0, 1]]
-    found = over_items(right(*ours), right(*theirs), ACCURACY.score).variance
-    gaps = 100 * (np.mean(ours, axis=0) - np.mean(theirs, axis=0))
-    noise = [100 * (np.array(arm) - np.mean(arm, axis=0)) for arm in (ours, theirs)]  # [seeds, items]
-    taken_off = sum(arm.var(axis=1, ddof=1).sum() / len(arm) / (len(arm) - 1) for arm in noise)
-    assert found.value == pytest.approx((gaps.var(ddof=1) - taken_off) / 4, rel=1e-12)
-
-
-def test_what_only_seeds_do_is_no_variance_over_items():
-    rng = np.random.default_rng(2)
-    found = [
-        over_items(*(right(*rng.integers(0, 2, (5, 500))) for _ in range(2)), ACCURACY.score).variance.value
-        for _ in range(20)
-    ]
-    assert np.mean(found) < 0.2 * 2 * 2500 / 500 / 5  # of the variance of the means of such noise
-
-
 def test_of_a_ratio_it_is_what_the_bootstrap_says():
     rng = np.random.default_rng(4)
     gold = rng.integers(0, 4, 400)
@@ -74,26 +56,6 @@ def test_seeds_vary_at_least_as_much_as_their_items_show():
     noise = 2 * np.var([50, 50, -50, -50], ddof=1) / 4 / 2
     assert found.seeds == (Variance(pytest.approx(noise), 1), Variance(3.0, 2))
     assert found.mean == 25.0
-
-
-def test_of_paired_seeds_it_is_that_of_their_differences():
-    ours, theirs = [[1, 1, 0, 0, 1], [1, 0, 1, 0, 1]], [[0, 0, 0, 0, 1], [0, 1, 0, 1, 1]]
-    found = over_items(right(*ours), right(*theirs), ACCURACY.score, paired=True)
-    gaps = 100.0 * (np.array(ours) - np.array(theirs))  # [seeds, items]
-    mean = gaps.mean(axis=0)
-    noise = (gaps - mean).var(axis=1, ddof=1).sum() / 5 / 2
-    assert found.noise == (pytest.approx(noise, rel=1e-12),)
-    assert found.variance.value == pytest.approx(max(0.0, mean.var(ddof=1) / 5 - noise), rel=1e-12)
-    assert found.mean == pytest.approx(mean.mean())
-
-
-def test_with_paired_seeds_alone_it_is_the_paired_t_test():
-    ours, theirs = [61.0, 63.5, 64.0, 60.2], [58.0, 59.0, 63.0, 58.8]
-    gaps = [one - other for one, other in zip(ours, theirs, strict=True)]
-    found = Difference(float(np.mean(gaps)), (over_seeds(gaps),), NONE)
-    paired = ttest_rel(ours, theirs)
-    assert found.p == pytest.approx(paired.pvalue, rel=1e-9)
-    assert found.interval == pytest.approx(tuple(paired.confidence_interval()), rel=1e-9)
 
 
 def subsets(rng, *, better, paired):
@@ -124,13 +86,6 @@ def test_other_items_and_a_single_cluster_are_refused():
         over_items(right([1, 0]), right([1, 1]), ACCURACY.score, np.array([3, 3]))
 
 
-def test_the_variance_of_a_mean_over_seeds():
-    assert over_seeds([60.0, 61.4]) == Variance(pytest.approx(0.49), 1)
-    assert over_seeds([50.0, 51.0, 52.0]) == Variance(pytest.approx(1 / 3), 2)
-    assert over_seeds([2.0, 2.0]) == Variance(0.0, 1)
-    assert over_seeds([1.0]) is None
-
-
 def test_with_seeds_alone_it_is_welchs_test():
     ours, theirs = [61.0, 63.5, 64.0, 60.2], [58.0, 59.0, 63.0]
     gap = float(np.mean(ours) - np.mean(theirs))
@@ -139,12 +94,6 @@ def test_with_seeds_alone_it_is_welchs_test():
     assert found.p == pytest.approx(welch.pvalue, rel=1e-9)
     assert found.interval == pytest.approx(tuple(welch.confidence_interval()), rel=1e-9)
     assert found.df == pytest.approx(welch.df, rel=1e-9)
-
-
-def test_variances_add_up():
-    found = Difference(3.0, (Variance(1.0, 2), Variance(2.0, 4)), Variance(6.0, 99))
-    assert found.error == 3.0
-    assert found.df == pytest.approx(81 / (1 / 2 + 4 / 4 + 36 / 99))
 
 
 def test_what_could_be_detected():

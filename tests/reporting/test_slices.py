@@ -6,7 +6,7 @@ import pytest
 from elmo_bench.ledger import RunPaths, digest_of, joined, joined_slices, write_record
 from elmo_bench.reporting import slices
 from tests.ledger.records import make_record
-from tests.reporting.ledgers import add, spec_of, texts
+from tests.reporting.ledgers import spec_of, texts
 
 UNSEEN = np.array([1, 1, 0, 0, 0, 0, 0, 0, 0, 0], bool)
 
@@ -50,11 +50,6 @@ def test_runs_that_changed_something_or_have_less_data_are_not_in_it(tmp_path, c
     [table] = slices.made("open", compared()[0], tmp_path)
     assert {line["encoder"] for line in texts(table)} == {"elmo"}
     assert "95 %" not in table.columns  # a single seed
-
-
-def test_without_flags_there_is_no_table(tmp_path, compared):
-    add(tmp_path, "ner", "elmo", 0)
-    assert slices.made("open", compared()[0], tmp_path) == []
 
 
 def test_outcomes_that_cannot_be_read_are_named_below(tmp_path, compared):

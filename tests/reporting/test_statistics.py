@@ -4,7 +4,7 @@ from math import sqrt
 
 import pytest
 
-from elmo_bench.reporting.statistics import ahead, relative_reduction, summarise
+from elmo_bench.reporting.significance import ahead, relative_reduction, summarise
 
 
 def test_mean_and_sample_deviation():

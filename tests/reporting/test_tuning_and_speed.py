@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.ledger import RunPaths, read_all, read_outcomes, write_record
-from elmo_bench.reporting import encoders, learning
+from elmo_bench.reporting import curves, encoders
 from elmo_bench.reporting.results import json_rows
 from elmo_bench.reporting.rows import select
 from elmo_bench.spec.experiments import Experiment
@@ -26,7 +26,7 @@ def test_a_rate_is_chosen_for_the_baseline_and_a_gain_shown_with_each(tmp_path, 
     add(tmp_path, "ner", "elmo", 0, place="both")
     add(tmp_path, "snli", "glove", 0)  # one rate: no table
     own, gain = compared()
-    [table], drawn = learning.tuning(TUNE, "open", own, gain)
+    [table], drawn = curves.tuning(TUNE, "open", own, gain)
     assert drawn == []
     glove, elmo = texts(table)
     both = {name: [dev[name, 1, seed] for seed in (0, 1)] for name in lifts}
@@ -56,11 +56,7 @@ def test_gains_at_equal_steps(tmp_path, compared):
     with_curve(tmp_path, "glove", 1, 10, [20.0, 20.0])  # ends first: it keeps its 20
     with_curve(tmp_path, "elmo", 0, 10, [20.0, 30.0, 29.0])
     own, gain = compared()
-    curves = {name: learning.curve_of(row) for name, row in learning.rows_of(SPEED, own[0]).items()}
-    assert {name: curve.to_dict() for name, curve in curves.items()} == {
-        "glove": {10: 15, 20: 20, 30: 20, 40: 25}, "elmo": {10: 20, 20: 30, 30: 30},
-    }  # fmt: skip
-    [table], figures = learning.speed(SPEED, "open", own, gain)
+    [table], figures = curves.speed(SPEED, "open", own, gain)
     [row] = texts(table)
     assert [row[f"epoch {epoch}"] for epoch in (1, 2, 4)] == ["+5.00", "+10.00", "+5.00"]
     assert row["end"].startswith("+5.00")
@@ -70,6 +66,7 @@ def test_gains_at_equal_steps(tmp_path, compared):
         "20",
     )
     assert [figure.stem for figure in figures] == ["open-ner-speed", "open-speed"]
+    assert "glove: 15.00 at 10, 20.00 at 20, 20.00 at 30, 25.00 at 40" in figures[0].alt
     assert "elmo: 20.00 at 10, 30.00 at 20, 30.00 at 30" in figures[0].alt
     assert "Named entities: 5.00 at 10, 10.00 at 20, 10.00 at 30, 5.00 at 40" in figures[1].alt
 
@@ -123,14 +120,3 @@ def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path, board):
             now
         }
     assert mixed.suites[0].sections[-1].heading == f"All runs (protocols 1 and {now})"
-
-
-def test_runs_of_two_protocols_are_never_compared(tmp_path, compared):
-    for seed in (0, 1):
-        add(tmp_path, "ner", "glove", seed, settings=OLD, best=2)
-        add(tmp_path, "ner", "elmo", seed)
-    own, gain = compared()
-    assert len(own) == 2
-    assert all(not one.gains for one in encoders.picked(TABLE1, own, gain))
-    new, old = (group.rows[0] for group in sorted(own, key=lambda group: -group.rows[0].spec.protocol))
-    assert f"protocol is {today()[1]} and 1" in gain(new, old).untested

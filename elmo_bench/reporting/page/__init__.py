@@ -8,11 +8,10 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.reporting import published
-from elmo_bench.reporting.formats import to_csv, to_latex
+from elmo_bench.reporting import ending
 from elmo_bench.reporting.leaderboard import Leaderboard
-from elmo_bench.reporting.page.html import html_page
-from elmo_bench.reporting.page.text import markdown_page
+from elmo_bench.reporting.page.render import html_page, markdown_page
+from elmo_bench.reporting.table import to_csv, to_latex
 
 START, END = "<!-- table: make report writes it -->", "<!-- /table -->"  # around the table in the repository's README
 # The page names every table and figure that was written with it; links in a discussion have other texts.
@@ -52,7 +51,7 @@ def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
 def write_published(board: Leaderboard, path: Path) -> None:
     """Write what runs are compared with when they end."""
     with atomic_write(path, "w") as handle:
-        handle.write(json.dumps(published.rows_of(board.selection.rows), indent=1, ensure_ascii=False) + "\n")
+        handle.write(json.dumps(ending.rows_of(board.selection.rows), indent=1, ensure_ascii=False) + "\n")
 
 
 def write_readme(board: Leaderboard, path: Path) -> None:
@@ -62,15 +61,9 @@ def write_readme(board: Leaderboard, path: Path) -> None:
     _, end, after = rest.partition(END)
     if not (start and end):
         raise UserError(f"--readme {path}: has no {START} and {END}. Write these two lines where the table belongs.")
+    short = next((suite.short for suite in board.suites if suite.name == ending.SUITE), "")
     with atomic_write(path, "w") as handle:
-        handle.write(f"{before}{START}\n\n{readme_table(board)}\n\n{END}{after}")
-
-
-def readme_table(board: Leaderboard) -> str:
-    """The main experiment's scores and differences, with what the signs mean."""
-    return next(
-        (suite.short for suite in board.suites if suite.name == published.SUITE and suite.short), "No runs yet."
-    )
+        handle.write(f"{before}{START}\n\n{short or 'No runs yet.'}\n\n{END}{after}")
 
 
 def upload(board: Leaderboard, out: Path, *, project: str) -> str:
