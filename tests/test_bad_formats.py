@@ -9,7 +9,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.ledger import read_ledger
-from elmo_bench.spec.config import choices, compose
+from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
 from tests.runs import small
 
@@ -141,10 +141,6 @@ def read(task, root):
     return adapter(task).read("open", root)
 
 
-def test_the_papers_tasks_are_here():
-    assert set(GOOD) == set(FILES) <= set(choices("task"))
-
-
 @pytest.mark.parametrize("task", GOOD)
 def test_sound_files_are_read_and_crlf_and_a_byte_order_mark_too_which_is_said(task, good, capsys):
     content, name = GOOD[task]
@@ -186,16 +182,6 @@ def test_the_reader_names_file_and_line(damaged, good):
     assert told.startswith(where)
     assert said in told
     assert "\n" not in told
-
-
-@pytest.mark.slow
-def test_the_main_job_ends_in_one_line(damaged, good, main_job, capsys, tmp_path):
-    task, where, said = damaged
-    assert main_job(*small(f"task={task}", "suite=open", f"data.root={good}", encoder="none")) == 2
-    *_, told = capsys.readouterr().err.splitlines()  # before it stand notes on the files that are sound
-    assert told.startswith(f"elmo-bench run: {where}")
-    assert said in told
-    assert read_ledger(tmp_path / "runs") == ([], [])
 
 
 @pytest.mark.parametrize("task", GOOD)

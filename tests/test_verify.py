@@ -64,8 +64,3 @@ def test_without_two_seeds_of_the_papers_run_one_line_says_what_to_run(verify, s
     code, lines = verify(scores, *options)
     assert code == 2 and len(lines) == 1
     assert lines[0].endswith("elmo-bench sweep task=ner encoder=glove suite=paper size=paper seed=0,1,2,3,4")
-
-
-def test_a_task_that_the_paper_does_not_have_is_one_line(capsys):
-    assert main(["verify", "pos"]) == 2
-    assert "pos: the paper has no figure of it. Give one of: squad, snli" in capsys.readouterr().err

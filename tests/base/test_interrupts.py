@@ -23,14 +23,6 @@ def test_an_interrupt_takes_effect_at_the_end_of_the_block():
     assert reached
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_handlers_come_back(number):
-    before = signal.getsignal(number)
-    with interrupts_wait():
-        assert signal.getsignal(number) is not before
-    assert signal.getsignal(number) is before
-
-
 def test_a_command_that_is_interrupted_ends_in_one_line():
     """Ctrl-C while `score` waits for its standard input."""
     command = [sys.executable, "-m", "elmo_bench", "score", "pos", "-"]

@@ -3,9 +3,7 @@
 import gzip
 import json
 import os
-import shutil
 import threading
-from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -101,27 +99,12 @@ def test_allennlps_mapping(embed, tmp_path):
     assert "1 lines are repeated" in said
 
 
-def test_a_long_input_has_no_mapping(embed, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MAPPED", 11)
-    _, _, said = embed("in.txt", "out.h5", "--average")
-    assert "more than 11 sentences: sentence_to_index is left out" in said
-    with h5py.File(tmp_path / "out.h5") as file:
-        assert len(file) == 12
-        assert "sentence_to_index" not in file
-
-
 @pytest.mark.parametrize("options", [[], ["--batch-size", "2", "--stateful"]])
 def test_empty_lines_keep_their_number(embed, tmp_path, options):
     _, _, said = embed("in.txt", "out.h5", *options, text="\na b\n\n   \nc\n")
     found = arrays(tmp_path / "out.h5")
     assert {name: array.shape[1] for name, array in found.items()} == {"0": 0, "1": 2, "2": 0, "3": 0, "4": 1}
     assert "in.txt: 3 empty lines, the first is line 1; their output has no tokens" in said
-
-
-def test_the_two_files_of_allennlps_command(embed, tmp_path):
-    files = ["--options-file", str(GOLDEN / "options.json"), "--weight-file", str(GOLDEN / "weights.hdf5")]
-    assert embed("in.txt", "out.h5", *files, weights="")[0] == 0
-    check(arrays(tmp_path / "out.h5"))
 
 
 def test_standard_input(embed, tmp_path, standard_input):
@@ -137,23 +120,6 @@ def test_a_packed_text_and_a_pipe_that_can_be_read_once(embed, tmp_path):
     for source in ("text.gz", "pipe"):
         assert embed(source, f"{source}.h5")[0] == 0
         check(arrays(tmp_path / f"{source}.h5"))
-
-
-def test_one_line_longer_than_a_window(embed, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "TOKENS", 50)
-    long = "w " * 300
-    assert embed("in.txt", "out.h5", "--top", text=f"a\n{long}\n" + TEXT)[0] == 0
-    found = arrays(tmp_path / "out.h5")
-    assert [found[name].shape[0] for name in ("0", "1", "2")] == [1, 300, 1]
-    np.testing.assert_allclose(found["2"], recorded("stateless")[0][-1], atol=TOLERANCE, rtol=0)
-
-
-@pytest.mark.parametrize("words", [1, 20])
-def test_words_that_were_forgotten(embed, tmp_path, monkeypatch, words):
-    monkeypatch.setattr(module, "WORDS", words)
-    monkeypatch.setattr(module, "TOKENS", 30)
-    assert embed("in.txt", "out.h5")[0] == 0
-    check(arrays(tmp_path / "out.h5"))
 
 
 FULL = OSError(28, "Can't write data (errno = 28, error message = 'No space left on device')")
@@ -177,17 +143,6 @@ def test_what_ends_a_run_ends_it_in_a_line_and_leaves_no_file(embed, tmp_path, m
     monkeypatch.setattr(module, "_write", ends)
     assert embed("in.txt", "out.h5") == end
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
-
-
-def test_a_disk_that_is_too_small(embed, tmp_path, monkeypatch):
-    disk = {"free": 50_000}
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(**disk))
-    line = f"out.h5: takes 56.6 kB, but {tmp_path} has 50.0 kB free. Make room there.\n"
-    assert embed("in.txt", "out.h5") == (2, "", f"elmo-bench embed: {line}")
-    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
-    disk["free"] = 57_000
-    assert embed("in.txt", "out.h5")[0] == 0
-    assert (tmp_path / "out.h5").stat().st_size < 1.1 * 56_640
 
 
 def test_what_is_there_is_replaced_only_when_asked(embed, tmp_path):

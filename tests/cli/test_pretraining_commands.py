@@ -126,9 +126,3 @@ def test_mistakes(arguments, message, capsys):
     said = capsys.readouterr().err
     assert message in said
     assert said.count("\n") == 1
-
-
-@pytest.mark.parametrize("command", ["pretrain", "finetune", "evaluate"])
-def test_help_shows_every_option(command, capsys):
-    assert main([command, "--help"]) == 0
-    assert f"# elmo-bench {command} " in capsys.readouterr().out

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.cli.status import readable
 from elmo_bench.ledger import RunPaths, new_attempt, run_hash, run_lock, write_failure, write_record
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -53,12 +52,6 @@ def fail(ledger, *options, error=None):
     spec = RunSpec.of(config)
     paths = RunPaths(ledger, spec.suite, spec.task, spec.encoder, spec.key, config.seed)
     write_failure(paths, error or ValueError("no room"), attempt=new_attempt(), spec=spec.to_json())
-
-
-def test_an_empty_ledger_misses_everything(status):
-    code, said = status()
-    assert code == 0
-    assert "4 runs: 4 missing; no comparable run to estimate the time" in said
 
 
 def test_a_run_on_all_of_the_data_is_not_estimated_from_one_on_a_fraction(status, ledger):
@@ -116,41 +109,6 @@ def test_a_seed_on_older_weights_is_stale(status, ledger):
     assert "2 runs: 1 done (1 converged), 1 stale" in said
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", "3"])
-def test_a_lock_file_that_says_nothing_hinders_nothing(status, ledger, content):
-    put(ledger, "encoder=none").lock.write_text(content)
-    assert "1 done" in status(sweep=("encoder=none",))[1]
-
-
-def test_fewer_epochs_than_the_tasks_budget_are_not_converged(status, ledger):
-    for epochs in (31, 32):
-        put(ledger, "encoder=none", f"task.training.epochs={epochs}")
-    _, said = status(sweep=("encoder=none", "task.training.epochs=31,32"))
-    assert "2 runs: 2 done (1 converged)" in said
-
-
-def test_learned_words_as_wide_as_other_vectors_are_another_run(status, ledger):
-    put(ledger, "encoder=none", "suite.vectors=senna")
-    assert "1 missing" in status(sweep=("encoder=none",))[1]
-    assert "1 done" in status(sweep=("encoder=none", "suite.vectors=senna"))[1]
-
-
-def test_other_settings_are_other_runs(status, ledger):
-    put(ledger, "encoder=none", "task.training.epochs=2")
-    put(ledger, "encoder=none", "suite=paper")
-    assert "1 missing" in status(sweep=("encoder=none",))[1]
-    assert "1 done" in status(sweep=("encoder=none", "task.training.epochs=2"))[1]
-
-
-def test_other_data_and_another_precision_are_other_runs(status, ledger):
-    put(ledger, "encoder=elmo")
-    for other in ("task.data.open.columns=3", "encoder.precision=int8"):
-        assert "1 missing" in status(sweep=("encoder=elmo", other))[1]
-        put(ledger, "encoder=elmo", other, weights=other)
-    for done in ("seed=0", "task.data.open.columns=3", "encoder.precision=int8"):
-        assert "1 run: 1 done" in status(sweep=("encoder=elmo", done))[1]
-
-
 def test_a_damaged_record_is_named_and_the_others_are_counted(status, ledger, capsys):
     paths = put(ledger, "encoder=none")
     put(ledger, "encoder=none", "seed=1")
@@ -202,7 +160,3 @@ def test_a_mistake_is_one_line(options, said, capsys):
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("elmo-bench status: ")
     assert said in line
-
-
-def test_times():
-    assert [readable(seconds) for seconds in (40, 60, 719, 12_000)] == ["40 s", "1 min", "12 min", "3 h 20 min"]

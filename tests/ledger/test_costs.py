@@ -65,11 +65,3 @@ def test_a_damaged_file_is_one_line_with_its_name(tmp_path, change, said):
     assert found == [] and problem.startswith(f"{path}: ") and said in problem and "\n" not in problem
     with pytest.raises(UserError):
         write_cost(tmp_path, cost)
-
-
-def test_a_link_is_not_followed(tmp_path):
-    path = write_cost(tmp_path / "a", make_cost())
-    link = tmp_path / "b" / path.relative_to(tmp_path / "a")
-    link.parent.mkdir(parents=True)
-    link.symlink_to(path)
-    assert "symbolic link" in read_costs(tmp_path / "b")[1][0]

@@ -3,7 +3,6 @@
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, read_all, read_outcomes, run_lock, write_failure
 from elmo_bench.ledger.merge import merge
 from tests.ledger.records import ATTEMPT, make_record, store_record
@@ -119,11 +118,3 @@ def test_the_command_counts_and_its_exit_code_tells(theirs, ours, tmp_path, caps
         assert main(["merge", str(wrong), "--into", str(ours)]) == 2
         *_, line = capsys.readouterr().err.splitlines()
         assert str(wrong) in line
-
-
-def test_a_ledger_that_cannot_be_written_is_named_once(theirs, tmp_path):
-    for seed in (0, 1):
-        store_record(theirs, seed=seed)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"file/ours: cannot be written \(Not a directory\)$"):
-        merge(theirs, tmp_path / "file" / "ours")

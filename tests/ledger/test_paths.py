@@ -13,17 +13,6 @@ LINK = "a symbolic link, which the ledger does not follow. Remove it."
 GOOD = {"ledger": Path("runs"), "suite": "open", "task": "x", "encoder": "my-enc_5.5B", "hash": HASH, "seed": 3}
 
 
-def test_every_path_by_hand(make_record):
-    paths, record = RunPaths(**GOOD), make_record(seed=7)
-    assert RunPaths.of(Path("runs"), record).record == Path(f"runs/open/tagging/elmo/{record['hash']}/seed7.json")
-    folder = Path("runs/open/x/my-enc_5.5B/0123456789ab")
-    assert paths.record == folder / "seed3.json"
-    assert paths.outcomes == folder / "seed3.npz"
-    assert paths.failure == folder / "seed3.failed.json"
-    assert paths.lock == folder / "seed3.lock"
-    assert paths.work == folder / "seed3"
-
-
 @pytest.mark.parametrize("key", ["suite", "task", "encoder"])
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "../up", "a/b", "/etc", "a\\b", ".hidden", "a b", "a\n", "a\0", None, 3]

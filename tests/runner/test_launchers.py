@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.ledger import read_all, read_progress
-from elmo_bench.runner.plan import plan
 from tests.runs import ROOT, result, small
 
 FAKE_SLURM = ("sbatch", "srun", "sacct", "scancel")
@@ -117,29 +116,3 @@ def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
     assert "killed by" in errors
     found = read_all(tmp_path / "runs")
     assert [record["spec"]["settings"]["task.training.epochs"] for record in found.records] == [2]
-
-
-@pytest.mark.slow
-def test_a_ray_worker_that_dies_fails_alone(tmp_path, monkeypatch):
-    """Its process kills itself; the other run, on another worker, is done."""
-    ray = pytest.importorskip("ray")
-    from elmo_bench.runner import sweep as module
-    from elmo_bench.runner.launchers import ray as launcher
-
-    real = launcher._run
-
-    def dies(arguments, known, here):
-        if "seed=1" in arguments:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(arguments, known, here)
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setattr(launcher, "_run", dies)
-    monkeypatch.setattr(module, "VISIBLE", 0.5)
-    given = options("seed=0,1", f"ledger={tmp_path / 'runs'}", *AT_ONCE["ray"])
-    found = {result.run.seed: result for result in module.run_sweep(plan(given))}
-    assert not ray.is_initialized()
-    assert {seed: result.state for seed, result in found.items()} == {0: "done", 1: "failed"}
-    assert "Ray: " in found[1].note

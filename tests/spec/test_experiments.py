@@ -74,25 +74,6 @@ def test_a_run_over_other_vectors_is_in_the_ladder_alone_and_no_other_run_is(enc
     assert [name for name, (_, found) in shown.items() if found] == ["ladder"]
 
 
-def test_fasttext_has_vectors_of_its_own_and_is_in_the_ladder():
-    spec = RunSpec.of(compose("config", ["task=ner", "encoder=fasttext", "suite=paper", "suite.vectors=glove-mini"]))
-    assert spec == RunSpec.of(compose("config", ["task=ner", "encoder=fasttext", "suite=paper"]))
-    assert Experiment.load("ladder").variant_of(spec).key == "fasttext"
-    assert Experiment.load("table1").variant_of(spec) is None
-
-
-def test_a_swept_option_besides_the_axis_may_vary(tmp_path):
-    text = (
-        "{about: x, axis: lr_scale, sweep: [{task: ner, lr_scale: [1, 2]}, {task: ner, task.head.dropout: [0.2, 0.5]}]}"
-    )
-    (tmp_path / "experiment").mkdir()
-    (tmp_path / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
-    mine = Experiment.load("mine", tmp_path)
-    for options, key in ((["task.head.dropout=0.2"], "1"), (["lr_scale=2"], "2"), (["place=both"], None)):
-        found = mine.variant_of(RunSpec.of(compose("config", ["task=ner", *options])))
-        assert (found and found.key) == key
-
-
 @pytest.mark.parametrize("task", TABLE1)
 def test_table1(task):
     paper = Experiment.load("table1").paper[task]
@@ -140,8 +121,3 @@ def test_a_mistake_in_a_file_is_one_line(tmp_path, text, error):
     assert str(found.value).startswith(f"{tmp_path / 'experiment' / 'mine.yaml'}: ")
     assert error in str(found.value)
     assert "\n" not in str(found.value)
-
-
-def test_an_unknown_experiment_lists_the_known():
-    with pytest.raises(UserError, match=r"^experiment=table9: unknown experiment; choose one of: ablation_inputs, "):
-        Experiment.load("table9")

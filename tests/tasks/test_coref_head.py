@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 import torch
 
-from elmo_bench.tasks.coref.antecedents import clusters_of, marginal_loss
+from elmo_bench.tasks.coref.antecedents import marginal_loss
 from elmo_bench.tasks.coref.batch import document_batch
 from elmo_bench.tasks.coref.document import Document
 from elmo_bench.tasks.coref.head import gold_clusters
@@ -154,15 +154,6 @@ def cut(document, sentences):
         document.name, document.part, document.genre, document.sentences[:sentences], document.speakers[:tokens],
         tuple(cluster for cluster in clusters if len(cluster) > 1),
     )  # fmt: skip
-
-
-def test_links_are_closed_and_nothing_stands_alone():
-    scores = torch.full((6, 4), -1.0)
-    scores[:, 0] = 0
-    scores[2, 2] = scores[4, 1] = scores[5, 3] = 1.0  # 2 -> 0, 4 -> 3, 5 -> 2
-    starts = torch.tensor([0, 1, 3, 4, 6, 9])
-    assert clusters_of(scores, starts, starts + 1) == [[[0, 1], [3, 4], [9, 10]], [[4, 5], [6, 7]]]
-    assert clusters_of(torch.zeros(3, 3), starts[:3], starts[:3]) == []
 
 
 def test_training_reads_a_window_of_whole_sentences():

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.ner.data import Data, read_file
+from elmo_bench.tasks.ner.data import Data
 from elmo_bench.text.sentence import TaggedSentence as Sentence
 from elmo_bench.text.tags import spans
 from tests.runs import DATA
@@ -73,27 +73,6 @@ def test_paper_suite_from_files(tmp_path, change):
     for name in ("eng.train", "eng.testa", "test.txt"):  # either naming
         (folder / name).write_text(change(CONLL), encoding="utf-8", newline="")
     assert NER.read("paper", tmp_path) == {"train": READ, "dev": READ, "test": READ}
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("a DT O O\nb DT O\n\n", "x.txt:2: expected 4 columns, found 3. Fix this line."),
-        ("a DT O O O\n\n", "x.txt:1: expected 4 columns, found 5. Fix this line."),
-        ("a DT O O\n\nb DT O U-PER\n\n", "x.txt:3: 'U-PER' is not a tag: expected O or B-TYPE, I-TYPE. Fix this line."),
-        ("a DT O O\nb DT O B-L", "x.txt:2: the last line has no end, so the file may be cut off. Download it again."),
-        ("", "x.txt: the file is empty. Download it again."),
-        ("-DOCSTART- -X- O O\n\n", "x.txt: no sentences. Download the file again."),
-        (b"a DT O O\n\xff DT O O\n", "x.txt:2: not UTF-8 text"),
-    ],
-)
-def test_malformed_files(tmp_path, content, message):
-    path = tmp_path / "x.txt"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(UserError) as raised:
-        read_file(path, columns=4)
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
 
 
 class Hub(http.server.BaseHTTPRequestHandler):
@@ -230,10 +209,3 @@ def test_a_file_of_tokens_alone_may_begin_with_a_no_break_space_or_a_document(tm
     path = tmp_path / "tokens.txt"
     path.write_text(text, encoding="utf-8")
     assert [sentence.tokens for sentence in Data().read_file(path)] == [("New\u00a0York", "is")]
-
-
-def test_the_columns_after_a_line_of_a_document_are_counted(tmp_path):
-    path = tmp_path / "tagged.txt"
-    path.write_text("-DOCSTART-\n\nAnna B-PER\nlives O\n", encoding="utf-8")
-    [sentence] = Data().read_file(path)
-    assert (sentence.tokens, sentence.tags) == (("Anna", "lives"), ("B-PER", "O"))

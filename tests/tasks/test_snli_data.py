@@ -58,14 +58,6 @@ def test_a_sentence_is_the_leaves_of_its_parse_or_else_cut(root):
     assert read_pairs(root / "snli_1.0/snli_1.0_dev.jsonl", tokenizer="treebank") == PAIRS
 
 
-def test_a_file_that_is_tokenised_already(tmp_path):
-    path = tmp_path / "x.jsonl"
-    row = {"gold_label": "entailment", "sentence1": "It ca n't be `` U.S. '' gas . ", "sentence2": "No ."}
-    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
-    [pair] = read_pairs(path, tokenizer="spaces")
-    assert pair == Pair(("It", "ca", "n't", "be", "``", "U.S.", "''", "gas", "."), ("No", "."), "entailment")
-
-
 def test_pairs_without_a_gold_label_are_dropped_counted_and_said(root, capsys):
     splits = Data(**OPTIONS).read("paper", root)
     assert splits == {split: [PAIRS[0], PAIRS[2]] for split in ("train", "dev", "test")}
@@ -103,59 +95,6 @@ def test_dev_is_cut_by_premise_and_always_the_same():
     for wanted in (0, 60, 100):
         with pytest.raises(UserError, match=f"cut.pairs={wanted}: dev would hold"):
             cut_by_premise(pairs, pairs=wanted, seed=0)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: text.replace("\n", "\r\n"),
-        lambda text: "\ufeff" + text,
-        lambda text: text.replace("\n", "\n\n"),
-        lambda text: text.replace("( ", "(  ").replace(" )", "\u2003)"),
-    ],
-    ids=["CRLF", "BOM", "blank lines", "other spaces"],
-)
-def test_files_that_say_the_same(tmp_path, change):
-    path = tmp_path / "x.jsonl"
-    path.write_bytes(change(TEXT).encode())
-    assert read_pairs(path, tokenizer="treebank") == PAIRS
-
-
-GOOD = '{"gold_label": "neutral", "sentence1": "A b.", "sentence2": "C d."}\n'
-MALFORMED = {
-    GOOD + '{"gold_label": "neutral", "senten': "x.jsonl:2: the last line has no end, so the file may be cut off",
-    GOOD + '{"gold_label": "neutral", "senten\n': "x.jsonl:2: not valid JSON (",
-    "neutral\tA b.\tC d.\n": "x.jsonl:1: not valid JSON (",
-    "[1, 2]\n": "x.jsonl:1: expected an object with sentence1, sentence2 and gold_label",
-    GOOD.replace(
-        "neutral", "maybe"
-    ): "x.jsonl:1: gold_label is 'maybe': expected entailment, neutral, contradiction or -",
-    GOOD.replace('"neutral"', "1"): "x.jsonl:1: gold_label is 1: expected",
-    GOOD.replace("gold_label", "label"): "x.jsonl:1: gold_label is None: expected",
-    GOOD.replace("sentence2", "hypothesis"): "x.jsonl:1: sentence2 is missing, or it or its parse is not text",
-    GOOD.replace('"C d."', "null"): "x.jsonl:1: sentence2 is missing",
-    GOOD.replace("A b.", " "): "x.jsonl:1: sentence1 is empty. Fix this line.",
-    GOOD.replace(
-        "}", ', "sentence2_binary_parse": "( C ( d . )"}'
-    ): "x.jsonl:1: a parse with unbalanced parentheses: 1",
-    GOOD.replace(
-        "}", ', "sentence2_binary_parse": "( C d ) . )"}'
-    ): "x.jsonl:1: a parse with unbalanced parentheses: ')'",
-    GOOD.replace("}", ', "sentence1_binary_parse": "( )"}'): "x.jsonl:1: sentence1 is empty",
-    "": "x.jsonl: the file is empty. Download it again.",
-    "\n \n": "x.jsonl: no pairs. Download the file again.",
-    b'{"gold_label": "\xff"}\n': "x.jsonl:1: not UTF-8 text",
-}
-
-
-@pytest.mark.parametrize("content", MALFORMED)
-def test_malformed_files(tmp_path, content):
-    path = tmp_path / "x.jsonl"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(UserError) as raised:
-        read_pairs(path, tokenizer="spaces")
-    assert MALFORMED[content] in str(raised.value)
-    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.runner.evaluate import marks_of
-from elmo_bench.tasks.srl.brackets import BracketError, read_phrases, read_tags, write_column
+from elmo_bench.tasks.srl.brackets import read_phrases, read_tags, write_column
 from elmo_bench.tasks.srl.columns import read_propositions
 from elmo_bench.tasks.srl.data import Data
 from elmo_bench.tasks.srl.proposition import Proposition, Sentence
@@ -32,25 +31,6 @@ def test_a_role_that_directly_follows_itself():
     tags = ["B-A0", "B-A0", "I-A0", "B-V"]
     assert write_column(tags) == ["(A0*)", "(A0*", "*)", "(V*)"]
     assert read_tags(write_column(tags)) == tags
-
-
-@pytest.mark.parametrize(
-    ("column", "cell", "what"),
-    [
-        (["(A0*", "*"], 0, r"\(A0 is not closed before its sentence ends"),
-        (["*", "*)"], 1, r"'\*\)' closes what is not open"),
-        (["(A0*))"], 0, "closes what is not open"),
-        (["(A0*", "*A1)"], 1, r"'\*A1\)' closes \(A0"),
-        (["A0"], 0, "'A0' is not a cell of brackets"),
-        (["(*)"], 0, "is not a cell of brackets"),
-        (["**"], 0, "is not a cell of brackets"),
-        (["*", "(A0(A1*)", "*)"], 1, r"brackets within \(A0: a token can have one role"),
-    ],
-)
-def test_malformed_columns(column, cell, what):
-    with pytest.raises(BracketError, match=what) as raised:
-        read_tags(column)
-    assert raised.value.cell == cell
 
 
 @pytest.mark.skipif(not (DATA / "ewt_propbank").is_dir(), reason="needs ewt_propbank in $ELMO_BENCH_DATA")
@@ -151,56 +131,6 @@ def test_a_written_file_has_every_sentence(tmp_path):
     twice = [Proposition(Sentence(("Go", "on"), 0), 0, "go", ("B-V", "O"))] * 2  # of two files, one after the other
     Data().write(tmp_path / "y.props", twice, [example.gold for example in twice])
     assert (tmp_path / "y.props").read_text(encoding="utf-8") == "go\t(V*)\n-\t*\n\n" * 2
-
-
-def test_predicates_without_roles(tmp_path):
-    """A file to predict: no column of brackets anywhere."""
-    path = tmp_path / "x.conll"
-    path.write_text("\n".join(" ".join(line.split(" ")[:8]) for line in SKELETON.split("\n")), encoding="utf-8")
-    found = Data().read_file(path)
-    assert [(p.sentence, p.predicate, p.lemma, p.gold) for p in found] == [
-        (p.sentence, p.predicate, p.lemma, None) for p in READ
-    ]
-
-
-MALFORMED = {
-    SKELETON.replace(
-        "(ARG1*)", "(ARG1*"
-    ): "x.conll:8: unbalanced brackets: (ARG1 is not closed before its sentence ends",
-    SKELETON.replace(
-        "through RP * - - * *)", "through RP * - - * *"
-    ): "x.conll:6: unbalanced brackets: (V is not closed",
-    SKELETON.replace("saw VB * see see.01", "saw VB * - -"): (
-        "x.conll:3: 2 columns of brackets for 1 predicates in the sentence that begins here. Add or remove columns."
-    ),
-    SKELETON.replace("d 3 0 Go VB * - go.01 (V*)", "d 3 0 Go VB * - go.01"): (
-        "x.conll:13: 0 columns of brackets for 1 predicates"
-    ),
-    SKELETON.replace(
-        "d 0 0 Yes UH * - -", "d 0 0 Yes UH * - - (V*)"
-    ): "x.conll:1: 1 columns of brackets for 0 predicates",
-    SKELETON.replace(
-        "- - * *\n", "- - *\n", 1
-    ): "x.conll:5: 9 columns, but 10 in the sentence's first line. Fix this line.",
-    "a b\n": "x.conll:1: 2 columns, expected at least 8. Fix this line.",
-    SKELETON.rstrip("\n"): "x.conll:15: the last line has no end, so the file may be cut off. Download it again.",
-    conll_2012(SKELETON).replace("#end document\n", ""): (
-        "x.conll:1: this document has no #end document, so the file may be cut off. Download it again."
-    ),
-    "": "x.conll: the file is empty. Download it again.",
-    "\n \n": "x.conll: no sentences. Download the file again.",
-    b"d 0 0 \xff UH * - -\n": "x.conll:1: not UTF-8 text",
-}
-
-
-@pytest.mark.parametrize("content", MALFORMED)
-def test_malformed_files(tmp_path, content):
-    path = tmp_path / "x.conll"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(UserError) as raised:
-        read_propositions(path)
-    assert MALFORMED[content] in str(raised.value)
-    assert "\n" not in str(raised.value)
 
 
 @pytest.fixture

@@ -104,53 +104,6 @@ def test_files_by_hand(tmp_path, change, counts):
     assert (overall["correct"], overall["excess"], overall["missed"]) == counts
 
 
-def test_brackets_within_brackets_equal_themselves(tmp_path):
-    text = "-\t(A1(A2*)\n-\t*)\nbe\t(V*)\n-\t(C-A1*)\n"
-    one, other = (
-        write(tmp_path, "a.props", text),
-        write(tmp_path, "b.props", text.replace("(A2*)", "(A2*").replace("*)\nbe", "*))\nbe")),
-    )
-    assert METRIC.score_files(one, one)["overall"]["f1"] == 100
-    # A2 is the whole of A1 now: of two phrases over the same tokens the inner one is kept.
-    assert METRIC.score_files(other, other)["labels"].keys() == {"A1", "A2"}
-
-
-MALFORMED = {
-    "-\t(A0*)\ngive\t(V*)\n-\t(A1*\n-\t*\n": "pred.props:3: unbalanced brackets: (A1 is not closed before",
-    "-\t*)\ngive\t(V*)\n": "pred.props:1: unbalanced brackets: '*)' closes what is not open. Fix this line.",
-    "-\t(A0*\n-\t*A1)\ngive\t(V*)\n": "pred.props:2: unbalanced brackets: '*A1)' closes (A0",
-    "-\tA0\ngive\t(V*)\n": "pred.props:1: 'A0' is not a cell of brackets such as (ARG0*, * or *)",
-    "-\t*\t*\ngive\t(V*)\t*\n": "pred.props:1: 2 columns of brackets for 1 predicates in the sentence that begins here",
-    "\n-\ngive\n": "pred.props:2: 0 columns of brackets for 1 predicates",
-    "-\t*\ngive\t(V*)\n-\n": "pred.props:3: 1 columns, but 2 in the sentence's first line. Fix this line.",
-    "-\t(A0*)\ngive\t(V*)\n": "pred.props:1: 2 tokens for 4 tokens at",
-    GOLD.rsplit("\n\n", 1)[0]: "pred.props: nothing for 2 tokens at",
-    GOLD + "\n-\n": "pred.props:11: 1 tokens for nothing more in",
-    "": "pred.props: nothing for 4 tokens at",
-}
-
-
-@pytest.mark.parametrize("text", MALFORMED)
-def test_malformed_files(tmp_path, text):
-    gold, predicted = write(tmp_path, "gold.props", GOLD), write(tmp_path, "pred.props", text)
-    with pytest.raises(UserError) as raised:
-        METRIC.score_files(gold, predicted)
-    assert MALFORMED[text] in str(raised.value)
-    assert "\n" not in str(raised.value)
-
-
-def test_empty_files(tmp_path):
-    empty = write(tmp_path, "gold.props", "\n\n")
-    with pytest.raises(UserError, match=r"gold.props: no sentences. Give a props file."):
-        METRIC.score_files(empty, empty)
-
-
-@pytest.mark.parametrize(("gold", "predicted"), [([["O"]], []), ([["O"]], [["O", "O"]])])
-def test_sides_of_different_lengths(gold, predicted):
-    with pytest.raises(ValueError, match="number of propositions"):
-        METRIC.score(gold, predicted)
-
-
 @pytest.mark.skipif(not (DATA / "ewt_propbank").is_dir(), reason="needs ewt_propbank in $ELMO_BENCH_DATA")
 @pytest.mark.parametrize(("split", "count", "roles"), [("dev", 4963, 9479), ("test", 4795, 9250)])
 def test_real_gold_files(split, count, roles):

@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader
 
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.progress import Clock
-from elmo_bench.training.callbacks import Checkpoints, History, RandomState
+from elmo_bench.training.callbacks import Checkpoints, History
 from elmo_bench.training.loggers import build_logger
 from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.quiet import quiet
@@ -107,14 +107,3 @@ def test_the_csv_logger_writes_next_to_an_earlier_log(tmp_path):
     assert build_logger({"name": "none"}, work=tmp_path, **about) is None
     with pytest.raises(Exception, match=r"^logger\.name=disk: unknown name\. Choose one of: csv, none, wandb\.$"):
         build_logger({"name": "disk"}, work=tmp_path, **about)
-
-
-def test_a_run_that_saw_no_gpu_resumes_on_a_machine_with_one(monkeypatch):
-    killed, resumed = RandomState(), RandomState()
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    killed.on_train_epoch_end(None, None)
-    expected = torch.rand(3)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    resumed.load_state_dict(killed.state_dict())
-    resumed.on_train_batch_start(None, None, None, 0)
-    assert torch.equal(torch.rand(3), expected)
