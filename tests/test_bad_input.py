@@ -144,22 +144,6 @@ def test_a_vectors_file_with_a_short_line(ends_in_one_line, tmp_path):
     assert f"{path}:21: 2 numbers, expected 3" in line
 
 
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ("store=disc", "auto"), ("store.mode=disc", "auto"),
-        ("place=middle", "input"), ("mix.layer_norm=words", "token"), ("seed=-1", "seed"),
-        ("seed=1.5", "seed=1.5: give a whole number"), ("encoder.name=3", "encoder.name is for encoder=hf"),
-        ("mix.penalty=-1", "mix.penalty=-1: give a number from 0"), ("mix.penalty=null", "give a number from 0"),
-        ("data.root=3", "data.root=3: give a folder"), ("encoder.contextual.stateful=true", "store=off"),
-        ("seed=x", "seed"), ("data.train_fraction=2", "train_fraction"), ("mix=fixed", "mix.scalars"),
-        ("encoder.words=some", "learned"),
-    ],
-)  # fmt: skip
-def test_a_value_that_no_option_has(ends_in_one_line, option, said):
-    assert said in ends_in_one_line(*(["mix.scalars=[1,2]"] if option == "mix=fixed" else []), option, encoder="elmo")
-
-
 @pytest.mark.parametrize("option", ["task=nre", "encoder=bert", "suite=big", "sed=1", "data.root"])
 def test_misspelt_options(main_job, capsys, tmp_path, option):
     assert main_job(option) == 2
@@ -180,22 +164,3 @@ def test_as_a_person_starts_it(tmp_path, command):
     assert "hoose one of" in done.stderr
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["accelerator=gpu"], "accelerator=gpu: no CUDA device here"),
-        (["shape.lstm.projection_dim=-1"], "shape: "),
-        ([], "00000009.ckpt: not a checkpoint, or damaged"),
-    ],
-)
-def test_pretraining_with_bad_input_is_one_line(tmp_path, capsys, options, said):
-    from elmo_bench.__main__ import main
-
-    (tmp_path / "corpus.txt").write_text("a b c\n" * 20, encoding="utf-8")
-    (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "checkpoints" / "00000009.ckpt").write_bytes(b"junk")
-    assert main(["pretrain", f"corpus={tmp_path}/corpus.txt", f"out={tmp_path}", *options]) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert said in line

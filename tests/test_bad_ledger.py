@@ -55,20 +55,6 @@ def test_a_corrupted_record(main_job, tmp_path, capsys):
     assert (len(ledger.records), ledger.failures, ledger.problems) == (1, [], [])
 
 
-@pytest.mark.parametrize(
-    "damage", [(b"", "not valid JSON"), (b'{"schema": 4}', "Update elmo-bench")], ids=lambda d: d[1]
-)
-def test_a_damaged_record_of_another_run_is_named_after_this_one(store_record, main_job, tmp_path, capsys, damage):
-    content, said = damage
-    other = store_record(suite="open", task="ner").record
-    other.write_bytes(content)
-    assert main_job(*small("seed=1", "task.training.epochs=1", encoder="none")) == 0
-    [line] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("elmo-bench run: ")]
-    assert line.startswith(f"elmo-bench run: {other}: ")
-    assert said in line
-    assert list((tmp_path / "runs").rglob("seed1.json"))
-
-
 @pytest.mark.parametrize("command", [["compare", "elmo", "glove"], ["verify", "ner"], ["report"]])
 def test_a_ledger_that_is_not_there_is_one_line(tmp_path, capsys, command):
     assert main([*command, "--ledger", str(tmp_path / "gone")]) == 2

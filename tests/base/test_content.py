@@ -113,11 +113,3 @@ def test_a_large_settled_file_is_trusted_until_its_state_changes(path):
         change(path)
         tick()
         assert Content(path, large=0, settled=ALWAYS).sha256 == sha256(NEW)
-
-
-def test_a_missing_file_is_one_line_and_a_cache_that_cannot_be_written_is_fine(path, tmp_path, monkeypatch):
-    with pytest.raises(UserError, match=r"nowhere: cannot be read \(No such file or directory\)$"):
-        Content(tmp_path / "nowhere")
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(path / "below-a-file"))
-    tick()
-    assert Content(path, large=0, settled=ALWAYS).sha256 == sha256(OLD)

@@ -3,7 +3,6 @@
 import hashlib
 import io
 import random
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -93,14 +92,6 @@ def test_a_busy_server_is_asked_again(site, path):
     site.statuses = [503, 429, 500]
     fetch(f"{site.address}/folder/file", path)
     assert path.read_bytes() == CONTENT
-
-
-def test_nobody_there(path, monkeypatch):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    monkeypatch.setattr(downloads.time, "sleep", None)  # said at once
-    assert "connection refused" in fails(f"http://127.0.0.1:{port}", path)
 
 
 def test_no_redirect_leaves_tls(site, path, monkeypatch):

@@ -1,8 +1,6 @@
 """`elmo-bench export`: the published layout, the same vectors, nothing lost and nothing written over."""
 
-import errno
 import json
-import os
 import shutil
 
 import h5py
@@ -129,13 +127,3 @@ def test_nothing_is_written_over_unless_asked_for(tmp_path, capsys):
     assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before
     assert main(["export", "mini", str(tmp_path), "--overwrite"]) == 0
     assert same("mini", tmp_path)
-
-
-def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, capsys):
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
-    assert main(["export", str(GOLDEN), str(tmp_path / "out")]) == 2
-    assert "the disk is full" in capsys.readouterr().err
-    assert files(tmp_path / "out") == []

@@ -109,27 +109,6 @@ def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path, monkeypat
     assert result(run_small(tmp_path / "killed", *options)) == result(whole)
 
 
-def test_a_killed_run_whose_encoder_carries_states_starts_anew(tmp_path, monkeypatch, capsys):
-    """Its vectors depend on everything that was read before."""
-    options = ("encoder.contextual.stateful=true", "store=off")
-    whole = run_small(tmp_path / "whole", *options)
-
-    def step(module, *arguments):
-        if module.current_epoch == 1:
-            raise SystemExit
-        return usual(module, *arguments)
-
-    usual = HeadTraining.training_step
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(HeadTraining, "training_step", step)
-        run_small(tmp_path / "killed", *options)
-    capsys.readouterr()
-    again = run_small(tmp_path / "killed", *options)
-    assert again["curves"]["train_loss"] == whole["curves"]["train_loss"]
-    assert result(again) == result(whole)
-    assert "starts anew (encoder.contextual.stateful=true" in " ".join(capsys.readouterr().err.split())
-
-
 def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch, capsys):
     """The old record, head and predictions stand until the new ones are whole, and overwriting is resumed too."""
     whole = run_small(tmp_path, "predictions=true")

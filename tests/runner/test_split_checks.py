@@ -62,21 +62,6 @@ def test_all_texts_of_an_example_must_agree():
     assert checked(train, [example("why ?", (), "No .")], test) == ({}, [])
 
 
-def test_a_few_repeated_examples_are_normal_and_counted_alone():
-    train = [example(str(number)) for number in range(198)] + [example("y", "y")] * 2
-    dev = [example(f"dev {number}") for number in range(99)] + [example("3", "y")]
-    assert checked(train, dev, other(0)) == (
-        {"dev_in_train": 1, "repeated_in_train": 1, "labels_in_train": 2},
-        [],
-    )
-    counts, notes = checked([*train, train[0], train[0]], [*dev, example("4")], other(0))
-    assert counts == {"dev_in_train": 2, "repeated_in_train": 3, "labels_in_train": 2}
-    assert notes == [
-        "dev: the texts of 2 of 101 examples are in train too",
-        "train: 3 of 202 examples repeat an earlier one and its gold",
-    ]
-
-
 def test_labels_that_one_split_has():
     train = [example("Ada in Paris", ("B-PER", "O", "I-LOC")), *[example("x", ("O",))] * 2]
     dev = [example("Ada Lovelace", ("B-PER", "I-PER")), example("Go", ("B-GAME",))]

@@ -2,8 +2,6 @@
 
 import pytest
 
-from elmo_bench.base import include
-from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import compose, task_yaml
 from elmo_bench.spec.names import tasks
 from elmo_bench.spec.run_spec import converged
@@ -50,16 +48,6 @@ def test_a_run_with_its_tasks_budget_is_converged(ran, epochs, size, expected):
 )
 def test_unless_it_learned_nothing(ran, dev, best, expected):
     assert ran(32, dev=dev, best=best) is expected
-
-
-def test_a_budget_that_is_no_mapping_is_one_line(ran, tmp_path, monkeypatch):
-    (tmp_path / "conf" / "task").mkdir(parents=True)
-    (tmp_path / "conf" / "task" / "counting.yaml").write_text("{name: counting, report: {budget: 32}}")
-    monkeypatch.setattr(include, "folders", [tmp_path])
-    with pytest.raises(UserError, match=r"^conf/task/counting.yaml: report.budget is 32. Give epochs by size") as found:
-        ran(32, task="counting")
-    assert "\n" not in str(found.value)
-    task_yaml.cache_clear()
 
 
 @pytest.mark.parametrize("task", tasks())

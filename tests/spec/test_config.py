@@ -105,24 +105,6 @@ def test_options_select_among_several_sweeps_that_list_them_and_replace_others()
         compose("config", ["experiment=table1", "task=glob(nothing)", "encoder=elmo", "seed=0"])
 
 
-def test_the_defaults_are_those_of_the_design():
-    config = compose("config")
-    assert (config.task.name, config.encoder.name, config.size.name) == ("ner", "elmo", "cpu")
-    assert (config.encoder.weights, config.encoder.vectors, config.mix.kind) == ("mini", config.suite.vectors, "scalar")
-    assert (config.seed, config.overwrite, config.predictions, config.ledger) == (0, False, False, "results/runs")
-    assert (config.store.mode, config.data.train_fraction, config.data.max_train) == ("auto", 1.0, None)
-    assert config.place == config.task.place
-    assert config.mix.penalty == config.task.mix.penalty
-
-
-def test_the_papers_suite_brings_its_weights_vectors_and_sizes():
-    config = compose("config", ["suite=paper"])
-    assert (config.encoder.weights, config.size.name) == ("original", "paper")
-    assert config.encoder.vectors == config.task.vectors.paper
-    assert config.task.training.epochs == config.task.sizes.paper.epochs
-    assert compose("config", ["suite=paper", "size=cpu"]).task.training.epochs == config.task.sizes.cpu.epochs
-
-
 def test_the_folder_of_the_data_comes_from_the_environment(monkeypatch):
     monkeypatch.setenv("ELMO_BENCH_DATA", "somewhere")
     assert compose("config").data.root == "somewhere"

@@ -60,20 +60,6 @@ def test_values_of_several_sweeps_are_in_order_and_each_is_there_once():
     assert table1.encoder == "elmo"
 
 
-@pytest.mark.parametrize("encoder", ["none", "glove", "bert_mini", "elmo"])
-def test_a_run_over_other_vectors_is_in_the_ladder_alone_and_no_other_run_is(encoder):
-    """The paper's suite has vectors of its own."""
-    own, other = (
-        RunSpec.of(compose("config", ["task=ner", f"encoder={encoder}", "suite=paper", *more]))
-        for more in ([], ["suite.vectors=glove-mini"])
-    )
-    assert own.key != other.key
-    shown = {name: [Experiment.load(name).variant_of(spec) for spec in (own, other)] for name in LISTED}
-    assert shown["ladder"][0] is None and shown["ladder"][1].key == encoder
-    assert shown["table1"][0] is not None
-    assert [name for name, (_, found) in shown.items() if found] == ["ladder"]
-
-
 @pytest.mark.parametrize("task", TABLE1)
 def test_table1(task):
     paper = Experiment.load("table1").paper[task]

@@ -1,7 +1,6 @@
 """What identifies a run: what changes its hash and what does not, its label, its command, its JSON."""
 
 import json
-import random
 import re
 import shlex
 
@@ -70,24 +69,6 @@ def test_a_pinned_hash():
     """Fails if any key, default or the way of hashing changes: then every record in the world is another run."""
     found = spec("task=ner", "encoder=elmo").with_contents(CONTENTS)
     assert (found.key, found.hash) == ("121aad88963d", "35947f5b8a78")
-
-
-def shuffled(node, lot):
-    """The same yaml with the keys of every mapping in another order."""
-    if isinstance(node, dict):
-        keys = list(node)
-        lot.shuffle(keys)
-        return {key: shuffled(node[key], lot) for key in keys}
-    return node
-
-
-@pytest.mark.parametrize("task", choices("task"))
-def test_the_order_of_keys_in_a_yaml_changes_no_hash(task, tmp_path):
-    config = compose("config", [f"task={task}"])
-    other = OmegaConf.create(shuffled(OmegaConf.to_container(config), random.Random(0)))
-    assert yaml.safe_dump(OmegaConf.to_container(config), sort_keys=False) != OmegaConf.to_yaml(other)
-    assert RunSpec.of(other) == RunSpec.of(config)
-    assert RunSpec.of(other).with_contents(CONTENTS).hash == RunSpec.of(config).with_contents(CONTENTS).hash
 
 
 @pytest.mark.parametrize(

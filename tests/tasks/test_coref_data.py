@@ -112,18 +112,6 @@ def test_the_paper_suite_reads_files_or_folders_of_files(tmp_path):
     assert COREF.vocabulary(suite["train"]) == {"genres": ["bc", "nw"]}
 
 
-def test_what_the_limits_cut_is_told(tmp_path, capsys):
-    for split in ("train", "dev", "test"):
-        write(tmp_path / "conll2012" / f"{split}.english.v4_gold_conll")
-    COREF.read("paper", tmp_path)
-    assert "tokens long" not in capsys.readouterr().err
-    Data(width=1, window=1, **OPTIONS).read("paper", tmp_path)
-    said = " ".join(capsys.readouterr().err.split())
-    for split in ("train", "dev", "test"):
-        assert f"{split}: 1 of 4 mentions are over 1 tokens long" in said
-    assert said.count("train: 1 of 2 documents have over 1 sentences") == said.count("sentences") == 1
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "ontogum").is_dir(), reason="needs ontogum in $ELMO_BENCH_DATA")
 def test_open_suite_is_ontogum(capsys):

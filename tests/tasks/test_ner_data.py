@@ -17,8 +17,6 @@ import yaml
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.ner.data import Data
 from elmo_bench.text.sentence import TaggedSentence as Sentence
-from elmo_bench.text.tags import spans
-from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = yaml.safe_load((ROOT / "conf/task/ner.yaml").read_text(encoding="utf-8"))["data"]
@@ -40,20 +38,6 @@ READ = [
     Sentence(("EU", "rejects", "German"), ("B-ORG", "O", "B-MISC")),
     Sentence(("Peter", "Blackburn", "London", "Paris"), ("B-PER", "I-PER", "B-LOC", "B-LOC")),
 ]
-
-
-@pytest.mark.skipif(not (DATA / "wnut17").is_dir(), reason="needs wnut17 in $ELMO_BENCH_DATA")
-def test_open_suite_is_wnut17():
-    suite = NER.read("open", DATA)
-    assert {split: len(sentences) for split, sentences in suite.items()} == {"train": 3394, "dev": 1009, "test": 1287}
-    # Lines with a tag, and tags that start with B-, counted in the raw files.
-    assert [sum(len(s.tokens) for s in suite[k]) for k in suite] == [62730, 15733, 23394]
-    assert [sum(len(spans(s.tags)) for s in suite[k]) for k in suite] == [1975, 836, 1079]
-    assert suite["train"][0].tokens[:4] == ("@paulwalk", "It", "'s", "the")
-    kinds = {"person", "location", "corporation", "group", "product", "creative-work"}
-    assert {kind for s in suite["train"] for kind, *_ in spans(s.tags)} == kinds
-    # White space that is neither space nor tab stays inside its token.
-    assert "watched\u200bwas" in {token for s in suite["dev"] for token in s.tokens}
 
 
 @pytest.mark.parametrize(

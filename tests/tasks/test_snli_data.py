@@ -12,7 +12,6 @@ from elmo_bench.tasks.snli.data import Data, cut_by_premise
 from elmo_bench.tasks.snli.jsonl import read_pairs
 from elmo_bench.tasks.snli.metric import Metric
 from elmo_bench.tasks.snli.pair import Pair
-from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/snli.yaml").data)
@@ -63,23 +62,6 @@ def test_pairs_without_a_gold_label_are_dropped_counted_and_said(root, capsys):
     assert splits == {split: [PAIRS[0], PAIRS[2]] for split in ("train", "dev", "test")}
     said = capsys.readouterr().err.splitlines()
     assert said == [f"{split}: 1 pairs without a gold label dropped, 2 kept" for split in ("train", "dev", "test")]
-
-
-@pytest.mark.skipif(not (DATA / "snli").is_dir(), reason="needs snli in $ELMO_BENCH_DATA")
-def test_open_suite_is_snlis_dev_and_test():
-    """Counts of the labels in the raw files: 3329 + 3278 + 3235 in dev, 3368 + 3237 + 3219 in test."""
-    splits = Data(**OPTIONS).read("open", DATA)
-    assert {split: len(pairs) for split, pairs in splits.items()} == {"train": 8842, "dev": 1000, "test": 9824}
-    both = splits["train"] + splits["dev"]
-    names = ("entailment", "contradiction", "neutral")
-    assert [sum(pair.label == name for pair in both) for name in names] == [3329, 3278, 3235]
-    assert [sum(pair.label == name for pair in splits["test"]) for name in names] == [3368, 3237, 3219]
-    premises = [{pair.premise for pair in splits[split]} for split in ("train", "dev")]
-    assert not premises[0] & premises[1]
-    assert [len(some) for some in premises] == [2983, 336]
-    first = splits["test"][0]
-    assert " ".join(first.premise[:6]) == "This church choir sings to the"
-    assert (" ".join(first.hypothesis), first.label) == ("The church has cracks in the ceiling .", "neutral")
 
 
 def test_dev_is_cut_by_premise_and_always_the_same():
@@ -151,8 +133,3 @@ def test_paper_suite_from_the_hubs_layout(monkeypatch):
         found = from_hub(monkeypatch, [1, -1, 2])
     assert found == {split: [PAIRS[0], PAIRS[2]] for split in ("train", "dev", "test")}
     assert "dev: 1 pairs without a gold label dropped, 2 kept" in notes
-
-
-def test_a_hub_table_with_another_label_is_one_sentence(monkeypatch):
-    with pytest.raises(UserError, match=r"00001\.parquet: row 1 has an empty sentence, or a label that is not"):
-        from_hub(monkeypatch, [1, 3, 2])

@@ -155,14 +155,6 @@ def test_options_that_do_not_fit(root, change, message):
         data.read("open", root)
 
 
-def test_what_the_heads_limits_cut_is_said(root, capsys):
-    Data(**{**LIMITS, "longest_answer": 2, "longest_word": 5}, **OPTIONS).read("open", root)
-    said = capsys.readouterr().err
-    assert "test: 2 of 4 questions have no answer of 2 tokens or fewer" in said
-    assert "words have over 5 characters: the character CNN reads the first 5" in said
-    assert "train: " in said
-
-
 def test_dev_cannot_be_cut_out_of_one_article(root):
     (root / "squad" / "train-v1.1.json").write_text(squad("a"), encoding="utf-8")
     with pytest.raises(UserError, match="the training files hold one article"):

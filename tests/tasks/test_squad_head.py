@@ -1,8 +1,6 @@
 """The head against a plain computation of one question at a time, spans against brute force, and memory."""
 
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -126,29 +124,3 @@ def test_a_question_without_answers_and_very_long_words_are_predicted():
         answers = head.predict(batch)
     assert answers[0] in "one two three four five"
     assert answers[1]
-
-
-LONG = """
-import resource, sys, torch
-from tests.tasks.test_squad_head import build, question, GOLDEN
-_, _, head, index = build("encoder=elmo", f"encoder.weights={GOLDEN}", "size=paper")
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-examples = [question([], " ".join(f"word{n}" for n in range(int(sys.argv[1]))))]
-with torch.no_grad():
-    assert head.eval().predict(head.collate(examples, index))[0]
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
-"""
-
-
-def memory(tokens):
-    """MiB that a passage of so many tokens takes to predict."""
-    done = subprocess.run(
-        [sys.executable, "-c", LONG, str(tokens)], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return float(done.stdout)
-
-
-@pytest.mark.slow
-def test_a_passage_of_5000_tokens_is_predicted_in_bounded_memory():
-    assert memory(5000) < 1500
-    assert memory(20_000) < 5000

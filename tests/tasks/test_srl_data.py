@@ -12,7 +12,6 @@ from elmo_bench.tasks.srl.brackets import read_phrases, read_tags, write_column
 from elmo_bench.tasks.srl.columns import read_propositions
 from elmo_bench.tasks.srl.data import Data
 from elmo_bench.tasks.srl.proposition import Proposition, Sentence
-from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/golden/brackets.json").read_text(encoding="utf-8"))["srl"]
@@ -31,18 +30,6 @@ def test_a_role_that_directly_follows_itself():
     tags = ["B-A0", "B-A0", "I-A0", "B-V"]
     assert write_column(tags) == ["(A0*)", "(A0*", "*)", "(V*)"]
     assert read_tags(write_column(tags)) == tags
-
-
-@pytest.mark.skipif(not (DATA / "ewt_propbank").is_dir(), reason="needs ewt_propbank in $ELMO_BENCH_DATA")
-@pytest.mark.parametrize(("split", "count", "sentences"), [("dev", 4963, 437), ("test", 4795, 523)])
-def test_real_files_come_back_as_they_are(tmp_path, split, count, sentences):
-    """Propositions as published; sentences without a predicate counted in the raw file, rows of eight columns."""
-    found = read_propositions(DATA / "ewt_propbank" / f"{split}.conll")
-    assert len(found) == count
-    distinct = dict.fromkeys(example.sentence for example in found)
-    assert sum(len(s.gap) + len(s.rest) for s in distinct) == sentences
-    Data().write(tmp_path / "again.props", found, [example.gold for example in found])
-    assert (tmp_path / "again.props").read_bytes() == (DATA / "ewt_propbank" / f"{split}.props").read_bytes()
 
 
 SKELETON = """\

@@ -74,23 +74,6 @@ def test_a_layer_with_dropout_has_the_gradients_of_the_plain_loop(backwards, dro
         torch.testing.assert_close(mine, theirs, atol=1e-10, rtol=1e-10)
 
 
-@pytest.mark.parametrize("layers", [1, 2])  # the last one reads forwards, or backwards
-def test_dropout_has_one_mask_a_sequence_and_layer(layers):
-    torch.manual_seed(0)
-    stack = AlternatingLstm(3, [50, 40][-layers:], dropout=0.5)
-    x = batch().float()
-    torch.manual_seed(2)
-    y = stack.train()(x, MASK)
-    torch.manual_seed(2)
-    keep = dropout_mask([3 * sum(stack.hidden)], 0.5, x)[-3 * 40 :].view(3, 1, 40)
-    assert ((y != 0)[:, :1] == (keep != 0)).all()  # every sentence has a first token
-    assert 0.3 < (keep != 0).float().mean() < 0.7
-    assert not (keep[0] == keep[1]).all()
-    for row, length in enumerate(LENGTHS):
-        assert ((y[row, :length] != 0) == (keep[row] != 0)).all()
-    assert (stack.eval()(x, MASK)[:, 0] != 0).all()
-
-
 @pytest.mark.parametrize("scale", [0.1, 1, 30])
 def test_in_float32_it_agrees_with_float64_where_gates_are_open_and_where_they_are_shut(scale):
     torch.manual_seed(0)

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.base.errors import UserError
-from elmo_bench.cli import score as command
 from elmo_bench.tasks.srl.metric import Metric
 from elmo_bench.tasks.srl.props import read_props
 from tests.runs import DATA
@@ -116,30 +114,3 @@ def test_real_gold_files(split, count, roles):
         "correct": roles, "excess": 0, "missed": 0, "precision": 100, "recall": 100, "f1": 100
     }  # fmt: skip
     assert scores["excluded"]["V"]["correct"] == count
-
-
-def test_score_command(tmp_path, capsys):
-    gold = write(tmp_path, "gold.props", GOLD)
-    predicted = write(tmp_path, "pred.props", GOLD.replace("run\t(V*)\n-\t(A0*)", "run\t(V*)\n-\t*"))
-    assert command.main(["srl", str(gold), str(predicted), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert tuple(told) == KEYS
-    assert printed(told["labels"]["A0"]) == {
-        "correct": 1, "excess": 0, "missed": 1, "precision": "100.00", "recall": "50.00", "f1": "66.67"
-    }  # fmt: skip
-    assert command.main(["srl", str(gold), str(predicted)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "2 propositions, 50.00 % of them perfect; V is excluded"
-    assert [line.split() for line in lines[2:]] == [
-        ["overall", "100.00", "66.67", "80.00", "2", "0", "1"],
-        ["A0", "100.00", "50.00", "66.67", "1", "0", "1"],
-        ["A1", "100.00", "100.00", "100.00", "1", "0", "0"],
-        ["V", "100.00", "100.00", "100.00", "2", "0", "0"],
-    ]
-    assert (
-        METRIC.table(METRIC.score([["B-V", "B-A0"]], [["B-V", "O"]]))
-        .splitlines()[0]
-        .startswith("1 propositions, 0.00 %")
-    )
-    with pytest.raises(UserError, match=r"srl: give 2 file\(s\): GOLD.props PREDICTED.props"):
-        command.main(["srl", str(gold)])
