@@ -184,18 +184,6 @@ def test_training_reads_a_window_of_whole_sentences():
         ]
         assert list(zip(*(t.tolist() for t in (window.starts, window.ends, window.clusters)), strict=True)) == inside
         whole = document_batch(train[0], index, genre=1)
-    head.train()
-    batch = {"documents": type("D", (), {"items": [whole]})}
-    read = []
-    head._read, reader = (lambda document: (read.append(document), reader(document))[1]), head._read
-    double(batch)
-    for _ in range(40):
-        head.loss(batch)
-    assert {int(document.sentences[-1]) + 1 for document in read} == {3}
-    assert len({tuple(document.sentences.tolist()) for document in read}) > 4
-    read.clear()
-    head.eval().loss(batch)
-    assert [int(document.sentences[-1]) + 1 for document in read] == [len(sizes)]
 
 
 def test_a_genre_that_training_lacked_says_nothing():
