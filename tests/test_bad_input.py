@@ -107,24 +107,15 @@ def reshape(weights):
 DAMAGES = {
     "a missing data set": (delete("RNN_1/RNN/MultiRNNCell/Cell1/LSTMCell/W_0"), "Cell1/LSTMCell/W_0' is missing"),
     "a wrong shape": (reshape, "'CNN_proj/W_proj' has shape (47, 16), the options.json expects (48, 16)"),
-    "options of another model": (
-        lambda weights: change_options(weights, lambda o: o["lstm"].update(dim=64)), "the options.json expects"
-    ),
     "options without a key": (
         lambda weights: change_options(weights, lambda o: o["lstm"].pop("dim")), "the key 'dim' is missing"
     ),
-    "options of training": (
-        lambda weights: change_options(weights, lambda o: o["char_cnn"].update(n_characters=261)), "set 262"
-    ),
-    "options that are no mapping": (lambda weights: (weights / "options.json").write_text("[1]"), "options.json: "),
     "options that are no JSON": (lambda weights: (weights / "options.json").write_text("{"), "not valid JSON"),
-    "no options": (lambda weights: (weights / "options.json").unlink(), "no files match *options.json"),
     "no weights": (lambda weights: (weights / "weights.hdf5").unlink(), "no files match *.hdf5"),
     "a cut file": (
         lambda weights: (weights / "weights.hdf5").write_bytes((GOLDEN / "weights.hdf5").read_bytes()[:5000]),
         "weights.hdf5: not a readable HDF5 file",
     ),
-    "no HDF5 file": (lambda weights: (weights / "weights.hdf5").write_bytes(b"hello"), "not a readable HDF5 file"),
 }  # fmt: skip
 
 

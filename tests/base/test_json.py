@@ -18,14 +18,9 @@ def nested(depth, opening=b"[", closing=b"]"):
     [
         (b"", "not valid JSON"),
         (b"{", "not valid JSON"),
-        (b"\xff", "not valid JSON"),
-        (b"{} {}", "not valid JSON"),
-        (b"[NaN]", "NaN is not a finite number"),
-        (b"[1e999]", "not finite"),
         (b"[" + b"9" * 5_000 + b"]", "a whole number of 5000 digits"),
         (b'{"a": ["\\udc00"]}', "surrogate"),
         (nested(MAX_DEPTH + 1), f"more than {MAX_DEPTH} levels"),
-        (nested(1_000_000), f"more than {MAX_DEPTH} levels"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, f"more than {MAX_DEPTH} levels"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`elmo-bench cost`: figures of real child processes, and what is refused before one starts."""
+"""`elmo-bench cost`: figures of an encoder, and what is refused before one starts."""
 
 import json
 
@@ -6,10 +6,11 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.cli import cost
-from elmo_bench.cli.cost import BATCHES, SENTENCES
+from elmo_bench.cli.cost import BATCHES, SENTENCES, measure
 from elmo_bench.ledger.costs import encoder_part, read_costs
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.text.sample import sample_sentences
 from tests.runs import GOLDEN
 
 TINY = ("encoder=elmo_only", f"encoder.weights={GOLDEN}")
@@ -44,7 +45,8 @@ def test_a_mistake_is_one_line(capsys, arguments, said):
 
 
 def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys, monkeypatch):
-    out, child = tmp_path / "costs", cost._round([*TINY])
+    monkeypatch.setattr(cost, "LEAST", 0)  # short: the figures are not looked at
+    out, child = tmp_path / "costs", measure(compose("config", [*TINY]), sample_sentences(SENTENCES))
     monkeypatch.setattr(cost, "_round", lambda options: child if options == [*TINY] else None)
     assert main(["cost", *TINY, "--out", str(out)]) == 0
     assert capsys.readouterr().out.count("| elmo_only ") == 1
@@ -60,6 +62,7 @@ def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys, monkeypatch
     assert str(GOLDEN.parent) not in json.dumps(found)  # no path of this machine
 
 
+@pytest.mark.slow
 def test_a_child_that_fails_ends_in_its_own_words(capsys, tmp_path):
     error = refused(capsys, "encoder=hf", f"encoder.name={tmp_path}", "--out", str(tmp_path / "costs"))
     assert "no config.json there" in error

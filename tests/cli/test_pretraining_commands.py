@@ -97,13 +97,10 @@ def test_finetune_takes_the_text_of_a_task(trained, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["finetune", "weights=mini", "out=x"], "give either corpus=… or task=…"),
         (["finetune", "weights=mini", "out=x", "corpus=a", "task=ner"], "give either corpus=… or task=…"),
         (["finetune", "weights=mini", "out=x", "corpus=a", "suite=open"], "suite=open is an option of a task's data"),
-        (["finetune", "weights=mini", "out=x", "task=nothing"], "nothing"),
         (["finetune", "weights=x", "out=./x", "corpus=a"], "out=./x: the folder of the weights"),
         (["pretrain", "out=x"], "corpus has no value"),
-        (["pretrain", "corpus=a", "out=x", "recipe=slow"], "slow"),
     ],
 )
 def test_mistakes(arguments, message, capsys):

@@ -89,7 +89,7 @@ def of_task(task: str) -> list[Case]:
     """What a task's `data.py` and `metric.py` read."""
     suite, metric = SUITES[task], task_class(task, "metric")()
     predicted, compared = [*suite.values()][-1], {f"{n}.txt": text for n, text in enumerate(SCORED[task])}
-    packed = {"snli": "x.jsonl", "squad": "x.json"}.get(task, "")
+    packed = {"squad": "x.json"}.get(task, "")
 
     def canonical(examples: list[Any]) -> str:
         return json.dumps([adapter(task).canonical(example) for example in examples])

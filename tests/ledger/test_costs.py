@@ -46,13 +46,8 @@ def test_identity_is_of_the_frozen_encoder_alone():
         (lambda cost: cost.update(schema=2), "not of schema 1"),
         (lambda cost: cost.update(rounds=[]), "not measured"),
         (lambda cost: cost["rounds"][0]["tokens_per_second"].pop("1"), "not measured"),
-        (lambda cost: cost["rounds"][0]["tokens_per_second"].update({"x": 1.0}), "not measured"),
-        (lambda cost: [each["tokens_per_second"].update({"x": 1.0}) for each in cost["rounds"]], "no number"),
-        (lambda cost: cost["rounds"][1]["tokens_per_second"].update({"1": 0.0}), "too small"),
         (lambda cost: cost["rounds"][1]["tokens_per_second"].update({"1": 1e300}), "too large"),
-        (lambda cost: cost.update(parameters=-1), "too small"),
         (lambda cost: cost.update(encoder="../up"), "name of an encoder"),
-        (lambda cost: cost.update(more=1), "unknown key more"),
         (lambda cost: cost["rounds"][0].update(memory_mib="9"), "memory_mib"),
     ],
 )

@@ -64,20 +64,6 @@ def test_of_two_scores_ours_stay_unless_told_otherwise(theirs, ours, overwrite):
         assert "\n" not in line
 
 
-def test_a_failure_yields_to_a_record_and_to_a_later_failure(theirs, ours):
-    for seed in (0, 1):
-        fail(theirs, seed, message="theirs")
-    store_record(ours, seed=0)
-    newer = fail(ours, 1, message="ours")
-    text = newer.failure.read_text(encoding="utf-8")
-    newer.failure.write_text(text.replace('"created": "20', '"created": "21'), encoding="utf-8")
-    assert merge(theirs, ours).failures == []
-    assert [failure["error"] for _, failure in read_all(ours).failures] == ["ValueError: ours"]
-    newer.failure.write_text(text.replace('"created": "20', '"created": "19'), encoding="utf-8")
-    assert merge(theirs, ours).failures == [newer]
-    assert [failure["error"] for _, failure in read_all(ours).failures] == ["ValueError: theirs"]
-
-
 def test_what_is_damaged_linked_or_held_is_named_and_the_rest_is_added(theirs, ours, tmp_path):
     runs = [store_record(theirs, seed=seed) for seed in range(5)]
     runs[0].record.write_text("{")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, list_runs, read_all, run_lock, write_record
+from elmo_bench.ledger import RunPaths, read_all, run_lock, write_record
 from tests.ledger.records import OUTCOMES
 
 HASH = "0123456789ab"
@@ -26,24 +26,6 @@ def test_names_that_could_escape(key, name):
 def test_bad_seed_or_hash(change):
     with pytest.raises(UserError, match=next(iter(change))):
         RunPaths(**GOOD | change)
-
-
-def test_list_runs_finds_whatever_a_run_left_once_and_in_order(tmp_path):
-    folder = tmp_path / "open" / "x" / "e" / HASH
-    (folder / "seed10").mkdir(parents=True)
-    for name in ("seed9.json", "seed9.npz", ".seed2.json.abc", "seed3.lock", "seed04.json", "notes.txt", "seeds"):
-        (folder / name).touch()
-    (tmp_path / "open" / "x" / "e" / "not-a-hash").mkdir()
-    (tmp_path / "open" / "x" / "e" / "not-a-hash" / "seed1.json").touch()
-    runs, problems = list_runs(tmp_path)
-    assert problems == []
-    assert {run.seed: sorted(names) for run, names in runs.items()} == {
-        2: [".seed2.json.abc"], 3: ["seed3.lock"], 9: ["seed9.json", "seed9.npz"], 10: ["seed10"],
-    }  # fmt: skip
-    assert list(runs) == sorted(runs)
-    assert list_runs(tmp_path / "nowhere") == ({}, [])
-    assert list_runs(tmp_path, task="x", encoder="e").runs == runs
-    assert list_runs(tmp_path, task="y").runs == {}
 
 
 @pytest.mark.parametrize("level", range(1, 6))

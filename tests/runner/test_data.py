@@ -1,7 +1,6 @@
 """A run's data: its digest, and fractions of the training split, which are nested and cut between groups."""
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from types import SimpleNamespace
@@ -53,20 +52,6 @@ def test_a_fraction_is_contained_in_every_larger_one_and_takes_whole_groups(task
     largest = max(Counter(map(key, whole)).values())
     for fraction, part in zip(FRACTIONS, parts, strict=True):
         assert 0 <= len(part) - round(fraction * len(whole)) < max(largest, 2)
-
-
-@dataclass(frozen=True)
-class Item:
-    group: str
-    number: int
-
-
-def test_a_limit_is_exact_and_cuts_anywhere():
-    whole = [Item(group, number) for group in "abcdefghij" for number in range(3)]
-    found = training_fraction(whole, seed=0, limit=4)
-    assert len(found) == 4
-    assert sorted(sum(item.group == group for item in found) for group in {item.group for item in found}) == [1, 3]
-    assert len(training_fraction(whole, seed=0, limit=4, fraction=0.1)) == 3
 
 
 @pytest.mark.parametrize(

@@ -82,20 +82,6 @@ def test_runs_at_once_give_what_one_after_the_other_gives(tmp_path, environment,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", AT_ONCE)
-def test_a_run_that_fails_elsewhere_is_listed_and_the_others_go_on(tmp_path, environment, launcher):
-    pytest.importorskip(NEEDS.get(launcher, "elmo_bench"))
-    given = [*AT_ONCE[launcher], "task.training.optimizer.lr=0.001,1e30", "seed=0", "task.training.epochs=3"]
-    code, _, errors = sweep(tmp_path, environment, *options(), *given)
-    assert code == 2
-    [line] = [line for line in errors.splitlines() if line.startswith("elmo-bench sweep: ")]
-    assert "the loss is" in line
-    assert "task.training.optimizer.lr=1e+30" in line
-    found = read_all(tmp_path / "runs")
-    assert (len(found.records), len(found.failures)) == (1, 1)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["local", "submitit"])
 def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
     """Killed while it trains, found by its lock; the other run, with two epochs instead of many, is done."""

@@ -97,17 +97,6 @@ def test_the_kept_head_holds_what_was_trained_and_nothing_frozen(finished, ledge
     assert about["encoders"] == {"": finished["spec"]["contents"]["weights"]}
 
 
-def test_layer_weights_of_every_epoch(finished):
-    assert len(finished["layer_weights"]) == 2
-    for epoch in finished["layer_weights"]:
-        assert epoch.keys() == {"input"}
-        assert len(epoch["input"]["weights"]) == 3
-        assert sum(epoch["input"]["weights"]) == pytest.approx(1, abs=1e-6)
-    first, last = (epoch["input"] for epoch in finished["layer_weights"])
-    assert first != last
-    assert first["gamma"] == pytest.approx(1, abs=0.1)
-
-
 def test_a_run_without_elmo_has_no_layer_weights_and_overwrite_runs_it_again(tmp_path):
     record = run_small(tmp_path, encoder="glove")
     path = RunPaths.of(tmp_path, record).record

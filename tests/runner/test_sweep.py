@@ -139,8 +139,6 @@ def test_an_interrupt_ends_the_children(tmp_path, kind):
         ("launcher.jobs=0", "launcher.jobs=0: give a whole number from 1, or null"),
         ("launcher=slrum", "unknown launcher; choose one of: local, ray, slurm (did you mean 'slurm'?)"),
         ("launcher=local,slurm", "launcher has 2 values, but all runs of a sweep share it"),
-        ("ledger=a,b", "ledger has 2 values"),
-        ("seed=0,-1", "seed=-1: give a whole number from 0"),
         ("encoder=none,glvoe", "unknown encoder"),
     ],
 )

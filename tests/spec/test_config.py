@@ -46,9 +46,6 @@ def by_hydra(chosen):
     "chosen",
     [
         {},
-        {"encoder": "elmo_characters"},
-        {"suite": "paper", "encoder": "elmo_word"},
-        {"mix": "mean", "encoder": "elmo_word"},
         {"size": "cpu", "suite": "paper", "task": "squad"},
         {"encoder": "bert_mini_only", "task": "coref", "trainer": "gpu"},
     ],

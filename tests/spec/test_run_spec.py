@@ -98,21 +98,14 @@ def test_an_option_without_effect_makes_no_other_run(options, more):
     [
         (["encoder=elmo", "seed=3", "predictions=true", "trainer.threads=1"], ""),
         (["mix=scalar", "mix.penalty=1", "mix.gamma=true"], "mix.penalty=1"),
-        (["mix=last", "place=both"], "mix=last, place=both"),
         (["suite.weights=/home/me/mine"], "encoder.weights=mine"),
         (["encoder=hf", "encoder.name=models/two words"], ""),  # `two_words` in the ledger
         (["encoder=elmo_characters"], ""),  # its mix is its default
-        (["encoder=elmo_word", "mix.penalty=1"], ""),
         (["encoder=elmo_word", "mix.gamma=false"], "mix.gamma=false"),
         (["trainer=gpu"], "trainer.precision=bf16-mixed"),
-        (["trainer=gpu", "trainer.precision=32-true"], ""),
-        (["size=paper", "suite=open"], ""),
-        (["task.sizes.cpu.hidden=[4,4]"], "task.head.hidden=[4,4]"),
-        (["task.data.open.columns=3"], "task.data.open.columns=3"),
         (["experiment=debug"], "data.max_train=32, task.training.epochs=1"),  # by what it does
         (["experiment=figure1", "task=ner", "encoder=elmo", "seed=0", "data.train_fraction=0.1"],
          "data.least_steps=100, data.train_fraction=0.1"),
-        (["data.train_fraction=0.1"], "data.train_fraction=0.1"),
     ],
 )  # fmt: skip
 def test_the_label_is_what_differs_from_the_default_run(options, label):

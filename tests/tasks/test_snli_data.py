@@ -93,13 +93,6 @@ def test_options_that_do_not_fit(root, change, message):
         Data(tokenizer="treebank", paper={**OPTIONS["paper"], **change}).read("paper", root)
 
 
-def test_a_file_without_any_gold_label_trains_nothing(root):
-    path = root / "snli_1.0/snli_1.0_train.jsonl"
-    path.write_text(json.dumps(LINES[1]) + "\n", encoding="utf-8")
-    with pytest.raises(UserError, match="train: no pair has a gold label"):
-        Data(**OPTIONS).read("paper", root)
-
-
 def test_predictions_are_written_as_score_reads_them(tmp_path):
     """A file for `predict` may lack labels; what is written tells them apart, and the scorer leaves them out."""
     path = tmp_path / "x.jsonl"

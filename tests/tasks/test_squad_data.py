@@ -139,22 +139,6 @@ def test_predictions_are_written_as_the_official_scorer_reads_them(root, tmp_pat
     assert SQUAD.ending == ".json"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"dev": {"share": 2, "seed": 0}}, "task.data.open.dev.share=2: give a number between 0 and 1"),
-        ({"dev": {"share": 0.5}}, "task.data.open.dev.seed: not set"),
-        ({"dev": {"share": 0.5, "seed": None}}, "task.data.open.dev.seed=None: give a whole number"),
-        ({"dev": None}, "squad: None is not the name of a file"),
-        ({"train": ["dev-v1.1.json", "none.json"]}, "squad: none.json not found"),
-    ],
-)
-def test_options_that_do_not_fit(root, change, message):
-    data = Data(**LIMITS, open={**OPTIONS["open"], **change})
-    with pytest.raises(UserError, match=message):
-        data.read("open", root)
-
-
 def test_dev_cannot_be_cut_out_of_one_article(root):
     (root / "squad" / "train-v1.1.json").write_text(squad("a"), encoding="utf-8")
     with pytest.raises(UserError, match="the training files hold one article"):

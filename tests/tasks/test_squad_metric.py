@@ -65,13 +65,6 @@ def test_outcomes_add_up_to_the_scores():
     assert overall["exact_match"] == pytest.approx(100 * outcomes["exact"].mean())
 
 
-def test_another_version_is_warned_of(tmp_path, capsys):
-    gold = gold_file(tmp_path / "dev.json", {"q": ["x"]}, version="1.0")
-    (tmp_path / "p.json").write_text('{"q": "x"}')
-    assert METRIC.score_files(gold, tmp_path / "p.json") == {"exact_match": 100, "f1": 100}
-    assert capsys.readouterr().err == "Evaluation expects v-1.1, but got dataset with v-1.0\n"
-
-
 def test_gold_without_answers(tmp_path):
     (tmp_path / "p.json").write_text("{}")
     with pytest.raises(UserError, match=r"dev.json: question q: no answers to compare with"):

@@ -18,25 +18,8 @@ def test_every_character_of_any_text_is_in_one_token():
     """Random strings of all that the tokeniser has rules for."""
     rng, treebank = random.Random(0), tokeniser("treebank")
     pieces = [
-        "a",
-        "cannot",
-        "don't",
-        "'s",
-        '"',
-        "''",
-        "``",
-        "'",
-        "...",
-        ".",
-        "--",
-        "(",
-        "]",
-        "$5",
-        "%",
-        ":",
-        "1,000",
-        "«",
-    ]
+        "a", "cannot", "don't", "'s", '"', "''", "``", "'", "...", ".", "--", "(", "]", "$5", "%", ":", "1,000", "«",
+    ]  # fmt: skip
     for _ in range(300):
         text = "".join(rng.choice(pieces) + rng.choice(["", "", " ", "\u00a0 "]) for _ in range(rng.randint(1, 15)))
         spans = align(treebank(text), text)

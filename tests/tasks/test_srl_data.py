@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from elmo_bench.base.notes import noted
 from elmo_bench.runner.evaluate import marks_of
 from elmo_bench.tasks.srl.brackets import read_phrases, read_tags, write_column
-from elmo_bench.tasks.srl.columns import read_propositions
 from elmo_bench.tasks.srl.data import Data
 from elmo_bench.tasks.srl.proposition import Proposition, Sentence
 
@@ -141,17 +139,3 @@ def test_the_suites_of_the_yaml(root, capsys):
     assert "sentences without a predicate, skipped: train 3, dev 3, test 3" in capsys.readouterr().err
     assert data.read("paper", root) == dict.fromkeys(("train", "dev", "test"), READ * 2)
     assert data.vocabulary(READ) == {"labels": ["O", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-V", "I-V"]}
-
-
-@pytest.mark.parametrize("cell", ["(A2(A1*))", "(A2(A1*)A2)", "(A3(A2(A1*)))"])
-def test_two_labels_of_the_same_tokens_are_noted(tmp_path, cell):
-    """As OntoNotes has them. srl-eval.pl keeps the inner label, too."""
-    path = tmp_path / "x.conll"
-    path.write_text(f"d 0 0 lay VB * lie lie.02 (V*)\nd 0 1 down RP * - - {cell}\n", encoding="utf-8")
-    with noted() as notes:
-        [proposition] = read_propositions(path)
-        assert notes == [
-            f"x.conll: {cell.count('(') - 1} labels left out: the tokens have two labels of one predicate, "
-            "and the inner one is kept"
-        ]
-    assert proposition.tags == ("B-V", "B-A1")

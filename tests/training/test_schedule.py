@@ -125,11 +125,9 @@ def test_a_score_of_0_is_no_plateau(tmp_path):
             ({"name": "exponential", "gamma": 0.9, "every": every}, f"every={every}: not a number")
             for every in (0, 1.5)
         ),
-        ({"name": "plateau", "every": 5}, "every=5: plateau takes dev scores. Use every=epoch"),
         ({"name": "line", "every": 5}, ".name=line: unknown name. Choose one of: cosine, exponential, linear, "),
         ({"name": "linear", "every": 5}, ".every: linear has no options. Remove it."),
         ({"name": "step", "every": 5, "gama": 0.9}, ": .*gama.* Check its options for step."),
-        ({"name": "step", "every": 5}, ": .*step_size.* Check its options for step."),
     ],
 )
 def test_a_schedule_that_does_not_fit_is_one_line(options, message):
