@@ -80,6 +80,9 @@ def test_the_digest_is_of_names_and_values_alone():
         ({"types.counts": np.arange(7)}, "counts by type are of different lengths"),
         ({"types.type": np.array([0, 1, 2, 0])}, "a type that is not one of 2"),
         ({"types.names": np.frombuffer(b'[[1, "b"], ["correct"]]', np.uint8)}, "not texts"),
+        ({"unseen.correct": np.arange(3)}, "different lengths"),
+    ],
+)
 def test_what_contradicts_itself_is_refused(change, said):
     check_stored(STORED)
     with pytest.raises(ValueError, match=said):
