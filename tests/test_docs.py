@@ -1,4 +1,4 @@
-"""The examples of docs/encoder.md run as they stand and print what is shown; what it says of mini is so."""
+"""The examples of docs/encoder.md run as they stand and print what is shown."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""int8 with scales: how far numbers move, what a file holds, and one line for each damaged file."""
+"""int8 with scales: how far numbers move, and what a file holds."""
 
 import pytest
 import torch

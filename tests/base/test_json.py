@@ -1,4 +1,4 @@
-"""JSON that anybody may have written: a value or one line, in bounded time and memory."""
+"""JSON that anybody may have written: one line if it is unsound, in bounded time and memory."""
 
 import math
 import os

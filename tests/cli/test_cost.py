@@ -10,7 +10,6 @@ from elmo_bench.cli.cost import BATCHES, SENTENCES, measure
 from elmo_bench.ledger.costs import encoder_part, read_costs
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.text.sample import sample_sentences
 from tests.runs import GOLDEN
 
 TINY = ("encoder=elmo_only", f"encoder.weights={GOLDEN}")
@@ -46,7 +45,7 @@ def test_a_mistake_is_one_line(capsys, arguments, said):
 
 def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(cost, "LEAST", 0)  # short: the figures are not looked at
-    out, child = tmp_path / "costs", measure(compose("config", [*TINY]), sample_sentences(SENTENCES))
+    out, child = tmp_path / "costs", measure(compose("config", [*TINY]), [["a", "word"]] * SENTENCES)
     monkeypatch.setattr(cost, "_round", lambda options: child if options == [*TINY] else None)
     assert main(["cost", *TINY, "--out", str(out)]) == 0
     assert capsys.readouterr().out.count("| elmo_only ") == 1

@@ -1,4 +1,4 @@
-"""The record: documented, checked both ways, whole or absent."""
+"""The record: documented, and checked both ways."""
 
 import inspect
 import math

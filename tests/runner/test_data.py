@@ -1,4 +1,4 @@
-"""A run's data: its digest, and fractions of the training split, which are nested and cut between groups."""
+"""A run's training data: fractions are nested and cut between groups; long texts are left out."""
 
 from collections import Counter
 from functools import cache

@@ -1,4 +1,4 @@
-"""A run that fails leaves its error where its record would be, and nothing else; a later success removes it."""
+"""A run that fails leaves its error where its record would be, and nothing else."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Real runs on every launcher: the scores of one after the other, and a run that fails or is killed fails alone."""
+"""Real runs on every launcher: the scores of one after the other, and a run that is killed fails alone."""
 
 import os
 import signal

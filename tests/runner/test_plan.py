@@ -1,4 +1,4 @@
-"""What an experiment runs: as many runs as the paper's table has cells, none twice, some shared with others."""
+"""What an experiment runs: as many runs as the paper's table has cells."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""What makes a run another run: settings, data, weights; and what does not."""
+"""Contents of weights make a run another run, and where they lie does not; settings: tests/spec/test_run_spec.py."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Every configuration composes and means what the design says; a mistake is one line that lists the good options."""
+"""Every configuration composes to what Hydra makes of it; options that are given replace an experiment's."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""A task that lacks a part, or gives what no run can use: one line for whoever writes it."""
+"""A task that lacks a part, or gives examples that no run can use: one line for whoever writes it."""
 
 from types import SimpleNamespace
 

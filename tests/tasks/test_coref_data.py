@@ -1,4 +1,4 @@
-"""Reading documents: OntoGUM, CoNLL-2012 files good and bad, the Hub's table; and writing them."""
+"""Reading documents: OntoGUM, CoNLL-2012 files, the Hub's table; and writing them."""
 
 import json
 from pathlib import Path

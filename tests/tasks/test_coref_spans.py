@@ -1,4 +1,4 @@
-"""Spans: all of them, the best that do not cross, their vectors, and classes of distances; each against plain loops."""
+"""Spans: the best that do not cross, and their vectors, against plain loops."""
 
 import itertools
 import random

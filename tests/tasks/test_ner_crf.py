@@ -1,4 +1,4 @@
-"""The CRF equals brute force over all paths, and its decoding obeys the constraints."""
+"""The CRF equals brute force over all paths, under constraints in decoding."""
 
 import itertools
 

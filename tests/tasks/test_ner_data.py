@@ -1,4 +1,4 @@
-"""Reading the suites: the real WNUT-17 files, CoNLL columns good and bad, and a stand-in of the Hub on loopback."""
+"""Reading the suites: CoNLL columns, and a stand-in of the Hub on loopback."""
 
 import json
 import os

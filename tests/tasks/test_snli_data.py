@@ -1,4 +1,4 @@
-"""Reading SNLI in the forms in use: parses, raw text, reduced files, the Hub's tables; and malformed files."""
+"""Reading SNLI in the forms in use: parses, raw text, the Hub's tables."""
 
 import json
 from pathlib import Path

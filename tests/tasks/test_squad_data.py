@@ -1,4 +1,4 @@
-"""Reading SQuAD: made-up files good and bad, the Hub's parquet, and predictions written and scored."""
+"""Reading SQuAD: made-up files, the Hub's parquet, and predictions written and scored."""
 
 import json
 

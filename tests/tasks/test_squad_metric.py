@@ -1,4 +1,4 @@
-"""Every golden case of evaluate-v1.1.py, files of predictions, and the command."""
+"""Every golden case of evaluate-v1.1.py, and the command."""
 
 import json
 from pathlib import Path

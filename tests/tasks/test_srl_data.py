@@ -1,4 +1,4 @@
-"""Reading and writing propositions: golden columns, the real files, CoNLL-2012, and files not as they should be."""
+"""Reading and writing propositions: golden columns, and CoNLL-2012."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The head against a plain computation of one proposition at a time, and its gradients."""
+"""The head against a plain computation of one proposition at a time."""
 
 from functools import partial
 

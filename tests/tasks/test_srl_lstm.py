@@ -1,4 +1,4 @@
-"""Alternating highway LSTMs: equal to a plain loop, in values and gradients; padding is never read."""
+"""Alternating highway LSTMs: equal to a plain loop, in values and gradients."""
 
 import pytest
 import torch

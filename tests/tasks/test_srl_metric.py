@@ -1,4 +1,4 @@
-"""The figures of srl-eval.pl on all recorded cases, from tags and from files; files that are not as they should be."""
+"""The figures of srl-eval.pl on all recorded cases, from tags and from files."""
 
 import json
 from pathlib import Path

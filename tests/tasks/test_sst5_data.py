@@ -1,4 +1,4 @@
-"""Reading the treebank: golden trees, the real files, and files that are not as they should be."""
+"""Reading the treebank: golden trees, and the real files."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The head against a plain computation of one sentence at a time, and its shapes."""
+"""The head against a plain computation of one sentence at a time."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The history of a run: curves by epoch, costs, both across a kill, and the state of the random generators."""
+"""The history of a run: curves by epoch, costs, both across a kill."""
 
 import pytorch_lightning as pl
 import torch

@@ -1,4 +1,4 @@
-"""Optimisers and schedules by name: steps, dev scores, checkpoints, and what a wrong option says."""
+"""Schedules by name: steps, dev scores, checkpoints, and what a wrong option says."""
 
 import pytest
 import pytorch_lightning as pl
