@@ -99,8 +99,11 @@ class Hub(http.server.BaseHTTPRequestHandler):
         self._json([{"type": "file", "path": f, "size": len(c), "oid": hashlib.sha1(c).hexdigest()} for f, c in files])
 
     def resolve(self, body, repo, file):
-        content = self.repositories[repo][file]
-        self._send(content, 200, {"ETag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Repo-Commit": COMMIT})
+        content = self.repositories[repo].get(file)
+        if content is None:
+            return self._send(b"", 404, {"X-Error-Code": "EntryNotFound"})
+        etag = f'"{hashlib.sha256(content).hexdigest()}"'
+        return self._send(content, 200, {"ETag": etag, "X-Repo-Commit": COMMIT})
 
     def log_message(self, *_):
         pass
@@ -116,7 +119,7 @@ ANSWERS = {
     rf"POST /api/models/{_REPO}/commit/main": Hub.commit,
     rf"GET /api/models/{_REPO}/revision/(?P<revision>.+)": Hub.info,
     rf"GET /api/models/{_REPO}/tree/{COMMIT}": Hub.tree,
-    rf"(GET|HEAD) /{_REPO}/resolve/{COMMIT}/(?P<file>.+)": Hub.resolve,
+    rf"(?:GET|HEAD) /(?:datasets/)?{_REPO}/resolve/(?:{COMMIT}|refs%2F[^/]+)/(?P<file>.+)": Hub.resolve,
 }
 
 

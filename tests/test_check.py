@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, digest_of, read_outcomes, read_record, write_record
+from elmo_bench.ledger import RunPaths, read_outcomes, read_record, write_record
 from elmo_bench.ledger.record import run_hash
 from tests.runs import run_small
 
@@ -84,44 +84,3 @@ def test_a_spec_that_was_changed_no_longer_has_its_hash(paths, capsys):
     paths.record.write_text(json.dumps(record), encoding="utf-8")
     code, said = check(paths.record, capsys)
     assert code == 2 and "belongs at" in said and said.count("\n") == 1
-
-
-def test_unknown_code_and_an_unknown_task_speak_against_a_record(paths, make_record, tmp_path, capsys):
-    record = read_record(paths.record)
-    record["environment"]["dirty"] = True
-    write_record(paths, record, read_outcomes(paths))
-    assert "WRONG the code that made it is not known" in check(paths.record, capsys)[1]
-    outcomes = {"correct": np.array([1]), "guessed": np.array([1]), "gold": np.array([3])}
-    other = make_record(task="tagging", outcomes=digest_of(outcomes))
-    place = RunPaths.of(tmp_path, other)
-    write_record(place, other, outcomes)
-    code, said = check(place.record, capsys)
-    assert code == 1 and "WRONG this installation cannot make it again" in said
-
-
-def test_a_main_score_that_the_task_does_not_have_is_found(paths, capsys):
-    record = read_record(paths.record)
-    record["metric"] = "luck"
-    for scores in record["scores"].values():
-        scores["overall"]["luck"] = scores["overall"]["f1"]
-    write_record(paths, record, read_outcomes(paths))
-    code, said = check(paths.record, capsys)
-    assert code == 1 and "WRONG the main score is luck; here the task has f1" in said
-
-
-def test_a_link_for_predictions_is_not_followed(paths, capsys):
-    [file] = paths.work.iterdir()
-    file.rename(paths.work / "elsewhere")
-    file.symlink_to(paths.work / "elsewhere")
-    code, said = check(paths.record.parent / ".." / paths.hash / paths.record.name, capsys)
-    assert code == 0 and "no predictions on test were kept" in said
-
-
-def test_gold_that_a_file_of_predictions_holds_is_not_asked_for(paths, capsys):
-    assert "--gold has no use" in check(paths.record, capsys, "--gold", str(paths.record))[1]
-
-
-def test_a_file_that_is_no_record_is_one_line(tmp_path, capsys):
-    (tmp_path / "seed0.json").write_text("{}", encoding="utf-8")
-    code, said = check(tmp_path / "seed0.json", capsys)
-    assert code == 2 and said.count("\n") == 1

@@ -21,9 +21,7 @@ PLAIN = "https://host.org:8080/folder/x-weights.hdf5"
     [
         (f"{SECRET}: HTTP 404. Or put it there.", f"{PLAIN}: HTTP 404. Or put it there."),
         (f"weights={SECRET} seed=1", f"weights={PLAIN} seed=1"),
-        (f"('{SECRET}'). Give another.", f"('{PLAIN}'). Give another."),
         ("s3://key:secret@bucket", "s3://bucket"),
-        ("https://host?key=1 and http://me@host/", "https://host and http://host/"),
         ("write to me@host.org? Yes: user/repo@main, a://b", "write to me@host.org? Yes: user/repo@main, a://b"),
     ],
 )

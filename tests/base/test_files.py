@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, disk_errors, refusal
+from elmo_bench.base.files import atomic_write
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
@@ -43,18 +43,3 @@ def test_a_name_that_no_file_can_have(tmp_path, monkeypatch, name):
     with pytest.raises(UserError, match=r"Choose (another|a shorter)"), atomic_write(Path(name)):
         pass
     assert sorted(tmp_path.iterdir()) == [tmp_path / "file", tmp_path / "folder"]
-
-
-def test_the_system_s_error_is_found_behind_that_of_a_library():
-    def raises():
-        try:
-            raise OSError(errno.ENOSPC, "No space left on device", "there")
-        finally:
-            raise RuntimeError("PytorchStreamWriter failed writing file data/0")
-
-    with pytest.raises(UserError, match=r"^there: the disk is full"), disk_errors("here"):
-        raises()
-    assert str(refusal(RuntimeError("I/O error: No space left on device (os error 28)"), "here")).startswith("here: ")
-    assert refusal(RuntimeError("something else"), "here") is None
-    with pytest.raises(ZeroDivisionError), disk_errors("here"):
-        raise ZeroDivisionError

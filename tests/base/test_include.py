@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import elmo_bench.encoders
+import elmo_bench.tasks
+from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.runner.data import build_data
 from elmo_bench.spec.config import compose
@@ -65,9 +68,13 @@ def include(tmp_path):
     return ["--include", str(mine)]
 
 
-def test_a_task_and_an_encoder_of_a_folder_run(include, tmp_path):
-    done = bench(tmp_path / "work", *include, "run", *GIVEN)
-    assert done.returncode == 0, done.stderr
+def test_a_task_and_an_encoder_of_a_folder_run(include, tmp_path, monkeypatch):
+    """In this process, which forgets the folder afterwards."""
+    monkeypatch.setattr("elmo_bench.base.include.folders", [])
+    for package in (elmo_bench.tasks, elmo_bench.encoders):
+        monkeypatch.setattr(package, "__path__", [*package.__path__])
+    monkeypatch.chdir(tmp_path / "work")
+    assert main([*include, "run", *GIVEN]) == 0
     assert len(list(tmp_path.glob("work/results/runs/open/mytask/length/*/seed0.json"))) == 1
 
 

@@ -39,11 +39,6 @@ def test_an_option_that_is_not_set_is_one_sentence():
         suite_options({"mine": {"source": "hub", "hub": 3}}, "mine", ("hub",))
 
 
-def test_files_of_a_suite(root):
-    folder = root / "ours"
-    assert suite_files(FILES, root) == [folder / "b.txt", folder / "dev.txt", folder / "test.txt"]
-
-
 def test_a_file_of_the_package_is_read_where_the_folder_has_none(tmp_path):
     shipped = SHIPPED / "wnut17" / "emerging.dev.conll.xz"
     with noted() as notes:
@@ -57,33 +52,6 @@ def test_a_file_of_the_package_is_read_where_the_folder_has_none(tmp_path):
     assert data_file(tmp_path, "wnut17", DEV) == tmp_path / "wnut17" / DEV
     with pytest.raises(UserError, match="leads out of"):
         data_file(None, "wnut17/..", "snli/snli_1.0_dev.jsonl")
-
-
-def test_a_folder_stands_for_the_files_that_match(root):
-    (root / "ours" / "all" / "deep").mkdir(parents=True)
-    with pytest.raises(UserError, match=r"ours/all: no \*\.conll files in this folder\. Put them there"):
-        data_files(root, "ours", "all", pattern="*.conll")
-    files = [root / "ours" / "all" / name for name in ("a.conll", "deep/b.conll")]
-    for file in files:
-        file.touch()
-    assert data_files(root, "ours", ["none", "all"], pattern="*.conll") == files
-    with pytest.raises(UserError, match=r"ours: all not found\. "):
-        data_file(root, "ours", "all")
-
-
-@pytest.mark.parametrize(
-    ("folder", "names", "message"),
-    [
-        (3, "a", r"^folder=3: not the name of a folder\. Give one inside data\.root\.$"),
-        ("ours", None, r"^ours: None is not the name of a file\. Give one, or several of which one exists\.$"),
-        ("ours", [], r"^ours: \[\] is not the name of a file\."),
-        ("ours", [3], r"^ours: \[3\] is not the name of a file\."),
-        ("ours", 3, r"^ours: 3 is not the name of a file\."),
-    ],
-)
-def test_what_is_no_name_is_one_sentence(root, folder, names, message):
-    with pytest.raises(UserError, match=message):
-        data_files(root, folder, names)
 
 
 @pytest.mark.parametrize(

@@ -93,12 +93,6 @@ def test_a_run_that_somebody_holds_is_left_alone(ledger, capsys, dry):
         assert capsys.readouterr().out.count("another process is working on this run: left to it") == 2
 
 
-def test_an_empty_or_missing_ledger(tmp_path, capsys):
-    run(tmp_path / "nowhere")
-    assert capsys.readouterr().out == ""
-    assert not (tmp_path / "nowhere").exists()
-
-
 @pytest.fixture
 def outside(tmp_path):
     """A folder of the user's, outside of the ledger."""

@@ -1,8 +1,6 @@
 """`elmo-bench export`: the published layout, the same vectors, nothing lost and nothing written over."""
 
-import errno
 import json
-import os
 import shutil
 
 import h5py
@@ -90,17 +88,6 @@ def test_half_precision_is_half_the_size(tmp_path, kind):
         torch.testing.assert_close(left, right, atol=0.02, rtol=0.02)
 
 
-def test_int8_is_a_quarter_of_the_size_and_close(tmp_path, capsys):
-    assert main(["export", str(GOLDEN), str(tmp_path / "out"), "--dtype", "int8"]) == 2
-    assert "Add --format safetensors" in capsys.readouterr().err
-    assert main(["export", "mini", str(tmp_path / "out"), "--format", "safetensors", "--dtype", "int8"]) == 0
-    size = (MINI / "elmo-mini-weights.safetensors").stat().st_size
-    assert abs((tmp_path / "out" / "weights.safetensors").stat().st_size - size) < 1000  # the metadata differ
-    ours, theirs = (ElmoEncoder(weights=str(weights)).encode(SENTENCES) for weights in ("mini", tmp_path / "out"))
-    for left, right in zip(ours, theirs, strict=True):  # quantised twice: only the scales are rounded again
-        torch.testing.assert_close(left, right, atol=1e-3, rtol=1e-3)
-
-
 @pytest.fixture
 def trained(tmp_path):
     """A folder as training leaves it: with a softmax, its vocabulary and a card."""
@@ -140,33 +127,3 @@ def test_nothing_is_written_over_unless_asked_for(tmp_path, capsys):
     assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before
     assert main(["export", "mini", str(tmp_path), "--overwrite"]) == 0
     assert same("mini", tmp_path)
-
-
-def test_a_softmax_of_other_weights_is_never_left_beside(trained, tmp_path, capsys):
-    main(["export", str(trained), str(tmp_path / "out")])
-    assert main(["export", str(GOLDEN), str(tmp_path / "out"), "--overwrite"]) == 2
-    assert "has softmax.safetensors already" in capsys.readouterr().err
-
-
-def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, capsys):
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
-    assert main(["export", str(GOLDEN), str(tmp_path / "out")]) == 2
-    assert "the disk is full" in capsys.readouterr().err
-    assert files(tmp_path / "out") == []
-
-
-def test_numbers_that_half_precision_cannot_hold_are_refused(tmp_path, capsys):
-    folder = shutil.copytree(GOLDEN, tmp_path / "large")
-    with h5py.File(folder / "weights.hdf5", "a") as file:
-        file["CNN_proj/b_proj"][0] = 1e5
-    assert main(["export", str(folder), str(tmp_path / "out"), "--dtype", "float16"]) == 2
-    assert "'CNN_proj/b_proj' has values that float16 cannot hold" in capsys.readouterr().err
-    assert files(tmp_path / "out") == []
-
-
-def test_unknown_weights_are_one_line(tmp_path, capsys):
-    assert main(["export", "nothing", str(tmp_path / "out")]) == 2
-    assert capsys.readouterr().err.startswith("elmo-bench export: weights 'nothing': no such folder or file")

@@ -75,12 +75,6 @@ def _json(random: Random, content: bytes) -> bytes:
     return json.dumps(_changed(random, json.loads(content))).encode()
 
 
-def _json_lines(random: Random, content: bytes) -> bytes:
-    lines = content.splitlines()
-    row = random.randrange(len(lines))
-    return b"\n".join([*lines[:row], _json(random, lines[row]), *lines[row + 1 :], b""])
-
-
 def _safetensors(random: Random, content: bytes) -> bytes:
     """Another header, or another number, type or shape of a tensor."""
     size = struct.unpack("<Q", content[:8])[0]
@@ -124,7 +118,6 @@ def _zip(random: Random, content: bytes) -> bytes:
 FORMATS: dict[str, Callable[[Random, bytes], bytes]] = {
     **dict.fromkeys(("zip", "npz", "ckpt"), _zip),
     "json": _json,
-    "jsonl": _json_lines,
     "safetensors": _safetensors,
     "gz": partial(_packed, partial(gzip.compress, mtime=0), gzip.decompress),
     "xz": partial(_packed, partial(lzma.compress, preset=0), lzma.decompress),

@@ -43,7 +43,7 @@ from tests.elmo.bilms import RELU, random_bilm
 from tests.ledger.records import OUTCOMES, make_cost, make_record, store_record
 from tests.runs import GOLDEN
 from tests.suites import CONLLU, SCORED, SUITES
-from tests.test_bad_formats import adapter
+from tests.test_bad_formats import PAIR, adapter, pairs
 from tests.tiny_bert import make_tiny_bert
 
 TEXT = "the old cats sleep .\nvery old dogs bark .\n\nbirds sing .\n" * 5
@@ -89,14 +89,14 @@ def of_task(task: str) -> list[Case]:
     """What a task's `data.py` and `metric.py` read."""
     suite, metric = SUITES[task], task_class(task, "metric")()
     predicted, compared = [*suite.values()][-1], {f"{n}.txt": text for n, text in enumerate(SCORED[task])}
-    packed = {"snli": "x.jsonl", "squad": "x.json"}.get(task, "")
+    packed = {"squad": "x.json"}.get(task, "")
 
     def canonical(examples: list[Any]) -> str:
         return json.dumps([adapter(task).canonical(example) for example in examples])
 
     return [
         Case(reader=f"{task}:read_file", packed=packed,
-             make=partial(files, {"x": "Ada\tNNP\n" if task == "pos" else predicted}),
+             make=partial(files, {"x": {"pos": "Ada\tNNP\n", "snli": pairs(PAIR) * 9}.get(task, predicted)}),
              read=lambda folder: canonical(adapter(task).read_file(folder / "x"))),
         Case(reader=f"{task}:read", make=partial(files, suite), packed=packed,
              read=lambda folder: [canonical(split) for split in adapter(task).read("open", folder).values()]),

@@ -13,10 +13,14 @@ from elmo_bench.ledger import list_runs
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import tasks
+from tests.runs import CUTS
 
 GOLDEN = Path(__file__).parent / "golden"
 PROBES = ("pos", "deprel", "wsd")  # read one encoder alone
-OPTIONS = ("suite=open", "data.max_train=30", "task.training.epochs=2", "logger=none", "trainer.threads=1", "store=ram")
+OPTIONS = (
+    "suite=open", f"data.root={CUTS}", "data.max_train=30", "task.training.epochs=2", "logger=none",
+    "trainer.threads=1", "store=ram",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -46,11 +46,8 @@ def test_identity_is_of_the_frozen_encoder_alone():
         (lambda cost: cost.update(schema=2), "not of schema 1"),
         (lambda cost: cost.update(rounds=[]), "not measured"),
         (lambda cost: cost["rounds"][0]["tokens_per_second"].pop("1"), "not measured"),
-        (lambda cost: [each["tokens_per_second"].update({"x": 1.0}) for each in cost["rounds"]], "no number"),
-        (lambda cost: cost["rounds"][1]["tokens_per_second"].update({"1": 0.0}), "a rate that is none"),
-        (lambda cost: cost["rounds"][1]["tokens_per_second"].update({"1": 1e300}), "a rate that is none"),
+        (lambda cost: cost["rounds"][1]["tokens_per_second"].update({"1": 1e300}), "too large"),
         (lambda cost: cost.update(encoder="../up"), "name of an encoder"),
-        (lambda cost: cost.update(more=1), "unknown key more"),
         (lambda cost: cost["rounds"][0].update(memory_mib="9"), "memory_mib"),
     ],
 )
@@ -63,11 +60,3 @@ def test_a_damaged_file_is_one_line_with_its_name(tmp_path, change, said):
     assert found == [] and problem.startswith(f"{path}: ") and said in problem and "\n" not in problem
     with pytest.raises(UserError):
         write_cost(tmp_path, cost)
-
-
-def test_a_link_is_not_followed(tmp_path):
-    path = write_cost(tmp_path / "a", make_cost())
-    link = tmp_path / "b" / path.relative_to(tmp_path / "a")
-    link.parent.mkdir(parents=True)
-    link.symlink_to(path)
-    assert "symbolic link" in read_costs(tmp_path / "b")[1][0]

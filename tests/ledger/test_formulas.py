@@ -57,32 +57,12 @@ def test_scores_by_hand(name, outcomes, score):
     assert formula(name).score_of(outcomes) == pytest.approx(score, abs=1e-4 if "muc_recall_num" in outcomes else 1e-12)
 
 
-def test_a_score_of_many_sums_at_once():
-    sums = np.array([[[3, 1, 3], [1, 0, 0]], [[0, 1, 1], [0, 0, 0]]], dtype=float)
-    assert formula("f1-errors").score(sums).tolist() == [[60.0, 100.0], [0.0, 0.0]]
-
-
 def test_an_unknown_formula_and_a_missing_array_are_one_line():
     with pytest.raises(UserError, match=r"^formula hits: no task here has it, so outcomes cannot be tested") as error:
         formula("hits")
     assert "\n" not in str(error.value)
     with pytest.raises(UserError, match=r"^outcomes without guessed, gold"):
         formula("f1-counts").score_of({"correct": np.array([1])})
-
-
-@pytest.mark.parametrize(
-    ("name", "outcomes", "gold"),
-    [
-        ("accuracy", {"correct": [1, 0, 1]}, 3),
-        ("token-accuracy", {"correct": [1, 3], "tokens": [4, 5]}, 9),
-        ("f1-counts", {"correct": [1, 1], "guessed": [7, 8], "gold": [2, 3]}, 5),
-        ("f1-errors", {"correct": [1, 1], "excess": [7, 8], "missed": [2, 3]}, 7),
-        ("mean-f1", {"common": [1, 1], "guessed": [7, 8], "gold": [2, 3]}, 2),
-        ("conll-2012", {name: [number] for number, name in enumerate(chains())}, 5),  # of B³: mentions of the key
-    ],
-)
-def test_decisions_or_gold_units_by_hand(name, outcomes, gold):
-    assert formula(name).gold_of({key: np.array(values) for key, values in outcomes.items()}) == gold
 
 
 @pytest.fixture

@@ -106,21 +106,3 @@ def test_slices_follow_from_the_record(record):
                 assert 0 <= how.score_of(slices[part]) <= 100
                 assert (CLUSTER in slices[part]) is (CLUSTER in whole)
         assert how.gold_of(slices["unseen"]) > 0  # 30 examples teach few words
-
-
-@EACH
-def test_it_tells_its_cost_and_how_it_was_computed(record):
-    cost, environment = record["cost"], record["environment"]
-    for part in ("", "train_", "encode_"):
-        assert 0 < cost[f"{part}seconds"] <= cost["seconds"]
-        assert 0 < cost[f"{part}cpu_seconds"] <= cost["cpu_seconds"]
-    assert {"torch", "transformers", "tokenizers", "seqeval"} <= environment["packages"].keys()
-    assert environment["kernels"]["bilm"].startswith(("packed", "batched"))
-    assert {"srl": "highway_lstm", "squad": "gru"}.get(record["spec"]["task"], "bilm") in environment["kernels"]
-    assert isinstance(record["data"]["notes"], list) and isinstance(record["data"]["checks"], dict)
-    assert (record["data"]["notes"] != []) is (record["spec"]["task"] == "squad")
-
-
-def test_verbs_are_told_from_other_predicates():
-    [record] = [record for record in RECORDS if record["spec"]["task"] == "srl"]
-    assert of_split(outcomes_of(record), "test")["is_verb"].all()  # the invented world has no other predicates

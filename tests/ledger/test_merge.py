@@ -3,7 +3,6 @@
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, read_all, read_outcomes, run_lock, write_failure
 from elmo_bench.ledger.merge import merge
 from tests.ledger.records import ATTEMPT, make_record, store_record
@@ -65,20 +64,6 @@ def test_of_two_scores_ours_stay_unless_told_otherwise(theirs, ours, overwrite):
         assert "\n" not in line
 
 
-def test_a_failure_yields_to_a_record_and_to_a_later_failure(theirs, ours):
-    for seed in (0, 1):
-        fail(theirs, seed, message="theirs")
-    store_record(ours, seed=0)
-    newer = fail(ours, 1, message="ours")
-    text = newer.failure.read_text(encoding="utf-8")
-    newer.failure.write_text(text.replace('"created": "20', '"created": "21'), encoding="utf-8")
-    assert merge(theirs, ours).failures == []
-    assert [failure["error"] for _, failure in read_all(ours).failures] == ["ValueError: ours"]
-    newer.failure.write_text(text.replace('"created": "20', '"created": "19'), encoding="utf-8")
-    assert merge(theirs, ours).failures == [newer]
-    assert [failure["error"] for _, failure in read_all(ours).failures] == ["ValueError: theirs"]
-
-
 def test_what_is_damaged_linked_or_held_is_named_and_the_rest_is_added(theirs, ours, tmp_path):
     runs = [store_record(theirs, seed=seed) for seed in range(5)]
     runs[0].record.write_text("{")
@@ -119,11 +104,3 @@ def test_the_command_counts_and_its_exit_code_tells(theirs, ours, tmp_path, caps
         assert main(["merge", str(wrong), "--into", str(ours)]) == 2
         *_, line = capsys.readouterr().err.splitlines()
         assert str(wrong) in line
-
-
-def test_a_ledger_that_cannot_be_written_is_named_once(theirs, tmp_path):
-    for seed in (0, 1):
-        store_record(theirs, seed=seed)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"file/ours: cannot be written \(Not a directory\)$"):
-        merge(theirs, tmp_path / "file" / "ours")

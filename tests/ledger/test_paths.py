@@ -5,23 +5,12 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, list_runs, read_all, run_lock, write_record
+from elmo_bench.ledger import RunPaths, read_all, run_lock, write_record
 from tests.ledger.records import OUTCOMES
 
 HASH = "0123456789ab"
 LINK = "a symbolic link, which the ledger does not follow. Remove it."
 GOOD = {"ledger": Path("runs"), "suite": "open", "task": "x", "encoder": "my-enc_5.5B", "hash": HASH, "seed": 3}
-
-
-def test_every_path_by_hand(make_record):
-    paths, record = RunPaths(**GOOD), make_record(seed=7)
-    assert RunPaths.of(Path("runs"), record).record == Path(f"runs/open/tagging/elmo/{record['hash']}/seed7.json")
-    folder = Path("runs/open/x/my-enc_5.5B/0123456789ab")
-    assert paths.record == folder / "seed3.json"
-    assert paths.outcomes == folder / "seed3.npz"
-    assert paths.failure == folder / "seed3.failed.json"
-    assert paths.lock == folder / "seed3.lock"
-    assert paths.work == folder / "seed3"
 
 
 @pytest.mark.parametrize("key", ["suite", "task", "encoder"])
@@ -37,24 +26,6 @@ def test_names_that_could_escape(key, name):
 def test_bad_seed_or_hash(change):
     with pytest.raises(UserError, match=next(iter(change))):
         RunPaths(**GOOD | change)
-
-
-def test_list_runs_finds_whatever_a_run_left_once_and_in_order(tmp_path):
-    folder = tmp_path / "open" / "x" / "e" / HASH
-    (folder / "seed10").mkdir(parents=True)
-    for name in ("seed9.json", "seed9.npz", ".seed2.json.abc", "seed3.lock", "seed04.json", "notes.txt", "seeds"):
-        (folder / name).touch()
-    (tmp_path / "open" / "x" / "e" / "not-a-hash").mkdir()
-    (tmp_path / "open" / "x" / "e" / "not-a-hash" / "seed1.json").touch()
-    runs, problems = list_runs(tmp_path)
-    assert problems == []
-    assert {run.seed: sorted(names) for run, names in runs.items()} == {
-        2: [".seed2.json.abc"], 3: ["seed3.lock"], 9: ["seed9.json", "seed9.npz"], 10: ["seed10"],
-    }  # fmt: skip
-    assert list(runs) == sorted(runs)
-    assert list_runs(tmp_path / "nowhere") == ({}, [])
-    assert list_runs(tmp_path, task="x", encoder="e").runs == runs
-    assert list_runs(tmp_path, task="y").runs == {}
 
 
 @pytest.mark.parametrize("level", range(1, 6))

@@ -1,9 +1,7 @@
-"""The record: documented, checked both ways, whole or absent."""
+"""The record: documented, and checked both ways."""
 
-import errno
 import inspect
 import math
-import os
 import typing
 
 import numpy as np
@@ -13,15 +11,12 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import (
     RunPaths,
     check_record,
-    digest_of,
     read_all,
     read_ledger,
     read_outcomes,
     read_progress,
     read_record,
     record,
-    run_hash,
-    settings_key,
     write_failure,
     write_record,
 )
@@ -59,17 +54,6 @@ def test_round_trip(make_record, tmp_path):
     assert files(tmp_path) == ["seed0.json", "seed0.npz"]
 
 
-def test_ledger_is_sorted_by_number_of_seed(store_record, tmp_path):
-    for seed in (10, 9, 0):
-        store_record(seed=seed)
-    store_record(task="another")
-    records, problems = read_ledger(tmp_path / "runs")
-    assert problems == []
-    assert [(r["spec"]["task"], r["seed"]) for r in records] == [
-        ("another", 0), ("tagging", 0), ("tagging", 9), ("tagging", 10),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("key", sorted(record.Record.__required_keys__))
 def test_a_missing_key_is_named(make_record, key):
     broken = make_record()
@@ -83,21 +67,14 @@ def test_a_missing_key_is_named(make_record, key):
     [
         ({"schema": 1}, r"record.schema: 1, but this version of elmo-bench reads 3"),
         ({"attempt": "latest"}, r"record.attempt: 'latest' is not 32 hex digits"),
-        ({"selected_on": "test"}, r"record.selected_on: 'test' is not 'dev'"),
         ({"extra": 1}, r"record: unknown key extra"),
         ({"seed": "0"}, r"record.seed: '0' is not a whole number"),
-        ({"seed": 2**63}, r"record.seed: a whole number of more than 64 bits is not"),
         ({"metric": "accuracy"}, r"record.scores.dev.overall: accuracy missing"),
         ({"scores": {"dev": {"overall": {"f1": math.nan}}, "test": {"overall": {"f1": 1}}}}, r"dev.overall.f1: nan"),
-        ({"scores": {"dev": {"overall": {"f1": 10**400}}, "test": {"overall": {"f1": 1}}}}, r"f1: a whole number of"),
         ({"hash": "0" * 12}, r"record.hash: 000000000000 is not the hash"),
         ({"epochs": {"run": 3, "best": 4}}, r"record.epochs.best: 4"),
-        ({"curves": {"dev": [1.0], "steps": [7, 7, 7]}}, r"record.curves.dev: 1 numbers of 3 epochs"),
         ({"curves": {"dev": [1.0], "steps": [7, 7.5]}}, r"record.curves.steps\[1\]: 7.5 is not a whole number"),
         ({"created": "yesterday"}, r"record.created: 'yesterday'"),
-        ({"layer_weights": [{"input": {"weights": "x"}}]}, r"record.layer_weights\[0\].input: gamma missing"),
-        ({"curves": {"dev": [1.0, math.inf], "steps": [7, 7]}}, r"record.curves.dev\[1\]: inf is not a finite number"),
-        ({"spec": [1]}, r"record.spec: \[1\] is not a mapping"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_written(make_record, tmp_path, change, said):
@@ -105,86 +82,6 @@ def test_what_is_wrong_is_named_and_nothing_is_written(make_record, tmp_path, ch
     with pytest.raises(UserError, match=said):
         write_record(RunPaths.of(tmp_path, make_record()), broken, OUTCOMES)
     assert files(tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"", b'{"schema": 3, "sui', b"\xff\xfe", b"[]", b"{}", b'{"schema": 0}', b"null", b"[" * 100_000, b"9" * 5_000,
-        b'{"schema": NaN}', b'{"schema": 1e999}', b'{"schema": "\\ud800"}', b'{"a":' * 900 + b"1" + b"}" * 900,
-        b" " * (2**24 + 1),
-    ],
-)  # fmt: skip
-def test_a_damaged_record_is_one_line_and_hides_no_other(store_record, tmp_path, content):
-    paths, sound = store_record(), store_record(seed=1)
-    paths.record.write_bytes(content)
-    with pytest.raises(UserError) as error:
-        read_record(paths.record)
-    assert str(error.value).startswith(f"{paths.record}: ")
-    assert "\n" not in str(error.value)
-    assert len(str(error.value)) < len(str(paths.record)) + 200
-    records, problems = read_ledger(tmp_path / "runs")
-    assert [record["seed"] for record in records] == [sound.seed]
-    assert problems == [str(error.value)]
-
-
-@pytest.mark.parametrize("failing", [1, 2])
-def test_a_full_disk_changes_nothing(make_record, tmp_path, monkeypatch, failing):
-    """The first fsync is the outcomes', the second the record's."""
-    paths = RunPaths.of(tmp_path, make_record())
-    calls = []
-
-    def full(descriptor):
-        calls.append(descriptor)
-        if len(calls) == failing:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch, pytest.raises(UserError, match="the disk is full"):
-        patch.setattr(os, "fsync", full)
-        write_record(paths, make_record(), OUTCOMES)
-    assert not paths.record.exists()
-    assert not [name for name in files(tmp_path) if name.startswith(".")]
-    write_record(paths, make_record(test=50.0), OUTCOMES)
-    before = paths.record.read_bytes(), paths.outcomes.read_bytes()
-    calls.clear()
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(UserError, match="the disk is full"):
-        write_record(paths, make_record(test=40.0), OUTCOMES)
-    assert (paths.record.read_bytes(), paths.outcomes.read_bytes()) == before
-
-
-@pytest.mark.parametrize(
-    ("outcomes", "said"),
-    [
-        (np.random.default_rng(0).integers(0, 2**32, 300_000), "bytes of the 1,048,576 allowed"),
-        (np.array([0.5]), "not whole numbers"),
-        (np.array([-1]), "not whole numbers"),
-        (np.array(["a"]), "not whole numbers"),
-    ],
-)
-def test_outcomes_must_be_compact(make_record, tmp_path, outcomes, said):
-    with pytest.raises(UserError, match=said):
-        record = make_record(outcomes=digest_of({"x": outcomes}))
-        write_record(RunPaths.of(tmp_path, record), record, {"x": outcomes})
-    assert files(tmp_path) == []
-
-
-def test_missing_and_damaged_outcomes_are_one_line(store_record):
-    """Every byte of the file, in its headers and in the packed data, with its lowest bit changed."""
-    paths = store_record()
-    whole = paths.outcomes.read_bytes()
-    refused = 0
-    for place, byte in enumerate(whole):
-        paths.outcomes.write_bytes(whole[:place] + bytes([byte ^ 1]) + whole[place + 1 :])
-        try:
-            read_outcomes(paths)
-        except UserError as error:
-            refused += 1
-            assert "Run again with overwrite=true" in str(error)
-    assert refused > len(whole) / 3
-    paths.outcomes.unlink()
-    with pytest.raises(UserError, match="overwrite=true"):
-        read_outcomes(paths)
 
 
 def failed(error):
@@ -253,9 +150,3 @@ def test_a_file_that_is_no_record_is_named_by_both_ways_of_reading(store_record,
         assert not ledger[0]
         [problem] = ledger.problems
         assert said in problem
-
-
-def test_the_key_leaves_the_contents_out(make_record):
-    one, other = (make_record(weights=weights)["spec"] for weights in "ab")
-    assert run_hash(one) != run_hash(other)
-    assert settings_key(one) == settings_key(other) != settings_key(make_record(settings={"x": 1})["spec"])

@@ -1,10 +1,6 @@
-"""A run's data: its digest, and fractions of the training split, which are nested and cut between groups."""
+"""A run's training data: fractions are nested and cut between groups; long texts are left out."""
 
-import hashlib
-import json
-import os
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from types import SimpleNamespace
@@ -15,7 +11,6 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import noted
 from elmo_bench.runner.data import (
     build_data,
-    data_digest,
     distinct_texts,
     read_splits,
     readings,
@@ -59,29 +54,6 @@ def test_a_fraction_is_contained_in_every_larger_one_and_takes_whole_groups(task
         assert 0 <= len(part) - round(fraction * len(whole)) < max(largest, 2)
 
 
-def test_the_phrases_of_a_sentence_stay_together():
-    whole = whole_of("sst5")
-    part = training_fraction(whole, seed=0, fraction=0.1)
-    kept = {example.sentence for example in part}
-    assert len(kept) < len(part) < len(whole)
-    assert part == [example for example in whole if example.sentence in kept]
-    assert all(" ".join(example.tokens) in " ".join(example.sentence) for example in whole)
-
-
-@dataclass(frozen=True)
-class Item:
-    group: str
-    number: int
-
-
-def test_a_limit_is_exact_and_cuts_anywhere():
-    whole = [Item(group, number) for group in "abcdefghij" for number in range(3)]
-    found = training_fraction(whole, seed=0, limit=4)
-    assert len(found) == 4
-    assert sorted(sum(item.group == group for item in found) for group in {item.group for item in found}) == [1, 3]
-    assert len(training_fraction(whole, seed=0, limit=4, fraction=0.1)) == 3
-
-
 @pytest.mark.parametrize(
     ("least", "fraction", "part", "expected"),
     [
@@ -96,72 +68,6 @@ def test_a_limit_is_exact_and_cuts_anywhere():
 def test_a_small_part_is_read_again_until_an_epoch_has_its_steps(least, fraction, part, expected):
     options = ["task=ner", f"data.train_fraction={fraction}", f"data.least_steps={'null' if least is None else least}"]
     assert readings(described(*options)[0], range(part)) == expected
-
-
-@dataclass(frozen=True)
-class Renamed:
-    """An `Item` under other names."""
-
-    crowd: str
-    position: int
-
-
-class Reader:
-    """Reads a file of letters; `canonical` gives the same JSON whatever its examples are called."""
-
-    schema = "items-1"
-
-    def __init__(self, example, path=None):
-        self.example, self.path = example, path
-
-    def read(self):
-        letters = self.path.read_text() if self.path else "abc"
-        return {split: [self.example(letter, 1) for letter in letters] for split in ("train", "dev", "test")}
-
-    def canonical(self, example):
-        letter, number = vars(example).values()
-        return {"number": number, "letter": letter}
-
-
-def test_the_digest_holds_the_examples_and_no_name_of_python():
-    one, two = Reader(Item), Reader(Renamed)
-    found = data_digest(one, one.read())
-    assert found == data_digest(two, two.read())
-    assert len(found) == 64
-    splits = one.read()
-    splits["test"] = [Item("a", 2), *splits["test"][1:]]
-    assert data_digest(one, splits) != found
-    splits = one.read()
-    splits["dev"], splits["test"] = [*splits["dev"], splits["test"][0]], splits["test"][1:]
-    assert data_digest(one, splits) != found
-    two.schema = "items-2"
-    assert data_digest(two, two.read()) != found
-
-
-def test_the_digest_is_that_of_the_canonical_json_of_each_example():
-    train = [{"question": ["who", "\ud83d"], "passage": [["é", 1]], "number": 0.5}, {"question": [], "passage": None}]
-    splits = {"train": train, "dev": train[:1], "test": [*train[1:], 7]}  # an example may be no object of JSON
-    lines = ["asked-1\n"]
-    for split, examples in splits.items():
-        lines.append(f"{split} {len(examples)}\n")
-        lines += [json.dumps(value, sort_keys=True, separators=(",", ":")) + "\n" for value in examples]
-    reader = SimpleNamespace(schema="asked-1", canonical=lambda each: each)
-    assert data_digest(reader, splits) == hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def test_the_digest_is_of_what_was_read_whatever_happens_to_the_file_before_and_after(tmp_path):
-    reader = Reader(Item, tmp_path / "letters")
-    reader.path.write_text("abc")
-    status = reader.path.stat()
-    held = reader.read()
-    reader.path.write_text("xyz")  # another content of the same size and time, right after reading
-    os.utime(reader.path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    known = Reader(Item)
-    assert data_digest(reader, held) == data_digest(known, known.read())
-    changed = data_digest(reader, reader.read())
-    assert changed != data_digest(reader, held)
-    reader.path.write_text("abc")
-    assert data_digest(reader, reader.read()) == data_digest(reader, held)
 
 
 def test_a_text_too_long_to_train_on_is_left_out_with_a_note():

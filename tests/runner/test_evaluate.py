@@ -9,17 +9,14 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.static import StaticVectors
 from elmo_bench.runner.data import build_data
-from elmo_bench.runner.evaluate import evaluate, marks_of, outcomes_within, rare_words, slice_outcomes
+from elmo_bench.runner.evaluate import marks_of, rare_words, slice_outcomes
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.tasks.coref.conll import Document
 from elmo_bench.tasks.deprel.data import Sentence as Arcs
 from elmo_bench.tasks.ner.metric import Metric as Entities
-from elmo_bench.tasks.pos.data import Data as WordData
-from elmo_bench.tasks.pos.metric import Metric as Words
 from elmo_bench.tasks.squad.build import Passage, Question
 from elmo_bench.tasks.wsd.evaluation import Sentence as Senses
 from elmo_bench.tasks.wsd.evaluation import Target
-from elmo_bench.text.figures import ACCURACY
 from elmo_bench.text.tags import TaggedSentence
 from tests.runs import described
 
@@ -82,13 +79,6 @@ def test_units_are_counted_where_they_are_and_the_rest_is_not_kept():
     }  # fmt: skip
 
 
-def test_an_example_that_is_left_out_counts_nothing():
-    examples = [TaggedSentence(("a", "b"), ("X", "Y")), TaggedSentence(("c",), ("X",))]
-    given = WordData(), Words(), examples, [["X", "X"], ["Y"]]
-    assert listed(outcomes_within(*given, {"b"}.issuperset)) == {"correct": [0, 0], "tokens": [1, 0]}
-    assert listed(outcomes_within(*given, lambda words: False)) == {"correct": [0, 0], "tokens": [0, 0]}
-
-
 def test_the_units_of_a_task():
     sentence = TaggedSentence(("Anna", "Lee", "met", "Bo", "in", "Rome"), ("B-P", "I-P", "O", "B-P", "O", "B-L"))
     predicted = ["B-P", "O", "B-P", "I-P", "O", "B-L"]
@@ -119,43 +109,6 @@ def test_marks_that_all_examples_have():
     marks = [{"is_verb": True, "long": False}, {"is_verb": False}]
     assert listed(marks_of([Example("a", marks=each) for each in marks])) == {"is_verb": [True, False]}
     assert marks_of([SimpleNamespace(texts=(("a",),))]) == {}
-
-
-@pytest.mark.parametrize("name", ["is_verb", "unseen", "by.type"])
-def test_a_metric_cannot_use_the_names_of_the_runner(name, tmp_path):
-    metric = SimpleNamespace(
-        main="accuracy", formula=ACCURACY, outcomes=lambda *_: {"correct": np.ones(1), name: np.ones(1)}
-    )
-    example = Example("a", marks={"is_verb": True})
-    prepared = SimpleNamespace(
-        spec=SimpleNamespace(task="mine"), setup=SimpleNamespace(predictions=False), data=None,
-        splits={split: [example] for split in ("train", "dev", "test")}, suite_vectors=VECTORS,
-    )  # fmt: skip
-    module = SimpleNamespace(
-        metric=metric, predictions=["a"], gold={"dev": ["a"]}, scores={"overall": {"accuracy": 100.0}}
-    )
-    trained = SimpleNamespace(
-        module=module,
-        trainer=SimpleNamespace(validate=lambda *_, **__: None, test=None),
-        loaders=SimpleNamespace(loader=lambda split: None),
-    )
-    with pytest.raises(
-        UserError, match=rf"^task=mine: Metric\.outcomes has {name}: give it another name, without a dot"
-    ):
-        evaluate(prepared, trained, tmp_path)
-
-
-def test_unseen_is_what_the_run_did_not_train_on():
-    """A fraction of the training split teaches fewer words; the encoder changes nothing."""
-
-    def rare(*options):
-        prepared = prepare(*described("task=ner", *options))
-        return rare_words(prepared.splits, prepared.suite_vectors)
-
-    whole, part = rare("encoder=none"), rare("encoder=none", "data.train_fraction=0.1")
-    assert whole["unseen"] < part["unseen"]
-    assert whole["novector"] == part["novector"]
-    assert rare("encoder=glove") == whole
 
 
 def test_a_suite_without_vectors_is_one_line():

@@ -1,4 +1,4 @@
-"""A run that fails leaves its error where its record would be, and nothing else; a later success removes it."""
+"""A run that fails leaves its error where its record would be, and nothing else."""
 
 import json
 
@@ -10,7 +10,7 @@ from elmo_bench.ledger import new_attempt, read_all
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
-from tests.runs import files, run_small, small
+from tests.runs import files, small
 
 
 @pytest.fixture
@@ -44,16 +44,6 @@ def test_a_failed_run_leaves_traceback_and_spec_and_no_record(broken, tmp_path):
     assert str(tmp_path) not in json.dumps(failure["spec"])
 
 
-def test_a_later_success_removes_the_failure(broken, tmp_path):
-    with pytest.raises(ValueError, match="this encoder is broken"):
-        run_small(tmp_path, "store=off")
-    [(paths, _)] = read_all(tmp_path).failures
-    broken()
-    record = run_small(tmp_path, "store=off")
-    assert (record["hash"], record["seed"]) == (paths.hash, paths.seed)
-    assert read_all(tmp_path).failures == []
-
-
 def test_a_loss_that_is_not_a_number_is_one_line_that_says_what_to_lower(main_job, tmp_path, capsys):
     assert main_job(*small("task.training.optimizer.lr=1e30", "task.training.epochs=3", encoder="none")) == 2
     last = capsys.readouterr().err.splitlines()[-1]
@@ -84,15 +74,3 @@ def test_a_failure_before_the_data_are_read_is_kept_for_the_sweep_that_gave_the_
     found = read_all(tmp_path / "runs")
     assert (len(found.records), found.failures) == (1, [])
     assert len(list((tmp_path / "runs" / "open" / "ner" / "glove").iterdir())) == 1
-
-
-def test_loggers_end_whatever_happens(broken, tmp_path, monkeypatch):
-    closed = []
-    monkeypatch.setattr(
-        "elmo_bench.training.loggers.finish", lambda logger, failed: closed.append((type(logger).__name__, failed))
-    )
-    with pytest.raises(ValueError, match="this encoder is broken"):
-        run_small(tmp_path, "logger=csv", "store=off")
-    broken()
-    run_small(tmp_path, "logger=csv", "store=off")
-    assert closed == [("CSVLogger", True), ("CSVLogger", False)]

@@ -85,18 +85,6 @@ def test_a_change_is_seen_although_size_and_time_are_the_same(options, tmp_path,
     assert read(options) == before
 
 
-def test_other_options_of_data_and_encoder_have_a_memo_of_their_own(options):
-    read(options)
-    assert known([*options, "task.training.epochs=3", "seed=1"]) is not None
-    for other in ("task.data.open.columns=3", f"encoder.vectors={ROOT / 'README.md'}", "task.version=9"):
-        assert known([*options, other]) is None
-
-
-def test_a_file_that_may_have_changed_while_it_was_read_leaves_no_memo(options):
-    read(options, started=time.time())
-    assert known(options) is None
-
-
 @pytest.mark.parametrize("damage", [b"", b"{}", b'{"contents": 1, "files": {}}', b"\x00"])
 def test_without_a_sound_memo_nothing_is_known(options, tmp_path, damage):
     read(options)

@@ -1,4 +1,4 @@
-"""Real runs on every launcher: the scores of one after the other, and a run that fails or is killed fails alone."""
+"""Real runs on every launcher: the scores of one after the other, and a run that is killed fails alone."""
 
 import os
 import signal
@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.ledger import read_all, read_progress
-from elmo_bench.runner.sweep import plan
 from tests.runs import ROOT, result, small
 
 FAKE_SLURM = ("sbatch", "srun", "sacct", "scancel")
@@ -83,20 +82,6 @@ def test_runs_at_once_give_what_one_after_the_other_gives(tmp_path, environment,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", AT_ONCE)
-def test_a_run_that_fails_elsewhere_is_listed_and_the_others_go_on(tmp_path, environment, launcher):
-    pytest.importorskip(NEEDS.get(launcher, "elmo_bench"))
-    given = [*AT_ONCE[launcher], "task.training.optimizer.lr=0.001,1e30", "seed=0", "task.training.epochs=3"]
-    code, _, errors = sweep(tmp_path, environment, *options(), *given)
-    assert code == 2
-    [line] = [line for line in errors.splitlines() if line.startswith("elmo-bench sweep: ")]
-    assert "the loss is" in line
-    assert "task.training.optimizer.lr=1e+30" in line
-    found = read_all(tmp_path / "runs")
-    assert (len(found.records), len(found.failures)) == (1, 1)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["local", "submitit"])
 def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
     """Killed while it trains, found by its lock; the other run, with two epochs instead of many, is done."""
@@ -117,29 +102,3 @@ def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
     assert "killed by" in errors
     found = read_all(tmp_path / "runs")
     assert [record["spec"]["settings"]["task.training.epochs"] for record in found.records] == [2]
-
-
-@pytest.mark.slow
-def test_a_ray_worker_that_dies_fails_alone(tmp_path, monkeypatch):
-    """Its process kills itself; the other run, on another worker, is done."""
-    ray = pytest.importorskip("ray")
-    from elmo_bench.runner import sweep as module
-    from elmo_bench.runner.launchers import ray as launcher
-
-    real = launcher._run
-
-    def dies(arguments, known, here):
-        if "seed=1" in arguments:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(arguments, known, here)
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setattr(launcher, "_run", dies)
-    monkeypatch.setattr(module, "VISIBLE", 0.5)
-    given = options("seed=0,1", f"ledger={tmp_path / 'runs'}", *AT_ONCE["ray"])
-    found = {result.run.seed: result for result in module.run_sweep(plan(given))}
-    assert not ray.is_initialized()
-    assert {seed: result.state for seed, result in found.items()} == {0: "done", 1: "failed"}
-    assert "Ray: " in found[1].note

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from elmo_bench.__main__ import main_into_pipe
-from elmo_bench.base.files import read_checkpoint
 from elmo_bench.ledger import RunPaths, read_all, read_ledger
 from elmo_bench.training.module import HeadTraining
 from tests.runs import ROOT, result, run_small, small
@@ -102,54 +101,12 @@ def whole(tmp_path_factory):
     return run_small(tmp_path_factory.mktemp("whole"))
 
 
-def test_time_and_kernels_of_the_killed_part_are_counted(tmp_path, monkeypatch, whole):
-    """Its layers, training steps and processor time; a kernel that only it used is named with that of the rest."""
-    with monkeypatch.context() as patch:
-        patch.setattr("elmo_bench.training.callbacks.kernels_used", lambda: {"dropout": "by hand"})
-        stopped_at(monkeypatch, "evaluate", tmp_path)
-    [last] = tmp_path.rglob("last.ckpt")
-    checkpoint = torch.load(last, weights_only=True)
-    [state] = [each for each in checkpoint["callbacks"].values() if "clocks" in each]
-    clocks = state["clocks"]
-    for numbers in clocks.values():
-        numbers[:] = [seconds + 1000 for seconds in numbers]
-    torch.save(checkpoint, last)
-    assert read_ledger(tmp_path) == ([], [])
-    record = run_small(tmp_path)
-    assert result(record) == result(whole)
-    for name, part in (("whole", ""), ("training", "train_"), ("encoding", "encode_")):
-        for seconds, key in zip(clocks[name], ("seconds", "cpu_seconds"), strict=True):
-            assert 1000 < seconds <= 0.01 + record["cost"][part + key] < seconds + 60
-    assert record["environment"]["kernels"]["dropout"].startswith("by hand")
-
-
 def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path, monkeypatch):
     options = ("task.training.epochs=30", "task.training.patience=1", "task.training.optimizer.lr=1e-7")
     whole = run_small(tmp_path / "whole", *options)
     assert whole["epochs"]["run"] < 30
     stopped_at(monkeypatch, "evaluate", tmp_path / "killed", *options)
     assert result(run_small(tmp_path / "killed", *options)) == result(whole)
-
-
-def test_a_killed_run_whose_encoder_carries_states_starts_anew(tmp_path, monkeypatch, capsys):
-    """Its vectors depend on everything that was read before."""
-    options = ("encoder.contextual.stateful=true", "store=off")
-    whole = run_small(tmp_path / "whole", *options)
-
-    def step(module, *arguments):
-        if module.current_epoch == 1:
-            raise SystemExit
-        return usual(module, *arguments)
-
-    usual = HeadTraining.training_step
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(HeadTraining, "training_step", step)
-        run_small(tmp_path / "killed", *options)
-    capsys.readouterr()
-    again = run_small(tmp_path / "killed", *options)
-    assert again["curves"]["train_loss"] == whole["curves"]["train_loss"]
-    assert result(again) == result(whole)
-    assert "starts anew (encoder.contextual.stateful=true" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch, capsys):
@@ -167,29 +124,6 @@ def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch, capsys):
     assert result(again) == result(whole)
     assert read_ledger(tmp_path) == ([again], [])
     assert [path.name for path in paths.work.iterdir()] == ["head.safetensors"]  # no predictions of another head
-
-
-def test_overwriting_does_not_resume_what_a_finished_run_left(tmp_path, capsys):
-    """A kill between the record and the removal of the checkpoints leaves them."""
-    whole = run_small(tmp_path)
-    paths = RunPaths.of(tmp_path, whole)
-    for name in ("last.ckpt", "best.ckpt"):
-        (paths.work / name).write_bytes(b"of the finished run")
-        os.utime(paths.work / name, ns=(paths.record.stat().st_mtime_ns,) * 2)
-    capsys.readouterr()
-    assert result(run_small(tmp_path, "overwrite=true")) == result(whole)
-    assert "anew" not in capsys.readouterr().err  # as it would say of a checkpoint that it cannot read
-
-
-def test_a_checkpoint_of_a_head_with_other_parts_is_no_dead_end(tmp_path, monkeypatch, whole, capsys):
-    """Another version of the program may have kept it."""
-    stopped_at(monkeypatch, "evaluate", tmp_path)
-    [last] = tmp_path.rglob("last.ckpt")
-    kept = read_checkpoint(last)
-    kept["state_dict"] = {f"once.{name}": tensor for name, tensor in kept["state_dict"].items()}
-    torch.save(kept, last)
-    assert result(run_small(tmp_path)) == result(whole)
-    assert "written by another version of this program" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("name", ["last.ckpt", "best.ckpt"])

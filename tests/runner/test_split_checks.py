@@ -38,12 +38,6 @@ def test_splits_without_anything_in_common_are_silent():
     assert checked(train, other(2, "y"), other(3)) == ({"labels_in_train": 2}, [])
 
 
-def test_a_label_that_dev_and_test_lack_and_train_has_often_is_noted():
-    counts, notes = checked([*other(0, "y"), *other(1)], other(2), other(3))
-    assert counts == {"labels_in_train": 2, "labels_only_in_train": 1}
-    assert notes == ["train: 1 of its 2 labels are not in dev and test, so no score shows them (y)"]
-
-
 @pytest.mark.parametrize("change", [lambda train: train, lambda train: train[::-1], lambda train: [*train, train[0]]])
 def test_test_that_is_train_is_refused_in_any_order(change):
     train = [*other(0), example("a b", ("O", "B-X")), example("c", [(0, 1)])]  # one gold cannot be in a set
@@ -68,36 +62,6 @@ def test_all_texts_of_an_example_must_agree():
     assert checked(train, [example("why ?", (), "No .")], test) == ({}, [])
 
 
-def test_test_may_be_dev_which_is_stated():
-    counts, notes = checked([*other(0), *other(1, "y")], other(2), other(2))
-    assert counts == {"test_in_dev": 3, "labels_in_train": 2, "labels_only_in_train": 1}
-    assert notes[0] == "test: the texts of 3 of 3 examples are in dev too"
-
-
-def test_a_few_repeated_examples_are_normal_and_counted_alone():
-    train = [example(str(number)) for number in range(198)] + [example("y", "y")] * 2
-    dev = [example(f"dev {number}") for number in range(99)] + [example("3", "y")]
-    assert checked(train, dev, other(0)) == (
-        {"dev_in_train": 1, "repeated_in_train": 1, "labels_in_train": 2},
-        [],
-    )
-    counts, notes = checked([*train, train[0], train[0]], [*dev, example("4")], other(0))
-    assert counts == {"dev_in_train": 2, "repeated_in_train": 3, "labels_in_train": 2}
-    assert notes == [
-        "dev: the texts of 2 of 101 examples are in train too",
-        "train: 3 of 202 examples repeat an earlier one and its gold",
-    ]
-
-
-def test_propositions_of_one_sentence_and_phrases_with_two_labels_are_no_duplicates():
-    srl = [
-        example("he saw her leave", ("B-A0", "B-V", "B-A1", "I-A1")),
-        example("he saw her leave", ("O", "O", "B-A0", "B-V")),
-    ]
-    counts, _ = checked([*srl, example("good", 3), example("good", 4)], other(0), other(1))
-    assert "repeated_in_train" not in counts
-
-
 def test_labels_that_one_split_has():
     train = [example("Ada in Paris", ("B-PER", "O", "I-LOC")), *[example("x", ("O",))] * 2]
     dev = [example("Ada Lovelace", ("B-PER", "I-PER")), example("Go", ("B-GAME",))]
@@ -105,27 +69,6 @@ def test_labels_that_one_split_has():
     counts, notes = checked(train, dev, test)
     assert counts == {"repeated_in_train": 1, "labels_in_train": 3, "labels_not_in_train": 2}
     assert notes[1:] == ["train: lacks 2 of the labels of dev and test, which no head can learn (DATE, GAME)"]
-
-
-def test_a_rare_label_of_train_alone_is_normal():
-    train = [example(str(number), number % 2) for number in range(100)] + [example("rare", 2)]
-    held_out = [example("new", 0), example("newer", 1)]
-    assert checked(train, held_out, held_out[:1] + other(0, 1)) == (
-        {"test_in_dev": 1, "labels_in_train": 3, "labels_only_in_train": 1},
-        ["test: the texts of 1 of 4 examples are in dev too"],
-    )
-
-
-def test_one_label_and_texts_without_a_token():
-    counts, notes = checked(other(0), [example("")], [example("a", "x", ""), *other(2)])
-    assert counts == {"labels_in_train": 1, "empty_texts": 2}
-    assert notes == ["train: the only label is x, so there is nothing to learn", "texts without a token: 2"]
-
-
-@pytest.mark.parametrize("gold", [None, (), ((0, 1),), ("an answer", "another"), ["x", "y"]])
-def test_what_is_no_label(gold):
-    counts, _ = checked([example("one two three", gold)], [example("four", gold)], [example("five", gold)])
-    assert counts == {}
 
 
 @pytest.mark.parametrize(

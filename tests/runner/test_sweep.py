@@ -89,24 +89,6 @@ def test_a_run_that_another_process_holds_is_left_to_it(fake):
     assert result.state == "skipped"
 
 
-def test_a_child_that_ends_well_and_leaves_nothing_has_failed(fake):
-    [result] = results(fake, SKIPPED).values()
-    assert (result.state, result.code) == ("failed", 1)
-    assert result.note.startswith("it ended without a record (the last line); see ")
-
-
-@pytest.mark.parametrize(("jobs", "memory", "at_once"), [(2, 2**62, 2), (2, 0, 1), ("null", 2**62, 3)])
-def test_as_many_at_once_as_jobs_or_idle_cores_and_memory_allow(fake, monkeypatch, jobs, memory, at_once):
-    monkeypatch.setattr(local, "free_cores", lambda: 3)
-    monkeypatch.setattr(local, "available_memory", lambda: memory)
-    swept = [*options(fake, DONE, jobs=jobs), "encoder=none,glove,elmo"]
-    records = [result.record for result in run_sweep(plan(swept))]
-    spans = [(record["peak_memory_mib"], record["seconds"]) for record in records]
-    overlaps = max(sum(start <= moment < start + length for start, length in spans) for moment, _ in spans)
-    assert len(records) == 3
-    assert overlaps == at_once
-
-
 def test_the_tables_the_list_of_failures_and_the_exit_code(fake, capsys):
     assert main(["sweep", *options(fake, DONE, FAILED, USER_ERROR)]) == 2
     printed = capsys.readouterr()
@@ -116,15 +98,6 @@ def test_the_tables_the_list_of_failures_and_the_exit_code(fake, capsys):
     assert "2 runs failed:" in printed.err
     assert sorted(line.rpartition(": ")[2] for line in lines) == ["no such file", "no such layer"]
     assert main(["sweep", *options(fake, FAILED)]) == 1
-
-
-def test_what_is_left_to_others_is_counted_and_has_not_failed(fake, capsys):
-    [run] = plan(options(fake, SKIPPED)).runs
-    with run_lock(fake_child.paths(run.spec, run.seed, fake), spec=run.spec.to_json()):
-        assert main(["sweep", *options(fake, DONE, SKIPPED)]) == 0
-    printed = capsys.readouterr()
-    assert f"left to another process ({platform.node()}, process " in printed.out
-    assert "1 of 2 runs left to other processes." in printed.err
 
 
 INTERRUPTED = """
@@ -165,8 +138,6 @@ def test_an_interrupt_ends_the_children(tmp_path, kind):
         ("launcher.jobs=0", "launcher.jobs=0: give a whole number from 1, or null"),
         ("launcher=slrum", "unknown launcher; choose one of: local, ray, slurm (did you mean 'slurm'?)"),
         ("launcher=local,slurm", "launcher has 2 values, but all runs of a sweep share it"),
-        ("ledger=a,b", "ledger has 2 values"),
-        ("seed=0,-1", "seed=-1: give a whole number from 0"),
         ("encoder=none,glvoe", "unknown encoder"),
     ],
 )
@@ -175,15 +146,6 @@ def test_a_mistake_is_one_line_before_the_first_run(fake, wrong, why, capsys):
     [line] = capsys.readouterr().err.splitlines()
     assert why in line
     assert not fake.exists()
-
-
-def test_logs_that_cannot_be_written_are_one_line(fake, tmp_path, capsys):
-    (tmp_path / "file").touch()
-    assert main(["sweep", *options(fake, DONE), f"launcher.logs={tmp_path / 'file'}"]) == 2
-    assert (
-        capsys.readouterr().err
-        == f"elmo-bench sweep: launcher.logs={tmp_path / 'file'}: cannot be written (Not a directory)\n"
-    )
 
 
 @pytest.mark.parametrize("name", ["slurm", "ray"])

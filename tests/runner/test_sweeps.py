@@ -40,18 +40,6 @@ def check(folder):
     assert not [path for path in (folder / "runs").rglob("*") if path.suffix in (".lock", ".ckpt")]
 
 
-@pytest.mark.slow
-def test_a_sweep_over_files_of_one_name_leaves_no_run_out(main_job, tmp_path):
-    for folder, numbers in (("a", "0.1 0.2"), ("b", "0.3 0.4")):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "vectors.txt").write_text(f"the {numbers}\nof {numbers}\n", encoding="utf-8")
-    vectors = f"encoder.vectors={tmp_path}/a/vectors.txt,{tmp_path}/b/vectors.txt"
-    options = small("-m", vectors, "data.max_train=10", "task.training.epochs=1", encoder="glove")
-    assert main_job(*options) == 0
-    records = read_all(tmp_path / "runs").records
-    assert len({record["spec"]["contents"]["vectors"] for record in records}) == 2
-
-
 def kill(process, records, wanted, rng):
     """SIGKILL when there are so many records, at some moment of a run or of starting."""
     deadline = time.monotonic() + 300

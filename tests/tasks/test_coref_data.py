@@ -1,4 +1,4 @@
-"""Reading documents: OntoGUM, CoNLL-2012 files good and bad, the Hub's table; and writing them."""
+"""Reading documents: OntoGUM, CoNLL-2012 files, the Hub's table; and writing them."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.coref.conll import Document, format_column, genre_of, parse_column
+from elmo_bench.tasks.coref.conll import Document, format_column, parse_column
 from elmo_bench.tasks.coref.data import Data
 from tests.runs import DATA
 
@@ -84,45 +83,6 @@ def test_files_of_documents(tmp_path, capsys, change):
     assert "0 mentions are in two chains (kept in the first), 2 chains have one mention (dropped)" in said
 
 
-def test_a_span_in_two_chains_stays_in_the_first(tmp_path, capsys):
-    text = FILE.replace("(12)\n", "(12)|(3)\n", 1).replace("-\n", "(3)\n").replace("(12|(0)", "(12|(0)|(12)")
-    path = write(tmp_path / "x.conll", text)
-    documents = COREF.read_file(path)
-    assert documents[0].clusters == (((0, 1), (3, 3)),) != documents[1].clusters
-    assert documents[1].clusters == (((0, 0), (2, 2)),)
-    said = " ".join(capsys.readouterr().err.split())
-    assert said.startswith(f"{path}: 2 mentions are in two chains (kept in the first), 4 chains have one mention")
-    assert said.endswith(f"the first of them in {NAME}")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda text: "", "x.conll: no documents: no line begins with #begin document. Download the file again."),
-        (lambda text: text[: text.index("Her") + 30], ":6: expected 12 columns or more, found 10"),
-        (lambda text: text[: text.rindex("#end")], ":14: cut off: the document of line 10 has no #end"),
-        (
-            lambda text: text.replace("#end document\n", "", 1),
-            ":9: a document begins, but the document of line 1 has no #end",
-        ),
-        (lambda text: text.replace("#begin", "#started", 1), ":2: outside of #begin document and #end document"),
-        (lambda text: text.replace("0)\n", "-\n", 1), ":2: '(0' is never closed in its document. Fix this line."),
-        (lambda text: text.replace("12)\n", "13)\n", 1), ":7: '13)' closes a chain that no '(13' opened. Fix this"),
-        (lambda text: text.replace("(12|(0)", "12", 1), ":6: '12' is not a cell of coreference brackets"),
-        (lambda text: text.replace("(0|(7)", "((0", 1), ":2: '((0' is not a cell of coreference brackets"),
-        (lambda text: text.replace("part 001", "part 000"), ":10: the part of line 1 again"),
-        (lambda text: "#begin document (a); part 000\n#end document\n", "x.conll: no tokens in any document"),
-        (lambda text: text.encode().replace(b"dog", b"d\xffg"), "x.conll:7: not UTF-8 text"),
-    ],
-)
-def test_malformed_files(tmp_path, change, message):
-    path = write(tmp_path / "x.conll", change(FILE))
-    with pytest.raises(UserError) as raised:
-        COREF.read_file(path)
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
-
-
 def test_what_is_written_is_read_again(tmp_path):
     predicted = [[[(0, 4), (1, 2), (1, 1)], [(0, 0), (3, 4), (4, 4)]], [[[0, 1], [2, 2]]]]
     path = tmp_path / f"x{COREF.ending}"
@@ -149,25 +109,6 @@ def test_the_paper_suite_reads_files_or_folders_of_files(tmp_path):
     assert (suite["dev"], suite["test"], suite["train"][:2]) == (READ, READ, READ)
     assert [document.genre for document in suite["train"]] == ["bc", "bc", "nw", "nw"]
     assert COREF.vocabulary(suite["train"]) == {"genres": ["bc", "nw"]}
-
-
-def test_what_the_limits_cut_is_told(tmp_path, capsys):
-    for split in ("train", "dev", "test"):
-        write(tmp_path / "conll2012" / f"{split}.english.v4_gold_conll")
-    COREF.read("paper", tmp_path)
-    assert "tokens long" not in capsys.readouterr().err
-    Data(width=1, window=1, **OPTIONS).read("paper", tmp_path)
-    said = " ".join(capsys.readouterr().err.split())
-    for split in ("train", "dev", "test"):
-        assert f"{split}: 1 of 4 mentions are over 1 tokens long" in said
-    assert said.count("train: 1 of 2 documents have over 1 sentences") == said.count("sentences") == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "genre"), [("gum/GUM_academic_exposure", "academic"), ("nw/wsj/00/wsj_0020", "nw"), ("tc/ch/1", "tc")]
-)
-def test_genres(name, genre):
-    assert genre_of(name) == genre
 
 
 @pytest.mark.slow
@@ -212,8 +153,3 @@ def test_the_hubs_tables_hold_the_same_documents(monkeypatch):
     assert read == dict.fromkeys(("train", "dev", "test"), READ)
     files = [f"english_v4/{split}/0000.parquet" for split in ("train", "validation", "test")]
     assert asked == [("ontonotes/conll2012_ontonotesv5", file, "refs/convert/parquet") for file in files]
-
-
-def test_hub_tables_of_another_shape(monkeypatch):
-    with pytest.raises(UserError, match=r"no columns document_id and sentences. Check hub in conf/task/coref\.yaml"):
-        from_hub(monkeypatch, {"document_id": [NAME], "tokens": [[]]})

@@ -67,42 +67,6 @@ def figures(rows):
     return {name: [rows[name][side] for side in SIDES] for name in METRICS}
 
 
-def test_later_copies_of_a_mention_go_where_the_key_has_it():
-    """As the reference scorer: the copy of a spurious mention stays in its chain, and is one mention."""
-    key = [[[(0, 0), (1, 1)], [(2, 2), (3, 3)]]]
-    copied = METRIC.score(key, [[[(0, 0), (1, 1)], [(2, 2), (1, 1), (3, 3)]]])
-    assert copied == METRIC.score(key, [[[(0, 0), (1, 1)], [(2, 2), (3, 3)]]])
-    assert copied["overall"]["average_f1"] == 100
-    spurious = METRIC.score(key, [[[(0, 0), (1, 1), (4, 4)], [(2, 2), (4, 4), (3, 3)]]])["by_type"]
-    assert figures(spurious) == {
-        "muc": [2, 2, 2, 4],
-        "bcub": [4, 4, pytest.approx(8 / 3), 6],
-        "ceafe": [pytest.approx(1.6), 2, pytest.approx(1.6), 2],
-        "mentions": [4, 4, 4, 5],
-    }
-
-
-@pytest.mark.parametrize("turn", [1, -1])
-def test_a_key_with_a_span_in_two_chains(turn):
-    """scorer.pl v8.01 printed these figures; the order of the chains in memory does not matter."""
-    key = [[(0, 0), (1, 1)], [(1, 1), (2, 2), (3, 3)]][::turn]
-    response = [[(0, 0), (1, 1)], [(1, 1), (2, 2)], [(2, 2), (3, 3)]][::turn]
-    scores = METRIC.score([key], [response])
-    assert figures(scores["by_type"]) == {
-        "muc": [0, 3, 0, 1],
-        "bcub": [pytest.approx(2), 5, 3.5, 4],
-        "ceafe": [1.5, 2, 1.5, 3],
-        "mentions": [4, 4, 4, 4],
-    }
-    assert (round(scores["overall"]["bcub_f1"], 2), scores["overall"]["ceafe_f1"]) == (54.90, pytest.approx(60))
-
-
-def test_gold_against_itself_and_nothing_against_nothing():
-    key = [[[(0, 0), (1, 1)]], []]
-    assert METRIC.score(key, key)["overall"]["average_f1"] == 100
-    assert METRIC.score([[]], [[]])["overall"]["average_f1"] == 0
-
-
 ONE = {"n_tokens": 9, "key": [[[0, 0], [2, 3]]], "response": [[[0, 0], [2, 3]], [[5, 5], [7, 7]]]}
 
 

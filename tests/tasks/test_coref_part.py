@@ -96,13 +96,6 @@ def test_another_archive_is_one_line(source, changes, said):
     assert "Delete it to download it again." in str(raised.value)
 
 
-def test_a_damaged_archive_is_one_line(source):
-    for content in (b"junk", gum()[:-40]):
-        source.write_bytes(content)
-        with pytest.raises(UserError, match="not an archive of GUM, or damaged"):
-            part.make(source, split="dev", without="reddit")
-
-
 @pytest.mark.skipif(not (DATA / "sources").is_dir(), reason="needs GUM's files in $ELMO_BENCH_DATA")
 def test_the_whole_source_gives_the_files_behind_the_results(tmp_path):
     """The real files lie in an archive without the first folder, which is added here."""

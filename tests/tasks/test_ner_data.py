@@ -1,12 +1,9 @@
-"""Reading the suites: the real WNUT-17 files, CoNLL columns good and bad, and a stand-in of the Hub on loopback."""
+"""Reading the suites: CoNLL columns, and a stand-in of the Hub on loopback."""
 
-import hashlib
-import http.server
 import json
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,10 +12,9 @@ import pytest
 import yaml
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.ner.data import Data, read_file
+from elmo_bench.tasks.ner.data import Data
 from elmo_bench.text.tags import TaggedSentence as Sentence
-from elmo_bench.text.tags import spans
-from tests.runs import DATA
+from tests.hub import hub_on_loopback
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = yaml.safe_load((ROOT / "conf/task/ner.yaml").read_text(encoding="utf-8"))["data"]
@@ -42,20 +38,6 @@ READ = [
 ]
 
 
-@pytest.mark.skipif(not (DATA / "wnut17").is_dir(), reason="needs wnut17 in $ELMO_BENCH_DATA")
-def test_open_suite_is_wnut17():
-    suite = NER.read("open", DATA)
-    assert {split: len(sentences) for split, sentences in suite.items()} == {"train": 3394, "dev": 1009, "test": 1287}
-    # Lines with a tag, and tags that start with B-, counted in the raw files.
-    assert [sum(len(s.tokens) for s in suite[k]) for k in suite] == [62730, 15733, 23394]
-    assert [sum(len(spans(s.tags)) for s in suite[k]) for k in suite] == [1975, 836, 1079]
-    assert suite["train"][0].tokens[:4] == ("@paulwalk", "It", "'s", "the")
-    kinds = {"person", "location", "corporation", "group", "product", "creative-work"}
-    assert {kind for s in suite["train"] for kind, *_ in spans(s.tags)} == kinds
-    # White space that is neither space nor tab stays inside its token.
-    assert "watched\u200bwas" in {token for s in suite["dev"] for token in s.tokens}
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -75,57 +57,6 @@ def test_paper_suite_from_files(tmp_path, change):
     assert NER.read("paper", tmp_path) == {"train": READ, "dev": READ, "test": READ}
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("a DT O O\nb DT O\n\n", "x.txt:2: expected 4 columns, found 3. Fix this line."),
-        ("a DT O O O\n\n", "x.txt:1: expected 4 columns, found 5. Fix this line."),
-        ("a DT O O\n\nb DT O U-PER\n\n", "x.txt:3: 'U-PER' is not a tag: expected O or B-TYPE, I-TYPE. Fix this line."),
-        ("a DT O O\nb DT O B-L", "x.txt:2: the last line has no end, so the file may be cut off. Download it again."),
-        ("", "x.txt: the file is empty. Download it again."),
-        ("-DOCSTART- -X- O O\n\n", "x.txt: no sentences. Download the file again."),
-        (b"a DT O O\n\xff DT O O\n", "x.txt:2: not UTF-8 text"),
-    ],
-)
-def test_malformed_files(tmp_path, content, message):
-    path = tmp_path / "x.txt"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(UserError) as raised:
-        read_file(path, columns=4)
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
-
-
-class Hub(http.server.BaseHTTPRequestHandler):
-    """The Hub's protocol for one public data set: HEAD for the metadata, GET for the bytes."""
-
-    files: dict[str, bytes]
-    requests: list[tuple[str, str]]
-
-    def do_HEAD(self):
-        self._answer(body=False)
-
-    def do_GET(self):
-        self._answer(body=True)
-
-    def _answer(self, *, body: bool):
-        self.requests.append((self.command, self.path))
-        content = self.files.get(self.path)
-        self.send_response(200 if content is not None else 404)
-        if content is None:
-            self.send_header("X-Error-Code", "EntryNotFound")
-            content = b""
-        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
-        self.send_header("X-Repo-Commit", "1" * 40)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if body:
-            self.wfile.write(content)
-
-    def log_message(self, *_):
-        pass
-
-
 def parquet(tokens: list[list[str]], ids: list[list[int]]) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table({"id": [str(i) for i in range(len(tokens))], "tokens": tokens, "ner_tags": ids}), sink)
@@ -134,15 +65,12 @@ def parquet(tokens: list[list[str]], ids: list[list[int]]) -> bytes:
 
 @pytest.fixture
 def hub():
-    prefix = "/datasets/eriktks/conll2003/resolve/refs%2Fconvert%2Fparquet/conll2003"
+    """(the address of a Hub with the three files, these files, what was asked of it)"""
     good = parquet([list(s.tokens) for s in READ], [[3, 0, 7], [1, 2, 5, 5]])
-    handler = type("Stand", (Hub,), {"requests": [], "files": {}})
-    handler.files |= {f"{prefix}/{split}/0000.parquet": good for split in ("train", "validation", "test")}
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    files = {f"conll2003/{split}/0000.parquet": good for split in ("train", "validation", "test")}
+    with hub_on_loopback() as (address, handler):
+        handler.repositories["eriktks/conll2003"] = files
+        yield address, files, handler.asked
 
 
 def read_from_hub(folder: Path, endpoint: str, more: dict[str, str] | None = None) -> dict | str:
@@ -171,32 +99,28 @@ def read_from_hub(folder: Path, endpoint: str, more: dict[str, str] | None = Non
 
 
 def test_paper_suite_from_the_hub(tmp_path, hub):
-    endpoint = f"http://127.0.0.1:{hub.server_address[1]}"
-    suite = read_from_hub(tmp_path, endpoint)
+    address, _, asked = hub
+    suite = read_from_hub(tmp_path, address)
     assert suite == {split: [[list(s.tokens), list(s.tags)] for s in READ] for split in ("train", "dev", "test")}
-    assert {method for method, _ in hub.RequestHandlerClass.requests} == {"HEAD", "GET"}
-    del hub.RequestHandlerClass.files[next(path for path in hub.RequestHandlerClass.files if "validation" in path)]
-    (tmp_path / "second").mkdir()
-    message = read_from_hub(tmp_path / "second", endpoint)
-    assert message.startswith(
-        "eriktks/conll2003@refs/convert/parquet/conll2003/validation/0000.parquet: not on the Hub"
-    )
-    assert "\n" not in message
+    assert {each.split()[0] for each in asked} == {"HEAD", "GET"}
 
 
-def test_damaged_download_is_one_sentence(tmp_path, hub):
-    files = hub.RequestHandlerClass.files
-    files |= {path: content[: len(content) // 2] for path, content in files.items()}
-    message = read_from_hub(tmp_path, f"http://127.0.0.1:{hub.server_address[1]}")
-    assert message.startswith("eriktks/conll2003@refs/convert/parquet/conll2003/train/0000.parquet: not a parquet file")
-    assert "\n" not in message
+@pytest.mark.slow
+def test_a_missing_and_a_damaged_file_are_one_sentence(tmp_path, hub):
+    address, files, _ = hub
+    where = "eriktks/conll2003@refs/convert/parquet/conll2003"
+    del files["conll2003/validation/0000.parquet"]
+    message = read_from_hub(tmp_path / "missing", address)
+    assert message.startswith(f"{where}/validation/0000.parquet: not on the Hub") and "\n" not in message
+    files |= {name: content[: len(content) // 2] for name, content in files.items()}
+    message = read_from_hub(tmp_path / "damaged", address)
+    assert message.startswith(f"{where}/train/0000.parquet: not a parquet file") and "\n" not in message
 
 
 @pytest.mark.parametrize(
     ("table", "message"),
     [
         ({"tokens": [["a"]], "ner_tags": [[9]]}, "row 0 has tags outside hub.labels, or not one for each token"),
-        ({"tokens": [["a"], ["b", "c"]], "ner_tags": [[0], [0]]}, "row 1 has tags outside hub.labels"),
         ({"tokens": [["a"]], "tags": [[0]]}, "no columns tokens and ner_tags"),
         ({"tokens": [["a", None]], "ner_tags": [[0, 0]]}, "row 0 has None where text belongs. Use your own files"),
     ],
@@ -208,21 +132,11 @@ def test_hub_tables_of_another_shape(monkeypatch, table, message):
         Data(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"HF_HUB_OFFLINE": "1"},
-        # Nobody listens on the discard port; the Hub's client tries for about 25 seconds before it gives up.
-        pytest.param({"HF_ENDPOINT": "http://127.0.0.1:9"}, marks=pytest.mark.slow),
-    ],
-)
-def test_no_network_is_one_sentence(tmp_path, more):
-    message = read_from_hub(tmp_path, "http://127.0.0.1:9", more)
-    assert message.startswith(
-        "eriktks/conll2003@refs/convert/parquet/conll2003/train/0000.parquet: not on the Hub, or no"
-    )
-    assert "Use your own files instead" in message
-    assert "\n" not in message
+def test_no_network_is_one_sentence(tmp_path):
+    message = read_from_hub(tmp_path, "http://127.0.0.1:9", {"HF_HUB_OFFLINE": "1"})
+    where = "eriktks/conll2003@refs/convert/parquet/conll2003/train/0000.parquet"
+    assert message.startswith(f"{where}: not on the Hub, or no")
+    assert "Use your own files instead" in message and "\n" not in message
 
 
 @pytest.mark.parametrize("text", ["New\u00a0York\nis\n", "-DOCSTART-\n\nNew\u00a0York\nis\n"])
@@ -230,10 +144,3 @@ def test_a_file_of_tokens_alone_may_begin_with_a_no_break_space_or_a_document(tm
     path = tmp_path / "tokens.txt"
     path.write_text(text, encoding="utf-8")
     assert [sentence.tokens for sentence in Data().read_file(path)] == [("New\u00a0York", "is")]
-
-
-def test_the_columns_after_a_line_of_a_document_are_counted(tmp_path):
-    path = tmp_path / "tagged.txt"
-    path.write_text("-DOCSTART-\n\nAnna B-PER\nlives O\n", encoding="utf-8")
-    [sentence] = Data().read_file(path)
-    assert (sentence.tokens, sentence.tags) == (("Anna", "lives"), ("B-PER", "O"))

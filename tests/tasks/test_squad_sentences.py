@@ -28,13 +28,6 @@ def test_a_reader_finds_the_same_sentences(case):
     assert [text[start:end].strip() for start, end in sentences(text)] == [part.strip() for part in expected]
 
 
-def test_nothing_but_white_space_is_left_out():
-    text = "  One.  Two!\n\n Three \u3000\n"
-    spans = list(sentences(text))
-    assert [text[start:end] for start, end in spans] == ["One.", "Two!", "Three"]
-    assert list(sentences(" \n ")) == list(sentences("")) == []
-
-
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "text", ["a" * 500_000 + " b. C", "." * 500_000, "A. " * 30_000], ids=["word", "stops", "initials"]

@@ -1,4 +1,4 @@
-"""Reading and writing propositions: golden columns, the real files, CoNLL-2012, and files not as they should be."""
+"""Reading and writing propositions: golden columns, and CoNLL-2012."""
 
 import json
 from pathlib import Path
@@ -6,20 +6,15 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import noted
 from elmo_bench.runner.evaluate import marks_of
 from elmo_bench.tasks.srl.columns import (
-    BracketError,
     Proposition,
     Sentence,
     read_phrases,
-    read_propositions,
     read_tags,
     write_column,
 )
 from elmo_bench.tasks.srl.data import Data
-from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/golden/brackets.json").read_text(encoding="utf-8"))["srl"]
@@ -38,37 +33,6 @@ def test_a_role_that_directly_follows_itself():
     tags = ["B-A0", "B-A0", "I-A0", "B-V"]
     assert write_column(tags) == ["(A0*)", "(A0*", "*)", "(V*)"]
     assert read_tags(write_column(tags)) == tags
-
-
-@pytest.mark.parametrize(
-    ("column", "cell", "what"),
-    [
-        (["(A0*", "*"], 0, r"\(A0 is not closed before its sentence ends"),
-        (["*", "*)"], 1, r"'\*\)' closes what is not open"),
-        (["(A0*))"], 0, "closes what is not open"),
-        (["(A0*", "*A1)"], 1, r"'\*A1\)' closes \(A0"),
-        (["A0"], 0, "'A0' is not a cell of brackets"),
-        (["(*)"], 0, "is not a cell of brackets"),
-        (["**"], 0, "is not a cell of brackets"),
-        (["*", "(A0(A1*)", "*)"], 1, r"brackets within \(A0: a token can have one role"),
-    ],
-)
-def test_malformed_columns(column, cell, what):
-    with pytest.raises(BracketError, match=what) as raised:
-        read_tags(column)
-    assert raised.value.cell == cell
-
-
-@pytest.mark.skipif(not (DATA / "ewt_propbank").is_dir(), reason="needs ewt_propbank in $ELMO_BENCH_DATA")
-@pytest.mark.parametrize(("split", "count", "sentences"), [("dev", 4963, 437), ("test", 4795, 523)])
-def test_real_files_come_back_as_they_are(tmp_path, split, count, sentences):
-    """Propositions as published; sentences without a predicate counted in the raw file, rows of eight columns."""
-    found = read_propositions(DATA / "ewt_propbank" / f"{split}.conll")
-    assert len(found) == count
-    distinct = dict.fromkeys(example.sentence for example in found)
-    assert sum(len(s.gap) + len(s.rest) for s in distinct) == sentences
-    Data().write(tmp_path / "again.props", found, [example.gold for example in found])
-    assert (tmp_path / "again.props").read_bytes() == (DATA / "ewt_propbank" / f"{split}.props").read_bytes()
 
 
 SKELETON = """\
@@ -159,56 +123,6 @@ def test_a_written_file_has_every_sentence(tmp_path):
     assert (tmp_path / "y.props").read_text(encoding="utf-8") == "go\t(V*)\n-\t*\n\n" * 2
 
 
-def test_predicates_without_roles(tmp_path):
-    """A file to predict: no column of brackets anywhere."""
-    path = tmp_path / "x.conll"
-    path.write_text("\n".join(" ".join(line.split(" ")[:8]) for line in SKELETON.split("\n")), encoding="utf-8")
-    found = Data().read_file(path)
-    assert [(p.sentence, p.predicate, p.lemma, p.gold) for p in found] == [
-        (p.sentence, p.predicate, p.lemma, None) for p in READ
-    ]
-
-
-MALFORMED = {
-    SKELETON.replace(
-        "(ARG1*)", "(ARG1*"
-    ): "x.conll:8: unbalanced brackets: (ARG1 is not closed before its sentence ends",
-    SKELETON.replace(
-        "through RP * - - * *)", "through RP * - - * *"
-    ): "x.conll:6: unbalanced brackets: (V is not closed",
-    SKELETON.replace("saw VB * see see.01", "saw VB * - -"): (
-        "x.conll:3: 2 columns of brackets for 1 predicates in the sentence that begins here. Add or remove columns."
-    ),
-    SKELETON.replace("d 3 0 Go VB * - go.01 (V*)", "d 3 0 Go VB * - go.01"): (
-        "x.conll:13: 0 columns of brackets for 1 predicates"
-    ),
-    SKELETON.replace(
-        "d 0 0 Yes UH * - -", "d 0 0 Yes UH * - - (V*)"
-    ): "x.conll:1: 1 columns of brackets for 0 predicates",
-    SKELETON.replace(
-        "- - * *\n", "- - *\n", 1
-    ): "x.conll:5: 9 columns, but 10 in the sentence's first line. Fix this line.",
-    "a b\n": "x.conll:1: 2 columns, expected at least 8. Fix this line.",
-    SKELETON.rstrip("\n"): "x.conll:15: the last line has no end, so the file may be cut off. Download it again.",
-    conll_2012(SKELETON).replace("#end document\n", ""): (
-        "x.conll:1: this document has no #end document, so the file may be cut off. Download it again."
-    ),
-    "": "x.conll: the file is empty. Download it again.",
-    "\n \n": "x.conll: no sentences. Download the file again.",
-    b"d 0 0 \xff UH * - -\n": "x.conll:1: not UTF-8 text",
-}
-
-
-@pytest.mark.parametrize("content", MALFORMED)
-def test_malformed_files(tmp_path, content):
-    path = tmp_path / "x.conll"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(UserError) as raised:
-        read_propositions(path)
-    assert MALFORMED[content] in str(raised.value)
-    assert "\n" not in str(raised.value)
-
-
 @pytest.fixture
 def root(tmp_path):
     """A data folder for both suites, made up; CoNLL-2012 in two files a split, and one that is not for this task."""
@@ -230,17 +144,3 @@ def test_the_suites_of_the_yaml(root, capsys):
     assert "sentences without a predicate, skipped: train 3, dev 3, test 3" in capsys.readouterr().err
     assert data.read("paper", root) == dict.fromkeys(("train", "dev", "test"), READ * 2)
     assert data.vocabulary(READ) == {"labels": ["O", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-V", "I-V"]}
-
-
-@pytest.mark.parametrize("cell", ["(A2(A1*))", "(A2(A1*)A2)", "(A3(A2(A1*)))"])
-def test_two_labels_of_the_same_tokens_are_noted(tmp_path, cell):
-    """As OntoNotes has them. srl-eval.pl keeps the inner label, too."""
-    path = tmp_path / "x.conll"
-    path.write_text(f"d 0 0 lay VB * lie lie.02 (V*)\nd 0 1 down RP * - - {cell}\n", encoding="utf-8")
-    with noted() as notes:
-        [proposition] = read_propositions(path)
-        assert notes == [
-            f"x.conll: {cell.count('(') - 1} labels left out: the tokens have two labels of one predicate, "
-            "and the inner one is kept"
-        ]
-    assert proposition.tags == ("B-V", "B-A1")

@@ -1,4 +1,4 @@
-"""The head against a plain computation of one proposition at a time, and its gradients."""
+"""The head against a plain computation of one proposition at a time."""
 
 from functools import partial
 
@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from elmo_bench.tasks.srl.columns import Proposition, Sentence
-from elmo_bench.text.tags import to_bio
 from tests import heads
 from tests.runs import GOLDEN
 from tests.tasks.test_srl_lstm import plainly as layer_plainly
@@ -66,41 +65,3 @@ def test_the_loss_by_hand(small):
         expected.append(sum(losses) / len(example.sentence.tokens))
     loss = head.loss(head.collate(examples, index))
     assert loss.item() == pytest.approx(sum(expected).item() / len(examples), rel=1e-9)
-
-
-def test_the_gradient_of_the_loss_agrees_with_finite_differences(small):
-    """Along random directions of every parameter, in double precision."""
-    train, head, index = small
-    head.eval()
-    batch = head.collate(train, index)
-    gradients = torch.autograd.grad(head.loss(batch), list(head.parameters()))
-    torch.manual_seed(3)
-    for (name, parameter), gradient in zip(head.named_parameters(), gradients, strict=True):
-        start = parameter.data.clone()
-        for direction in torch.randn(2, *parameter.shape, dtype=torch.double):
-            losses = []
-            for step in (1e-5, -1e-5):
-                parameter.data = start + step * direction
-                losses.append(head.loss(batch).item())
-            parameter.data = start
-            slope = (losses[0] - losses[1]) / 2e-5
-            assert slope == pytest.approx((gradient * direction).sum().item(), rel=1e-5, abs=1e-8), name
-
-
-def test_predictions_are_valid_bio_from_random_parameters(small):
-    train, head, index = small
-    for parameter in head.parameters():
-        torch.nn.init.normal_(parameter)
-    predicted = head.eval().predict(head.collate(train, index))
-    assert [len(tags) for tags in predicted] == [len(example.sentence.tokens) for example in train]
-    assert all(to_bio(tags) == tags for tags in predicted)
-    assert {"B", "I"} <= {tag[0] for tags in predicted for tag in tags}
-
-
-def test_the_predicate_decides(small):
-    train, head, index = small
-    sentence = train[0].sentence
-    assert len(sentence.tokens) > 4
-    pair = [Proposition(sentence, predicate, "be", None) for predicate in (1, 3)]
-    one, other = head.eval()(head.collate(pair, index))
-    assert (one - other).abs().max() > 1e-4

@@ -1,8 +1,5 @@
 """Semantic roles in the Hub's table of OntoNotes."""
 
-import pytest
-
-from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import noted
 from elmo_bench.tasks.srl.data import Data
 from tests.tasks.test_srl_data import OPTIONS, READ
@@ -53,21 +50,3 @@ def test_a_frame_of_the_hub_without_its_verb_is_left_out_with_a_note(monkeypatch
     assert notes[0].endswith(
         "english_v12/train/0000.parquet: 5 predicates left out: their roles do not name the predicate (B-V)"
     )
-
-
-@pytest.mark.parametrize(
-    ("rows", "column", "message"),
-    [
-        ([HUB], "documents", r"english_v12/train/0000.parquet: no column sentences. Check hub"),
-        (
-            [HUB, [{**HUB[3], "words": ["Go", "on"]}]],
-            "sentences",
-            "row 1 is not as expected .*frames of another length",
-        ),
-        ([[{**HUB[3], "words": [None]}]], "sentences", "row 0 is not as expected .*a word without text"),
-        ([[{"words": ["Go"]}]], "sentences", "row 0 is not as expected .*srl_frames"),
-    ],
-)
-def test_hub_tables_of_another_shape(monkeypatch, rows, column, message):
-    with pytest.raises(UserError, match=message):
-        from_hub(monkeypatch, rows, column)

@@ -1,4 +1,4 @@
-"""Reading the treebank: golden trees, the real files, and files that are not as they should be."""
+"""Reading the treebank: golden trees, and the real files."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.sst5.data import Data, Phrase, parse, plain, read_trees
+from elmo_bench.tasks.sst5.data import Data, Phrase, parse, plain
 from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
@@ -63,55 +63,8 @@ def test_the_suites_of_the_yaml(root, suite):
     assert splits["train"] == [SENTENCES[0], SENTENCES[1], Phrase(("co/written", "by", "him", ")"), 1)]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: text.replace("\n", "\r\n"),
-        lambda text: "\ufeff" + text,
-        lambda text: text.replace("\n", "\n\n"),
-        lambda text: text.replace(" (", "(").replace(")", ") ").replace("(3", "( 3"),
-    ],
-    ids=["CRLF", "BOM", "blank lines", "other spaces"],
-)
-def test_files_that_say_the_same(root, change):
-    plainly = read_trees(root / "sst/train.txt")
-    path = root / "sst/other.txt"
-    path.write_bytes(change(TREES).encode())
-    assert read_trees(path) == plainly
-
-
 def test_a_space_that_parts_nothing_stays_in_its_token():
     assert parse("(2 (2 a\xa0b) (2 c))").tokens == ("a\xa0b", "c")
-
-
-MALFORMED = {
-    "(2 (2 a) (2 b)\n": "x.txt:1: unbalanced parentheses: 1 still open at the end. Fix this line.",
-    "(2 a)\n(2 (2 a) (2 b)))\n": "x.txt:2: unbalanced parentheses: ')' is outside of the tree",
-    "(2 a) (2 b)\n": "x.txt:1: unbalanced parentheses: '(2' is outside of the tree",
-    "word\n": "x.txt:1: unbalanced parentheses: 'word' is outside of the tree",
-    "(2 (5 a) (2 b))\n": "x.txt:1: '5' is not a label: expected 0 to 4 after each (",
-    "(2 (22 a) (2 b))\n": "x.txt:1: '22' is not a label",
-    "(2 (-1 a) (2 b))\n": "x.txt:1: '-1' is not a label",
-    "(2 (٣ a) (2 b))\n": "x.txt:1: '٣' is not a label",
-    "(2 ((2 a) (2 b)))\n": "x.txt:1: '' is not a label",
-    "(2 a b)\n": "x.txt:1: a node of 2 words and 0 nodes: expected one word, or nodes",
-    "(2 a (2 b))\n": "x.txt:1: a node of 1 words and 1 nodes",
-    "(2 (2 a) (2))\n": "x.txt:1: a node of 0 words and 0 nodes",
-    "(2 a)\n(2 (2 a) (2 b": "x.txt:2: the last line has no end, so the file may be cut off. Download it again.",
-    "": "x.txt: the file is empty. Download it again.",
-    "\n \n": "x.txt: no trees. Download the file again.",
-    b"(2 a)\n(2 \xff)\n": "x.txt:2: not UTF-8 text",
-}
-
-
-@pytest.mark.parametrize("content", MALFORMED)
-def test_malformed_files(tmp_path, content):
-    path = tmp_path / "x.txt"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(UserError) as raised:
-        read_trees(path)
-    assert MALFORMED[content] in str(raised.value)
-    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The head against a plain computation of one sentence at a time, and its shapes."""
+"""The head against a plain computation of one sentence at a time."""
 
 from functools import partial
 
@@ -66,11 +66,3 @@ def test_pooled_values_in_training_and_in_evaluation_agree():
     ratios = trained.abs().mean(dim=(0, 2)) / evaluated.abs().mean(dim=(0, 2))  # of maximum, minimum and mean
     assert ratios.sub(1).abs().max() < 0.05, ratios
     assert head.output_dropout.rate > 0
-
-
-def test_vectors_are_trained_at_size_cpu_and_fixed_at_the_papers():
-    """At size=cpu for every encoder; one option gives the paper's setting."""
-    for encoder in ("glove", "elmo"):
-        for options, trained in (((), True), (("vectors.trainable=false",), False), (("size=paper",), False)):
-            _, _, head, _ = build(f"encoder={encoder}", *options, "data.max_train=4")
-            assert (head.embedder.words.correction is not None) == trained

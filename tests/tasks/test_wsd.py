@@ -87,16 +87,6 @@ def test_a_damaged_tag_file_is_one_line(tmp_path, text, said):
         semcor.read_semcor(archive(tmp_path / "s.tar.xz", **{"a/tagfiles/br-a01": text}))
 
 
-def test_an_archive_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(semcor, "LARGEST", 2**20)
-    path = archive(tmp_path / "s.tar.xz", **{"a/tagfiles/br-a01": TAGFILE + " " * 2**21})
-    with pytest.raises(UserError, match="more than 1,048,576 bytes unpacked"):
-        semcor.read_semcor(path)
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(UserError, match=r"s\.tar\.xz: "):
-        semcor.read_semcor(path)
-
-
 def evaluation(folder, xml=XML, keys=KEYS):
     (folder / "ALL.data.xml").write_text(xml)
     (folder / "ALL.gold.key.txt").write_text(keys)

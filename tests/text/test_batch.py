@@ -18,14 +18,3 @@ def test_words_characters_and_padding():
     assert batch.characters.tolist() == [[0, 0, 0, 0, 0], *spelt]
     assert batch.spellings.tolist() == [[1, 2, 3], [4, 0, 0]]
     assert batch.layers[""].shape == (2, 3, 3, 5)
-
-
-def test_what_no_part_reads_is_not_made():
-    batch = Indexer(words=None, characters=None, layers={})(TEXTS)
-    assert (batch.words, batch.characters, batch.spellings, batch.layers) == (None, None, None, {})
-
-
-def test_a_word_that_occurs_again_has_its_characters_once():
-    batch = Indexer(words=None, characters=Vocabulary("ab"), layers={})([("a", "b", "a"), ("b",)])
-    assert batch.characters.tolist() == [[0], [2], [3]]
-    assert batch.spellings.tolist() == [[1, 2, 1], [2, 0, 0]]

@@ -31,6 +31,7 @@ TOKEN = st.sampled_from(ODD) | st.text(
     st.characters(exclude_categories=["Cs"]) | st.sampled_from("\\u{}a0- \n#"), max_size=9
 )
 TOKENS = st.lists(TOKEN, min_size=1, max_size=6).map(tuple)
+FEW = settings(deadline=None, max_examples=40)
 LABEL = st.sampled_from(["NN", "X Y", "a\xa0b"])
 
 
@@ -72,7 +73,7 @@ def test_what_is_no_escape_is_read_as_it_is(text):
     assert unescaped(escaped(text)) == text
 
 
-@settings(deadline=None)
+@FEW
 @given(st.lists(TOKENS, min_size=1, max_size=3))
 def test_ner(path, sentences):
     examples = [TaggedSentence(each, ("B-X", *["I-X"] * (len(each) - 1))) for each in sentences]
@@ -81,7 +82,7 @@ def test_ner(path, sentences):
     assert Conlleval().score_files(path) == Conlleval().score(gold, gold)
 
 
-@settings(deadline=None)
+@FEW
 @given(st.lists(st.lists(st.tuples(TOKEN, LABEL, LABEL), min_size=1, max_size=6), min_size=1, max_size=3))
 def test_pos_and_deprel(path, sentences):
     columns = [list(zip(*each, strict=True)) for each in sentences]
@@ -95,7 +96,7 @@ def test_pos_and_deprel(path, sentences):
         assert metric.score_files(path) == metric.score([each.gold for each in examples], predicted)
 
 
-@settings(deadline=None)
+@FEW
 @given(st.lists(TOKENS.filter(lambda words: not ESCAPED.keys() & {*words}), min_size=1, max_size=3), TOKEN, TOKEN)
 def test_coref(path, sentences, name, speaker):
     """OntoNotes' spellings of full stop and question mark are the only tokens that its reader changes."""
@@ -107,7 +108,7 @@ def test_coref(path, sentences, name, speaker):
     assert metric.score_files(path, path)["scores"]["mentions"]["recall_num"] == 2 * len(clusters)
 
 
-@settings(deadline=None)
+@FEW
 @given(st.lists(st.tuples(TOKENS, st.sampled_from([None, 0, 4]), st.sampled_from([0, 4])), min_size=1, max_size=3))
 def test_sst5(path, rows):
     examples = [Phrase(tokens, gold) for tokens, gold, _ in rows]
@@ -117,7 +118,7 @@ def test_sst5(path, rows):
         assert of("sst5")[1].score_files(path)["overall"]["correct"] == sum(gold == label for gold, label in known)
 
 
-@settings(deadline=None)
+@FEW
 @given(st.lists(st.tuples(TOKENS, TOKENS, st.sampled_from([*LABELS, NO_GOLD]), st.sampled_from(LABELS)), min_size=1))
 def test_snli(path, rows):
     examples = [Pair(*row[:3]) for row in rows]
@@ -127,7 +128,7 @@ def test_snli(path, rows):
         assert metric.score_files(path) == metric.score([pair.gold for pair in examples], [row[3] for row in rows])
 
 
-@settings(deadline=None)
+@FEW
 @given(st.lists(TOKEN, min_size=2, max_size=4))
 def test_srl(path, lemmas):
     """Its files of predictions hold the predicates' lemmas, and no other tokens."""
@@ -140,7 +141,7 @@ def test_srl(path, lemmas):
     assert metric.score_files(path, path)["perfect_props"] == 100
 
 
-@settings(deadline=None)
+@FEW
 @given(st.lists(TOKENS, min_size=1, max_size=3))
 def test_texts(path, sentences):
     """`elmo-bench texts` writes such lines, and `embed` reads them."""

@@ -7,7 +7,6 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
-from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.text.token_labels import control_labels, read_conllu
 from tests.runs import CUTS
 
@@ -49,13 +48,3 @@ def test_control_labels_of_a_task(task):
     assert len({*label_of.values()}) > 5
     with pytest.raises(UserError, match=r"task\.data\.labels=x: unknown. Choose gold or control"):
         task_class(task, "data")(**{**options, "labels": "x"})
-
-
-def test_control_labels_are_a_setting_of_the_run_and_true_labels_are_not():
-    true, control = (
-        RunSpec.of(compose("config", ["task=pos", f"task.data.labels={x}", "suite=open"])) for x in ("gold", "control")
-    )
-    assert "task.data.labels" not in true.settings
-    assert control.settings == true.settings | {"task.data.labels": "control"}
-    assert control.label == "task.data.labels=control"
-    assert "task.data.labels=control" in control.command(0)

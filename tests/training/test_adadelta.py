@@ -44,17 +44,3 @@ def test_it_equals_the_loop_in_c():
     wanted = torch.tensor([-0.7845817804336548, -0.213443323969841, 0.47398605942726135])
     torch.testing.assert_close(table[0], wanted, rtol=2e-7, atol=0)
     torch.testing.assert_close(matrix.flatten()[:3], wanted, rtol=2e-7, atol=0)
-
-
-def test_it_goes_on_from_its_state():
-    once, again = run(Adadelta, 60), run(Adadelta, 60, resume=31)
-    assert all(torch.equal(one, other) for one, other in zip(once, again, strict=True))
-
-
-def test_a_row_without_a_gradient_stays_and_one_that_is_not_a_number_shows():
-    table = torch.nn.Parameter(torch.zeros(1024, 2))
-    table.grad = torch.zeros_like(table)
-    table.grad[7, 1] = float("nan")
-    Adadelta([table]).step()
-    assert table.isnan().nonzero().tolist() == [[7, 1]]
-    assert torch.equal(table[8:], torch.zeros(1016, 2))

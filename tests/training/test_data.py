@@ -32,13 +32,6 @@ def test_limits_of_size_and_padded_tokens(seed, size, tokens):
         assert len(batch) * max(LENGTHS[number] for number in batch) <= tokens
 
 
-def test_an_example_above_the_limit_is_a_batch_of_its_own():
-    lengths = [3, 500, 3, 3, 700]
-    for seed in (None, 0):
-        found = batches(lengths=lengths, tokens=100, seed=seed)
-        assert sorted(map(sorted, found)) == [[0, 2, 3], [1], [4]]
-
-
 def test_the_order_depends_on_seed_and_epoch_alone():
     random.seed(1)
     first = batches(seed=3, epoch=2)

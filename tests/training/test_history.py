@@ -1,6 +1,5 @@
-"""The history of a run: curves by epoch, costs, both across a kill, and the state of the random generators."""
+"""The history of a run: curves by epoch, costs, both across a kill."""
 
-import pytest
 import pytorch_lightning as pl
 import torch
 from torch import nn
@@ -8,8 +7,7 @@ from torch.utils.data import DataLoader
 
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.progress import Clock
-from elmo_bench.training.callbacks import Checkpoints, History, RandomState
-from elmo_bench.training.loggers import build_logger
+from elmo_bench.training.callbacks import Checkpoints, History
 from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.quiet import quiet
 
@@ -96,25 +94,3 @@ def test_a_resumed_run_goes_on_with_its_curves(tmp_path):
     for name in ("whole", "training"):
         [wall, cpu], [wall_before, cpu_before] = getattr(after, name).read(), kept["clocks"][name]
         assert wall > wall_before > 0 and cpu > cpu_before > 0
-
-
-def test_the_csv_logger_writes_next_to_an_earlier_log(tmp_path):
-    about = {"title": "t", "config": {}, "group": None, "tags": []}
-    for name in ("log", "log1"):
-        run(tmp_path, epochs=1, logger=build_logger({"name": "csv"}, work=tmp_path, **about))
-        header = (tmp_path / name / "metrics.csv").read_text(encoding="utf-8").splitlines()[0]
-        assert {"epoch", "dev_f1", "loss", "step"} <= set(header.split(","))
-    assert build_logger({"name": "none"}, work=tmp_path, **about) is None
-    with pytest.raises(Exception, match=r"^logger\.name=disk: unknown name\. Choose one of: csv, none, wandb\.$"):
-        build_logger({"name": "disk"}, work=tmp_path, **about)
-
-
-def test_a_run_that_saw_no_gpu_resumes_on_a_machine_with_one(monkeypatch):
-    killed, resumed = RandomState(), RandomState()
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    killed.on_train_epoch_end(None, None)
-    expected = torch.rand(3)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    resumed.load_state_dict(killed.state_dict())
-    resumed.on_train_batch_start(None, None, None, 0)
-    assert torch.equal(torch.rand(3), expected)

@@ -1,4 +1,4 @@
-"""Optimisers and schedules by name: steps, dev scores, checkpoints, and what a wrong option says."""
+"""Schedules by name: steps, dev scores, checkpoints, and what a wrong option says."""
 
 import pytest
 import pytorch_lightning as pl
@@ -7,9 +7,8 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.config import choices, compose
+from elmo_bench.spec.config import compose
 from elmo_bench.training.module import HeadTraining
-from elmo_bench.training.optimisers import OPTIMISERS, build_optimiser
 from elmo_bench.training.quiet import quiet
 
 STEPS = 7  # of an epoch; the schedule's steps fall between
@@ -119,18 +118,6 @@ def test_a_score_of_0_is_no_plateau(tmp_path):
     assert rates(schedule, tmp_path, epochs=9, scores=[0.0] * 5 + [1.0, 0.5, 1.5, 2.0]) == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize("task", sorted({*choices("task")} - {"wsd"}))  # one pass makes its head
-def test_every_task_has_the_schedule_of_its_size(task):
-    for encoder in ("none", "glove", "elmo"):
-        training = compose("config", [f"task={task}", f"encoder={encoder}"]).task.training
-        assert (training.schedule, training.patience) == ({"name": "linear"}, None)
-    paper = compose("config", [f"task={task}", "size=paper"]).task.training.schedule
-    assert paper == {
-        "coref": {"name": "exponential", "every": 100, "gamma": 0.999},
-        "snli": {"name": "plateau", "every": "epoch", "factor": 0.5, "patience": 0},
-    }.get(task)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -138,27 +125,11 @@ def test_every_task_has_the_schedule_of_its_size(task):
             ({"name": "exponential", "gamma": 0.9, "every": every}, f"every={every}: not a number")
             for every in (0, 1.5)
         ),
-        ({"name": "plateau", "every": 5}, "every=5: plateau takes dev scores. Use every=epoch"),
         ({"name": "line", "every": 5}, ".name=line: unknown name. Choose one of: cosine, exponential, linear, "),
         ({"name": "linear", "every": 5}, ".every: linear has no options. Remove it."),
         ({"name": "step", "every": 5, "gama": 0.9}, ": .*gama.* Check its options for step."),
-        ({"name": "step", "every": 5}, ": .*step_size.* Check its options for step."),
     ],
 )
 def test_a_schedule_that_does_not_fit_is_one_line(options, message):
     with pytest.raises(UserError, match=rf"^task\.training\.schedule\.?{message}"):
         module(options).configure_optimizers()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"name": "adm", "lr": 0.1}, f".name=adm: unknown name. Choose one of: {', '.join(OPTIMISERS)}."),
-        ({"lr": 0.1}, ".name=None: unknown name."),
-        ({"name": "adam", "lr": -1}, ": Invalid learning rate: -1. Check its options for adam."),
-        ({"name": "adam", "rate": 1}, ": .*rate.* Check its options for adam."),
-    ],
-)
-def test_an_optimiser_that_does_not_fit_is_one_line(options, message):
-    with pytest.raises(UserError, match=rf"^task\.training\.optimizer{message}"):
-        build_optimiser(options, Head().parameters())
