@@ -15,7 +15,7 @@ A metric gives arrays by name, with a number for each item: what its formula sum
 - `types.rows`: how many types each item has; `types.type`: for each of these which one; `types.counts`: and every count
   of it in a row. A type that an item counts nothing of is not among them.
 
-The units of a slice are described in `runner/units.py`.
+The units of a slice are described in `runner/evaluate.py`.
 """
 
 import hashlib

@@ -85,7 +85,9 @@ def read_parts(path: Path, *, columns: int = 2) -> Iterator[Part]:
                 raise UserError(
                     f"{path}:{number}: a document begins, but the document of line {part.line} has no #end. Add it."
                 )
-            part, column = _begin(text, number), []
+            begin = _BEGIN.fullmatch(text)
+            name = begin["name"] if begin else text.removeprefix("#begin document").strip()
+            part, column = Part(unescaped(name), (begin and begin["part"]) or "000", number, [[]], []), []
             if (known := seen.setdefault((part.name, int(part.number)), number)) != number:
                 raise UserError(
                     f"{path}:{number}: the part of line {known} again. A part may appear in a file once; remove one."
@@ -146,12 +148,6 @@ def tidy(chains: Iterable[Sequence[Span]]) -> tuple[Clusters, int, int]:
         else:
             single += 1
     return tuple(kept), repeated, single
-
-
-def _begin(text: str, line: int) -> Part:
-    found = _BEGIN.fullmatch(text)
-    name = found["name"] if found else text.removeprefix("#begin document").strip()
-    return Part(unescaped(name), (found and found["part"]) or "000", line, [[]], [])
 
 
 def _ended(part: Part, column: list[tuple[int, str]], path: Path) -> Part:

@@ -23,7 +23,8 @@ class Data(SuiteData):
         Sentences without a predicate give no example; a note says how many there are.
         """
         splits = super().read(suite, root)
-        without = (f"{split} {_sentences_without(examples):,}" for split, examples in splits.items())
+        sentences = {split: dict.fromkeys(each.sentence for each in examples) for split, examples in splits.items()}
+        without = (f"{split} {sum(len(s.gap) + len(s.rest) for s in own):,}" for split, own in sentences.items())
         note(f"sentences without a predicate, skipped: {', '.join(without)}")
         return splits
 
@@ -80,10 +81,6 @@ class Data(SuiteData):
     def write(self, path: Path, examples: Sequence[Proposition], predicted: Sequence[Sequence[str]]) -> None:
         """Write a props file of all sentences of the examples; `score` compares it with the gold file."""
         write_props(path, examples, predicted)
-
-
-def _sentences_without(examples: Sequence[Proposition]) -> int:
-    return sum(len(s.gap) + len(s.rest) for s in dict.fromkeys(example.sentence for example in examples))
 
 
 def _document(sentences: Sequence[Mapping[str, Any]]) -> list[Proposition]:

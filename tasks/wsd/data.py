@@ -73,16 +73,13 @@ def parse(text: str, where: str) -> list[Sentence]:
             tokens += found[2].split("_") if found[2].strip("_") else [found[2]]
             given = dict(_ATTRIBUTE.findall(found[1] or ""))
             if "lexsn" in given and "lemma" in given:
-                senses = tuple(f"{given['lemma']}%{sense}" for sense in _senses(given["lexsn"], where, number))
+                numbers = given["lexsn"].split(";")
+                if not all(map(_SENSE.fullmatch, numbers)):
+                    shown = f"{given['lexsn'][:40]!a} is not a sense of WordNet"
+                    raise UserError(f"{where}: line {number}: {shown}. Download it again.")
+                senses = tuple(f"{given['lemma']}%{sense}" for sense in numbers)
                 targets.append(Target(str(len(targets)), start, len(tokens), *entry(senses[0]), senses))
     return sentences
-
-
-def _senses(given: str, where: str, number: int) -> list[str]:
-    senses = given.split(";")
-    if not all(map(_SENSE.fullmatch, senses)):
-        raise UserError(f"{where}: line {number}: {given[:40]!a} is not a sense of WordNet. Download it again.")
-    return senses
 
 
 FILES = ("train", "evaluation", "first")
