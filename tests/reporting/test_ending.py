@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from elmo_bench.reporting import published
-from elmo_bench.reporting.ending import ending
-from elmo_bench.reporting.published import Row
+from elmo_bench.reporting import ending as module
+from elmo_bench.reporting.ending import Row, ending
 from tests.ledger.records import make_record
 
 
@@ -17,11 +16,11 @@ def publish(tmp_path, monkeypatch):
     def publish(*rows):
         path = tmp_path / "published.json"
         path.write_text(json.dumps([row._asdict() for row in rows]), encoding="utf-8")
-        monkeypatch.setattr(published, "FILE", path)
-        published.rows.cache_clear()
+        monkeypatch.setattr(module, "FILE", path)
+        module.rows.cache_clear()
 
     yield publish
-    published.rows.cache_clear()
+    module.rows.cache_clear()
 
 
 def row(encoder, mean, hash_="0" * 12, **changes):
