@@ -189,11 +189,13 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
     return make_table(stem, title, lines, tasks=[each[0].task for each in tested], gains=[each[3] for each in tested])
 
 
-def readme_table(picked: Sequence[Picked]) -> str:
+def readme_table(experiment: Experiment, picked: Sequence[Picked]) -> str:
     """The main experiment in markdown, short: scores, and each difference with its interval and verdict."""
     compared = [one for one in picked if one.tests]
-    names = list(dict.fromkeys(name for one in compared for names in one.tests for name in reversed(names)))
-    pairs = list(dict.fromkeys(names for one in compared for names in one.tests))
+    names = sorted(
+        {name for one in compared for pair in one.tests for name in pair}, key=lambda n: _rank(experiment, n)
+    )
+    pairs = sorted({pair for one in compared for pair in one.tests}, key=lambda p: [names.index(name) for name in p])
     header = ["task (score, seeds)", *(f"`{name}`" for name in names), *(f"`{a}` − `{b}`" for a, b in pairs)]
     lines = []
     for one in compared:

@@ -105,7 +105,7 @@ def leaderboard(
     for name in dict.fromkeys(group.suite for group in every):
         own = [group for group in every if group.suite == name]
         main = Experiment.load(MAIN)
-        short = encoders.readme_table(encoders.picked(main, shown(main, own), gain))
+        short = encoders.readme_table(main, encoders.picked(main, shown(main, own), gain))
         suites.append(Suite(name, own, sections(name, own, gain, costs, ledger), short))
     return Leaderboard(command, suites, selection, failures)
 
