@@ -6,6 +6,7 @@ from collections import Counter
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.reporting.console import markdown
+from elmo_bench.reporting.ending import rows
 from elmo_bench.runner.finished import STATES, LedgerState, RunState
 from elmo_bench.runner.sweep import plan
 
@@ -57,7 +58,8 @@ def _summary(found: list[RunState], ledger: LedgerState) -> str:
     runs = f"{len(found)} run{'s' if len(found) != 1 else ''}: {parts}"
     if counts["done"] == len(found):
         return runs
-    seconds, unknown = ledger.seconds_left(found)
+    published = {(row.suite, row.task, row.encoder): 60 * row.minutes for row in rows().values() if not row.label}
+    seconds, unknown = ledger.seconds_left(found, published)
     known = (
         f"about {readable(seconds)} left, one after the other" if seconds else "no comparable run to estimate the time"
     )

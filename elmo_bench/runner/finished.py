@@ -222,11 +222,14 @@ class LedgerState:
         """The state of every run, in order."""
         return [self._of_run(run) for run in runs]
 
-    def seconds_left(self, found: Iterable[RunState]) -> tuple[float, int]:
+    def seconds_left(
+        self, found: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
+    ) -> tuple[float, int]:
         """(what the runs that are not done will take one after the other; how many of them have no estimate).
 
         An estimate is the mean over other seeds of the run, else over runs of its task and encoder on as much of the
-        training data, else on any amount, else over runs of its task.
+        training data, else on any amount, else over runs of its task, else what the published run took, if there is one
+        (`published`: seconds by suite, task and encoder).
         """
         total, unknown = 0.0, 0
         for each in found:
@@ -234,8 +237,9 @@ class LedgerState:
                 spec = each.run.spec
                 groups = _groups(spec.key, spec.suite, spec.task, spec.encoder, spec.settings)
                 known = next((self._seconds[group] for group in groups if group in self._seconds), None)
-                total += fmean(known) if known else 0.0
-                unknown += known is None
+                seconds = fmean(known) if known else published.get((spec.suite, spec.task, spec.encoder))
+                total += seconds or 0.0
+                unknown += seconds is None
         return total, unknown
 
     def _of_run(self, run: "PlannedRun") -> RunState:

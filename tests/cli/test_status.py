@@ -4,6 +4,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, new_attempt, run_hash, run_lock, write_failure, write_record
+from elmo_bench.reporting.ending import rows
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES, make_record
@@ -140,3 +141,9 @@ def test_a_mistake_is_one_line(options, said, capsys):
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("elmo-bench status: ")
     assert said in line
+
+
+def test_time_without_a_run_of_ones_own_is_that_of_the_published_run(tmp_path, capsys):
+    assert main(["status", "task=ner", "encoder=glove", f"ledger={tmp_path / 'runs'}"]) == 0
+    [row] = [row for row in rows().values() if (row.task, row.encoder, row.label) == ("ner", "glove", "")]
+    assert f"1 run: 1 missing; about {round(row.minutes)} min left" in capsys.readouterr().out
