@@ -25,10 +25,8 @@ from urllib.parse import urlsplit
 from elmo_bench.base.downloads import cache_folder, fetch, mirrored, record, verify
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, open_text, sha256_of, unpack
-from elmo_bench.base.sources import as_list
+from elmo_bench.base.sources import SHIPPED, as_list
 from elmo_bench.spec.config import choices, task_yaml
-
-SHIPPED = Path(__file__).parents[1] / "data"
 
 
 def main(arguments: list[str]) -> int:

@@ -15,12 +15,15 @@ from elmo_bench.ledger import Record, RunPaths, Summary, read_all
 from elmo_bench.reporting.console import task_table
 from elmo_bench.reporting.rows import BASELINE
 from elmo_bench.reporting.rows import Row as Current
+from elmo_bench.spec.config import choices
+from elmo_bench.spec.run_spec import RunSpec
 
 FILE = Path(__file__).parents[1] / "data" / "published.json"
 SUITE = "open"
 NEAR = 0.5  # points from the score of the same seed on the same kind of processor
 DEVIATIONS = 3  # standard deviations from the mean, elsewhere
 SEEDS = 3  # of the sweep that is suggested
+REPORT = "elmo-bench report", "tables and a page from all runs of the ledger"
 
 
 class Row(NamedTuple):
@@ -32,6 +35,7 @@ class Row(NamedTuple):
     size: str
     hash: str
     label: str  # the options that differ from the default run
+    data: str  # digest of all examples
     mean: float  # of the test scores, in percent
     sd: float | None  # None for a single seed
     minutes: float  # a run, mean over seeds
@@ -50,7 +54,8 @@ def rows_of(rows: Iterable[Current]) -> list[dict[str, Any]]:
         }
         minutes = row.cost("seconds") / 60
         own = (spec.suite, spec.task, spec.encoder, spec.size, row.newest["hash"], spec.label)
-        found.append(Row(*own, scored.mean, scored.sd, minutes, seeds)._asdict())
+        data = (spec.contents or {}).get("data", "")
+        found.append(Row(*own, data, scored.mean, scored.sd, minutes, seeds)._asdict())
     return found
 
 
@@ -114,10 +119,11 @@ def ending(record: Record) -> Iterator[str]:
     if row := published(record["hash"]):
         said = verdict(score, record["seed"], processor(record["environment"]), row)
         yield f"published: test {record['metric']} {_spread(row)}. This run: {said}."
-    if base := _baseline(record):
+    default = not RunSpec(**spec).changes
+    if base := _baseline(record) if default else None:
         yield f"gain over the published {BASELINE}, {_spread(base)}: {score - base.mean:+.2f} (a single seed; no test)"
     yield "next:"
-    for command, about in _next(record, row, base):
+    for command, about in _next(record, row, base) if default else [REPORT]:
         yield f"  {command:<72} # {about}"
 
 
@@ -127,18 +133,19 @@ def _spread(row: Row) -> str:
 
 
 def _baseline(record: Record) -> Row | None:
-    """The published default run of the baseline, on the same data and in the same versions."""
+    """The published default run of the baseline on the same data; None for the baseline itself."""
     spec = record["spec"]
-    mine = (spec["suite"], spec["task"], spec["size"])
-    if spec["encoder"] == BASELINE:
-        return None
-    found = (r for r in rows().values() if (r.suite, r.task, r.size) == mine and r.encoder == BASELINE and not r.label)
-    return next(found, None)
+    wanted = (spec["task"], BASELINE, spec["size"], "", (spec["contents"] or {}).get("data"))
+    fits = (row for row in rows().values() if (row.task, row.encoder, row.size, row.label, row.data) == wanted)
+    return None if spec["encoder"] == BASELINE else next(fits, None)
 
 
 def _next(record: Record, row: Row | None, base: Row | None) -> Iterator[tuple[str, str]]:
-    """(a command, what it is for)."""
+    """(a command, what it is for), after a default run."""
     spec: Mapping[str, object] = record["spec"]
+    if spec["encoder"] not in choices("encoder"):  # named by a folder or a repository
+        yield REPORT
+        return
     pair = [BASELINE, "elmo"] if spec["encoder"] == BASELINE else [BASELINE, str(spec["encoder"])]
     where = [f"task={spec['task']}", *([] if spec["suite"] == "open" else [f"suite={spec['suite']}"])]
     seeds = ",".join(map(str, range(SEEDS)))

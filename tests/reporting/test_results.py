@@ -71,7 +71,7 @@ def test_published_rows_are_read_again(tmp_path, monkeypatch):
 
 
 SEEDS = {"0": {"test": 40.0, "dev": 50.0, "processor": "A"}, "1": {"test": 41.0, "dev": 50.0, "processor": "A"}}
-ROW = Row("open", "ner", "elmo", "cpu", "0" * 12, "", 40.5, 0.7, 2.0, SEEDS)
+ROW = Row("open", "ner", "elmo", "cpu", "0" * 12, "", "d1", 40.5, 0.7, 2.0, SEEDS)
 
 
 @pytest.mark.parametrize(
