@@ -86,7 +86,7 @@ def _watched(name: str, modules: set[str]) -> Iterator[None]:
         return function(*arguments, **named)
 
     made: Any = type(static)(watched) if isinstance(static, classmethod | staticmethod) else watched
-    # Modules that imported the function by its name have it, too.
+    # Also replace it in modules that imported it by name.
     holders = [owner] if owners else [m for m in list(sys.modules.values()) if getattr(m, last, None) is function]
     with contextlib.ExitStack() as stack:
         for holder in holders:

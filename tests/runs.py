@@ -11,7 +11,7 @@ from elmo_bench.spec.run_spec import RunSpec, Setup
 
 ROOT = Path(__file__).parents[1]
 CUTS = ROOT / "tests" / "data"  # what runs read in tests: small cuts of the real data
-# The whole data of the open suite, where somebody has them: tests that read them are skipped elsewhere.
+# The whole data of the open suite. Tests that read it are skipped on machines without it.
 DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 GOLDEN = ROOT / "tests" / "golden" / "bilm"
 SMALL = (

@@ -1,4 +1,4 @@
-"""Small files of every task, written for the tests: those of its open suite, and those that `score` compares."""
+"""Small files of every task, written for the tests: its open suite, and files that `score` compares."""
 
 import io
 import json

@@ -100,7 +100,7 @@ DAMAGED = {
     ("srl", "fewer predicates than columns"): (SRL.replace("give.01", "-") + OTHER, 1, "1 columns of brackets for 0"),
     ("coref", "cut"): (COREF + COREF.replace("000", "001")[:-15], 12, "of line 8 has no #end"),
     ("coref", "no end"): (COREF.replace("\n#end document\n", "") + COREF, 6, "document of line 1 has no #end"),
-    ("coref", "a part that stands there twice"): (COREF * 2, 8, "the part of line 1 again"),
+    ("coref", "a repeated part"): (COREF * 2, 8, "the part of line 1 again"),
     ("coref", "a bracket that is not closed"): (COREF.replace("2)|", ""), 3, "'(2' is never closed"),
     ("coref", "a bracket that nothing opened"): (COREF.replace("(2\n", "-\n"), 4, "'2)' closes a chain"),
     ("coref", "no cell of brackets"): (COREF.replace("(2\n", "2\n"), 3, "'2' is not a cell"),
@@ -166,7 +166,7 @@ def test_sound_files_are_read_and_crlf_and_a_byte_order_mark_too_which_is_said(t
 
 @pytest.fixture(params=DAMAGED, ids=lambda wrong: f"{wrong[0]}-{wrong[1]}")
 def damaged(request, good):
-    """(task, what its error must begin with, what must stand in it); the file is damaged as long as the test runs."""
+    """(task, what its error must begin with, what it must contain); the file is damaged as long as the test runs."""
     (task, what), (content, line, said) = request.param, DAMAGED[request.param]
     sound, name = GOOD[task]
     path = good / name

@@ -48,7 +48,7 @@ def test_gradient_reaches_every_parameter_and_nothing_frozen(bench):
     bench.head.train().zero_grad()
     bench.loss().backward()
     trained = {name: p for name, p in bench.head.named_parameters() if p.requires_grad}
-    # A head may leave the embedder as it is, and then the whole of it.
+    # A head may use the embedder unchanged, but then all of it.
     assert {*dict(bench.head.named_parameters())} - trained.keys() in (
         set(), {f"embedder.{name}" for name, _ in bench.head.embedder.named_parameters()}
     )  # fmt: skip

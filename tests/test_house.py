@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "elmo_bench"
-# What each package may import besides `base` and itself: data flows one way, and there is no circle.
+# What each package may import besides `base` and itself: data flows one way, without circles.
 MAY_IMPORT: dict[str, set[str]] = {
     "base": set(),
     "spec": set(),

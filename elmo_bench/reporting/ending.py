@@ -1,4 +1,4 @@
-"""What a run says when it ends: its scores, the published row beside them, and the commands that come next.
+"""What a run says when it ends: its scores, the published row, and the commands that come next.
 
 `report` writes the published runs to a file of the package. Imports no pandas and no torch.
 """

@@ -92,7 +92,7 @@ def test_options_that_do_not_fit(root, change, message):
 
 
 def test_predictions_are_written_as_score_reads_them(tmp_path):
-    """A file for `predict` may lack labels; what is written tells them apart, and the scorer leaves them out."""
+    """A file for `predict` may lack labels; the output marks these pairs, and the scorer leaves them out."""
     path = tmp_path / "x.jsonl"
     path.write_text(TEXT + '{"sentence1": "A b.", "sentence2": "C\\td."}\n', encoding="utf-8")
     data = Data(**OPTIONS)

@@ -35,7 +35,7 @@ def brackets(tags):
 
 
 def props(sentences, side):
-    """The props file of a case, as the conventions of the golden cases have it."""
+    """The props file of a case, in the conventions of the golden cases."""
     lines = []
     for sentence in sentences:
         told = [p for p in sentence["predicates"] if p[side] is not None]
