@@ -27,9 +27,8 @@ lint: .venv/.installed ## ruff format, ruff check, mypy
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary
 
-docs: .venv/.installed ## the documentation site in build/site; a broken link fails
-	@$(PIP) --editable '.[docs]'
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+docs: .venv-docs/.installed ## the documentation site in build/site; a broken link fails
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
 
 report: .venv/.installed ## render results/ from the ledger, the table in README.md, and the published scores
 	$(BIN)/python -m elmo_bench report --readme README.md --published elmo_bench/data/published.json
@@ -48,6 +47,13 @@ clean: .venv/.installed ## remove checkpoints and locks that finished and killed
 	@$(PIP) uv 2>/dev/null && UV_HTTP_RETRIES=0 $(BIN)/uv pip install --quiet --python $(BIN)/python \
 	  --torch-backend=auto 'torch==2.13.*' 2>/dev/null || echo "no matching torch build by uv: pip chooses one"
 	@$(PIP) --use-pep517 --editable '.[dev]'
+	@touch $@
+
+# Without the package and torch: the API pages are made from the source.
+.venv-docs/.installed: Makefile
+	@echo "installing mkdocs into .venv-docs: 170 MB, less than a minute"
+	@$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --disable-pip-version-check 'mkdocs-material>=9.8' 'mkdocstrings-python>=2'
 	@touch $@
 
 peer: benchmarks/.peer/.installed ## AllenNLP in an environment of its own, for benchmarks/encode.py

@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: Markdown files outside docs/ become pages of the site, and their relative links follow them."""
+"""Hooks of mkdocs: Markdown files outside docs/ and the files of results/ become part of the site, and links follow."""
 
 import os.path
 import re
@@ -9,15 +9,23 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?\)")
+TABLE = re.compile(r"<!-- table:.*?-->\n(.*?)<!-- /table -->", re.DOTALL)  # in README.md, as `report` writes it
+HERE = "<!-- the table of README.md -->"  # in docs/index.md
+RESULTS = ("index.html", "figures/*.svg", "figures/*.png", "tables/*", "runs/**/seed*[0-9].json")
 
 
 def repository_pages() -> dict[str, str]:
     """Repository path -> page of the site, for every Markdown file that the site shows."""
     pages = {
+        "README.md": "index.md",
         "CONTRIBUTING.md": "contributing.md",
         "CHANGELOG.md": "changelog.md",
         "benchmarks/README.md": "benchmarks.md",
-        "results/README.md": "results/index.md",
+        "conf/experiment/README.md": "experiment-list.md",
+        "elmo_bench/data/NOTICE.md": "data.md",
+        "results/README.md": "results.md",
+        "results/RUNS.md": "runs.md",
+        "tasks": "tasks/index.md",
     }
     pages |= {f"tasks/{card.parent.name}/README.md": f"tasks/{card.parent.name}.md" for card in cards()}
     return pages | {f"docs/{path.name}": path.name for path in (ROOT / "docs").glob("*.md")}
@@ -29,32 +37,36 @@ def cards() -> list[Path]:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages from outside docs/, the list of tasks, and the figures of the leaderboard."""
+    """Add the pages from outside docs/, the list of tasks, and the interactive page with its figures and records."""
     for source, page in repository_pages().items():
-        if not source.startswith("docs/"):
+        if files.get_file_from_path(page) is None and (ROOT / source).is_file():
             files.append(File.generated(config, page, content=(ROOT / source).read_text(encoding="utf-8")))
     rows = [f"| [`{card.parent.name}`]({card.parent.name}.md) | {_title(card)} |" for card in cards()]
     index = "\n".join(["# Tasks", "", "Each task has a card.", "", "| task | card |", "|---|---|", *rows, ""])
     files.append(File.generated(config, "tasks/index.md", content=index))
-    for figure in sorted((ROOT / "results" / "figures").glob("*.svg")):
-        files.append(File.generated(config, f"results/figures/{figure.name}", abs_src_path=str(figure)))
+    for pattern in RESULTS:
+        for path in sorted((ROOT / "results").glob(pattern)):
+            files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Rewrite each relative link: to the page that shows its target, or to plain text where no page does."""
+    """Rewrite each relative link: to the page or file that shows its target, or to plain text where none does."""
     pages = repository_pages()
-    source = next((path for path, name in pages.items() if name == page.file.src_uri), f"docs/{page.file.src_uri}")
-    if page.file.src_uri == "tasks/index.md":
+    name = page.file.src_uri
+    if name == "tasks/index.md":
         return markdown
+    if name == "index.md":
+        [table] = TABLE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+        markdown = markdown.replace(HERE, table)
+    source = next((path for path, shown in pages.items() if shown == name and path != "README.md"), name)
 
     def follow(link: re.Match[str]) -> str:
         target = os.path.normpath(os.path.join(os.path.dirname(source), link[3]))  # noqa: PTH118, PTH120
-        if link[1]:  # an image
-            return link[0]
-        if target not in pages:
-            return link[2]
-        return f"[{link[2]}]({os.path.relpath(pages[target], os.path.dirname(page.file.src_uri))}{link[4] or ''})"  # noqa: PTH120
+        shown = pages.get(target, target)
+        if files.get_file_from_path(shown) is None:
+            return link[0] if link[1] else link[2]
+        return f"{link[1]}[{link[2]}]({os.path.relpath(shown, os.path.dirname(name))}{link[4] or ''})"  # noqa: PTH120
 
     return LINK.sub(follow, markdown)
 

@@ -42,8 +42,10 @@ class Data(Protocol):
     leave the example out, which must not depend on the prediction.
     """
 
-    schema: str  # name of the JSON layout that `canonical` gives; a change of the layout takes a new name
-    ending: str  # of a file of predictions, with its dot
+    schema: str
+    """Name of the JSON layout that `canonical` gives; a change of the layout takes a new name."""
+    ending: str
+    """Of a file of predictions, with its dot."""
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
         """{"train", "dev", "test"}: lists of Example. `root` is the user's data folder. Raises UserError."""
@@ -75,6 +77,7 @@ class Head(Protocol):
     """
 
     embedder: Any
+    """The `elmo_bench.encoders.embedder.Embedder` that the head was built with."""
 
     def collate(self, examples: Sequence[Any], index: Indexer) -> dict[str, Any]:
         """A batch: tensors and TextBatches."""
@@ -89,9 +92,12 @@ class Head(Protocol):
 class Metric(Protocol):
     """The official figures."""
 
-    main: str  # the figure in score(...)["overall"] that selects the epoch; higher is better
-    formula: Formula  # how the main figure follows from summed outcomes
-    files: tuple[str, ...]  # the files that `score` takes, as its usage line names them
+    main: str
+    """The figure in score(...)["overall"] that selects the epoch; higher is better."""
+    formula: Formula
+    """How the main figure follows from summed outcomes."""
+    files: tuple[str, ...]
+    """The files that `elmo-bench score` takes, as its usage line names them."""
 
     def score(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:
         """{"overall": {figure: number}} and, where there are classes, "by_type"."""
