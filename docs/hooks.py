@@ -17,7 +17,6 @@ RESULTS = ("index.html", "figures/*.svg", "figures/*.png", "tables/*", "runs/**/
 def repository_pages() -> dict[str, str]:
     """Repository path -> page of the site, for every Markdown file that the site shows."""
     pages = {
-        "README.md": "index.md",
         "CONTRIBUTING.md": "contributing.md",
         "CHANGELOG.md": "changelog.md",
         "benchmarks/README.md": "benchmarks.md",
@@ -59,7 +58,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     if name == "index.md":
         [table] = TABLE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
         markdown = markdown.replace(HERE, table)
-    source = next((path for path, shown in pages.items() if shown == name and path != "README.md"), name)
+    source = next((path for path, shown in pages.items() if shown == name), name)
 
     def follow(link: re.Match[str]) -> str:
         target = os.path.normpath(os.path.join(os.path.dirname(source), link[3]))  # noqa: PTH118, PTH120

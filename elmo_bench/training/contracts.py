@@ -105,14 +105,14 @@ class Metric(Protocol):
     def outcomes(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, np.ndarray]:
         """Whole numbers from 0 for each item that a paired test may swap; summed, `formula` gives the main figure.
 
-        Figures by type follow from arrays `type:NAME.COUNT` (`text.figures.count_types`), whose NAME is that of
-        `by_type` and whose COUNT is the name of the count there. Other names have no dot.
+        Figures by type follow from arrays `type:NAME.COUNT` (`text.figures.count_types`), whose NAME is a key
+        of `by_type` and whose COUNT is the name of the count there. Other names have no dot.
         """
 
     def score_files(self, *paths: Path) -> dict[str, Any]:
         """The figures of files in the official formats, one path for each of `files`. Raises UserError.
 
-        The keys are those of `score`, or the official scorer's if it has different ones; `table` accepts both.
+        The keys are the keys of `score`, or the official scorer's if it has different ones; `table` accepts both.
         """
 
     def table(self, scores: dict[str, Any]) -> str:
