@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.__main__ import COMMANDS
+from elmo_bench.__main__ import COMMANDS, main
 from elmo_bench.base import include
 from elmo_bench.runner.sweep import plan
 from elmo_bench.spec.experiments import experiments
@@ -57,3 +57,21 @@ def test_a_command_in_the_docs_is_accepted(line, monkeypatch):
     if words[0] in ("run", "sweep", "status"):
         options = [word for word in words[1:] if re.match(r"[+~]?[\w.]+=", word)]
         assert plan(options).runs
+
+
+@pytest.mark.slow
+def test_the_first_commands_of_readme_run_in_order(tmp_path, monkeypatch, capfd):
+    """In an empty folder, on few examples. Such runs change the defaults, so `compare` refuses them, in one line."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Install and run")[2].partition("## ")[0]
+    lines = [shlex.split(line, comments=True)[1:] for line in re.findall(r"(?m)^ {4}(elmo-bench .*)$", section)]
+    assert [words[0] for words in lines] == ["run", "sweep", "report", "compare"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # of the runs that the sweep starts
+    for words in lines[:3]:
+        few = ["data.max_train=100", "task.training.epochs=1"] if words[0] in ("run", "sweep") else []
+        assert main([*words, *few]) == 0, capfd.readouterr()
+    assert len(list(tmp_path.glob("results/runs/open/ner/*/*/seed?.json"))) == 6
+    assert "| glove" in (tmp_path / "results" / "README.md").read_text()
+    capfd.readouterr()
+    assert main(lines[3]) != 0
+    assert re.fullmatch(r"elmo-bench compare: .*\bruns of glove and elmo\b.*\n", capfd.readouterr().err)
