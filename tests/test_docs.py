@@ -42,7 +42,7 @@ def test_the_encoder_of_readme_and_the_task_of_contributing_run(tmp_path, monkey
     (tmp_path / "mine" / "tasks" / "mytask" / "__init__.py").touch()
     (tmp_path / "data" / "mydata").mkdir(parents=True)
     for split, sentences in {"train": SENTENCES[:3] * 8, "dev": SENTENCES[:2], "test": SENTENCES[::-1]}.items():
-        (tmp_path / "data" / "mydata" / f"{split}.tsv").write_text("\n".join(sentences) + "\n")
+        (tmp_path / "data" / "mydata" / f"{split}.txt").write_text("\n".join(sentences) + "\n")
     (tmp_path / "new.txt").write_text("A fine film .\n")
     monkeypatch.setattr("elmo_bench.base.include.folders", [])
     for package in (elmo_bench.tasks, elmo_bench.encoders):
@@ -55,6 +55,8 @@ def test_the_encoder_of_readme_and_the_task_of_contributing_run(tmp_path, monkey
     assert predictions.read_text().splitlines()[0].split("\t")[::2] == SENTENCES[-1].split("\t")
     capsys.readouterr()
     assert main([*include, "score", "mytask", str(predictions)]) == 0
-    assert re.fullmatch(r"\d+\.00 % of 4 sentences\n", capsys.readouterr().out)
-    assert main([*include, "predict", str(record), "new.txt", "out.tsv"]) == 0
-    assert re.fullmatch(r"\t(good|bad)\tA fine film \.\n", Path("out.tsv").read_text())
+    assert re.fullmatch(r"accuracy \d+\.00 %\n", capsys.readouterr().out)
+    assert main([*include, "predict", str(record), "new.txt", "out.txt"]) == 0
+    assert re.search(r"\t(good|bad)\tA fine film \.\n$", Path("out.txt").read_text())
+    assert main([*include, "report"]) == 0
+    assert "My task" in Path("results/README.md").read_text()
