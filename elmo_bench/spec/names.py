@@ -65,6 +65,10 @@ def load_encoder(kind: str, *, run_seed: int = 0, version: Any = None, **options
         if load is not None:
             if "seed" in inspect.signature(load).parameters:
                 options.setdefault("seed", run_seed)
+            try:
+                inspect.signature(load).bind(**options)
+            except TypeError as error:
+                raise UserError(f"encoder.contextual: load of encoders/{kind}.py: {error}. Mend one of them.") from None
             encoder = load(**options)
             from elmo_bench.encoders.checks import check_encoder, is_included  # imports torch, as every encoder does
 
