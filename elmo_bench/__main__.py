@@ -44,6 +44,9 @@ GROUPS = {
         "evaluate": "measure the perplexity of a biLM:  evaluate weights=my-elmo corpus=heldout.txt",
         "export": "write a biLM in the published layout, which AllenNLP loads:  export mini FOLDER",
     },
+    "your own encoders and tasks": {
+        "test": "check the encoders and tasks of a folder, with what to write:  --include FOLDER test",
+    },
 }
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 
@@ -57,8 +60,8 @@ def usage() -> str:
         for name, about in commands.items():
             lines += textwrap.wrap(f"  {name:<11} {about}", width, subsequent_indent=" " * 14)
     more = (
-        "--include FOLDER adds the tasks, encoders and configs of a folder of yours, and so does $ELMO_BENCH_INCLUDE for "
-        "every command (several with : between). --version prints the version. `COMMAND --help` lists options."
+        f"--include FOLDER adds the tasks, encoders and configs of a folder of yours. $ELMO_BENCH_INCLUDE may name more, "
+        f"with '{os.pathsep}' between them. `COMMAND --help` lists options, --version prints the version."
     )
     return "\n".join([*lines, "", *textwrap.wrap(more, width)])
 
@@ -69,11 +72,8 @@ def main(arguments: list[str]) -> int:
     wait_asleep()
     try:
         arguments = include_given(arguments)
-        if arguments[:1] == ["--version"]:
-            print(f"elmo-bench {__version__}")
-            return 0
-        if not arguments or arguments[0] in ("-h", "--help"):
-            print(usage())
+        if not arguments or arguments[0] in ("-h", "--help", "--version"):
+            print(f"elmo-bench {__version__}" if "--version" in arguments[:1] else usage())
             return 0
         name, *rest = arguments
         if name not in COMMANDS:
