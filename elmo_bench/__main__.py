@@ -60,8 +60,8 @@ def usage() -> str:
         for name, about in commands.items():
             lines += textwrap.wrap(f"  {name:<11} {about}", width, subsequent_indent=" " * 14)
     more = (
-        f"--include FOLDER adds the tasks, encoders and configs of a folder of yours. $ELMO_BENCH_INCLUDE may name more, "
-        f"with '{os.pathsep}' between them. `COMMAND --help` lists options, --version prints the version."
+        f"--include FOLDER adds the tasks, encoders and configs of a folder of yours. $ELMO_BENCH_INCLUDE may name "
+        f"more, with '{os.pathsep}' between them. `COMMAND --help` lists options, --version prints the version."
     )
     return "\n".join([*lines, "", *textwrap.wrap(more, width)])
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.include import folders, included_lines
+from elmo_bench.base.include import included_lines
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import load_encoder, task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -23,7 +24,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("options", nargs="*", help="key=value for all of them, such as data.root=FOLDER")
     tests = Tests(parser.parse_args(arguments).options)
-    for folder in folders:
+    for folder in include.folders:
         tests.folder(folder)
     if not tests.passed:
         raise UserError("no encoder and no task to test. Give a folder that has one: --include FOLDER.")
@@ -101,7 +102,7 @@ class Tests:
         except UserError as error:
             return self._line(title, str(error), passed=False)
         except Exception as error:
-            where = "".join(included_lines(error).splitlines(keepends=True)[:2])
+            where = "".join(included_lines(error).rpartition("  File ")[2].splitlines(keepends=True)[:2]).strip()
             return self._line(title, f"{type(error).__name__}: {error} {where and f'({where})'}", passed=False)
         self._line(title, seen or result, passed=True)
         return result

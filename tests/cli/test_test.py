@@ -1,0 +1,121 @@
+"""`elmo-bench test` on the encoder of README and the task of CONTRIBUTING, as printed there and broken in one way."""
+
+import re
+import shutil
+import sys
+import textwrap
+
+import pytest
+
+import elmo_bench.encoders
+import elmo_bench.tasks
+from elmo_bench.__main__ import main
+from elmo_bench.spec import config
+from tests.runs import ROOT
+
+NETWORK = '''
+import torch
+
+class Network:
+    checksum, layers, dim, parameters, device = "network-1", 1, 4, 12, torch.device("cpu")
+
+    def __init__(self):
+        torch.manual_seed(0)
+        self.net = torch.nn.Linear(2, 4).eval().requires_grad_(False)
+
+    def encode(self, sentences):
+        return [self.net(torch.tensor([[[float(len(w)), 0.5] for w in words]])) for words in sentences]
+
+def load():
+    return Network()
+'''
+
+
+def printed(page: str, path: str) -> str:
+    """The code of FOLDER/path that a page shows."""
+    [block] = re.findall(rf"(?m)^    # FOLDER/{re.escape(path)}.*\n((?:    .*\n|\n)+?)(?=    # FOLDER/|    elmo-bench|\S)", page)
+    return textwrap.dedent(block)
+
+
+def forget() -> None:
+    """Whatever this process remembers of the folder's modules and configs."""
+    for name in [name for name in sys.modules if re.search(r"\.(mytask|length|network)\b", name)]:
+        del sys.modules[name]
+    for remembered in (config._choice, config._composed, config.task_yaml):
+        remembered.cache_clear()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """FOLDER/… as the pages show it, with data and a small network."""
+    monkeypatch.setattr("elmo_bench.base.include.folders", [])
+    for package in (elmo_bench.tasks, elmo_bench.encoders):
+        monkeypatch.setattr(package, "__path__", [*package.__path__])
+    readme, guide = ((ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md"))
+    pages = {f"tasks/mytask/{part}.py": guide for part in ("data", "head", "metric")}
+    pages |= {"conf/task/mytask.yaml": guide, "encoders/length.py": readme, "conf/encoder/length.yaml": readme}
+    files = {path: printed(page, path) for path, page in pages.items()}
+    files |= {"encoders/network.py": NETWORK}
+    files |= {"conf/encoder/network.yaml": files["conf/encoder/length.yaml"].replace("length", "network")}
+    for split in ("train", "dev", "test"):
+        lines = [f"{label}\t{split} {label} {'word ' * (n % 3)}." for n, label in enumerate(["good", "bad"] * 6)]
+        files[f"mydata/{split}.txt"] = "\n".join(lines) + "\n"
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    forget()
+    yield tmp_path
+    forget()
+
+
+def checked(folder, capsys):
+    """(exit code, output lines)"""
+    code = main(["test", "--include", str(folder), f"data.root={folder}"])
+    return code, capsys.readouterr().out.splitlines()
+
+
+def test_what_the_pages_show_keeps_the_contract(folder, capsys):
+    code, lines = checked(folder, capsys)
+    assert [line for line in lines if not line.startswith("ok ")] == []
+    assert code == 0
+    assert len(lines) == 25
+
+
+BROKEN = [  # file, what is replaced, by what, and what the line says
+    ("encoders/length", "[[[float(len(word))] for word in words]]", "[[float(len(word)) for word in words]]", "Return a float32 tensor [1, 2, 1]"),
+    ("encoders/length", "float(len(word))", "float(len(word) * len(sentences))", "other vectors in another call"),
+    ("encoders/length", "float(len(word))", "float(len(word)) / (len(word) - 1)", "ZeroDivisionError: float division by zero (\"{folder}/encoders/length.py\", line 7, in"),
+    ("encoders/length", "float(len(word))", "1e999", "numbers that are not finite"),
+    ("encoders/length", "layers, dim, parameters", "layers, size, parameters", "the encoder has no dim. Give it the length of a vector"),
+    ("encoders/network", ".requires_grad_(False)", "", "its parameters need gradients. Call .requires_grad_(False) in load."),
+    ("encoders/network", ".eval()", "", "its network is in training mode. Call .eval() in load."),
+    ("encoders/network", "return [self.net(", "self.net.bias += 0; self.net.bias[0] = len(words) if (words := sentences[0]) else 0; return [self.net(", "encode changes its weights or buffers"),
+    ("encoders/network", "-", "-", "its checksum 'network-1' stays when a weight changes. Compute it from the weights"),
+    ("tasks/mytask/data", "cells[-1]", "cells[1]", "Data.read_file: other texts than Data.write was given"),
+    ("tasks/mytask/data", "line_of(each.tokens)", "' '.join(each.tokens)", "escape white space inside a token"),
+    ("tasks/mytask/data", "def vocabulary", "def words", "class Data in its data.py has no vocabulary"),
+    ("tasks/mytask/data", "def read_file", "canonical = lambda self, each: each.gold\n\n    def read_file", "Data.canonical: equal for examples that differ"),
+    ("tasks/mytask/head", "self.embedder, self.labels = embedder", "self.spare, self.embedder, self.labels = nn.Linear(2, 2), embedder", "no gradient reaches spare.bias, spare.weight"),
+    ("tasks/mytask/head", "x.masked_fill(~text.mask[:, :, None], -2.0).amax(dim=1)", "x.sum(dim=1) * (4 - x.shape[1])", "alone has another prediction than among others. Mask padding"),
+    ("tasks/mytask/head", 'batch["gold"])', 'batch["gold"]) + 9', "steps on the same 4 examples. Look at what collate gives"),
+    ("tasks/mytask/head", "self.scores = nn.Linear(hidden + embedder.output_dim, len(labels))", "self.all = [nn.Linear(hidden + embedder.output_dim, 2)]; self.scores = lambda x: self.all[0](x)", "Head: another one with the same state_dict differs"),
+    ("tasks/mytask/head", "return self.scores(", "assert text.mask is None; return self.scores(", "line 19, in forward assert text.mask is None"),
+    ("tasks/mytask/metric", "one == other", "one != other", "accuracy of the gold itself is 0.00"),
+    ("tasks/mytask/metric", "100 * float(", "50 * float(", "Metric.outcomes add up to"),
+    ("tasks/mytask/metric", "cells[1] for", "cells[0] for", "Metric.score_files: {{'accuracy': 100.0}} for a file of Data.write"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("module", "old", "new", "said"), BROKEN, ids=[said[:40] for *_, said in BROKEN])
+def test_what_is_broken_is_one_line_that_says_what_to_write(folder, capsys, module, old, new, said):
+    """Of encoders alone or of tasks alone."""
+    other = "task" if module.startswith("encoders") else "encoder"
+    for unused in (f"conf/{other}", f"{other}s"):
+        shutil.rmtree(folder / unused)
+    path = folder / f"{module}.py"
+    assert old in (text := path.read_text())
+    path.write_text(text.replace(old, new, 1))
+    code, lines = checked(folder, capsys)
+    wrong = [line for line in lines if line.startswith("WRONG")]
+    assert said.format(folder=folder) in wrong[0]
+    assert code == 1
