@@ -66,7 +66,7 @@ def check_layers(encoder: Any, sentences: Sequence[Any], layers: Any, *, name: s
 
 def is_close(layers: Tensor, others: Tensor) -> bool:
     """Whether vectors are equal within 1e-4, or within 1e-4 of the largest number where that is above 1."""
-    return bool((layers - others).abs().max() <= 1e-4 * max(1.0, float(layers.abs().max())))
+    return bool((layers - others).abs().max() <= 1e-4 * max(1.0, float(layers.detach().abs().max())))
 
 
 def is_included(encoder: Any) -> bool:

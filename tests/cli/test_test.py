@@ -13,11 +13,12 @@ from elmo_bench.__main__ import main
 from elmo_bench.spec import config
 from tests.runs import ROOT
 
-NETWORK = '''
+NETWORK = """
 import torch
 
 class Network:
-    checksum, layers, dim, parameters, device = "network-1", 1, 4, 12, torch.device("cpu")
+    layers, dim, parameters, device = 1, 4, 12, torch.device("cpu")
+    checksum = property(lambda self: f"network-{self.net.weight.sum()}")
 
     def __init__(self):
         torch.manual_seed(0)
@@ -28,12 +29,14 @@ class Network:
 
 def load():
     return Network()
-'''
+"""
 
 
 def printed(page: str, path: str) -> str:
     """The code of FOLDER/path that a page shows."""
-    [block] = re.findall(rf"(?m)^    # FOLDER/{re.escape(path)}.*\n((?:    .*\n|\n)+?)(?=    # FOLDER/|    elmo-bench|\S)", page)
+    [block] = re.findall(
+        rf"(?m)^    # FOLDER/{re.escape(path)}.*\n((?:    .*\n|\n)+?)(?=    # FOLDER/|    elmo-bench|\S)", page
+    )
     return textwrap.dedent(block)
 
 
@@ -89,8 +92,8 @@ BROKEN = [  # file, what is replaced, by what, and what the line says
     ("encoders/length", "layers, dim, parameters", "layers, size, parameters", "the encoder has no dim. Give it the length of a vector"),
     ("encoders/network", ".requires_grad_(False)", "", "its parameters need gradients. Call .requires_grad_(False) in load."),
     ("encoders/network", ".eval()", "", "its network is in training mode. Call .eval() in load."),
-    ("encoders/network", "return [self.net(", "self.net.bias += 0; self.net.bias[0] = len(words) if (words := sentences[0]) else 0; return [self.net(", "encode changes its weights or buffers"),
-    ("encoders/network", "-", "-", "its checksum 'network-1' stays when a weight changes. Compute it from the weights"),
+    ("encoders/network", "return [self.net(", "self.net.bias += 1e-6; return [self.net(", "encode changes its weights or buffers"),
+    ("encoders/network", 'property(lambda self: f"network-{self.net.weight.sum()}")', '"network-1"', "its checksum 'network-1' stays when a weight changes. Compute it from the weights"),
     ("tasks/mytask/data", "cells[-1]", "cells[1]", "Data.read_file: other texts than Data.write was given"),
     ("tasks/mytask/data", "line_of(each.tokens)", "' '.join(each.tokens)", "escape white space inside a token"),
     ("tasks/mytask/data", "def vocabulary", "def words", "class Data in its data.py has no vocabulary"),
@@ -99,7 +102,7 @@ BROKEN = [  # file, what is replaced, by what, and what the line says
     ("tasks/mytask/head", "x.masked_fill(~text.mask[:, :, None], -2.0).amax(dim=1)", "x.sum(dim=1) * (4 - x.shape[1])", "alone has another prediction than among others. Mask padding"),
     ("tasks/mytask/head", 'batch["gold"])', 'batch["gold"]) + 9', "steps on the same 4 examples. Look at what collate gives"),
     ("tasks/mytask/head", "self.scores = nn.Linear(hidden + embedder.output_dim, len(labels))", "self.all = [nn.Linear(hidden + embedder.output_dim, 2)]; self.scores = lambda x: self.all[0](x)", "Head: another one with the same state_dict differs"),
-    ("tasks/mytask/head", "return self.scores(", "assert text.mask is None; return self.scores(", "line 19, in forward assert text.mask is None"),
+    ("tasks/mytask/head", "return self.scores(", "assert text.mask is None; return self.scores(", "line 18, in forward assert text.mask is None"),
     ("tasks/mytask/metric", "one == other", "one != other", "accuracy of the gold itself is 0.00"),
     ("tasks/mytask/metric", "100 * float(", "50 * float(", "Metric.outcomes add up to"),
     ("tasks/mytask/metric", "cells[1] for", "cells[0] for", "Metric.score_files: {{'accuracy': 100.0}} for a file of Data.write"),
