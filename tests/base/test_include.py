@@ -136,15 +136,17 @@ def test_a_folder_may_follow_the_command_and_others_come_from_the_environment(
     )
 
 
+@pytest.mark.usefixtures("forgotten")
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    "broken",
     [
         ("float(len(word))", "float(word)", "ValueError: could not convert string to float: 'a'"),
         ("return [torch", "return [[torch", "SyntaxError: '[' was never closed"),
         ("import torch", "import torhc", "ModuleNotFoundError: No module named 'torhc'"),
     ],
 )  # fmt: skip
-def test_an_encoder_that_raises_shows_its_own_lines_and_no_others(include, tmp_path, forgotten, capsys, old, new, said):
+def test_an_encoder_that_raises_shows_its_own_lines_and_no_others(include, tmp_path, capsys, broken):
+    old, new, said = broken
     path = tmp_path / "mine" / "encoders" / "raises.py"
     path.write_text(ENCODER.replace(old, new, 1))
     (tmp_path / "mine" / "conf" / "encoder" / "raises.yaml").write_text(YAML.replace("length", "raises"))

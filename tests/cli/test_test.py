@@ -84,41 +84,43 @@ def test_what_the_pages_show_keeps_the_contract(folder, capsys):
     assert len(lines) == 25
 
 
-BROKEN = [  # file, what is replaced, by what, and what the line says
-    ("encoders/length", "[[[float(len(word))] for word in words]]", "[[float(len(word)) for word in words]]", "Return a float32 tensor [1, 2, 1]"),
-    ("encoders/length", "float(len(word))", "float(len(word) * len(sentences))", "other vectors in another call"),
-    ("encoders/length", "float(len(word))", "float(len(word)) / (len(word) - 1)", "ZeroDivisionError: float division by zero (\"{folder}/encoders/length.py\", line 7, in"),
-    ("encoders/length", "float(len(word))", "1e999", "numbers that are not finite"),
-    ("encoders/length", "layers, dim, parameters", "layers, size, parameters", "the encoder has no dim. Give it the length of a vector"),
-    ("encoders/network", ".requires_grad_(False)", "", "its parameters need gradients. Call .requires_grad_(False) in load."),
-    ("encoders/network", ".eval()", "", "its network is in training mode. Call .eval() in load."),
-    ("encoders/network", "return [self.net(", "self.net.bias += 1e-6; return [self.net(", "encode changes its weights or buffers"),
-    ("encoders/network", 'property(lambda self: f"network-{self.net.weight.sum()}")', '"network-1"', "its checksum 'network-1' stays when a weight changes. Compute it from the weights"),
-    ("tasks/mytask/data", "cells[-1]", "cells[1]", "Data.read_file: other texts than Data.write was given"),
-    ("tasks/mytask/data", "line_of(each.tokens)", "' '.join(each.tokens)", "escape white space inside a token"),
-    ("tasks/mytask/data", "def vocabulary", "def words", "class Data in its data.py has no vocabulary"),
-    ("tasks/mytask/data", "def read_file", "canonical = lambda self, each: each.gold\n\n    def read_file", "Data.canonical: equal for examples that differ"),
-    ("tasks/mytask/head", "self.embedder, self.labels = embedder", "self.spare, self.embedder, self.labels = nn.Linear(2, 2), embedder", "no gradient reaches spare.bias, spare.weight"),
-    ("tasks/mytask/head", "x.masked_fill(~text.mask[:, :, None], -2.0).amax(dim=1)", "x.sum(dim=1) * (4 - x.shape[1])", "alone has another prediction than among others. Mask padding"),
-    ("tasks/mytask/head", 'batch["gold"])', 'batch["gold"]) + 9', "steps on the same 4 examples. Look at what collate gives"),
-    ("tasks/mytask/head", "self.scores = nn.Linear(hidden + embedder.output_dim, len(labels))", "self.all = [nn.Linear(hidden + embedder.output_dim, 2)]; self.scores = lambda x: self.all[0](x)", "Head: another one with the same state_dict differs"),
-    ("tasks/mytask/head", "return self.scores(", "assert text.mask is None; return self.scores(", "line 18, in forward assert text.mask is None"),
-    ("tasks/mytask/metric", "one == other", "one != other", "accuracy of the gold itself is 0.00"),
-    ("tasks/mytask/metric", "100 * float(", "50 * float(", "Metric.outcomes add up to"),
-    ("tasks/mytask/metric", "cells[1] for", "cells[0] for", "Metric.score_files: {{'accuracy': 100.0}} for a file of Data.write"),
+BROKEN = [  # module, what is replaced, by what, and what the line says
+    ("length", "[[[float(len(word))] for word in words]]", "[[1.0 for _ in words]]", "a float32 tensor [1, 2, 1]"),
+    ("length", "float(len(word))", "float(len(word) * len(sentences))", "other vectors in another call"),
+    ("length", "float(len(word))", "1 / (len(word) - 1)", 'ZeroDivisionError: division by zero ("{path}", line 7'),
+    ("length", "float(len(word))", "1e999", "numbers that are not finite"),
+    ("length", "layers, dim, parameters", "layers, size, parameters", "has no dim. Give it the length of a vector"),
+    ("network", ".requires_grad_(False)", "", "need gradients. Call .requires_grad_(False) in load."),
+    ("network", ".eval()", "", "its network is in training mode. Call .eval() in load."),
+    ("network", "return [", "self.net.bias += 1e-6; return [", "encode changes its weights or buffers"),
+    ("network", "{self.net.weight.sum()}", "1", "its checksum 'network-1' stays when a weight changes. Compute it"),
+    ("data", "cells[-1]", "cells[1]", "Data.read_file: other texts than Data.write was given"),
+    ("data", "line_of(each.tokens)", "' '.join(each.tokens)", "escape white space inside a token"),
+    ("data", "def vocabulary", "def words", "class Data in its data.py has no vocabulary"),
+    ("data", "def read_file", "canonical = lambda self, each: 1\n    def read_file", "equal for examples that differ"),
+    ("head", "self.labels = embedder,", "self.x, self.labels = embedder, nn.Linear(2, 2),", "reaches x.bias, x.weight"),
+    ("head", "x.masked_fill(~text.mask[:, :, None], -2.0).amax(dim=1)", "x.sum(1) * (4 - x.shape[1])", "Mask padding"),
+    ("head", 'batch["gold"])', 'batch["gold"]) + 9', "on the same 4 examples. Look at what collate gives"),
+    ("head", "self.read =", "self.a = [nn.Linear(embedder.dim, hidden)]; self.read = self.a[0].forward #", "state_dict"),
+    ("head", "return self.scores(", "assert not text; return self.scores(", "line 18, in forward assert not text"),
+    ("metric", "one == other", "one != other", "accuracy of the gold itself is 0.00"),
+    ("metric", "100 * float(", "50 * float(", "Metric.outcomes add up to"),
+    ("metric", "cells[1] for", "cells[0] for", "Metric.score_files: {{'accuracy': 100.0}} for a file of Data.write"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("module", "old", "new", "said"), BROKEN, ids=[said[:40] for *_, said in BROKEN])
-def test_what_is_broken_is_one_line_that_says_what_to_write(folder, capsys, module, old, new, said):
+@pytest.mark.parametrize("broken", BROKEN, ids=[said[:40] for *_, said in BROKEN])
+def test_what_is_broken_is_one_line_that_says_what_to_write(folder, capsys, broken):
     """Of encoders alone or of tasks alone."""
-    other = "task" if module.startswith("encoders") else "encoder"
+    module, old, new, said = broken
+    [path] = folder.rglob(f"{module}.py")
+    other = "task" if path.parent.name == "encoders" else "encoder"
     for unused in (f"conf/{other}", f"{other}s"):
         shutil.rmtree(folder / unused)
-    path = folder / f"{module}.py"
-    assert old in (text := path.read_text())
+    text = path.read_text()
+    assert old in text
     path.write_text(text.replace(old, new, 1))
     code, lines = checked(folder, capsys)
     wrong = [line for line in lines if line.startswith("WRONG")]
-    assert said.format(folder=folder) in wrong[0]
+    assert said.format(path=path) in wrong[0]
     assert code == 1
