@@ -34,7 +34,7 @@ from elmo_bench.training.module import HeadTraining
 
 FEW, OTHERS = 4, 12  # examples that a head is trained on, and others
 STEPS, RATE = 400, 0.01  # of Adam, after which the loss of the few is half of what it was
-ODD = "New York"  # a token with white space, as tables of the Hub have them
+ODD = "New York"  # a token with white space
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Trial:
     def of(
         cls, run: tuple[RunSpec, Setup], data: Data, splits: Splits, train: list[Any], *, words: Iterable[str] = ()
     ) -> "Trial":
-        """The head for these training examples; it may look up their words, those of `others`, and `words`."""
+        """The head for these training examples; it may look up their words, the words of `others`, and `words`."""
         known = {*words, *words_of([*train, *splits["dev"][:OTHERS]])}
         trial = cls(run[0], data, splits, train, load_frozen(*run, known))
         trial.head = trial.again(seed=0)
@@ -114,7 +114,7 @@ def check_gradients(trial: Trial) -> str:
 
 
 def check_learning(trial: Trial) -> str:
-    """A few examples can be learned by heart: their loss falls to a half."""
+    """A few examples can be learned: their loss falls to a half."""
     pl.seed_everything(0, verbose=False)
     optimizer = torch.optim.Adam(trial.head.parameters(), lr=RATE)
     before = now = _quietly(trial)
@@ -145,7 +145,7 @@ def check_saving(trial: Trial) -> str:
     loaded.head.load_state_dict(load(saved))
     if loaded.predict(trial.others) != found or abs(_quietly(loaded) - (loss := _quietly(trial))) > 1e-4 * abs(loss):
         raise UserError(
-            "Head: another one with the same state_dict differs. What it learns or draws must be a parameter or a "
+            "Head: a new head with the same state_dict differs. What it learns or draws must be a parameter or a "
             "buffer (register_buffer); all else must follow from Data.vocabulary, the yaml and the batch."
         )
     return "saved and loaded, it predicts the same"
@@ -226,7 +226,7 @@ def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> s
     for name, counted in outcomes.items():
         if not isinstance(counted, np.ndarray) or counted.shape != (len(gold),) or counted.dtype.kind not in "biu":
             raise UserError(
-                f"Metric.outcomes: '{name}' is no array of whole numbers, one for each of {len(gold)} items."
+                f"Metric.outcomes: '{name}': give an array of whole numbers, one for each of {len(gold)} items."
             )
         kind, _, count = name.removeprefix("type:").rpartition(".")
         if kind and counted.sum() != scores["by_type"][kind][count]:

@@ -101,7 +101,7 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
     ("head", "self.labels = embedder,", "self.x, self.labels = embedder, nn.Linear(2, 2),", "reaches x.bias, x.weight"),
     ("head", "x.masked_fill(~text.mask[:, :, None], -2.0).amax(dim=1)", "x.sum(1) * (4 - x.shape[1])", "Mask padding"),
     ("head", 'batch["gold"])', 'batch["gold"]) + 9', "on the same 4 examples. Look at what collate gives"),
-    ("head", "self.read =", "self.a = [nn.Linear(embedder.dim, hidden)]; self.read = self.a[0].forward #", "state_dict"),
+    ("head", "self.read =", "self.a = [nn.Linear(embedder.dim, hidden)]; self.read = self.a[0].forward#", "state_dict"),
     ("head", "return self.scores(", "assert not text; return self.scores(", "line 18, in forward assert not text"),
     ("metric", "one == other", "one != other", "accuracy of the gold itself is 0.00"),
     ("metric", "100 * float(", "50 * float(", "Metric.outcomes add up to"),
