@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
@@ -19,24 +18,10 @@ from elmo_bench.runner.data import build_data
 from elmo_bench.spec import config
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
+from tests.runs import ROOT, printed
 
-ROOT = Path(__file__).parents[2]
-ENCODER = '''
-"""A word's length as its vector."""
-import torch
-
-
-class Length:
-    checksum, layers, dim, parameters, device = "length-1", 1, 1, 0, torch.device("cpu")
-
-    def encode(self, sentences):
-        return [torch.tensor([[[float(len(word))] for word in words]]) for words in sentences]
-
-
-def load():
-    return Length()
-'''
-YAML = '{name: length, words: static, vectors: "${suite.vectors}", contextual: {kind: length, version: 1}}\n'
+ENCODER = printed("README.md", "encoders/length.py")
+YAML = printed("README.md", "conf/encoder/length.yaml")
 GIVEN = ["task=mytask", "encoder=length", "task.training.epochs=1", "data.max_train=20", "mix=scalar"]
 
 

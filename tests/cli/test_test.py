@@ -3,7 +3,6 @@
 import re
 import shutil
 import sys
-import textwrap
 
 import pytest
 
@@ -11,7 +10,7 @@ import elmo_bench.encoders
 import elmo_bench.tasks
 from elmo_bench.__main__ import main
 from elmo_bench.spec import config
-from tests.runs import ROOT
+from tests.runs import printed
 
 NETWORK = """
 import torch
@@ -32,14 +31,6 @@ def load():
 """
 
 
-def printed(page: str, path: str) -> str:
-    """The code of FOLDER/path that a page shows."""
-    [block] = re.findall(
-        rf"(?m)^    # FOLDER/{re.escape(path)}.*\n((?:    .*\n|\n)+?)(?=    # FOLDER/|    elmo-bench|\S)", page
-    )
-    return textwrap.dedent(block)
-
-
 def forget() -> None:
     """Whatever this process remembers of the folder's modules and configs."""
     for name in [name for name in sys.modules if re.search(r"\.(mytask|length|network)\b", name)]:
@@ -54,7 +45,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr("elmo_bench.base.include.folders", [])
     for package in (elmo_bench.tasks, elmo_bench.encoders):
         monkeypatch.setattr(package, "__path__", [*package.__path__])
-    readme, guide = ((ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md"))
+    readme, guide = "README.md", "CONTRIBUTING.md"
     pages = {f"tasks/mytask/{part}.py": guide for part in ("data", "head", "metric")}
     pages |= {"conf/task/mytask.yaml": guide, "encoders/length.py": readme, "conf/encoder/length.yaml": readme}
     files = {path: printed(page, path) for path, page in pages.items()}
