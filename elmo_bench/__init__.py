@@ -3,6 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from elmo_bench._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from elmo_bench.elmo.allennlp import Elmo
     from elmo_bench.elmo.allennlp_embedder import ElmoEmbedder

@@ -8,9 +8,10 @@ import textwrap
 from pathlib import Path
 from typing import TextIO
 
+from elmo_bench._version import __version__
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import refusal
-from elmo_bench.base.include import include
+from elmo_bench.base.include import include_given, included_lines
 from elmo_bench.base.machine import wait_asleep
 
 # Each command is the module `elmo_bench.cli.<name>` with `main(arguments) -> exit code`, imported when it is called.
@@ -43,6 +44,9 @@ GROUPS = {
         "evaluate": "measure the perplexity of a biLM:  evaluate weights=my-elmo corpus=heldout.txt",
         "export": "write a biLM in the published layout, which AllenNLP loads:  export mini FOLDER",
     },
+    "your own encoders and tasks": {
+        "test": "check the encoders and tasks of a folder, with what to write:  --include FOLDER test",
+    },
 }
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 
@@ -55,7 +59,10 @@ def usage() -> str:
         lines += ["", f"{group}:"]
         for name, about in commands.items():
             lines += textwrap.wrap(f"  {name:<11} {about}", width, subsequent_indent=" " * 14)
-    more = "--include FOLDER adds the tasks, encoders and configs of a folder of yours. `COMMAND --help` lists options."
+    more = (
+        f"--include FOLDER adds the tasks, encoders and configs of a folder of yours. $ELMO_BENCH_INCLUDE may name "
+        f"more, with '{os.pathsep}' between them. `COMMAND --help` lists options, --version prints the version."
+    )
     return "\n".join([*lines, "", *textwrap.wrap(more, width)])
 
 
@@ -64,17 +71,15 @@ def main(arguments: list[str]) -> int:
     name = ""
     wait_asleep()
     try:
-        while arguments and arguments[0].partition("=")[0] == "--include":
-            head, *arguments = arguments
-            if "=" not in head and not arguments:
-                raise UserError("--include: no folder given. Give one: --include FOLDER.")
-            include(head.partition("=")[2] or arguments.pop(0))
-        if not arguments or arguments[0] in ("-h", "--help"):
-            print(usage())
+        arguments = include_given(arguments)
+        if not arguments or arguments[0] in ("-h", "--help", "--version"):
+            print(f"elmo-bench {__version__}" if "--version" in arguments[:1] else usage())
             return 0
         name, *rest = arguments
         if name not in COMMANDS:
-            raise UserError(f"unknown command '{name}'. Choose one of: {', '.join(COMMANDS)}.")
+            from elmo_bench.spec.options import guess  # with OmegaConf, which few commands need
+
+            raise UserError(f"unknown command '{name}'{guess(name, COMMANDS)}. Choose one of: {', '.join(COMMANDS)}.")
         options = Path(__file__).parent / "pretraining" / "conf" / f"{name}.yaml"  # commands that take key=value
         if rest in (["-h"], ["--help"]) and options.is_file():
             print(options.read_text(encoding="utf-8"), end="")
@@ -83,6 +88,9 @@ def main(arguments: list[str]) -> int:
     except UserError as error:
         return _report(error, name)
     except Exception as error:
+        if lines := included_lines(error):  # the user's own code: its lines, and none of ours
+            print(lines, file=sys.stderr)
+            return 1
         if (found := refusal(error, "output")) is None:
             raise
         return _report(found, name)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import textwrap
 from pathlib import Path
 
 from elmo_bench.ledger import Record
@@ -52,3 +54,11 @@ def rounded(record: Record) -> dict:
 def files(folder: Path) -> list[str]:
     """Every file below a folder."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def printed(page: str, path: str) -> str:
+    """The code of FOLDER/path that a page shows."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    end = r"(?=    # FOLDER/|    elmo-bench|\S)"
+    [block] = re.findall(rf"(?m)^    # FOLDER/{re.escape(path)}.*\n((?:    .*\n|\n)+?){end}", text)
+    return textwrap.dedent(block)

@@ -1,23 +1,48 @@
-"""Folders outside the installation that add tasks, encoders and configs: `--include FOLDER`.
+"""Folders outside the installation that add tasks, encoders and configs: `--include FOLDER`, or `$ELMO_BENCH_INCLUDE`.
 
 Such a folder has the layout of the repository: `tasks/<task>/`, `encoders/<kind>.py`, `conf/<group>/<name>.yaml`.
 """
 
 import os
 import sys
+import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 
 PACKAGES = ("tasks", "encoders")  # of elmo_bench, extended by the included folders of the same name
+OPTION, VARIABLE = "--include", "ELMO_BENCH_INCLUDE"
 folders: list[Path] = []
 
 
-def include(folder: str | Path) -> None:
-    """Add the tasks, encoders and configs of a folder. Raises UserError if it has none of them."""
+def include_given(arguments: Sequence[str]) -> list[str]:
+    """Include the folders of a command line, then those of `$ELMO_BENCH_INCLUDE`; the arguments without the former.
+
+    Raises UserError for a folder that has nothing to include.
+    """
+    left, given = [], iter(arguments)
+    for argument in given:
+        option, _, folder = argument.partition("=")
+        if option != OPTION:
+            left.append(argument)
+        elif folder := folder or next(given, ""):
+            include(folder)
+        else:
+            raise UserError(f"{OPTION}: no folder given. Give one: {OPTION} FOLDER.")
+    for folder in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+        include(folder, said=f"${VARIABLE}: ")
+    return left
+
+
+def include(folder: str | Path, *, said: str = f"{OPTION} ") -> None:
+    """Add the tasks, encoders and configs of a folder. Raises UserError if it has none of them.
+
+    said: where the folder comes from, for that error.
+    """
     path = Path(folder).expanduser().resolve()
     if not any((path / name).is_dir() for name in (*PACKAGES, "conf")):
-        raise UserError(f"--include {folder}: no folder with tasks/, encoders/ or conf/. Give a folder that has one.")
+        raise UserError(f"{said}{folder}: no folder with tasks/, encoders/ or conf/. Give a folder that has one.")
     if path in folders:
         return
     folders.append(path)
@@ -34,6 +59,18 @@ def extended(name: str, path: list[str]) -> list[str]:
 def config_folders(installed: Path) -> list[Path]:
     """The folders that configs are read from: the installation's first, so that nothing in it is replaced."""
     return [installed, *(folder / "conf" for folder in folders if (folder / "conf").is_dir())]
+
+
+def included_lines(error: BaseException) -> str:
+    """Where an error passed code of the included folders, and then the error, as Python prints them; "" if nowhere."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_included(each.filename)]
+    if not frames and not (isinstance(error, SyntaxError) and _is_included(error.filename or "")):
+        return ""
+    return "".join([*traceback.format_list(frames), *traceback.format_exception_only(error)]).rstrip()
+
+
+def _is_included(file: str) -> bool:
+    return any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 def import_path() -> dict[str, str]:

@@ -37,6 +37,8 @@ def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
         if not splits.get(split):
             raise UserError(f"task={spec.task}: Data.read gives no {split} examples. Each split needs some.")
         for number, example in enumerate(splits[split], 1):
+            if lacking := [name for name in ("texts", "gold") if not hasattr(example, name)]:
+                raise UserError(f"task={spec.task}: {split}, example {number}: it has no {', '.join(lacking)}. Add it.")
             if not all(isinstance(text, tuple) for text in example.texts):
                 raise UserError(
                     f"task={spec.task}: {split}, example {number}: texts is not a tuple of tuples of words."

@@ -137,9 +137,12 @@ def build_embedder(spec: RunSpec, frozen: Frozen, lexicon: Lexicon) -> Embedder:
 
 
 def build_head(spec: RunSpec, embedder: Embedder, vocabulary: Mapping[str, Any]) -> Any:
-    """The task's head, with the numbers of the spec."""
+    """The task's head, with the numbers of the spec. Raises UserError if it lacks its embedder."""
     numbers = {key: value for key, value in spec.part("task.head").items() if key != "name"}
-    return task_class(spec.task, "head")(embedder, **vocabulary, **numbers)
+    head = task_class(spec.task, "head")(embedder, **vocabulary, **numbers)
+    if getattr(head, "embedder", None) is not embedder:
+        raise UserError(f"task={spec.task}: the Head has no embedder. Write self.embedder = embedder in its __init__.")
+    return head
 
 
 def build_indexer(embedder: Embedder, stores: Mapping[str, LayerStore]) -> Indexer:

@@ -11,6 +11,7 @@ from pytorch_lightning.loggers import Logger
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_checkpoint
+from elmo_bench.base.include import included_lines
 from elmo_bench.base.machine import check_threads, keep_freed_memory
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.cache import LayerStore
@@ -105,6 +106,8 @@ def build(prepared: Prepared) -> Trained:
             training["schedule"],
         )
     except (TypeError, ValueError) as error:  # a part refuses its numbers
+        if included_lines(error):
+            raise
         raise UserError(f"an option has a value that does not fit: {error}. See task.head.") from error
     stores = shared_stores(setup, prepared.frozen.encoders, (spec.contents or {})["data"])
     index = build_indexer(embedder, stores)

@@ -65,7 +65,15 @@ def load_encoder(kind: str, *, run_seed: int = 0, version: Any = None, **options
         if load is not None:
             if "seed" in inspect.signature(load).parameters:
                 options.setdefault("seed", run_seed)
-            return load(**options)
+            try:
+                inspect.signature(load).bind(**options)
+            except TypeError as error:
+                raise UserError(f"encoder.contextual: load of encoders/{kind}.py: {error}. Mend one of them.") from None
+            encoder = load(**options)
+            checks = importlib.import_module("elmo_bench.encoders.checks")  # imports torch, as every encoder does
+            if checks.is_included(encoder):
+                checks.check_encoder(encoder, name=f"encoder.contextual.kind={kind}")
+            return encoder
     raise UserError(
         f"encoder.contextual.kind={kind:.60}: unknown kind of encoder. It is a module of encoders/ with load: give "
         "its folder with --include FOLDER."

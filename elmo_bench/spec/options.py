@@ -82,7 +82,7 @@ def is_option(key: str, config: DictConfig) -> bool:
 
 
 def unknown_option(key: str, config: DictConfig) -> str:
-    """One line for an unknown key, with the keys that exist at its level."""
+    """One line for an unknown key, with the keys that exist at its level, or the one that ends with it deeper down."""
     *parents, last = key.split(".")
     node: Any = config
     path: list[str] = []
@@ -92,14 +92,25 @@ def unknown_option(key: str, config: DictConfig) -> str:
             break
         node, path = node[part], [*path, part]
     known = sorted(str(other) for other in node)
+    if last.lower() not in known and (longer := _longer(key, config)):
+        return f"unknown option '{key}' (did you mean {' or '.join(map(repr, longer))}?)"
     level = f"'{'.'.join(path)}' has" if path else "the options are"
     return f"unknown option '{key}'{guess(last, known)}; {level}: {', '.join(known)}"
 
 
+def _longer(key: str, config: DictConfig) -> list[str]:
+    """The options that end with these components, without regard to case: those with the fewest others before them."""
+    whole: Any = OmegaConf.to_container(config, resolve=False)
+    ends = [name for name in dotted(whole) if name.lower().endswith(f".{key.lower()}")]
+    least = min((name.count(".") for name in ends), default=0)
+    return [name for name in ends if name.count(".") == least][:3]
+
+
 def guess(word: str, known: Iterable[str]) -> str:
-    """` (did you mean …?)`, or nothing where no known word is close."""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean '{close[0]}'?)" if close else ""
+    """` (did you mean …?)`, or nothing where no known word is close, without regard to case."""
+    folded = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), folded, n=1)
+    return f" (did you mean '{folded[close[0]]}'?)" if close else ""
 
 
 def check_kind(option: Override, plain: DictConfig, config: DictConfig) -> None:

@@ -153,8 +153,9 @@ class HeadTraining(pl.LightningModule):
     def objective(self, batch: dict[str, Any]) -> Tensor:
         """The head's loss and the penalty of its mixes, which is relative to the loss of one item: a scalar."""
         loss = self.head.loss(batch)
-        if loss.ndim:
-            raise UserError(f"Head.loss: a tensor of shape {[*loss.shape]}. Return a scalar, such as its mean.")
+        if not isinstance(loss, Tensor) or loss.ndim:
+            gave = f"tensor of shape {[*loss.shape]}" if isinstance(loss, Tensor) else type(loss).__name__
+            raise UserError(f"Head.loss: a {gave}. Return a tensor that is a scalar, such as the mean.")
         return loss + getattr(self.head, "items", 1) * self.head.embedder.regularisation()
 
     def validation_step(self, batch: dict[str, Any], _index: int) -> None:

@@ -6,35 +6,22 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
 import elmo_bench.encoders
 import elmo_bench.tasks
 from elmo_bench.__main__ import main
+from elmo_bench.base import include as include_module
 from elmo_bench.base.errors import UserError
 from elmo_bench.runner.data import build_data
+from elmo_bench.spec import config
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
+from tests.runs import ROOT, printed
 
-ROOT = Path(__file__).parents[2]
-ENCODER = '''
-"""A word's length as its vector."""
-import torch
-
-
-class Length:
-    checksum, layers, dim, parameters, device = "length-1", 1, 1, 0, torch.device("cpu")
-
-    def encode(self, sentences):
-        return [torch.tensor([[[float(len(word))] for word in words]]) for words in sentences]
-
-
-def load():
-    return Length()
-'''
-YAML = '{name: length, words: static, vectors: "${suite.vectors}", contextual: {kind: length, version: 1}}\n'
+ENCODER = printed("README.md", "encoders/length.py")
+YAML = printed("README.md", "conf/encoder/length.yaml")
 GIVEN = ["task=mytask", "encoder=length", "task.training.epochs=1", "data.max_train=20", "mix=scalar"]
 
 
@@ -68,11 +55,8 @@ def include(tmp_path):
     return ["--include", str(mine)]
 
 
+@pytest.mark.usefixtures("forgotten")
 def test_a_task_and_an_encoder_of_a_folder_run(include, tmp_path, monkeypatch):
-    """In this process, which forgets the folder afterwards."""
-    monkeypatch.setattr("elmo_bench.base.include.folders", [])
-    for package in (elmo_bench.tasks, elmo_bench.encoders):
-        monkeypatch.setattr(package, "__path__", [*package.__path__])
     monkeypatch.chdir(tmp_path / "work")
     assert main([*include, "run", *GIVEN]) == 0
     assert len(list(tmp_path.glob("work/results/runs/open/mytask/length/*/seed0.json"))) == 1
@@ -101,14 +85,71 @@ def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, monkeypatch):
     (tmp_path / "conf" / "suite").mkdir(parents=True)
     (tmp_path / "conf" / "suite" / "clinic.yaml").write_text(textwrap.dedent(yaml))
     monkeypatch.setattr("elmo_bench.base.include.folders", [tmp_path])
-    config = compose("config", ["task=ner", "encoder=elmo", "suite=clinic"])
-    assert build_data(RunSpec.of(config), Setup.of(config)).options("clinic")["folder"] == "clinic"
-    spec = RunSpec.of(config)
+    composed = compose("config", ["task=ner", "encoder=elmo", "suite=clinic"])
+    spec = RunSpec.of(composed)
+    assert build_data(spec, Setup.of(composed)).options("clinic")["folder"] == "clinic"
     assert spec.changes == {}
     assert spec.command(0) == "elmo-bench run task=ner encoder=elmo suite=clinic size=cpu seed=0"
     assert RunSpec.of(compose("config", ["task=ner", "suite=clinic", "mix=last"])).label == "mix=last"
     with pytest.raises(UserError, match=r"^task\.data\.clinic=\[1\]: give a mapping with the source and its options$"):
         RunSpec.of(compose("config", ["task=ner", "suite=clinic", "~task.data.clinic", "+task.data.clinic=[1]"]))
+
+
+@pytest.fixture
+def forgotten(monkeypatch):
+    """This process includes no folder, and forgets those that the test includes."""
+    monkeypatch.setattr("elmo_bench.base.include.folders", [])
+    for package in (elmo_bench.tasks, elmo_bench.encoders):
+        monkeypatch.setattr(package, "__path__", [*package.__path__])
+    return include_module.folders
+
+
+def test_a_folder_may_follow_the_command_and_others_come_from_the_environment(
+    include, tmp_path, forgotten, monkeypatch, capsys
+):
+    others = [tmp_path / name for name in ("one", "two")]
+    for other in others:
+        (other / "conf").mkdir(parents=True)
+    monkeypatch.setenv("ELMO_BENCH_INCLUDE", os.pathsep.join(map(str, others)))
+    assert main(["score", *include, "no_task"]) == 2
+    assert "unknown task. Choose one of: coref, deprel, mytask, ner," in capsys.readouterr().err
+    assert forgotten == [tmp_path / "mine", *others]
+    monkeypatch.setenv("ELMO_BENCH_INCLUDE", str(tmp_path / "none"))
+    assert main(["status"]) == 2
+    assert capsys.readouterr().err.startswith(
+        f"elmo-bench: $ELMO_BENCH_INCLUDE: {tmp_path}/none: no folder with tasks/"
+    )
+
+
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize(
+    "broken",
+    [
+        ("float(len(word))", "float(word)", "ValueError: could not convert string to float: 'a'"),
+        ("return [torch", "return [[torch", "SyntaxError: '[' was never closed"),
+        ("import torch", "import torhc", "ModuleNotFoundError: No module named 'torhc'"),
+    ],
+)  # fmt: skip
+def test_an_encoder_that_raises_shows_its_own_lines_and_no_others(include, tmp_path, capsys, broken):
+    old, new, said = broken
+    path = tmp_path / "mine" / "encoders" / "raises.py"
+    path.write_text(ENCODER.replace(old, new, 1))
+    (tmp_path / "mine" / "conf" / "encoder" / "raises.yaml").write_text(YAML.replace("length", "raises"))
+    sys.modules.pop("elmo_bench.encoders.raises", None)
+    config._choice.cache_clear()
+    assert main(["run", "task=ner", "encoder=raises", "data.max_train=20", f"ledger={tmp_path}", *include]) == 1
+    told = capsys.readouterr().err
+    assert f'  File "{path}", line ' in told
+    assert new in told
+    assert told.splitlines()[-1].startswith(said)
+    assert re.findall(r'File "(.*?)"', told) == [str(path)] * told.count('File "')
+
+
+def test_the_version_is_told(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"elmo-bench {elmo_bench.__version__}\n"
+    assert main(["rpeort"]) == 2
+    assert "unknown command 'rpeort' (did you mean 'report'?)" in capsys.readouterr().err
 
 
 def test_a_folder_without_tasks_encoders_and_configs_is_refused(tmp_path):

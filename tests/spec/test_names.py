@@ -39,11 +39,12 @@ def test_a_missing_module_class_and_member_are_named(task):
     ("changed", "said"),
     [
         ({"dev": []}, "gives no dev examples"),
-        ({"test": [SimpleNamespace(texts=("word", "word"))]}, "not a tuple of tuples of words"),
+        ({"test": [SimpleNamespace(texts=("word", "word"), gold=1)]}, "not a tuple of tuples of words"),
+        ({"train": [SimpleNamespace(texts=(("word",),))]}, "train, example 1: it has no gold"),
     ],
 )
 def test_splits_that_no_run_can_use(changed, said):
-    one = [SimpleNamespace(texts=(("word",),))]
+    one = [SimpleNamespace(texts=(("word",),), gold=1)]
     data = SimpleNamespace(read=lambda suite, root: {"train": one, "dev": one, "test": one} | changed)
     with pytest.raises(UserError, match=said):
         read_splits(data, *described())

@@ -1,0 +1,298 @@
+"""What a task and an encoder promise, tried on a few examples: `elmo-bench test`, and the tests of this repository.
+
+Each check returns what it saw. It raises UserError, which says what to write, where a promise is broken.
+"""
+
+import inspect
+import itertools
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.encoders import Encoder
+from elmo_bench.encoders.cache import LayerStore
+from elmo_bench.encoders.checks import TEXTS
+from elmo_bench.runner.data import Splits, data_digest, words_of
+from elmo_bench.runner.evaluate import check_outcomes
+from elmo_bench.runner.prepare import Frozen, Lexicon, build_embedder, build_head, build_indexer, load_frozen
+from elmo_bench.spec.names import load_encoder, task_class
+from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.text.batch import Indexer
+from elmo_bench.training.contracts import Data, Metric
+from elmo_bench.training.module import HeadTraining
+
+FEW, OTHERS = 4, 12  # examples that a head is trained on, and others
+STEPS, RATE = 400, 0.01  # of Adam, after which the loss of the few is half of what it was
+ODD = "New York"  # a token with white space
+
+
+@dataclass
+class Trial:
+    """A head as a run builds it, what it was built from, and examples."""
+
+    spec: RunSpec
+    data: Data
+    splits: Splits
+    train: list[Any]
+    frozen: Frozen
+    head: Any = None
+
+    @classmethod
+    def of(
+        cls, run: tuple[RunSpec, Setup], data: Data, splits: Splits, train: list[Any], *, words: Iterable[str] = ()
+    ) -> "Trial":
+        """The head for these training examples; it may look up their words, the words of `others`, and `words`."""
+        known = {*words, *words_of([*train, *splits["dev"][:OTHERS]])}
+        trial = cls(run[0], data, splits, train, load_frozen(*run, known))
+        trial.head = trial.again(seed=0)
+        return trial
+
+    @property
+    def others(self) -> list[Any]:
+        """A few examples of dev."""
+        return self.splits["dev"][:OTHERS]
+
+    @cached_property
+    def metric(self) -> Metric:
+        """The task's."""
+        return task_class(self.spec.task, "metric")()
+
+    @cached_property
+    def index(self) -> Indexer:
+        """What turns texts into tensors for this head."""
+        stores = {part: LayerStore(encoder, mode="ram") for part, encoder in self.frozen.encoders.items()}
+        for store in stores.values():
+            store.fill([text for example in (*self.train, *self.others) for text in example.texts], threads=1)
+        return build_indexer(self.head.embedder, stores)
+
+    def again(self, *, seed: int) -> Any:
+        """The same head with other initial weights."""
+        pl.seed_everything(seed, verbose=False)
+        embedder = build_embedder(self.spec, self.frozen, Lexicon.of(self.train))
+        return build_head(self.spec, embedder, self.data.vocabulary(self.train))
+
+    def loss(self) -> Tensor:
+        """Of the training examples, with the penalty of the mixes. Raises UserError."""
+        return HeadTraining(self.head, self.metric, {}, {}).objective(self.head.collate(self.train, self.index))
+
+    def predict(self, examples: Sequence[Any]) -> list[Any]:
+        """A prediction for each example. Raises UserError."""
+        with torch.no_grad():
+            found = self.head.eval().predict(self.head.collate(examples, self.index))
+        if not isinstance(found, list) or len(found) != len(examples):
+            raise UserError(f"Head.predict: {found!r:.60} for {len(examples)} examples. Return a list, one for each.")
+        return found
+
+
+def check_gradients(trial: Trial) -> str:
+    """The loss moves every trainable parameter."""
+    trial.head.train().zero_grad()
+    loss = trial.loss()
+    trained = {name: p for name, p in trial.head.named_parameters() if p.requires_grad}
+    if not trained or not loss.requires_grad:
+        raise UserError("Head.loss: it has no gradient. Compute it from parameters, without .detach() and .item().")
+    loss.backward()
+    # A head that brings its input to variance 1 is indifferent to the factor γ of a mix.
+    moved = [name for name, p in trained.items() if p.grad is not None and (p.grad.any() or name.endswith(".gamma"))]
+    if still := sorted({*trained} - {*moved}):
+        raise UserError(
+            f"Head.loss: no gradient reaches {', '.join(still[:3])}{' …' * (len(still) > 3)}. Use it for the loss "
+            "(without .detach(), .data, argmax), or leave it out."
+        )
+    return f"gradients reach all {len(trained)} parameters"
+
+
+def check_learning(trial: Trial) -> str:
+    """A few examples can be learned: their loss falls to a half."""
+    pl.seed_everything(0, verbose=False)
+    optimizer = torch.optim.Adam(trial.head.parameters(), lr=RATE)
+    before = now = _quietly(trial)
+    for step in range(1, STEPS + 1):
+        trial.head.train()
+        optimizer.zero_grad()
+        trial.loss().backward()
+        optimizer.step()
+        if step % 5 == 0 and (now := _quietly(trial)) < 0.5 * before:
+            return f"learns {len(trial.train)} examples: loss {before:.3g}, after {step} steps {now:.3g}"
+    raise UserError(
+        f"Head.loss: {before:.3g}, and {now:.3g} after {STEPS} steps on the same {len(trial.train)} examples. Look at "
+        "what collate gives and at what the loss compares."
+    )
+
+
+def _quietly(trial: Trial) -> float:
+    trial.head.eval()
+    with torch.no_grad():
+        return trial.loss().item()
+
+
+def check_saving(trial: Trial) -> str:
+    """A head that was saved and loaded makes the same predictions."""
+    found = trial.predict(trial.others)
+    saved = save({name: tensor.contiguous() for name, tensor in trial.head.state_dict().items()})
+    loaded = replace(trial, head=trial.again(seed=1))
+    loaded.head.load_state_dict(load(saved))
+    if loaded.predict(trial.others) != found or abs(_quietly(loaded) - (loss := _quietly(trial))) > 1e-4 * abs(loss):
+        raise UserError(
+            "Head: a new head with the same state_dict differs. What it learns or draws must be a parameter or a "
+            "buffer (register_buffer); all else must follow from Data.vocabulary, the yaml and the batch."
+        )
+    return "saved and loaded, it predicts the same"
+
+
+def check_batches(trial: Trial) -> str:
+    """Neither features nor predictions depend on the other examples of a batch."""
+    found = trial.predict(trial.others)
+    backwards = trial.predict(trial.others[::-1])[::-1]
+    alone = [trial.predict([example])[0] for example in trial.others]
+    for number, each in enumerate(zip(found, backwards, alone, strict=True), 1):
+        if not each[0] == each[1] == each[2]:
+            raise UserError(
+                f"Head.predict: example {number} of dev alone has another prediction than among others. Mask padding "
+                "(batch['text'].mask), and give predictions in the order of the batch."
+            )
+    texts = [text for example in trial.others for text in example.texts]
+    with torch.no_grad():
+        together, reversed_ = (trial.head.embedder(trial.index(each)) for each in (texts, texts[::-1]))
+        assert together.shape[2] == trial.head.embedder.dim
+        for row, text in enumerate(texts):
+            single = trial.head.embedder(trial.index([text]))[0]
+            for batch in (together, reversed_.flip(0)):
+                torch.testing.assert_close(batch[row, : len(text)], single, atol=5e-6, rtol=0)
+    return "a prediction does not depend on its batch"
+
+
+def check_data(data: Data, splits: Splits, again: Splits) -> str:
+    """`canonical` is JSON, tells examples apart, and is the same when the files are read `again`."""
+    digest = data_digest(data, splits)
+    if data_digest(data, again) != digest:
+        raise UserError("Data.canonical: another digest when the files are read again. Use nothing but their content.")
+    seen: dict[str, tuple[Any, Any]] = {}
+    for example in itertools.chain.from_iterable(splits.values()):
+        key, value = json.dumps(data.canonical(example), sort_keys=True), (example.texts, example.gold)
+        if seen.setdefault(key, value) != value:
+            raise UserError("Data.canonical: equal for examples that differ. Put all that a score can depend on in it.")
+    return f"reads {', '.join(f'{len(each):,} {split}' for split, each in splits.items())}; digest {digest[:12]}"
+
+
+def check_files(data: Data, metric: Metric, examples: list[Any], predicted: list[Any], path: Path) -> str:
+    """What `write` writes, at `path`, is scored, and `read_file` reads its texts, if no second file holds the gold."""
+    data.write(path, examples, predicted)
+    if not path.is_file():
+        raise UserError("Data.write: no file. Write the predictions to the path that it gets.")
+    if len(metric.files) > 1:
+        return f"predictions are written as {data.ending}; their gold is a file of its own"
+    wanted, scored = metric.score([each.gold for each in examples], predicted), metric.score_files(path)
+    if scored["overall"] != wanted["overall"]:
+        raise UserError(
+            f"Metric.score_files: {scored['overall']} for a file of Data.write; Metric.score says {wanted['overall']}. "
+            "Write gold and prediction of each item, and read both."
+        )
+    for given in (examples, [_odd(each) for each in examples]):
+        data.write(path, given, predicted)
+        if [each.texts for each in data.read_file(path)] != [each.texts for each in given]:
+            raise UserError(
+                "Data.read_file: other texts than Data.write was given. Read all that it writes, and escape white "
+                "space inside a token: `escaped` and `unescaped` of elmo_bench/text/columns.py."
+            )
+    return f"predictions are written as {data.ending}, scored and read"
+
+
+def _odd(example: Any) -> Any:
+    """The example with a first token that has white space, if it is a dataclass with its texts as fields."""
+    for field in fields(example) if is_dataclass(example) else ():
+        if (text := getattr(example, field.name)) and text in example.texts:
+            return replace(example, **{field.name: (ODD, *text[1:])})  # type: ignore[type-var]
+    return example
+
+
+def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> str:
+    """The outcomes of predictions add up to their score, and no prediction is better than the gold."""
+    gold = [example.gold for example in examples]
+    scores, outcomes = metric.score(gold, predicted), metric.outcomes(gold, predicted)
+    if not isinstance(scores, Mapping) or metric.main not in scores.get("overall", {}):
+        raise UserError(f"Metric.score: no '{metric.main}' under 'overall', which is its main figure. Add it.")
+    for name, counted in outcomes.items():
+        if not isinstance(counted, np.ndarray) or counted.shape != (len(gold),) or counted.dtype.kind not in "biu":
+            raise UserError(
+                f"Metric.outcomes: '{name}': give an array of whole numbers, one for each of {len(gold)} items."
+            )
+        kind, _, count = name.removeprefix("type:").rpartition(".")
+        if kind and counted.sum() != scores["by_type"][kind][count]:
+            raise UserError(f"Metric.outcomes: '{name}' sums to {counted.sum()}; Metric.score has another number.")
+    check_outcomes(metric, scores, outcomes, "this")
+    if not metric.table(scores):
+        raise UserError("Metric.table: no text. Return the scores as text.")
+    said = float(scores["overall"][metric.main])
+    if any(_form(one) == _form(other) for one, other in zip(gold, predicted, strict=True)):
+        best = float(metric.score(gold, gold)["overall"][metric.main])
+        if best < said:
+            raise UserError(
+                f"Metric.score: {metric.main} of the gold itself is {best:.2f}, and {said:.2f} of other predictions. "
+                "The main figure must be highest for the gold."
+            )
+    return f"{metric.main} {said:.2f}, by {metric.formula.name} from the outcomes of {len(gold)} items"
+
+
+def _form(value: Any) -> Any:
+    """What kind of value it is, whatever it holds: some gold has no form of a prediction."""
+    return [_form(each) for each in value[:1]] if isinstance(value, list | tuple) else type(value)
+
+
+def check_frozen(encoder: Encoder) -> str:
+    """No parameter needs a gradient, or changes by reading."""
+    modules = _modules(encoder)
+    before = [tensor.clone() for module in modules for tensor in module.state_dict().values()]
+    layers = encoder.encode(list(TEXTS))
+    if any(module.training for module in modules):
+        raise UserError("encoder: its network is in training mode. Call .eval() in load.")
+    if any(p.requires_grad for module in modules for p in module.parameters()):
+        raise UserError("encoder: its parameters need gradients. Call .requires_grad_(False) in load.")
+    if any(each.requires_grad for each in layers):
+        raise UserError("encoder: its vectors need gradients. Write `with torch.no_grad():` in encode.")
+    after = [tensor for module in modules for tensor in module.state_dict().values()]
+    if not all(map(torch.equal, before, after)):
+        raise UserError("encoder: encode changes its weights or buffers. Change nothing there.")
+    return f"frozen: {sum(p.numel() for module in modules for p in module.parameters()):,} parameters, none changes"
+
+
+def _modules(encoder: Any) -> list[nn.Module]:
+    return [each for each in vars(encoder).values() if isinstance(each, nn.Module)]
+
+
+def check_checksum(encoder: Encoder, options: Mapping[str, Any]) -> str:
+    """Other weights have another checksum: where it is computed, written down, or made by `load` from a seed.
+
+    options: of `load_encoder`, for other encoders of this kind.
+    """
+    same = load_encoder(**options)
+    read = partial(_vectors, list(TEXTS))
+    if same.checksum != encoder.checksum or not torch.equal(read(same), vectors := read(encoder)):
+        raise UserError("encoder: loaded again it has another checksum or other vectors. Draw nothing without a seed.")
+    source = inspect.getsource(sys.modules[f"elmo_bench.encoders.{options['kind']}"])
+    parameters = [p for module in _modules(same) for p in module.parameters()]
+    with torch.no_grad():
+        for parameter in parameters:
+            parameter.view(-1)[:1].add_(1.0)
+    advice = "Compute it from the weights, such as with hashlib.sha256 of their bytes."
+    if parameters and same.checksum == encoder.checksum and encoder.checksum in source:
+        raise UserError(f"encoder: its checksum '{encoder.checksum}' stays when a weight changes. {advice}")
+    other = load_encoder(**options, run_seed=1)
+    if other.checksum == encoder.checksum and not torch.equal(read(other), vectors):
+        raise UserError(f"encoder: one checksum for the weights of two seeds. {advice}")
+    return f"checksum {encoder.checksum:.24}"
+
+
+def _vectors(texts: list[Any], encoder: Encoder) -> Tensor:
+    return torch.cat([layers.flatten() for layers in encoder.encode(texts)])

@@ -1,0 +1,117 @@
+"""`elmo-bench test` on the encoder of README and the task of CONTRIBUTING, as printed there and broken in one way."""
+
+import re
+import shutil
+import sys
+
+import pytest
+
+import elmo_bench.encoders
+import elmo_bench.tasks
+from elmo_bench.__main__ import main
+from elmo_bench.spec import config
+from tests.runs import printed
+
+NETWORK = """
+import torch
+
+class Network:
+    layers, dim, parameters, device = 1, 4, 12, torch.device("cpu")
+    checksum = property(lambda self: f"network-{self.net.weight.sum()}")
+
+    def __init__(self):
+        torch.manual_seed(0)
+        self.net = torch.nn.Linear(2, 4).eval().requires_grad_(False)
+
+    def encode(self, sentences):
+        return [self.net(torch.tensor([[[float(len(w)), 0.5] for w in words]])) for words in sentences]
+
+def load():
+    return Network()
+"""
+
+
+def forget() -> None:
+    """Whatever this process remembers of the folder's modules and configs."""
+    for name in [name for name in sys.modules if re.search(r"\.(mytask|length|network)\b", name)]:
+        del sys.modules[name]
+    for remembered in (config._choice, config._composed, config.task_yaml):
+        remembered.cache_clear()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """FOLDER/… as the pages show it, with data and a small network."""
+    monkeypatch.setattr("elmo_bench.base.include.folders", [])
+    for package in (elmo_bench.tasks, elmo_bench.encoders):
+        monkeypatch.setattr(package, "__path__", [*package.__path__])
+    readme, guide = "README.md", "CONTRIBUTING.md"
+    pages = {f"tasks/mytask/{part}.py": guide for part in ("data", "head", "metric")}
+    pages |= {"conf/task/mytask.yaml": guide, "encoders/length.py": readme, "conf/encoder/length.yaml": readme}
+    files = {path: printed(page, path) for path, page in pages.items()}
+    files |= {"encoders/network.py": NETWORK}
+    files |= {"conf/encoder/network.yaml": files["conf/encoder/length.yaml"].replace("length", "network")}
+    for split in ("train", "dev", "test"):
+        lines = [f"{label}\t{split} {label} {'word ' * (n % 3)}." for n, label in enumerate(["good", "bad"] * 6)]
+        files[f"mydata/{split}.txt"] = "\n".join(lines) + "\n"
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    forget()
+    yield tmp_path
+    forget()
+
+
+def checked(folder, capsys):
+    """(exit code, output lines)"""
+    code = main(["test", "--include", str(folder), f"data.root={folder}"])
+    return code, capsys.readouterr().out.splitlines()
+
+
+def test_what_the_pages_show_keeps_the_contract(folder, capsys):
+    code, lines = checked(folder, capsys)
+    assert [line for line in lines if not line.startswith("ok ")] == []
+    assert code == 0
+    assert len(lines) == 25
+
+
+BROKEN = [  # module, what is replaced, by what, and what the line says
+    ("length", "[[[float(len(word))] for word in words]]", "[[1.0 for _ in words]]", "a float32 tensor [1, 2, 1]"),
+    ("length", "float(len(word))", "float(len(word) * len(sentences))", "other vectors in another call"),
+    ("length", "float(len(word))", "1 / (len(word) - 1)", 'ZeroDivisionError: division by zero ("{path}", line 7'),
+    ("length", "float(len(word))", "1e999", "numbers that are not finite"),
+    ("length", "layers, dim, parameters", "layers, size, parameters", "has no dim. Give it the length of a vector"),
+    ("network", ".requires_grad_(False)", "", "need gradients. Call .requires_grad_(False) in load."),
+    ("network", ".eval()", "", "its network is in training mode. Call .eval() in load."),
+    ("network", "return [", "self.net.bias += 1e-6; return [", "encode changes its weights or buffers"),
+    ("network", "{self.net.weight.sum()}", "1", "its checksum 'network-1' stays when a weight changes. Compute it"),
+    ("data", "cells[-1]", "cells[1]", "Data.read_file: other texts than Data.write was given"),
+    ("data", "line_of(each.tokens)", "' '.join(each.tokens)", "escape white space inside a token"),
+    ("data", "def vocabulary", "def words", "class Data in its data.py has no vocabulary"),
+    ("data", "def read_file", "canonical = lambda self, each: 1\n    def read_file", "equal for examples that differ"),
+    ("head", "self.labels = embedder,", "self.x, self.labels = embedder, nn.Linear(2, 2),", "reaches x.bias, x.weight"),
+    ("head", "x.masked_fill(~text.mask[:, :, None], -2.0).amax(dim=1)", "x.sum(1) * (4 - x.shape[1])", "Mask padding"),
+    ("head", 'batch["gold"])', 'batch["gold"]) + 9', "on the same 4 examples. Look at what collate gives"),
+    ("head", "self.read =", "self.a = [nn.Linear(embedder.dim, hidden)]; self.read = self.a[0].forward#", "state_dict"),
+    ("head", "return self.scores(", "assert not text; return self.scores(", "line 18, in forward assert not text"),
+    ("metric", "one == other", "one != other", "accuracy of the gold itself is 0.00"),
+    ("metric", "100 * float(", "50 * float(", "Metric.outcomes add up to"),
+    ("metric", "cells[1] for", "cells[0] for", "Metric.score_files: {{'accuracy': 100.0}} for a file of Data.write"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=[said[:40] for *_, said in BROKEN])
+def test_what_is_broken_is_one_line_that_says_what_to_write(folder, capsys, broken):
+    """Of encoders alone or of tasks alone."""
+    module, old, new, said = broken
+    [path] = folder.rglob(f"{module}.py")
+    other = "task" if path.parent.name == "encoders" else "encoder"
+    for unused in (f"conf/{other}", f"{other}s"):
+        shutil.rmtree(folder / unused)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    code, lines = checked(folder, capsys)
+    wrong = [line for line in lines if line.startswith("WRONG")]
+    assert said.format(path=path) in wrong[0]
+    assert code == 1
