@@ -19,6 +19,7 @@ from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiLstm
 from elmo_bench.text.batch import Indexer
+from elmo_bench.text.columns import NO_GOLD
 from elmo_bench.text.tags import TaggedSentence, allowed_transitions, bio_to_bioul, bioul_to_bio
 
 FORBIDDEN = -1e4  # far below any score, yet finite when summed over a long sentence in float32
@@ -44,7 +45,8 @@ class Head(nn.Module):
         """Tensors of a batch: {"text": TextBatch, "tags": int64 [B, T]}."""
         number = {label: place for place, label in enumerate(self.labels)}
         # A type not seen in training has no label; only dev and test have it, where no loss is computed.
-        tags = [torch.tensor([number.get(tag, 0) for tag in bio_to_bioul(example.tags)]) for example in examples]
+        bioul = ([] if NO_GOLD in each.tags else bio_to_bioul(each.tags) for each in examples)
+        tags = [torch.tensor([number.get(tag, 0) for tag in each], dtype=torch.int64) for each in bioul]
         padded = nn.utils.rnn.pad_sequence(tags, batch_first=True)
         return {"text": index([example.tokens for example in examples]), "tags": padded}
 

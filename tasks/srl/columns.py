@@ -141,6 +141,7 @@ SKELETON = Layout(
     word=3, pos=4, lemma=6, sense=7, before=8, behind=0
 )  # PropBank's skeletons (.gold_skel) with their words
 
+HIDDEN = "[WORD]"  # in PropBank's skeletons, in the place of words under a licence
 NO_TAG = ("-", "_", "XX")  # the last is OntoNotes' for words without one
 
 
@@ -184,6 +185,10 @@ def read_propositions(path: Path) -> list[Proposition]:
     for (number, cells), *_ in blocks:
         if len(cells) < shortest:
             raise UserError(f"{path}:{number}: {len(cells)} columns, expected at least {shortest}. Fix this line.")
+    if hidden := next((n for rows in blocks for n, cells in rows if cells[layout.word] == HIDDEN), None):
+        raise UserError(
+            f"{path}:{hidden}: {HIDDEN} where a word belongs. Put the words in first (see the task's card)."
+        )
     told = any(len(cells) > shortest for (_, cells), *_ in blocks)
     predicates = [[token for token, (_, cells) in enumerate(rows) if cells[layout.sense] != "-"] for rows in blocks]
     columns = [

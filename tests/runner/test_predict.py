@@ -41,8 +41,15 @@ def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys):
     assert main(["predict", str(paths.record), str(new), str(tmp_path / "new.conll"), *given]) == 0
     rows = [line.split() for line in (tmp_path / "new.conll").read_text(encoding="utf-8").splitlines()]
     assert [row[:2] for row in rows if row] == [
-        ["Marvolo", "O"], ["sailed", "O"], ["to", "O"], ["Quibbleton", "O"], ["Zzyzx", "O"],
+        ["Marvolo", "-"], ["sailed", "-"], ["to", "-"], ["Quibbleton", "-"], ["Zzyzx", "-"],
     ]  # fmt: skip
+    plain = tmp_path / "plain.txt"
+    plain.write_text("Marvolo sailed to Quibbleton\n\nZzyzx\n", encoding="utf-8")
+    assert main(["predict", str(paths.record), str(plain), str(tmp_path / "plain.conll"), *given]) == 0
+    assert "plain.txt: 1 empty lines skipped, the first is line 2" in capsys.readouterr().err
+    assert (tmp_path / "plain.conll").read_bytes() == (tmp_path / "new.conll").read_bytes()
+    assert main(["score", "ner", str(tmp_path / "plain.conll")]) == 2
+    assert "plain.conll: no gold labels, so there is nothing to score." in capsys.readouterr().err
 
 
 def test_mistakes_are_one_line(tmp_path, text, capsys):
