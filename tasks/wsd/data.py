@@ -16,17 +16,18 @@ from elmo_bench.base.progress import note
 from elmo_bench.base.reading import reading
 from elmo_bench.base.sources import SuiteData, data_file
 from elmo_bench.tasks.wsd.evaluation import (
+    LARGEST,
     PARTS_OF_SPEECH,
     Sentence,
     Target,
     entry,
     keys_beside,
+    plain_name,
     read_evaluation,
     read_keys,
 )
 from elmo_bench.tasks.wsd.metric import Answers
 
-LARGEST = 2**27  # bytes of the unpacked archive; SemCor 3.0 has 22 MB
 _TOKEN = re.compile(r"<(?:wf ([^<>]*)|punc)>([^<>]+)</(?:wf|punc)>")
 _ATTRIBUTE = re.compile(r"(\w+)=(\S+)")
 _SENSE = re.compile(r"[1-5]:\d\d:\d\d:[^:;\s]*:\d*")
@@ -168,9 +169,10 @@ def read_first_senses(path: Path) -> dict[tuple[str, str], str]:
     """
     found: dict[tuple[str, str], str] = {}
     known = {*PARTS_OF_SPEECH.values()}
+    index = plain_name(path) == INDEX
     for number, line in read_lines(path):
-        cells = line.split() if path.name == INDEX else line.split("\t")
-        if path.name == INDEX:  # key, offset of the synset, number of the sense, how often it was tagged
+        cells = line.split() if index else line.split("\t")
+        if index:  # key, offset of the synset, number of the sense, how often it was tagged
             if len(cells) != 4 or not all(cell.isdecimal() for cell in cells[1:]) or not all(entry(cells[0])):
                 raise UserError(f"{path}:{number}: not a line of WordNet's {INDEX}. Download it again.")
             if int(cells[2]) == 1:
@@ -181,6 +183,6 @@ def read_first_senses(path: Path) -> dict[tuple[str, str], str]:
             found[cells[0].lower(), cells[1]] = cells[2]
     if not found:
         raise UserError(f"{path}: no senses. Download it again.")
-    order = "WordNet's own order" if path.name == INDEX else "not WordNet's own order, whose first senses score higher"
+    order = "WordNet's own order" if index else "not WordNet's own order, whose first senses score higher"
     note(f"first senses of lemmas without training data: {path.name}, {order}")
     return found
