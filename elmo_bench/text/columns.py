@@ -84,7 +84,7 @@ def read_columns(path: Path, *, columns: int | None = None, boundary: str | None
 
 
 def cells_of(line: str) -> list[str]:
-    """What spaces and tabs separate, as written; none in a blank line."""
+    """The cells of a line, separated by spaces and tabs, as written; none in a blank line."""
     text = line.strip(" \t")
     return re.split(r"[ \t]+", text) if text else []
 

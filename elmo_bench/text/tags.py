@@ -27,7 +27,7 @@ class TaggedSentence:
 
     @property
     def gold(self) -> tuple[str, ...]:
-        """What predictions are compared with."""
+        """The tags, with which predictions are compared."""
         return self.tags
 
 

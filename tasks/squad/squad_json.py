@@ -22,7 +22,7 @@ class Entry(NamedTuple):
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds. Raises UserError with file and line if it is empty, cut off or not JSON."""
+    """The value of a JSON file. Raises UserError with file and line if it is empty, cut off or not JSON."""
     lines, size = [], 0
     for _, line in read_lines(path):
         lines.append(line)

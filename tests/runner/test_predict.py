@@ -166,16 +166,17 @@ def test_nothing_in_a_strangers_record_or_head_is_built_or_resolved(  # noqa: PL
     assert unused or (code == 2 and said.count("\n") == 1 and "Traceback" not in said), said
 
 
-CONTRADICTIONS = [
+CONTRADICTIONS = [  # ... removes a setting
     {"encoder.words": "static", "encoder.vectors": None}, {"encoder.words": None}, {"encoder.words": "both"},
     {"encoder.words": 5}, {"place": "middle"}, {"place": None}, {"mix": "layer"}, {"mix": "layer", "mix.layer": 99},
     {"mix": "fixed", "mix.scalars": [1, 2]}, {"mix.dropout": 7}, {"mix": 5}, {"task.head.hidden": "x"},
     {"task.head.hidden": []}, {"task.head.dropout": 9}, {"task.characters.filters": "x"}, {"task.characters.dim": -1},
     {"task.characters.filters": []}, {"encoder.words": ...}, {"encoder.vectors": ...}, {"place": ...}, {"mix": ...},
     {"mix.dropout": ...}, {"mix.layer_norm": ...}, {"task.head.hidden": ...}, {"task.characters.dim": ...},
-    {"encoder.contextual.kind": ...}, {"encoder.words": "static", "vectors.trainable": "x"}, {"protocol": ...}, {"encoder.contextual.kind": None}, {"encoder.contextual.kind": "stack"},
-    {"encoder.contextual.kind": 5}, {"encoder.contextual.precision": "int3"}, {"trainer.precision": "16"},
-    {"task.data.open": 3}, {"task.data.columns": 3}, {"task.training.batch": 0},
+    {"encoder.contextual.kind": ...}, {"encoder.words": "static", "vectors.trainable": "x"}, {"protocol": ...},
+    {"encoder.contextual.kind": None}, {"encoder.contextual.kind": "stack"}, {"encoder.contextual.kind": 5},
+    {"encoder.contextual.precision": "int3"}, {"trainer.precision": "16"}, {"task.data.open": 3},
+    {"task.data.columns": 3}, {"task.training.batch": 0},
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What every task's data promises: the digests of the runs that were made, from the package and from plain files."""
+"""The contract of every task's data: the digests of the runs that were made, from the package and from plain files."""
 
 import hashlib
 import json
