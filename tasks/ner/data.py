@@ -34,7 +34,7 @@ class Data(SuiteData):
         where = f"{hub['repo']}/{hub[split]}"
         if not {"tokens", "ner_tags"} <= set(table.column_names):
             raise UserError(f"{where}: no columns tokens and ner_tags. Check hub in conf/task/ner.yaml")
-        labels, sentences, empty = list(hub["labels"]), [], 0
+        labels, sentences = list(hub["labels"]), []
         for number, (tokens, ids) in enumerate(zip(table["tokens"], table["ner_tags"], strict=True)):
             check_texts(tokens, f"{where}: row {number}")
             if len(tokens) != len(ids) or not all(0 <= i < len(labels) for i in ids):
@@ -43,8 +43,7 @@ class Data(SuiteData):
                 )
             if tokens:
                 sentences.append(_sentence(tokens, [labels[i] for i in ids]))
-            empty += not tokens
-        if empty:
+        if empty := len(table["tokens"]) - len(sentences):
             note(f"{where}: {empty:,} rows without tokens skipped")
         return sentences
 

@@ -22,6 +22,7 @@ from elmo_bench.tasks.wsd.evaluation import (
     Target,
     entry,
     keys_beside,
+    note_skipped,
     plain_name,
     read_evaluation,
     read_keys,
@@ -43,17 +44,21 @@ def read_semcor(path: Path) -> list[Sentence]:
             content = handle.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise UserError(f"{path}: more than {LARGEST:,} bytes unpacked. Download it again.")
-        found: list[Sentence] = []
+        sentences: list[Sentence] = []
+        ends = 0
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             for member in archive:
                 if PurePosixPath(member.name).parent.name != "tagfiles" or not member.isreg() or member.issparse():
                     continue
                 file = archive.extractfile(member)
                 assert file is not None
-                found += parse(file.read().decode("latin-1"), f"{path}: {PurePosixPath(member.name).name[:40]!a}")
-    if not found:
+                text = file.read().decode("latin-1")
+                ends += text.count("\n</s>")
+                sentences += parse(text, f"{path}: {PurePosixPath(member.name).name[:40]!a}")
+    if not sentences:
         raise UserError(f"{path}: no annotated sentence in a folder named tagfiles. Download it again.")
-    return found
+    note_skipped(path, ends - len(sentences))
+    return sentences
 
 
 def parse(text: str, where: str) -> list[Sentence]:

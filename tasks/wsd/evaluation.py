@@ -7,6 +7,7 @@ from xml.parsers import expat
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import is_packed, open_text, read_lines
+from elmo_bench.base.progress import note
 from elmo_bench.base.reading import reading
 
 # By the first digit of a sense key's second part (WordNet's manual, senseidx(5WN)); 5 is a satellite adjective.
@@ -92,7 +93,14 @@ def read_evaluation(path: Path, keys: dict[str, tuple[str, ...]] | None) -> list
         parser.expat.Parse(content, True)
     if not parser.sentences:
         raise UserError(f"{path}: no sentence with a target. Download it again.")
+    note_skipped(path, parser.ends - len(parser.sentences))
     return parser.sentences
+
+
+def note_skipped(path: Path, count: int) -> None:
+    """Note how many sentences of a file are no examples."""
+    if count:
+        note(f"{count:,} sentences without a target skipped", path)
 
 
 class _Parser:
@@ -102,6 +110,7 @@ class _Parser:
         self.path, self.keys, self.sentences = path, keys, list[Sentence]()
         self.tokens, self.targets, self.word = list[str](), list[Target](), list[str]()
         self.attributes: dict[str, str] = {}
+        self.ends = 0
         self.expat = expat.ParserCreate()
         self.expat.StartDoctypeDeclHandler = self._refuse
         self.expat.StartElementHandler = self._start
@@ -122,6 +131,7 @@ class _Parser:
         self.word.append(text)
 
     def _end(self, name: str) -> None:
+        self.ends += name == "sentence"
         if name == "sentence" and self.targets:
             self.sentences.append(Sentence(tuple(self.tokens), tuple(self.targets)))
         elif name in ("wf", "instance"):
