@@ -26,7 +26,7 @@ def escaped(token: str, *, reserved: Container[str] = ()) -> str:
     """
     first = 0 if token and token not in reserved else 1
     start = [_code(token[:1])] if first else []
-    return "".join([*start, _SPECIAL.sub(lambda found: _code(found[0]), token[first:])])
+    return "".join([*start, _SPECIAL.sub(lambda match: _code(match[0]), token[first:])])
 
 
 def unescaped(text: str) -> str:
@@ -48,11 +48,11 @@ def _code(character: str) -> str:
     return f"\\u{{{ord(character):x}}}" if character else "\\u{}"
 
 
-def _character(found: re.Match[str]) -> str:
-    code = int(found[1] or "0", 16)
+def _character(match: re.Match[str]) -> str:
+    code = int(match[1] or "0", 16)
     if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-        return found[0]  # no character has this number
-    return chr(code) if found[1] else ""
+        return match[0]  # no character has this number
+    return chr(code) if match[1] else ""
 
 
 LARGEST = 2**30  # bytes of an unpacked file

@@ -124,8 +124,8 @@ class TokenAccuracy:
         """
         if [*map(len, gold)] != [*map(len, predicted)]:
             raise ValueError("gold and predicted labels must be as many")
-        wanted, found = list(chain(*gold)), list(chain(*predicted))
-        scores = score_labels(wanted, found, {label: label for label in sorted({*wanted, *found})})
+        wanted, guessed = list(chain(*gold)), list(chain(*predicted))
+        scores = score_labels(wanted, guessed, {label: label for label in sorted({*wanted, *guessed})})
         scores["overall"]["tokens"] = len(wanted)
         return scores
 

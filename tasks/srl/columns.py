@@ -38,7 +38,7 @@ def read_phrases(column: Sequence[str]) -> list[Phrase]:
 
     Of two phrases over the same tokens the inner one is kept.
     """
-    found: dict[tuple[int, int], Phrase] = {}
+    phrases: dict[tuple[int, int], Phrase] = {}
     opened: list[tuple[int, str, list[tuple[int, int]]]] = []
     for token, cell in enumerate(column):
         if cell == "*":
@@ -53,13 +53,13 @@ def read_phrases(column: Sequence[str]) -> list[Phrase]:
             start, label, inner = opened.pop()
             if closing not in ("", label):
                 raise BracketError(token, f"unbalanced brackets: '{cell}' closes ({label}")
-            found.setdefault((start, token), Phrase(start, token, label, tuple(inner)))
+            phrases.setdefault((start, token), Phrase(start, token, label, tuple(inner)))
             if opened:
                 opened[-1][2].append((start, token))
     if opened:
         start, label, _ = opened[-1]
         raise BracketError(start, f"unbalanced brackets: ({label} is not closed before its sentence ends")
-    return sorted(found.values(), key=lambda phrase: (phrase.start, -phrase.end))
+    return sorted(phrases.values(), key=lambda phrase: (phrase.start, -phrase.end))
 
 
 def read_tags(column: Sequence[str]) -> list[str]:
@@ -231,16 +231,16 @@ def _note_left_out(path: Path, blocks: list[list[Row]], columns: Sequence[Sequen
 
 
 def _layout(path: Path) -> Layout:
-    opened, found = 0, SKELETON
+    opened, layout = 0, SKELETON
     for number, line in read_lines(path):
         if line.startswith("#begin document"):
-            opened, found = number, CONLL_2012
+            opened, layout = number, CONLL_2012
         elif line.startswith("#end document"):
             opened = 0
-        elif line.strip() and found is SKELETON:
-            return found
+        elif line.strip() and layout is SKELETON:
+            return layout
     if opened:
         raise UserError(
             f"{path}:{opened}: this document has no #end document, so the file may be cut off. Download it again."
         )
-    return found
+    return layout

@@ -160,8 +160,8 @@ class Data(SuiteData):
 
 def _written(line: str) -> Phrase | None:
     """The sentence of a line that `write` wrote; None for any other line."""
-    found = re.fullmatch(r"([-0-4])\t[0-4]\t(.*)", line)
-    return Phrase(tuple(tokens_of(found[2])), None if found[1] == NO_GOLD else int(found[1])) if found else None
+    cells = re.fullmatch(r"([-0-4])\t[0-4]\t(.*)", line)
+    return Phrase(tuple(tokens_of(cells[2])), None if cells[1] == NO_GOLD else int(cells[1])) if cells else None
 
 
 def _phrases(trees: Iterable[Tree], shortest: int | None) -> list[Phrase]:

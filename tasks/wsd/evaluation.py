@@ -68,16 +68,16 @@ def plain_name(path: Path) -> str:
 
 def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
     """{target: its sense keys}: a target a line, then its keys, separated by spaces. Raises UserError."""
-    found: dict[str, tuple[str, ...]] = {}
+    senses: dict[str, tuple[str, ...]] = {}
     for number, line in read_lines(path):
         name, *keys = line.split() or [""]
-        if name in found:
+        if name in senses:
             raise UserError(f"{path}:{number}: a second line for {name[:60]}. Keep one of them.")
         if name:
-            found[name] = tuple(keys)
-    if not found:
+            senses[name] = tuple(keys)
+    if not senses:
         raise UserError(f"{path}: no sense keys. Download the file again.")
-    return found
+    return senses
 
 
 def read_evaluation(path: Path, keys: dict[str, tuple[str, ...]] | None) -> list[Sentence]:
@@ -93,14 +93,9 @@ def read_evaluation(path: Path, keys: dict[str, tuple[str, ...]] | None) -> list
         parser.expat.Parse(content, True)
     if not parser.sentences:
         raise UserError(f"{path}: no sentence with a target. Download it again.")
-    note_skipped(path, parser.ends - len(parser.sentences))
+    if skipped := parser.ends - len(parser.sentences):
+        note(f"{skipped:,} sentences without a target skipped", path)
     return parser.sentences
-
-
-def note_skipped(path: Path, count: int) -> None:
-    """Note how many sentences of a file are no examples."""
-    if count:
-        note(f"{count:,} sentences without a target skipped", path)
 
 
 class _Parser:
