@@ -97,8 +97,8 @@ class ElmoEncoder(Shareable):
         UserError for a sentence that is no list of strings.
         """
         for number, sentence in enumerate([sentences] if isinstance(sentences, str) else sentences):
-            tokens = sentence if isinstance(sentence, Iterable) and not isinstance(sentence, str) else [None]
-            if not all(isinstance(token, str) for token in tokens):
+            listed = isinstance(sentence, Iterable) and not isinstance(sentence, str)
+            if not listed or not all(isinstance(token, str) for token in sentence):
                 where = f"encode: sentence {number} (counted from 0)"
                 raise UserError(f"{where} is {sentence!r:.60}, expected a list of strings. Split it into tokens.")
         if self.stateful:

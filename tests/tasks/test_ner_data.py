@@ -133,6 +133,15 @@ def test_hub_tables_of_another_shape(monkeypatch, table, message):
         Data(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
 
 
+def test_rows_of_a_hub_table_without_tokens_are_counted(monkeypatch):
+    table = type("Table", (dict,), {"column_names": property(list)})(tokens=[["a"], [], []], ner_tags=[[0], [], []])
+    monkeypatch.setattr("elmo_bench.tasks.ner.data.hub_table", lambda *_, **__: table)
+    with noted() as notes:
+        splits = Data(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+    assert [len(split) for split in splits.values()] == [1, 1, 1]
+    assert notes[0] == "eriktks/conll2003/conll2003/train/0000.parquet: 2 rows without tokens skipped"
+
+
 def test_no_network_is_one_sentence(tmp_path):
     message = read_from_hub(tmp_path, "http://127.0.0.1:9", {"HF_HUB_OFFLINE": "1"})
     where = "eriktks/conll2003@refs/convert/parquet/conll2003/train/0000.parquet"
