@@ -93,8 +93,14 @@ class ElmoEncoder(Shareable):
         """The layers of each sentence, float32 [L, T, D] on the encoder's device; with `markers`, from `<S>` to `</S>`.
 
         Layer 0 is the character vector twice; every other layer is [forward; backward]. A stateful encoder takes the
-        sentences as the rows of one batch; otherwise there may be as many as memory can hold the results of.
+        sentences as the rows of one batch; otherwise there may be as many as memory can hold the results of. Raises
+        UserError for a sentence that is no list of strings.
         """
+        for number, sentence in enumerate([sentences] if isinstance(sentences, str) else sentences):
+            listed = isinstance(sentence, Iterable) and not isinstance(sentence, str)
+            if not listed or not all(isinstance(token, str) for token in sentence):
+                where = f"encode: sentence {number} (counted from 0)"
+                raise UserError(f"{where} is {sentence!r:.60}, expected a list of strings. Split it into tokens.")
         if self.stateful:
             return self._encode_pool(sentences, markers=markers) if sentences else []
         results: list[Tensor] = [torch.empty(0)] * len(sentences)

@@ -162,8 +162,8 @@ def _load_frozen(spec: RunSpec, seed: int, words: set[str], weights: str | None,
     given = _by_part(parts, weights)
     encoders = {part: _load_encoder(options, seed, given.get(part), vectors) for part, options in parts.items()}
     tell(encoders.values(), words)
-    if settings["encoder.words"] == "static":
-        named = _known(settings["encoder.vectors"], KNOWN, vectors, "vectors")
+    if settings.get("encoder.words") == "static":
+        named = _known(settings.get("encoder.vectors"), KNOWN, vectors, "vectors")
         table = load_static(named, words)
         return Frozen(encoders, table, table.dim)
     width = (spec.contents or {}).get("width", 0)

@@ -150,7 +150,7 @@ _COUNT, _POSITIVE = _number(1, whole=True), _number(0, above=True)
 # (option, what fits, whether null fits too, what to give)
 _RULES: tuple[tuple[str, Callable[[Any], bool], bool, str], ...] = (
     ("lr_scale", _POSITIVE, False, "give a number above 0"),
-    ("seed", _number(0, whole=True), False, "give a whole number from 0"),
+    ("seed", _number(0, 2**32, whole=True), False, f"give a whole number from 0 to {2**32 - 1}"),  # as numpy's
     ("ledger", _text, False, "give a folder, such as ./3"),
     ("encoder.name", _text, False, "give a name, or a folder, such as ./3"),
     ("encoder.weights", _text, True, "give a name, or a folder, such as ./3"),

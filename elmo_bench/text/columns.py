@@ -11,8 +11,10 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import is_packed, open_text, read_lines
+from elmo_bench.base.progress import note
 from elmo_bench.base.reading import reader, reading
 
+NO_GOLD = "-"  # the gold label in a file of predictions for text without gold
 _SPECIAL = re.compile(r"[\s\ufeff]|\\(?=u\{)")  # readers drop a byte order mark at the start of a file
 _WRITTEN = re.compile(r"\\u\{([0-9a-f]{0,6})\}")
 
@@ -24,7 +26,7 @@ def escaped(token: str, *, reserved: Container[str] = ()) -> str:
     """
     first = 0 if token and token not in reserved else 1
     start = [_code(token[:1])] if first else []
-    return "".join([*start, _SPECIAL.sub(lambda found: _code(found[0]), token[first:])])
+    return "".join([*start, _SPECIAL.sub(lambda match: _code(match[0]), token[first:])])
 
 
 def unescaped(text: str) -> str:
@@ -46,11 +48,11 @@ def _code(character: str) -> str:
     return f"\\u{{{ord(character):x}}}" if character else "\\u{}"
 
 
-def _character(found: re.Match[str]) -> str:
-    code = int(found[1] or "0", 16)
+def _character(match: re.Match[str]) -> str:
+    code = int(match[1] or "0", 16)
     if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-        return found[0]  # no character has this number
-    return chr(code) if found[1] else ""
+        return match[0]  # no character has this number
+    return chr(code) if match[1] else ""
 
 
 LARGEST = 2**30  # bytes of an unpacked file
@@ -82,7 +84,7 @@ def read_columns(path: Path, *, columns: int | None = None, boundary: str | None
 
 
 def cells_of(line: str) -> list[str]:
-    """What spaces and tabs separate, as written; none in a blank line."""
+    """The cells of a line, separated by spaces and tabs, as written; none in a blank line."""
     text = line.strip(" \t")
     return re.split(r"[ \t]+", text) if text else []
 
@@ -94,6 +96,31 @@ def sentences(rows: Iterable[Row]) -> Iterator[list[Row]]:
             yield list(group)
 
 
+def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file that has an item a line, with their numbers; empty ones are skipped, with a note."""
+    empty: list[int] = []
+    for number, line in read_lines(path):
+        if line.strip():
+            yield number, line
+        else:
+            empty.append(number)
+    if empty:
+        note(f"{len(empty):,} empty lines skipped, the first is line {empty[0]:,}", path)
+
+
+def read_plain(path: Path) -> list[tuple[str, ...]]:
+    """The tokens of each line of a file of sentences, with a note that it was read so. Raises UserError."""
+    texts = [tuple(tokens_of(line)) for _, line in filled_lines(path)]
+    note(f"read as {len(texts):,} sentences without gold, one a line, their tokens separated by spaces", path)
+    return texts
+
+
+def check_gold(path: Path, gold: Iterable[str], unknown: Container[str] = (NO_GOLD,)) -> None:
+    """Raise UserError if none of the gold labels of a file of predictions is known."""
+    if all(label in unknown for label in gold):
+        raise UserError(f"{path}: no gold labels, so there is nothing to score. Predict a file that has gold.")
+
+
 def read_label_pairs(
     path: Path, *, gold: Collection[str], predicted: Collection[str], expected: str
 ) -> list[tuple[str, str]]:
@@ -102,10 +129,10 @@ def read_label_pairs(
     gold, predicted: the labels that are allowed; expected: what these are, for the UserError with file and line.
     """
     pairs = []
-    for number, line in read_lines(path):
-        cells = [cell.strip() for cell in line.split("\t")[:2]]
-        if not line.strip():
-            continue
+    rows = [(number, [cell.strip() for cell in line.split("\t")[:2]]) for number, line in filled_lines(path)]
+    if rows:
+        check_gold(path, [cells[0] for _, cells in rows])
+    for number, cells in rows:
         if len(cells) < 2:
             raise UserError(f"{path}:{number}: expected gold label, tab, predicted label. Fix this line.")
         if wrong := [cell for cell, known in zip(cells, (gold, predicted), strict=True) if cell not in known]:

@@ -73,14 +73,14 @@ def count_types(labels: Mapping[str, Sequence[Collection[str]]]) -> dict[str, np
     """
     names = sorted({label for items in labels.values() for item in items for label in item})
     places = {name: place for place, name in enumerate(names)}
-    found: dict[str, np.ndarray] = {}
+    outcomes: dict[str, np.ndarray] = {}
     for count, items in labels.items():
         table = np.zeros((len(names), len(items)), np.uint32)
         for number, item in enumerate(items):
             for label in item:
                 table[places[label], number] += 1
-        found |= {f"type:{name}.{count}": row for name, row in zip(names, table, strict=True)}
-    return found
+        outcomes |= {f"type:{name}.{count}": row for name, row in zip(names, table, strict=True)}
+    return outcomes
 
 
 def count_labels(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, np.ndarray]:

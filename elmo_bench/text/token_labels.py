@@ -19,12 +19,13 @@ from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.formula import Formula, columns, share
 from elmo_bench.base.reading import reader
 from elmo_bench.base.sources import SuiteData
-from elmo_bench.text.columns import Row, escaped, read_columns, sentences
+from elmo_bench.text.columns import NO_GOLD, Row, check_gold, escaped, read_columns, sentences
 from elmo_bench.text.figures import count_labels, label_table, score_labels
 
 COLUMNS = 10  # of CoNLL-U
 ID, FORM, XPOS, HEAD, DEPREL = 0, 1, 4, 6, 7
 GOLD, CONTROL = "gold", "control"
+UNKNOWN = ("_", NO_GOLD)  # labels of words without gold: of CoNLL-U, and of other text
 Labels = Sequence[str]
 # 100 · correct / tokens: an item holds several decisions.
 TOKEN_ACCURACY = Formula("token-accuracy", ("correct", "tokens"), columns, share, lambda sums: sums[1])
@@ -74,6 +75,9 @@ class TokenData(SuiteData):
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
         splits = super().read(suite, root)
+        for split, examples in splits.items():
+            if all(label == NO_GOLD for example in examples for label in example.gold):
+                raise UserError(f"task.data.{suite}.{split}: its words have no labels. Give files with labels.")
         if self.labels == CONTROL:
             control = control_labels(label for example in splits["train"] for label in example.gold)
             for split, examples in splits.items():
@@ -120,8 +124,8 @@ class TokenAccuracy:
         """
         if [*map(len, gold)] != [*map(len, predicted)]:
             raise ValueError("gold and predicted labels must be as many")
-        wanted, found = list(chain(*gold)), list(chain(*predicted))
-        scores = score_labels(wanted, found, {label: label for label in sorted({*wanted, *found})})
+        wanted, guessed = list(chain(*gold)), list(chain(*predicted))
+        scores = score_labels(wanted, guessed, {label: label for label in sorted({*wanted, *guessed})})
         scores["overall"]["tokens"] = len(wanted)
         return scores
 
@@ -136,6 +140,7 @@ class TokenAccuracy:
         sentences = [[cells for _, cells in rows] for rows in read_columns(path)]
         if not sentences or len(sentences[0][0]) < 3:
             raise UserError(f"{path}: no predictions. Each line must have a word, its gold and its predicted label.")
+        check_gold(path, (cells[-2] for sentence in sentences for cells in sentence), UNKNOWN)
         sides = [[[cells[side] for cells in sentence] for sentence in sentences] for side in (-2, -1)]
         return self.score(*sides)
 

@@ -61,7 +61,7 @@ class Antecedents(nn.Module):
             return dummy
         one, other, both, features = self.first.weight.split(self.sizes, dim=1)
         ours = functional.linear(vectors, one, self.first.bias)  # M(hidden)
-        found = torch.cat(  # the features of a pair, by same speaker or not and bucket
+        pairwise = torch.cat(  # the features of a pair, by same speaker or not and bucket
             [
                 self.same_speaker.weight.repeat_interleave(BUCKETS, dim=0),
                 self.genre(genre).expand(2 * BUCKETS, -1),
@@ -83,7 +83,7 @@ class Antecedents(nn.Module):
             x = _Band.apply(x.view(reach + number - 1, number, -1))  # (rows)(reach)(hidden)
             same = speakers[rows, None] == other_speakers[columns].unfold(0, reach, 1)  # (rows)(reach)
             buckets = distance_buckets(torch.arange(reach, 0, -1, device=same.device))
-            x = x + functional.linear(self.dropout(functional.embedding(same * BUCKETS + buckets, found)), features)
+            x = x + functional.linear(self.dropout(functional.embedding(same * BUCKETS + buckets, pairwise)), features)
             return functional.pad(self.rest(x).squeeze(2).flip(1), (0, most - reach))  # (rows)K
 
         recompute = torch.is_grad_enabled() and count * most > KEPT
@@ -142,13 +142,13 @@ def clusters_of(scores: Tensor, starts: Tensor, ends: Tensor) -> list[list[list[
     """
     spans = torch.stack([starts, ends], dim=1).tolist()
     cluster: dict[int, list[list[int]]] = {}
-    found = []
+    links = []
     for number, distance in enumerate(scores.argmax(dim=1).tolist()):
         if distance:
             before = number - distance
             if before not in cluster:
                 cluster[before] = [spans[before]]
-                found.append(cluster[before])
+                links.append(cluster[before])
             cluster[number] = cluster[before]
             cluster[number].append(spans[number])
-    return sorted(found)
+    return sorted(links)

@@ -37,7 +37,7 @@ class Document:
 
     @property
     def gold(self) -> Clusters:
-        """What predictions are compared with: the clusters."""
+        """The clusters, with which predictions are compared."""
         return self.clusters
 
     @property

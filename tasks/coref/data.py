@@ -64,6 +64,8 @@ class Data(SuiteData):
                 )
         if not documents:
             raise UserError(f"{where}: no documents. Check hub in conf/task/coref.yaml")
+        if empty := sum(not sentence["words"] for sentences in table["sentences"] for sentence in sentences):
+            note(f"{where}: {empty:,} sentences without words skipped")
         _report(Path(where), raw)
         return documents
 

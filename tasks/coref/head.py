@@ -160,11 +160,11 @@ class Head(nn.Module):
 
     def predict(self, batch: dict[str, Any]) -> list[list[list[list[int]]]]:
         """The clusters of each document, as lists of [first token, last token]."""
-        found = []
+        clusters = []
         for document in batch["documents"].items:
             starts, ends, scores = self(document)
-            found.append(clusters_of(scores, starts, ends))
-        return found
+            clusters.append(clusters_of(scores, starts, ends))
+        return clusters
 
     def _window(self, document: DocumentBatch) -> DocumentBatch:
         """At most `window` consecutive sentences, drawn uniformly."""

@@ -35,7 +35,7 @@ def best_alignment(weights: Sequence[Mapping[int, float]]) -> float:
             rows[source] = 0.0
             continue
         reached: dict[int, float] = {}  # distance of each row
-        found: dict[int, float] = {}  # shortest known distance of each column
+        nearby: dict[int, float] = {}  # shortest known distance of each column
         settled: dict[int, float] = {}  # distance of each column that the path may go through
         before: dict[int, int] = {}  # the row from which a column is reached
         heap: list[tuple[float, int, int]] = []
@@ -47,8 +47,8 @@ def best_alignment(weights: Sequence[Mapping[int, float]]) -> float:
                 nearest, last = distance + rows[row], row
             for column, weight in weights[row].items():
                 there = distance + max(0.0, rows[row] + columns[column] - weight)
-                if there < found.get(column, nearest):
-                    found[column] = there
+                if there < nearby.get(column, nearest):
+                    nearby[column] = there
                     heappush(heap, (there, column, row))
             while heap and heap[0][1] in settled:
                 heappop(heap)
@@ -184,9 +184,9 @@ def counts(key: Chains, response: Chains) -> np.ndarray:
             chains_of[span].append(row)
     response_chains = _unrepeated(response_chains, chains_of)
     places = [(chains_of.get(span), column) for column, chain in enumerate(response_chains) for span in chain]
-    found = [(rows, column) for rows, column in places if rows]
-    shared = Counter((row, column) for rows, column in found for row in rows)  # mentions that two chains share
-    owned = Counter((rows[-1], column) for rows, column in found)  # each mention once, with its last chain in the key
+    known = [(rows, column) for rows, column in places if rows]
+    shared = Counter((row, column) for rows, column in known for row in rows)  # mentions that two chains share
+    owned = Counter((rows[-1], column) for rows, column in known)  # each mention once, with its last chain in the key
     rows, columns = np.array([*shared], dtype=int).reshape(-1, 2).T
     both = np.array([*shared.values()], dtype=float)
     own = np.array([owned[pair] for pair in shared], dtype=float)
@@ -202,15 +202,15 @@ def counts(key: Chains, response: Chains) -> np.ndarray:
             [links, (k - 1).sum(), links, (r - 1).sum()],
             [(own * both / k[rows]).sum(), k.sum(), (own * both / r[columns]).sum(), r.sum()],
             [best, len(k), best, len(r)],
-            [len(found), len(chains_of), len(found), mentions],
+            [len(known), len(chains_of), len(known), mentions],
         ]
     )
 
 
 def _in_order(chains: Chains) -> list[list[Mention]]:
     """Chains in the order of their first tokens, as files have them; "last" and "later copies" refer to this order."""
-    found = [[(span[0], span[1]) for span in chain] for chain in chains]
-    return sorted(found, key=lambda chain: min((start for start, _ in chain), default=0))
+    spans = [[(span[0], span[1]) for span in chain] for chain in chains]
+    return sorted(spans, key=lambda chain: min((start for start, _ in chain), default=0))
 
 
 def _unrepeated(response: Sequence[Sequence[Mention]], known: Container[Mention]) -> list[list[Mention]]:

@@ -47,8 +47,8 @@ class Data(TokenData):
         """
         check_ended(path)
         written = len(next((line for _, line in read_lines(path) if line.strip()), "").split("\t")) == WRITTEN
-        found = _columns(path) if written else read_conllu(path)
-        sentences = [_sentence(path, rows) for rows in found]
+        blocks = _columns(path) if written else read_conllu(path)
+        sentences = [_sentence(path, rows) for rows in blocks]
         if not sentences:
             raise UserError(f"{path}: no sentences. Download the file again.")
         return sentences

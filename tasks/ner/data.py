@@ -6,10 +6,11 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.base.progress import note
 from elmo_bench.base.sources import SuiteData, check_texts, data_file, hub_table
 from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY
-from elmo_bench.text.columns import cells_of, check_ended, escaped, read_columns
-from elmo_bench.text.tags import TaggedSentence, spans, split_tag, to_bio
+from elmo_bench.text.columns import NO_GOLD, cells_of, check_ended, escaped, read_columns, read_plain
+from elmo_bench.text.tags import LETTERS, TaggedSentence, scheme_of, spans, split_tag, to_bio
 
 BOUNDARY = "-DOCSTART-"  # the first cell of a line between documents
 RESERVED = (BOUNDARY, SENTENCE_BOUNDARY)  # tokens that would be read as such lines
@@ -42,6 +43,8 @@ class Data(SuiteData):
                 )
             if tokens:
                 sentences.append(_sentence(tokens, [labels[i] for i in ids]))
+        if empty := len(table["tokens"]) - len(sentences):
+            note(f"{where}: {empty:,} rows without tokens skipped")
         return sentences
 
     def vocabulary(self, train: Sequence[TaggedSentence]) -> dict[str, list[str]]:
@@ -50,14 +53,19 @@ class Data(SuiteData):
         return {"labels": ["O", *(f"{letter}-{kind}" for kind in kinds for letter in "BIUL")]}
 
     def read_file(self, path: Path) -> list[TaggedSentence]:
-        """The sentences of a column file, token first, tag last; with a single column, all tags are O."""
-        for _, line in read_lines(path):
-            if (cells := cells_of(line)) and cells[0] != BOUNDARY:
-                if len(cells) > 1:
-                    return read_file(path, columns=len(cells))
-                break
-        found = read_columns(path, columns=1, boundary=BOUNDARY)
-        return [_sentence([cells[0] for _, cells in rows], ["O"] * len(rows)) for rows in found]
+        """The sentences of a column file, token first, tag last; or tokens alone, one a line; or a sentence a line.
+
+        It has a sentence a line if lines have several cells and none ends in a tag. Without tags, all are NO_GOLD.
+        """
+        lines = (cells_of(line) for _, line in read_lines(path))
+        rows = [cells for cells in lines if cells and cells[0] != BOUNDARY]
+        if any(len(cells) > 1 and scheme_of([cells[-1:]]) for cells in rows):
+            return read_file(path, columns=len(rows[0]))
+        if any(len(cells) > 1 for cells in rows):
+            texts = read_plain(path)
+        else:
+            texts = [tuple(cells[0] for _, cells in each) for each in read_columns(path, columns=1, boundary=BOUNDARY)]
+        return [TaggedSentence(tokens, (NO_GOLD,) * len(tokens)) for tokens in texts]
 
     def write(self, path: Path, examples: Sequence[TaggedSentence], predicted: Sequence[Sequence[str]]) -> None:
         """Write token, gold and predicted tag on a line each, as conlleval reads them; white space is escaped."""
@@ -75,19 +83,24 @@ class Data(SuiteData):
 
 
 def read_file(path: Path, *, columns: int) -> list[TaggedSentence]:
-    """The sentences of a CoNLL file: token in the first of `columns` columns, IOB1 or BIO tag in the last.
+    """The sentences of a CoNLL file: token in the first of `columns` columns, tag in the last.
 
-    -DOCSTART- lines are dropped. Raises UserError with file and line.
+    Tags of one of the schemes in LETTERS become BIO; a note names BIOES and BILOU. -DOCSTART- lines are dropped. Raises
+    UserError with file and line.
     """
     check_ended(path)
+    blocks = list(read_columns(path, columns=columns, boundary=BOUNDARY))
+    scheme = scheme_of([cells[-1] for _, cells in rows] for rows in blocks) or "BIO"
+    if scheme in ("BIOES", "BILOU"):
+        note(f"the tags are {scheme}, and are converted to BIO", path)
     sentences = []
-    for rows in read_columns(path, columns=columns, boundary=BOUNDARY):
+    for rows in blocks:
         for number, cells in rows:
             try:
-                split_tag(cells[-1])
+                split_tag(cells[-1], LETTERS[scheme])
             except ValueError as error:
                 raise UserError(f"{path}:{number}: {error}. Fix this line.") from None
-        sentences.append(_sentence([cells[0] for _, cells in rows], [cells[-1] for _, cells in rows]))
+        sentences.append(_sentence([cells[0] for _, cells in rows], [cells[-1] for _, cells in rows], scheme))
     if not sentences:
         raise UserError(f"{path}: no sentences. Download the file again.")
     return sentences
@@ -101,5 +114,5 @@ def _only(tags: Sequence[str], tokens: Sequence[str], keeps: Callable[[Sequence[
     return kept
 
 
-def _sentence(tokens: Sequence[str], tags: Sequence[str]) -> TaggedSentence:
-    return TaggedSentence(tuple(tokens), tuple(to_bio(tags)))
+def _sentence(tokens: Sequence[str], tags: Sequence[str], scheme: str = "BIO") -> TaggedSentence:
+    return TaggedSentence(tuple(tokens), tuple(to_bio(tags, scheme)))

@@ -13,13 +13,19 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torchcrf import CRF
 
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.machine import available_memory
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiLstm
 from elmo_bench.text.batch import Indexer
+from elmo_bench.text.columns import NO_GOLD
 from elmo_bench.text.tags import TaggedSentence, allowed_transitions, bio_to_bioul, bioul_to_bio
 
 FORBIDDEN = -1e4  # far below any score, yet finite when summed over a long sentence in float32
+WIDE = 128  # tags; with more of them, `log_sum_of_paths` takes the place of pytorch-crf's, which keeps [T, B, K, K]
+PAIRS_AT_ONCE = 2**26  # scores of pairs of tags in memory while decoding: 256 MiB
+COPIES = 10  # matrices [K, K] of 4 bytes that training holds: parameters, gradient, Adam's two, constraints, work
 
 
 class Head(nn.Module):
@@ -32,13 +38,15 @@ class Head(nn.Module):
         sizes = [embedder.dim, 2 * hidden[0] + embedder.output_dim, *(2 * units for units in hidden[1:])]
         self.lstms = nn.ModuleList(BiLstm(size, units) for size, units in zip(sizes, hidden, strict=False))
         self.scores = nn.Linear(sizes[-1], len(self.labels))
+        check_memory(len(self.labels))
         self.crf = ConstrainedCrf(*allowed_transitions(self.labels, "BIOUL"))
 
     def collate(self, examples: Sequence[TaggedSentence], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch, "tags": int64 [B, T]}."""
         number = {label: place for place, label in enumerate(self.labels)}
         # A type not seen in training has no label; only dev and test have it, where no loss is computed.
-        tags = [torch.tensor([number.get(tag, 0) for tag in bio_to_bioul(example.tags)]) for example in examples]
+        bioul = ([] if NO_GOLD in each.tags else bio_to_bioul(each.tags) for each in examples)
+        tags = [torch.tensor([number.get(tag, 0) for tag in each], dtype=torch.int64) for each in bioul]
         padded = nn.utils.rnn.pad_sequence(tags, batch_first=True)
         return {"text": index([example.tokens for example in examples]), "tags": padded}
 
@@ -79,13 +87,49 @@ class ConstrainedCrf(CRF):
     def negative_log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         """Summed over the batch: emissions [B, T, K], tags [B, T], mask [B, T] -> scalar."""
         with torch.autocast(emissions.device.type, enabled=False):
-            return -super().forward(emissions.float(), tags, mask, reduction="sum")
+            if self.num_tags <= WIDE:
+                return -super().forward(emissions.float(), tags, mask, reduction="sum")
+            emissions, inside = emissions.float(), mask.float()
+            emitted = (emissions.gather(2, tags[:, :, None])[:, :, 0] * inside).sum()
+            passed = (self.transitions[tags[:, :-1], tags[:, 1:]] * inside[:, 1:]).sum()
+            last = tags.gather(1, mask.sum(dim=1, keepdim=True) - 1)[:, 0]
+            ends = (self.start_transitions[tags[:, 0]] + self.end_transitions[last]).sum()
+            every = log_sum_of_paths(emissions, mask, self.start_transitions, self.transitions, self.end_transitions)
+            return every.sum() - emitted - passed - ends
 
     def best_tags(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:
-        """The best allowed tag sequence of each sentence."""
+        """The best allowed tag sequence of each sentence; memory grows with K², not with the sentences."""
         constrained = {name: value + getattr(self, f"{name}_penalty") for name, value in self.named_parameters()}
-        return functional_call(self, constrained, (emissions.float(), mask))
+        rows = max(1, PAIRS_AT_ONCE // self.num_tags**2)
+        pools = zip(emissions.float().split(rows), mask.split(rows), strict=True)
+        return [path for pool in pools for path in functional_call(self, constrained, pool)]
 
     def forward(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:  # type: ignore[override]
         """Decode with the current transitions; `best_tags` substitutes the constrained ones."""
         return self.decode(emissions, mask)
+
+
+def log_sum_of_paths(emissions: Tensor, mask: Tensor, starts: Tensor, transitions: Tensor, ends: Tensor) -> Tensor:
+    """Log of the summed exponential scores of all paths: [B, T, K], [B, T], [K], [K, K], [K] -> [B].
+
+    A step is a matrix product of exponentials, whose largest is 1, so that memory grows with K² + B·T·K.
+    """
+    highest = transitions.detach().max(dim=0).values  # K, of the transitions to each tag
+    weights = (transitions - highest).exp()  # KK
+    least = torch.finfo(weights.dtype).tiny  # a sum that rounds to 0 stays finite, with a gradient of 0
+    score = starts + emissions[:, 0]  # BK
+    for place in range(1, emissions.shape[1]):
+        top = score.detach().max(dim=1, keepdim=True).values  # B1
+        reached = ((score - top).exp() @ weights).clamp(min=least).log() + top + highest + emissions[:, place]
+        score = torch.where(mask[:, place, None], reached, score)
+    return torch.logsumexp(score + ends, dim=1)
+
+
+def check_memory(tags: int) -> None:
+    """Raises UserError if the scores of pairs of tags do not fit in memory."""
+    needed, free = COPIES * 4 * tags**2 + 3 * 4 * PAIRS_AT_ONCE, available_memory()
+    if tags > WIDE and needed > free:
+        raise UserError(
+            f"task ner: {(tags - 1) // 4:,} types of entities are {tags:,} tags, whose pairs need about "
+            f"{needed / 2**30:,.1f} GiB of memory; {free / 2**30:,.1f} GiB are free. Use data with fewer types."
+        )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.text.columns import read_columns
+from elmo_bench.text.columns import check_gold, read_columns
 from elmo_bench.text.figures import F1_COUNTS, count_types, figure_table, percent, shares
 from elmo_bench.text.tags import spans, split_tag
 
@@ -64,7 +64,10 @@ class Metric:
         A line that begins with the cell -X- only ends a sentence; its tags are ignored. Raises UserError.
         """
         gold, predicted = [], []
-        for rows in read_columns(path, boundary=SENTENCE_BOUNDARY):
+        blocks = list(read_columns(path, boundary=SENTENCE_BOUNDARY))
+        if blocks:
+            check_gold(path, (cells[-2] for rows in blocks for _, cells in rows))
+        for rows in blocks:
             for number, cells in rows:
                 try:
                     split_tag(cells[-2]), split_tag(cells[-1])

@@ -5,11 +5,9 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.text.columns import cells_of, check_ended, read_columns
+from elmo_bench.text.columns import NO_GOLD, cells_of, check_ended, read_columns, read_plain
 from elmo_bench.text.tags import TaggedSentence
 from elmo_bench.text.token_labels import FORM, XPOS, TokenData, read_conllu
-
-UNKNOWN = "_"  # as CoNLL-U writes what is unknown
 
 
 class Data(TokenData):
@@ -21,7 +19,11 @@ class Data(TokenData):
     schema, field = "pos-1", "tags"
 
     def read_file(self, path: Path) -> list[TaggedSentence]:
-        """The sentences of a file, which may be of words alone, one a line; a missing tag is `_`."""
+        """The sentences of a file, which may be of words alone, one a line, or of a sentence a line.
+
+        It has a sentence a line if it has no tabs, and a line of over three words, or a single line of several. The
+        tag of a word without one is NO_GOLD.
+        """
         check_ended(path)
         conllu = ([(cells[FORM], cells[XPOS]) for _, cells in rows] for rows in read_conllu(path))
         pairs = conllu if ".conllu" in path.suffixes[-2:] else _columns(path)
@@ -36,6 +38,10 @@ class Data(TokenData):
 
 
 def _columns(path: Path) -> Iterator[list[tuple[str, str]]]:
-    first = next((found for _, line in read_lines(path) if (found := cells_of(line))), [])
-    for rows in read_columns(path, columns=min(max(len(first), 1), 3)):
-        yield [(cells[0], cells[-1] if len(cells) > 1 else UNKNOWN) for _, cells in rows]
+    lines = [line for _, line in read_lines(path) if line.strip(" \t")]
+    sizes = [len(cells_of(line)) for line in lines]
+    if max(sizes, default=0) > (3 if len(sizes) > 1 else 1) and not any("\t" in line for line in lines):
+        yield from ([(word, NO_GOLD) for word in words] for words in read_plain(path))
+        return
+    for rows in read_columns(path, columns=min(sizes[0] if sizes else 1, 3)):
+        yield [(cells[0], cells[-1] if len(cells) > 1 else NO_GOLD) for _, cells in rows]

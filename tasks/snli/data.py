@@ -11,20 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.progress import note
 from elmo_bench.base.sources import SPLITS, SuiteData, check_texts, data_file, hub_table
-from elmo_bench.text.columns import check_ended, line_of, tokens_of
+from elmo_bench.text.columns import NO_GOLD, check_ended, filled_lines, line_of, tokens_of
 from elmo_bench.text.vocabulary import BRACKETS, tokeniser
 
 LABELS = ("entailment", "neutral", "contradiction")  # in the Hub's order: 0, 1, 2
-NO_GOLD = "-"  # what SNLI writes where its annotators did not agree
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two tokenised sentences, and one of LABELS or NO_GOLD: does the second follow from the first?"""
+    """Two tokenised sentences, and one of LABELS: does the second follow from the first?
+
+    Or NO_GOLD, which SNLI writes where its annotators did not agree.
+    """
 
     premise: tuple[str, ...]
     hypothesis: tuple[str, ...]
@@ -53,9 +55,7 @@ def read_pairs(path: Path, *, tokenizer: str, labelled: bool = True) -> list[Pai
     """
     check_ended(path)
     pairs = []
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
+    for number, line in filled_lines(path):
         try:
             pairs.append(_written(line) or _pair(parse_json(line, f"{path}:{number}"), tokenizer, labelled=labelled))
         except ValueError as error:

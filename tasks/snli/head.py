@@ -65,8 +65,8 @@ class Head(nn.Module):
         mask, pairs = text.mask, len(text.mask) // 2  # ST, B
         x = self.encode(self.recurrent_dropout(self.embedder(text)), mask)  # ST(2H)
         x = torch.cat([x, self.embedder.output(text)], dim=2)  # STD: place=output, place=both
-        found = align(x, x.roll(pairs, dims=0), mask.roll(pairs, dims=0))  # STD
-        x = self.aligned_dropout(torch.cat([x, found, x - found, x * found], dim=2))  # ST(4D)
+        aligned = align(x, x.roll(pairs, dims=0), mask.roll(pairs, dims=0))  # STD
+        x = self.aligned_dropout(torch.cat([x, aligned, x - aligned, x * aligned], dim=2))  # ST(4D)
         x = self.infer(self.recurrent_dropout(self.reduce(x)), mask)  # ST(2H)
         pooled = torch.cat([mean_pool(x, mask), max_pool(x, mask)], dim=1)  # S(4H)
         pooled = torch.cat([pooled[:pairs], pooled[pairs:]], dim=1)  # B(8H)
@@ -89,10 +89,10 @@ def align(x: Tensor, other: Tensor, mask: Tensor) -> Tensor:
     x [S, T, D], other [S, U, D], mask bool [S, U] of the other's tokens -> [S, T, D].
     """
     # With a dimension for (one) attention head, torch works in blocks and never builds [S, T, U].
-    found = functional.scaled_dot_product_attention(
+    attended = functional.scaled_dot_product_attention(
         x[:, None], other[:, None], other[:, None], attn_mask=mask[:, None, None], scale=1.0
     )
-    return found[:, 0]
+    return attended[:, 0]
 
 
 def initialise(part: nn.Module) -> None:

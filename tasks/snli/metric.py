@@ -40,8 +40,8 @@ class Metric:
         Raises UserError with file and line.
         """
         pairs = read_label_pairs(path, gold=(*LABELS, NO_GOLD), predicted=LABELS, expected=", ".join(LABELS))
-        if all(gold == NO_GOLD for gold, _ in pairs):
-            raise UserError(f"{path}: no gold labels. Each line must have gold label, tab, predicted label")
+        if not pairs:
+            raise UserError(f"{path}: no labels. Each line must have gold label, tab, predicted label")
         return self.score([gold for gold, _ in pairs], [predicted for _, predicted in pairs])
 
     def table(self, scores: Mapping[str, Any]) -> str:

@@ -63,7 +63,7 @@ def align(tokens: Sequence[str], text: str) -> list[tuple[int, int]]:
 
     Double quotes may have become `` or ''. Raises ValueError if the tokens do not match the text.
     """
-    found: list[tuple[int, int]] = []
+    offsets: list[tuple[int, int]] = []
     place = 0
     for token in tokens:
         while place < len(text) and text[place].isspace():
@@ -72,11 +72,11 @@ def align(tokens: Sequence[str], text: str) -> list[tuple[int, int]]:
         here = [spelling for spelling in spellings if text.startswith(spelling, place)]
         if not here or not token:
             raise ValueError(f"token {token!r} is not at character {place} of the text")
-        found.append((place, place + len(here[0])))
+        offsets.append((place, place + len(here[0])))
         place += len(here[0])
     if text[place:].strip():
         raise ValueError(f"no token for the text from character {place}")
-    return found
+    return offsets
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -165,7 +165,7 @@ class Builder:
         question if an answer is not at its character, empty or missing (allowed without `answered`), if a text has no
         words, or if two questions have the same id.
         """
-        found, widened, answers = [], 0, 0
+        questions, widened, answers = [], 0, 0
         seen: set[str] = set()
         for entry in entries:
             if entry.id in seen:
@@ -193,10 +193,12 @@ class Builder:
                 spans.append(span)
                 answers += 1
                 widened += passage.cut(first, last) != text.strip()
-            found.append(Question(entry.id, tokens, passage, tuple(text for text, _ in entry.answers), tuple(spans)))
+            questions.append(
+                Question(entry.id, tokens, passage, tuple(text for text, _ in entry.answers), tuple(spans))
+            )
         if widened:
             note(f"{widened} of {answers} answers end within a token; training uses the whole tokens", Path(where))
-        return found
+        return questions
 
     def _passage(self, text: str) -> Passage:
         if text not in self.passages:

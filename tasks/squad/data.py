@@ -40,16 +40,16 @@ class Data(SuiteData):
             raise UserError(f"task.data.{suite}.dev.share={cut['share']}: give a number between 0 and 1")
         if cut is not None and type(cut["seed"]) is not int:
             raise UserError(f"task.data.{suite}.dev.seed={cut['seed']}: give a whole number")
-        found = {
+        read_pairs = {
             split: [pair for at, given in read(options, split, root) for pair in _pairs(build, given, at)]
             for split in _given(options)
         }
         if cut is not None:
-            train = found["train"]
+            train = read_pairs["train"]
             kept_out = _articles([entry for entry, _ in train], cut["share"], cut["seed"])
-            found["dev"] = [pair for pair in train if pair[0].article in kept_out]
-            found["train"] = [pair for pair in train if pair[0].article not in kept_out]
-        splits = {split: [example for _, example in found[split]] for split in SPLITS}
+            read_pairs["dev"] = [pair for pair in train if pair[0].article in kept_out]
+            read_pairs["train"] = [pair for pair in train if pair[0].article not in kept_out]
+        splits = {split: [example for _, example in read_pairs[split]] for split in SPLITS}
         for split, questions in splits.items():
             self._note_limits(split, questions)
         return splits
@@ -106,14 +106,14 @@ def _given(options: Mapping[str, Any]) -> list[str]:
     return [split for split in SPLITS if not isinstance(options[split], Mapping)]
 
 
-def _pairs(build: Builder, found: list[Entry], where: Path | str) -> Iterator[tuple[Entry, Question]]:
-    return zip(found, build.questions(found, where), strict=True)
+def _pairs(build: Builder, given: list[Entry], where: Path | str) -> Iterator[tuple[Entry, Question]]:
+    return zip(given, build.questions(given, where), strict=True)
 
 
-def _articles(found: Sequence[Entry], share: float, seed: int) -> set[str]:
+def _articles(given: Sequence[Entry], share: float, seed: int) -> set[str]:
     """Titles of articles, drawn with the seed until they hold `share` of the questions; at least one is left."""
     sizes: dict[str, int] = {}
-    for entry in found:
+    for entry in given:
         sizes[entry.article] = sizes.get(entry.article, 0) + 1
     if len(sizes) < 2:
         raise UserError(
@@ -121,7 +121,7 @@ def _articles(found: Sequence[Entry], share: float, seed: int) -> set[str]:
         )
     titles = random.Random(seed).sample(sorted(sizes), len(sizes))
     chosen: set[str] = set()
-    while sum(sizes[title] for title in chosen) < share * len(found) and len(chosen) < len(titles) - 1:
+    while sum(sizes[title] for title in chosen) < share * len(given) and len(chosen) < len(titles) - 1:
         chosen.add(titles[len(chosen)])
     return chosen
 
@@ -141,9 +141,9 @@ def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> File
     columns = ("title", "context", "id", "question", "answers")
     if missing := [name for name in columns if name not in table.column_names]:
         raise UserError(f"{where}: no column {missing[0]}. Check hub in conf/task/squad.yaml")
-    found = []
+    rows = []
     for row in table:
         texts, starts = row["answers"]["text"], row["answers"]["answer_start"]
         answers = list(zip(texts, starts, strict=True))
-        found.append(Entry(row["title"], row["context"], row["id"], row["question"], answers))
-    return [(where, found)]
+        rows.append(Entry(row["title"], row["context"], row["id"], row["question"], answers))
+    return [(where, rows)]

@@ -22,7 +22,7 @@ class Entry(NamedTuple):
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds. Raises UserError with file and line if it is empty, cut off or not JSON."""
+    """The value of a JSON file. Raises UserError with file and line if it is empty, cut off or not JSON."""
     lines, size = [], 0
     for _, line in read_lines(path):
         lines.append(line)
@@ -72,11 +72,11 @@ def line_of(path: Path, question: str) -> int:
 
 
 def _get(node: Any, key: str, kind: type, path: Path, where: str, *, id: str | None = None) -> Any:
-    found = node.get(key) if isinstance(node, dict) else None
-    if not isinstance(found, kind):
+    value = node.get(key) if isinstance(node, dict) else None
+    if not isinstance(value, kind):
         names = {list: "a list", str: "text", int: "a whole number"}
         line = f":{line_of(path, id)}" if id is not None else ""
         raise UserError(
             f"{path}{line}: {where}: {key!r} is not {names[kind]}, so this is not a SQuAD 1.1 file. Fix it."
         )
-    return found
+    return value

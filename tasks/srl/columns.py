@@ -38,7 +38,7 @@ def read_phrases(column: Sequence[str]) -> list[Phrase]:
 
     Of two phrases over the same tokens the inner one is kept.
     """
-    found: dict[tuple[int, int], Phrase] = {}
+    phrases: dict[tuple[int, int], Phrase] = {}
     opened: list[tuple[int, str, list[tuple[int, int]]]] = []
     for token, cell in enumerate(column):
         if cell == "*":
@@ -53,13 +53,13 @@ def read_phrases(column: Sequence[str]) -> list[Phrase]:
             start, label, inner = opened.pop()
             if closing not in ("", label):
                 raise BracketError(token, f"unbalanced brackets: '{cell}' closes ({label}")
-            found.setdefault((start, token), Phrase(start, token, label, tuple(inner)))
+            phrases.setdefault((start, token), Phrase(start, token, label, tuple(inner)))
             if opened:
                 opened[-1][2].append((start, token))
     if opened:
         start, label, _ = opened[-1]
         raise BracketError(start, f"unbalanced brackets: ({label} is not closed before its sentence ends")
-    return sorted(found.values(), key=lambda phrase: (phrase.start, -phrase.end))
+    return sorted(phrases.values(), key=lambda phrase: (phrase.start, -phrase.end))
 
 
 def read_tags(column: Sequence[str]) -> list[str]:
@@ -141,6 +141,7 @@ SKELETON = Layout(
     word=3, pos=4, lemma=6, sense=7, before=8, behind=0
 )  # PropBank's skeletons (.gold_skel) with their words
 
+HIDDEN = "[WORD]"  # in PropBank's skeletons, in the place of words under a licence
 NO_TAG = ("-", "_", "XX")  # the last is OntoNotes' for words without one
 
 
@@ -184,6 +185,10 @@ def read_propositions(path: Path) -> list[Proposition]:
     for (number, cells), *_ in blocks:
         if len(cells) < shortest:
             raise UserError(f"{path}:{number}: {len(cells)} columns, expected at least {shortest}. Fix this line.")
+    if hidden := next((n for rows in blocks for n, cells in rows if cells[layout.word] == HIDDEN), None):
+        raise UserError(
+            f"{path}:{hidden}: {HIDDEN} where a word belongs. Put the words in first (see the task's card)."
+        )
     told = any(len(cells) > shortest for (_, cells), *_ in blocks)
     predicates = [[token for token, (_, cells) in enumerate(rows) if cells[layout.sense] != "-"] for rows in blocks]
     columns = [
@@ -226,16 +231,16 @@ def _note_left_out(path: Path, blocks: list[list[Row]], columns: Sequence[Sequen
 
 
 def _layout(path: Path) -> Layout:
-    opened, found = 0, SKELETON
+    opened, layout = 0, SKELETON
     for number, line in read_lines(path):
         if line.startswith("#begin document"):
-            opened, found = number, CONLL_2012
+            opened, layout = number, CONLL_2012
         elif line.startswith("#end document"):
             opened = 0
-        elif line.strip() and found is SKELETON:
-            return found
+        elif line.strip() and layout is SKELETON:
+            return layout
     if opened:
         raise UserError(
             f"{path}:{opened}: this document has no #end document, so the file may be cut off. Download it again."
         )
-    return found
+    return layout

@@ -31,12 +31,12 @@ class Data(SuiteData):
     def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Proposition]:
         examples = []
         for path in self.paths(options, split, root):
-            found = read_propositions(path)
-            if found and found[0].tags is None:
+            own = read_propositions(path)
+            if own and own[0].tags is None:
                 raise UserError(
                     f"{path}: predicates, but no column of brackets. Training and scoring need their roles."
                 )
-            examples += found
+            examples += own
         if not examples:
             folder = Path(root or "") / options["folder"]
             raise UserError(f"{folder}: no predicates in the {split} split. Check its files.")
@@ -90,9 +90,9 @@ def _document(sentences: Sequence[Mapping[str, Any]]) -> list[Proposition]:
     """
     examples: list[Proposition] = []
     gap: list[int] = []
-    found = [[tuple(f["frames"]) for f in told["srl_frames"] if "B-V" in f["frames"]] for told in sentences]
-    last = max((place for place, frames in enumerate(found) if frames), default=-1)
-    for place, (told, frames) in enumerate(zip(sentences[: last + 1], found, strict=False)):
+    frames_of = [[tuple(f["frames"]) for f in told["srl_frames"] if "B-V" in f["frames"]] for told in sentences]
+    last = max((place for place, frames in enumerate(frames_of) if frames), default=-1)
+    for place, (told, frames) in enumerate(zip(sentences[: last + 1], frames_of, strict=False)):
         words = tuple(told["words"])
         if not frames:
             gap.append(len(words))

@@ -70,8 +70,8 @@ class Metric:
                 here = f"{ours.length} tokens at {gold}:{ours.line}" if ours else f"nothing more in {gold}"
                 raise UserError(f"{where}: {there} for {here}. Both files must have the same sentences.")
             for token, prop in ours.props.items():
-                found = theirs.props.get(token)
-                phrases = found.phrases if found and found.name == prop.name else []
+                other = theirs.props.get(token)
+                phrases = other.phrases if other and other.name == prop.name else []
                 pairs.append(compare(arguments(prop.phrases), arguments(phrases)))
         if empty:
             raise UserError(f"{gold}: no sentences. Give a props file.")
@@ -100,18 +100,18 @@ class Argument(NamedTuple):
 
 def arguments(phrases: Iterable[Phrase]) -> list[Argument]:
     """The arguments of phrases. C-X continues the latest X (or C-X without an X); otherwise it is an X itself."""
-    found: list[Argument] = []
+    roles: list[Argument] = []
     latest: dict[str, int] = {}
     for start, end, label, inner in phrases:
         kind = label.removeprefix("C-")
         if kind != label and kind in latest:
-            before = found[latest[kind]]
+            before = roles[latest[kind]]
             before.pieces.extend([(start, end)] if before.pieces else [(before.start, before.end), (start, end)])
-            found[latest[kind]] = before._replace(end=end)
+            roles[latest[kind]] = before._replace(end=end)
         else:
-            latest[kind] = len(found)
-            found.append(Argument(start, end, kind, list(inner)))
-    return found
+            latest[kind] = len(roles)
+            roles.append(Argument(start, end, kind, list(inner)))
+    return roles
 
 
 def compare(gold: Sequence[Argument], predicted: Sequence[Argument]) -> Compared:
@@ -159,5 +159,5 @@ def _counted(labels: Iterable[str]) -> list[str]:
 
 
 def _figures(correct: int, excess: int, missed: int) -> dict[str, Any]:
-    found = shares(correct, correct + excess, correct + missed)
-    return {"correct": correct, "excess": excess, "missed": missed, **found}
+    rates = shares(correct, correct + excess, correct + missed)
+    return {"correct": correct, "excess": excess, "missed": missed, **rates}

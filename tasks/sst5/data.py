@@ -12,7 +12,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.sources import SuiteData, data_file
-from elmo_bench.text.columns import check_ended, line_of, tokens_of
+from elmo_bench.text.columns import NO_GOLD, check_ended, filled_lines, line_of, tokens_of
 from elmo_bench.text.vocabulary import BRACKETS
 
 LABELS = ("very negative", "negative", "neutral", "positive", "very positive")  # 0 to 4
@@ -100,12 +100,11 @@ def read_trees(path: Path) -> list[Tree]:
     """The trees of a file, one a line. Raises UserError, with file and line."""
     check_ended(path)
     trees = []
-    for number, line in read_lines(path):
-        if line.strip(" \t"):
-            try:
-                trees.append(parse(line))
-            except ValueError as error:
-                raise UserError(f"{path}:{number}: {error}. Fix this line.") from None
+    for number, line in filled_lines(path):
+        try:
+            trees.append(parse(line))
+        except ValueError as error:
+            raise UserError(f"{path}:{number}: {error}. Fix this line.") from None
     if not trees:
         raise UserError(f"{path}: no trees. Download the file again.")
     return trees
@@ -144,25 +143,25 @@ class Data(SuiteData):
 
     def read_file(self, path: Path) -> list[Phrase]:
         """The sentences of a file: trees, what `write` wrote, or tokenised sentences without labels, one a line."""
-        lines = (line for _, line in read_lines(path) if line.strip())
-        if re.match(r"\([0-4][ (]", first := next(lines, "")):
+        first = next((line for _, line in read_lines(path) if line.strip()), "")
+        if re.match(r"\([0-4][ (]", first):
             return _phrases(read_trees(path), None)
         if not first:
             raise UserError(f"{path}: no sentence in it")
-        return [_written(line) or Phrase(tuple(tokens_of(line)), None) for line in (first, *lines)]
+        return [_written(line) or Phrase(tuple(tokens_of(line)), None) for _, line in filled_lines(path)]
 
     def write(self, path: Path, examples: Sequence[Phrase], predicted: Sequence[int]) -> None:
         """Write gold (`-` if unknown), predicted label and text, separated by tabs, a line for each sentence."""
         with atomic_write(path, "w") as handle:
             for phrase, label in zip(examples, predicted, strict=True):
-                gold = "-" if phrase.label is None else phrase.label
+                gold = NO_GOLD if phrase.label is None else phrase.label
                 handle.write(f"{gold}\t{label}\t{line_of(phrase.tokens)}\n")
 
 
 def _written(line: str) -> Phrase | None:
     """The sentence of a line that `write` wrote; None for any other line."""
-    found = re.fullmatch(r"([-0-4])\t[0-4]\t(.*)", line)
-    return Phrase(tuple(tokens_of(found[2])), None if found[1] == "-" else int(found[1])) if found else None
+    cells = re.fullmatch(r"([-0-4])\t[0-4]\t(.*)", line)
+    return Phrase(tuple(tokens_of(cells[2])), None if cells[1] == NO_GOLD else int(cells[1])) if cells else None
 
 
 def _phrases(trees: Iterable[Tree], shortest: int | None) -> list[Phrase]:

@@ -16,17 +16,18 @@ from elmo_bench.base.progress import note
 from elmo_bench.base.reading import reading
 from elmo_bench.base.sources import SuiteData, data_file
 from elmo_bench.tasks.wsd.evaluation import (
+    LARGEST,
     PARTS_OF_SPEECH,
     Sentence,
     Target,
     entry,
     keys_beside,
+    plain_name,
     read_evaluation,
     read_keys,
 )
 from elmo_bench.tasks.wsd.metric import Answers
 
-LARGEST = 2**27  # bytes of the unpacked archive; SemCor 3.0 has 22 MB
 _TOKEN = re.compile(r"<(?:wf ([^<>]*)|punc)>([^<>]+)</(?:wf|punc)>")
 _ATTRIBUTE = re.compile(r"(\w+)=(\S+)")
 _SENSE = re.compile(r"[1-5]:\d\d:\d\d:[^:;\s]*:\d*")
@@ -42,17 +43,22 @@ def read_semcor(path: Path) -> list[Sentence]:
             content = handle.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise UserError(f"{path}: more than {LARGEST:,} bytes unpacked. Download it again.")
-        found: list[Sentence] = []
+        sentences: list[Sentence] = []
+        ends = 0
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             for member in archive:
                 if PurePosixPath(member.name).parent.name != "tagfiles" or not member.isreg() or member.issparse():
                     continue
                 file = archive.extractfile(member)
                 assert file is not None
-                found += parse(file.read().decode("latin-1"), f"{path}: {PurePosixPath(member.name).name[:40]!a}")
-    if not found:
+                text = file.read().decode("latin-1")
+                ends += text.count("\n</s>")
+                sentences += parse(text, f"{path}: {PurePosixPath(member.name).name[:40]!a}")
+    if not sentences:
         raise UserError(f"{path}: no annotated sentence in a folder named tagfiles. Download it again.")
-    return found
+    if skipped := ends - len(sentences):
+        note(f"{skipped:,} sentences without a target skipped", path)
+    return sentences
 
 
 def parse(text: str, where: str) -> list[Sentence]:
@@ -66,12 +72,12 @@ def parse(text: str, where: str) -> list[Sentence]:
                 sentences.append(Sentence(tuple(tokens), tuple(targets)))
             tokens, targets = [], []
         elif line.startswith(("<wf", "<punc")):
-            found = _TOKEN.fullmatch(line.strip())
-            if found is None:
+            element = _TOKEN.fullmatch(line.strip())
+            if element is None:
                 raise UserError(f"{where}: line {number} is not a word of a tag file. Download it again.")
             start = len(tokens)
-            tokens += found[2].split("_") if found[2].strip("_") else [found[2]]
-            given = dict(_ATTRIBUTE.findall(found[1] or ""))
+            tokens += element[2].split("_") if element[2].strip("_") else [element[2]]
+            given = dict(_ATTRIBUTE.findall(element[1] or ""))
             if "lexsn" in given and "lemma" in given:
                 numbers = given["lexsn"].split(";")
                 if not all(map(_SENSE.fullmatch, numbers)):
@@ -101,12 +107,12 @@ class Data(SuiteData):
     def read(self, suite: str, root: Path | None) -> dict[str, list[Sentence]]:
         options = self.options(suite)
         train, evaluation, first = self._paths(options, root)
-        found = read_evaluation(evaluation, read_keys(keys_beside(evaluation)))
-        found = _with_first(found, read_first_senses(first))
-        splits = {split: [each for each in found if _set_of(each) in options[split]] for split in ("dev", "test")}
+        known = read_evaluation(evaluation, read_keys(keys_beside(evaluation)))
+        known = _with_first(known, read_first_senses(first))
+        splits = {split: [each for each in known if _set_of(each) in options[split]] for split in ("dev", "test")}
         for split, sentences in splits.items():
             if not sentences:
-                sets = ", ".join(sorted({_set_of(each) for each in found}))
+                sets = ", ".join(sorted({_set_of(each) for each in known}))
                 raise UserError(f"task.data.{suite}.{split}={options[split]}: not in {evaluation}, which has {sets}.")
         return {"train": read_semcor(train), **splits}
 
@@ -126,10 +132,10 @@ class Data(SuiteData):
     def read_file(self, path: Path) -> list[Sentence]:
         """The sentences of an XML file of the framework, with its keys and first senses if they are next to it."""
         keys = keys_beside(path)
-        found = read_evaluation(path, read_keys(keys) if keys.is_file() and keys != path else None)
+        known = read_evaluation(path, read_keys(keys) if keys.is_file() and keys != path else None)
         lists = (path.with_name(name) for name in FIRST_SENSES)
         first = next((each for each in lists if each.is_file()), None)
-        return _with_first(found, read_first_senses(first)) if first else found
+        return _with_first(known, read_first_senses(first)) if first else known
 
     def write(self, path: Path, examples: Sequence[Sentence], predicted: Sequence[Sequence[Answers]]) -> None:
         """Write target and sense key on a line each, as the scorer reads them; no line without an answer."""
@@ -166,21 +172,22 @@ def read_first_senses(path: Path) -> dict[tuple[str, str], str]:
 
     A note says which of the two it was, since WordNet's order has the better first senses. Raises UserError.
     """
-    found: dict[tuple[str, str], str] = {}
+    first: dict[tuple[str, str], str] = {}
     known = {*PARTS_OF_SPEECH.values()}
+    index = plain_name(path) == INDEX
     for number, line in read_lines(path):
-        cells = line.split() if path.name == INDEX else line.split("\t")
-        if path.name == INDEX:  # key, offset of the synset, number of the sense, how often it was tagged
+        cells = line.split() if index else line.split("\t")
+        if index:  # key, offset of the synset, number of the sense, how often it was tagged
             if len(cells) != 4 or not all(cell.isdecimal() for cell in cells[1:]) or not all(entry(cells[0])):
                 raise UserError(f"{path}:{number}: not a line of WordNet's {INDEX}. Download it again.")
             if int(cells[2]) == 1:
-                found[entry(cells[0])] = cells[0]
+                first[entry(cells[0])] = cells[0]
         elif len(cells) != 3 or cells[1] not in known:
             raise UserError(f"{path}:{number}: expected lemma, part of speech and sense key. Fix this line.")
         else:
-            found[cells[0].lower(), cells[1]] = cells[2]
-    if not found:
+            first[cells[0].lower(), cells[1]] = cells[2]
+    if not first:
         raise UserError(f"{path}: no senses. Download it again.")
-    order = "WordNet's own order" if path.name == INDEX else "not WordNet's own order, whose first senses score higher"
+    order = "WordNet's own order" if index else "not WordNet's own order, whose first senses score higher"
     note(f"first senses of lemmas without training data: {path.name}, {order}")
-    return found
+    return first

@@ -6,7 +6,8 @@ from typing import Any
 from xml.parsers import expat
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import read_lines
+from elmo_bench.base.files import is_packed, open_text, read_lines
+from elmo_bench.base.progress import note
 from elmo_bench.base.reading import reading
 
 # By the first digit of a sense key's second part (WordNet's manual, senseidx(5WN)); 5 is a satellite adjective.
@@ -48,27 +49,35 @@ def entry(key: str) -> tuple[str, str]:
     return lemma.lower(), PARTS_OF_SPEECH.get(rest[:1], "")
 
 
+LARGEST = 2**27  # bytes of an unpacked file; SemCor 3.0 has 22 MB
 DATA, KEYS = ".data.xml", ".gold.key.txt"
 _MARKUP = {"corpus", "text", "sentence", "wf", "instance"}
 
 
 def keys_beside(path: Path) -> Path:
-    """The file of keys that belongs to `NAME.data.xml`: `NAME.gold.key.txt` in the same folder."""
-    return path.with_name(path.name.removesuffix(DATA) + KEYS)
+    """The file of keys that belongs to `NAME.data.xml`: `NAME.gold.key.txt` in the same folder, packed alike or not."""
+    beside = path.with_name(plain_name(path).removesuffix(DATA) + KEYS)
+    packed = beside.with_name(beside.name + path.suffix)
+    return packed if is_packed(path) and packed.is_file() else beside
+
+
+def plain_name(path: Path) -> str:
+    """The name of a file without the ending that says how it is packed."""
+    return path.stem if is_packed(path) else path.name
 
 
 def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
     """{target: its sense keys}: a target a line, then its keys, separated by spaces. Raises UserError."""
-    found: dict[str, tuple[str, ...]] = {}
+    senses: dict[str, tuple[str, ...]] = {}
     for number, line in read_lines(path):
         name, *keys = line.split() or [""]
-        if name in found:
+        if name in senses:
             raise UserError(f"{path}:{number}: a second line for {name[:60]}. Keep one of them.")
         if name:
-            found[name] = tuple(keys)
-    if not found:
+            senses[name] = tuple(keys)
+    if not senses:
         raise UserError(f"{path}: no sense keys. Download the file again.")
-    return found
+    return senses
 
 
 def read_evaluation(path: Path, keys: dict[str, tuple[str, ...]] | None) -> list[Sentence]:
@@ -77,10 +86,15 @@ def read_evaluation(path: Path, keys: dict[str, tuple[str, ...]] | None) -> list
     `keys`: the right senses, without which `senses` of every target is empty.
     """
     parser = _Parser(path, keys)
-    with reading(path, "evaluation data in XML"), path.open("rb") as handle:
-        parser.expat.ParseFile(handle)
+    with reading(path, "evaluation data in XML"), open_text(path) as handle:
+        content = handle.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise UserError(f"{path}: more than {LARGEST:,} bytes unpacked. Use several files.")
+        parser.expat.Parse(content, True)
     if not parser.sentences:
         raise UserError(f"{path}: no sentence with a target. Download it again.")
+    if skipped := parser.ends - len(parser.sentences):
+        note(f"{skipped:,} sentences without a target skipped", path)
     return parser.sentences
 
 
@@ -91,6 +105,7 @@ class _Parser:
         self.path, self.keys, self.sentences = path, keys, list[Sentence]()
         self.tokens, self.targets, self.word = list[str](), list[Target](), list[str]()
         self.attributes: dict[str, str] = {}
+        self.ends = 0
         self.expat = expat.ParserCreate()
         self.expat.StartDoctypeDeclHandler = self._refuse
         self.expat.StartElementHandler = self._start
@@ -111,6 +126,7 @@ class _Parser:
         self.word.append(text)
 
     def _end(self, name: str) -> None:
+        self.ends += name == "sentence"
         if name == "sentence" and self.targets:
             self.sentences.append(Sentence(tuple(self.tokens), tuple(self.targets)))
         elif name in ("wf", "instance"):

@@ -36,10 +36,10 @@ class Metric:
         for targets, answers in zip(gold, predicted, strict=True):
             for target, answer in zip(targets, answers, strict=True):
                 for kind in ("overall", _part_of_speech(target)):
-                    found = counts.setdefault(kind, {"correct": 0, "guessed": 0, "gold": 0})
-                    found["correct"] += _right(target, answer)
-                    found["guessed"] += bool(answer)
-                    found["gold"] += 1
+                    tally = counts.setdefault(kind, {"correct": 0, "guessed": 0, "gold": 0})
+                    tally["correct"] += _right(target, answer)
+                    tally["guessed"] += bool(answer)
+                    tally["gold"] += 1
         overall = _figures(counts.pop("overall"))
         return {"overall": overall, "by_type": {kind: _figures(counts[kind]) for kind in sorted(counts)}}
 
@@ -62,11 +62,11 @@ class Metric:
 
     def score_files(self, gold: Path, answers: Path) -> dict[str, Any]:
         """The scores of a file of answers: a target a line, then sense keys. Raises UserError."""
-        right, found = read_keys(gold), read_keys(answers)
-        if unknown := next((name for name in found if name not in right), None):
+        right, given = read_keys(gold), read_keys(answers)
+        if unknown := next((name for name in given if name not in right), None):
             raise UserError(f"{answers}: {unknown[:60]} is not in {gold}. Give the gold of these answers.")
         targets = [Target(name, 0, 1, *entry(keys[0] if keys else ""), keys) for name, keys in right.items()]
-        return self.score([targets], [[found.get(target.name, ()) for target in targets]])
+        return self.score([targets], [[given.get(target.name, ()) for target in targets]])
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a part of speech."""

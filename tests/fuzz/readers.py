@@ -86,7 +86,7 @@ def one(reader: str, make: Any, name: str = "x.txt", read: Any = None, **more: A
 
 
 def of_task(task: str) -> list[Case]:
-    """What a task's `data.py` and `metric.py` read."""
+    """The readers of a task's `data.py` and `metric.py`."""
     suite, metric = SUITES[task], task_class(task, "metric")()
     predicted, compared = [*suite.values()][-1], {f"{n}.txt": text for n, text in enumerate(SCORED[task])}
     packed = {"squad": "x.json"}.get(task, "")

@@ -41,8 +41,15 @@ def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys):
     assert main(["predict", str(paths.record), str(new), str(tmp_path / "new.conll"), *given]) == 0
     rows = [line.split() for line in (tmp_path / "new.conll").read_text(encoding="utf-8").splitlines()]
     assert [row[:2] for row in rows if row] == [
-        ["Marvolo", "O"], ["sailed", "O"], ["to", "O"], ["Quibbleton", "O"], ["Zzyzx", "O"],
+        ["Marvolo", "-"], ["sailed", "-"], ["to", "-"], ["Quibbleton", "-"], ["Zzyzx", "-"],
     ]  # fmt: skip
+    plain = tmp_path / "plain.txt"
+    plain.write_text("Marvolo sailed to Quibbleton\n\nZzyzx\n", encoding="utf-8")
+    assert main(["predict", str(paths.record), str(plain), str(tmp_path / "plain.conll"), *given]) == 0
+    assert "plain.txt: 1 empty lines skipped, the first is line 2" in capsys.readouterr().err
+    assert (tmp_path / "plain.conll").read_bytes() == (tmp_path / "new.conll").read_bytes()
+    assert main(["score", "ner", str(tmp_path / "plain.conll")]) == 2
+    assert "plain.conll: no gold labels, so there is nothing to score." in capsys.readouterr().err
 
 
 def test_mistakes_are_one_line(tmp_path, text, capsys):
@@ -157,6 +164,32 @@ def test_nothing_in_a_strangers_record_or_head_is_built_or_resolved(  # noqa: PL
     assert not (tmp_path / "owned").exists()
     unused = code == 0 and change_spec is not None  # such as the name of the head or an option of training
     assert unused or (code == 2 and said.count("\n") == 1 and "Traceback" not in said), said
+
+
+CONTRADICTIONS = [  # ... removes a setting
+    {"encoder.words": "static", "encoder.vectors": None}, {"encoder.words": None}, {"encoder.words": "both"},
+    {"encoder.words": 5}, {"place": "middle"}, {"place": None}, {"mix": "layer"}, {"mix": "layer", "mix.layer": 99},
+    {"mix": "fixed", "mix.scalars": [1, 2]}, {"mix.dropout": 7}, {"mix": 5}, {"task.head.hidden": "x"},
+    {"task.head.hidden": []}, {"task.head.dropout": 9}, {"task.characters.filters": "x"}, {"task.characters.dim": -1},
+    {"task.characters.filters": []}, {"encoder.words": ...}, {"encoder.vectors": ...}, {"place": ...}, {"mix": ...},
+    {"mix.dropout": ...}, {"mix.layer_norm": ...}, {"task.head.hidden": ...}, {"task.characters.dim": ...},
+    {"encoder.contextual.kind": ...}, {"encoder.words": "static", "vectors.trainable": "x"}, {"protocol": ...},
+    {"encoder.contextual.kind": None}, {"encoder.contextual.kind": "stack"}, {"encoder.contextual.kind": 5},
+    {"encoder.contextual.precision": "int3"}, {"trainer.precision": "16"}, {"task.data.open": 3},
+    {"task.data.columns": 3}, {"task.training.batch": 0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", CONTRADICTIONS, ids=str)
+def test_contradictory_settings_are_one_line(stranger, text, tmp_path, capsys, changes):
+    def change(spec):
+        settings = spec["settings"] | changes
+        spec["settings"] = {key: value for key, value in settings.items() if value is not ...}
+
+    file = stranger(change)
+    code = main(["predict", str(file), str(text), str(tmp_path / "out"), "--weights", str(GOLDEN)])
+    said = capsys.readouterr().err
+    assert code == 0 or (code == 2 and said.count("\n") == 1 and "Traceback" not in said), said
 
 
 def test_layers_without_end_are_not_built(stranger, text, tmp_path, capsys):

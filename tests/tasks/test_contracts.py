@@ -1,4 +1,4 @@
-"""What every task's data promises: the digests of the runs that were made, from the package and from plain files."""
+"""The contract of every task's data: the digests of the runs that were made, from the package and from plain files."""
 
 import hashlib
 import json
@@ -10,8 +10,11 @@ from benchmarks.golden import GOLDEN
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.sources import SHIPPED
 from elmo_bench.runner.data import build_data, data_digest, read_splits
-from elmo_bench.spec.names import tasks
+from elmo_bench.spec.names import task_class, tasks
+from tests.fuzz.readers import PACK
 from tests.runs import CUTS, described
+from tests.suites import SCORED, SUITES
+from tests.test_bad_formats import adapter
 
 FETCHED = ("coref", "sst5", "wsd")  # data that may not be shipped
 SHIPPED_TASKS = [task for task in tasks() if task not in FETCHED]
@@ -60,6 +63,27 @@ def test_the_notice_has_the_checksum_of_every_file_that_ships():
         content = lzma.decompress(path.read_bytes())
         name = path.relative_to(SHIPPED).with_suffix("")
         assert f"| `{name}` | {len(content):,} | `{hashlib.sha256(content).hexdigest()}` |" in notice
+
+
+NAMES = {"pos": "x.conllu", "deprel": "x.conllu", "squad": "x.json", "wsd": "x.data.xml"}
+
+
+@pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("task", tasks())
+def test_packed_files_are_read_as_they_are_unpacked(task, ending, tmp_path):
+    """The files of `predict` and of `score`."""
+    text, scored = [*SUITES[task].values()][-1].encode(), [each.encode() for each in SCORED[task]]
+    results = []
+    for pack, more in ((bytes, ""), (PACK[ending], ending)):
+        path = tmp_path / f"{NAMES.get(task, 'x')}{more}"
+        path.write_bytes(pack(text))
+        if task == "wsd":
+            path.with_name(f"x.gold.key.txt{more}").write_bytes(pack(scored[0]))
+        files = [tmp_path / f"{number}{more}" for number in range(len(scored))]
+        for file, content in zip(files, scored, strict=True):
+            file.write_bytes(pack(content))
+        results.append([adapter(task).read_file(path), task_class(task, "metric")().score_files(*files)])
+    assert results[0] == results[1] and results[0][0]
 
 
 @pytest.mark.parametrize("task", ["sst5", "coref", "wsd"])

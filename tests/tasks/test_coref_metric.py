@@ -67,6 +67,28 @@ def figures(rows):
     return {name: [rows[name][side] for side in SIDES] for name in METRICS}
 
 
+BY_HAND = {  # cells of chains in key and response; what scorer.pl v8.01 printed of them, as far as it was recorded
+    "a span in two chains of the key": (
+        "(0) (0)|(1) (1) (1)", "(0) (0)|(1) (1)|(2) (2)",
+        {"muc": [0, 3, 0, 1], "bcub": [2, 5, 3.5, 4], "ceafe": [1.5, 2, 1.5, 3], "mentions": [4, 4, 4, 4]},
+    ),
+    "a spurious mention twice": (
+        "(0) (0) (1) (1) -", "(0) (0) (1) (1) (0)|(1)", {"mentions": [4, 4, 4, 5], "bcub": [4, 4, 8 / 3, 6]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_files_with_repeated_mentions(name, tmp_path):
+    *sides, wanted = BY_HAND[name]
+    paths = [tmp_path / side for side in ("key", "response")]
+    for path, cells in zip(paths, sides, strict=True):
+        rows = "".join(f"d\t0\t{place}\tw\t{cell}\n" for place, cell in enumerate(cells.split()))
+        path.write_text(f"#begin document (d); part 000\n{rows}#end document\n", encoding="utf-8")
+    rows = figures(METRIC.score_files(*paths)["scores"])
+    assert {metric: rows[metric] for metric in wanted} == {m: pytest.approx(row) for m, row in wanted.items()}
+
+
 ONE = {"n_tokens": 9, "key": [[[0, 0], [2, 3]]], "response": [[[0, 0], [2, 3]], [[5, 5], [7, 7]]]}
 
 

@@ -1,12 +1,16 @@
 """The CRF equals brute force over all paths, under constraints in decoding."""
 
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import torch
+from torchcrf import CRF
 
-from elmo_bench.tasks.ner.head import ConstrainedCrf
+from elmo_bench.base.errors import UserError
+from elmo_bench.tasks.ner.head import ConstrainedCrf, check_memory
 
 LABELS = 4
 
@@ -26,7 +30,7 @@ def crf():
 
 
 def score(crf, emissions, path):
-    """Of one path, in double precision."""
+    """The score of one path, in double precision."""
     total = crf.start_transitions[path[0]].double() + crf.end_transitions[path[-1]].double()
     total = total + sum(emissions[t, label].double() for t, label in enumerate(path))
     return total + sum(crf.transitions[a, b].double() for a, b in itertools.pairwise(path))
@@ -68,3 +72,53 @@ def test_the_loss_is_brute_force_log_sum_exp_over_all_paths(crf):
         everything = torch.logsumexp(torch.stack([score(crf, emissions[row], path) for path in paths]), dim=0)
         expected += (everything - score(crf, emissions[row], tags[row, :length].tolist())).item()
     assert crf.negative_log_likelihood(emissions, tags, mask).item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_the_loss_of_many_tags_is_pytorch_crfs(scale):
+    """Loss and gradients, in an implementation that keeps no matrix of pairs for each token."""
+    many = 301
+    torch.manual_seed(3)
+    crf = ConstrainedCrf(np.ones(many, bool), np.ones((many, many), bool), np.ones(many, bool))
+    for parameter in crf.parameters():
+        torch.nn.init.normal_(parameter)
+    emissions, (_, mask) = scale * torch.randn(len(LENGTHS), max(LENGTHS), many), emissions_and_mask()
+    tags = torch.randint(many, mask.shape)
+    results = []
+    for loss in (crf.negative_log_likelihood, lambda *given: -CRF.forward(crf, *given)):
+        crf.zero_grad()
+        scores = emissions.clone().requires_grad_()
+        value = loss(scores, tags, mask)
+        value.backward()
+        results.append([value.detach(), scores.grad, *(parameter.grad.clone() for parameter in crf.parameters())])
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+THOUSAND = """
+import resource, torch
+resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30))
+from elmo_bench.tasks.ner.head import ConstrainedCrf
+from elmo_bench.text.tags import allowed_transitions
+labels = ["O", *(f"{letter}-{kind}" for kind in range(1000) for letter in "BIUL")]
+crf, tags = ConstrainedCrf(*allowed_transitions(labels, "BIOUL")), torch.randint(len(labels), (32, 30))
+optimiser = torch.optim.Adam(crf.parameters())
+emissions, mask = torch.randn(32, 30, len(labels), requires_grad=True), torch.ones(32, 30, dtype=torch.bool)
+crf.negative_log_likelihood(emissions, tags, mask).backward()
+optimiser.step()
+with torch.no_grad():
+    assert len(crf.best_tags(emissions[:, :2], mask[:, :2])) == 32
+"""
+
+
+@pytest.mark.slow
+def test_a_thousand_types_are_trained_in_4_gib():
+    """A step of pytorch-crf on this batch keeps matrices of 60 GB."""
+    done = subprocess.run([sys.executable, "-c", THOUSAND], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_cannot_fit_is_refused_with_its_number():
+    check_memory(25)  # WNUT
+    with pytest.raises(UserError, match=r"1,000,000 types of entities are 4,000,001 tags, .* GiB of memory; .* fewer"):
+        check_memory(4_000_001)

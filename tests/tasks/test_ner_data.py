@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import noted
 from elmo_bench.tasks.ner.data import Data
 from elmo_bench.text.tags import TaggedSentence as Sentence
 from tests.hub import hub_on_loopback
@@ -132,11 +133,49 @@ def test_hub_tables_of_another_shape(monkeypatch, table, message):
         Data(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
 
 
+def test_rows_of_a_hub_table_without_tokens_are_counted(monkeypatch):
+    table = type("Table", (dict,), {"column_names": property(list)})(tokens=[["a"], [], []], ner_tags=[[0], [], []])
+    monkeypatch.setattr("elmo_bench.tasks.ner.data.hub_table", lambda *_, **__: table)
+    with noted() as notes:
+        splits = Data(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+    assert [len(split) for split in splits.values()] == [1, 1, 1]
+    assert notes[0] == "eriktks/conll2003/conll2003/train/0000.parquet: 2 rows without tokens skipped"
+
+
 def test_no_network_is_one_sentence(tmp_path):
     message = read_from_hub(tmp_path, "http://127.0.0.1:9", {"HF_HUB_OFFLINE": "1"})
     where = "eriktks/conll2003@refs/convert/parquet/conll2003/train/0000.parquet"
     assert message.startswith(f"{where}: not on the Hub, or no")
     assert "Use your own files instead" in message and "\n" not in message
+
+
+SCHEMES = {
+    "BIO": "B-ORG O B-MISC\nB-PER I-PER B-LOC B-LOC",
+    "BIOES": "S-ORG O S-MISC\nB-PER E-PER S-LOC S-LOC",
+    "BILOU": "U-ORG O U-MISC\nB-PER L-PER U-LOC U-LOC",
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_other_schemes_are_read_with_a_note(tmp_path, scheme):
+    path = tmp_path / "x.conll"
+    rows = [zip(s.tokens, tags.split(), strict=True) for s, tags in zip(READ, SCHEMES[scheme].split("\n"), strict=True)]
+    path.write_text("\n\n".join("\n".join(map(" ".join, each)) for each in rows) + "\n", encoding="utf-8")
+    with noted() as notes:
+        assert NER.read_file(path) == READ
+    assert notes == ([] if scheme == "BIO" else [f"{path.name}: the tags are {scheme}, and are converted to BIO"])
+    path.write_text(path.read_text() + "\nx S-A\ny U-B\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"is not a tag: expected O or B-TYPE, I-TYPE\. Fix"):
+        NER.read_file(path)
+
+
+@pytest.mark.parametrize("text", ["Anna lives\nPeter\n", "Anna lives\n\nPeter\n"])
+def test_sentences_without_tags_may_be_a_line_each(tmp_path, text):
+    path = tmp_path / "plain.txt"
+    path.write_text(text, encoding="utf-8")
+    with noted() as notes:
+        assert NER.read_file(path) == [Sentence(("Anna", "lives"), ("-", "-")), Sentence(("Peter",), ("-",))]
+    assert notes[-1] == f"{path.name}: read as 2 sentences without gold, one a line, their tokens separated by spaces"
 
 
 @pytest.mark.parametrize("text", ["New\u00a0York\nis\n", "-DOCSTART-\n\nNew\u00a0York\nis\n"])

@@ -35,7 +35,9 @@ def test_conllu(tmp_path, newline):
     ("text", "read"),
     [
         ("I PRP\nca MD\nn't RB\n. .\n\nNo UH\n", READ),
-        ("I\nca\n\nNo\n", [Sentence(("I", "ca"), ("_", "_")), Sentence(("No",), ("_",))]),
+        ("I\nca\n\nNo\n", [Sentence(("I", "ca"), ("-", "-")), Sentence(("No",), ("-",))]),
+        ("I ca n't go .\nNo\n", [Sentence(("I", "ca", "n't", "go", "."), ("-",) * 5), Sentence(("No",), ("-",))]),
+        ("I ca\n", [Sentence(("I", "ca"), ("-", "-"))]),
     ],
 )
 def test_columns(tmp_path, text, read):

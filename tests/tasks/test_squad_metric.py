@@ -8,7 +8,7 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import score as command
-from elmo_bench.tasks.squad.metric import Metric
+from elmo_bench.tasks.squad.metric import Metric, normalise
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = json.loads((ROOT / "tests/golden/squad.json").read_text(encoding="utf-8"))
@@ -63,6 +63,15 @@ def test_outcomes_add_up_to_the_scores():
     overall = METRIC.score(gold, predicted)["overall"]
     assert overall["f1"] == pytest.approx(100 * f1.mean())
     assert overall["exact_match"] == pytest.approx(100 * outcomes["exact"].mean())
+
+
+def test_the_golden_cases_have_answers_of_which_nothing_is_left():
+    """Articles and punctuation alone: F1 0, and an exact match with each other; by hand, from the script's rules."""
+    bare = [case for case in GOLDEN["cases"] if not all(map(normalise, (*case["gold"], case["prediction"])))]
+    assert len(bare) == 9
+    for answer, prediction, exact in (("the", "an", 100), ("...", "", 100), ("a", "b", 0), ("The!", "A cat", 0)):
+        overall = METRIC.score([[answer]], [prediction])["overall"]
+        assert (overall["exact_match"], overall["f1"]) == (exact, 0)
 
 
 def test_gold_without_answers(tmp_path):

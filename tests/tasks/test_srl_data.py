@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import noted
 from elmo_bench.runner.evaluate import marks_of
 from elmo_bench.tasks.srl.columns import (
     Proposition,
@@ -100,6 +102,44 @@ def test_files_that_say_the_same(tmp_path, change):
     path = tmp_path / "x.conll"
     path.write_bytes(change(SKELETON).encode())
     assert Data().read_file(path) == READ
+
+
+@pytest.mark.parametrize(
+    ("cells", "tags", "left"),
+    [
+        ("(V*) (ARG1*) *", "B-V B-ARG1 O", 0),
+        ("(V*) (ARG2(ARG1*)) *", "B-V B-ARG1 O", 1),
+        ("(V*) (ARG2(ARG1(ARG0*))) *", "B-V B-ARG0 O", 2),
+        ("(V*) (ARG2(ARG1* *))", "B-V B-ARG1 I-ARG1", 1),
+        ("(V(ARG1*)) * (C-ARG1*)", "B-ARG1 O B-C-ARG1", 1),
+        ("(V*) (R-ARG2(R-ARG1*)) (ARG3(ARG4*))", "B-V B-R-ARG1 B-ARG4", 2),
+    ],
+)
+def test_of_two_labels_on_one_span_the_inner_one_is_kept_with_a_note(tmp_path, cells, tags, left):
+    path = tmp_path / "x.conll"
+    rows = (f"d 0 {n} w VB * - {'-' if n else 'w.01'} {cell}\n" for n, cell in enumerate(cells.split()))
+    path.write_text("".join(rows) + "\n", encoding="utf-8")
+    with noted() as notes:
+        assert [each.tags for each in Data().read_file(path)] == [tuple(tags.split())]
+    assert [note.split()[1:4] for note in notes] == [[str(left), "labels", "left"]] * (left > 0)
+
+
+@pytest.mark.parametrize(
+    "cells", ["(V*) (ARG1(ARG2*) *)", "(V*) (ARG1* (ARG2*))", "(V*) (ARG1(ARG2*)", "(V*) *) (ARG1"]
+)
+def test_brackets_that_tags_cannot_express_are_refused(tmp_path, cells):
+    path = tmp_path / "x.conll"
+    rows = (f"d 0 {n} w VB * - {'-' if n else 'w.01'} {cell}\n" for n, cell in enumerate(cells.split()))
+    path.write_text("".join(rows) + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"x\.conll:[23]: .* Fix this line\.$"):
+        Data().read_file(path)
+
+
+def test_a_skeleton_without_its_words_is_refused(tmp_path):
+    path = tmp_path / "x.gold_skel"
+    path.write_text(SKELETON.replace(" it ", " [WORD] "), encoding="utf-8")
+    with pytest.raises(UserError, match=r"x\.gold_skel:8: \[WORD\] where a word belongs\. Put the words in first"):
+        Data().read_file(path)
 
 
 def test_verbs_are_told_by_the_tag_of_the_predicate_where_there_is_one(tmp_path):

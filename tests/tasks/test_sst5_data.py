@@ -7,6 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import noted
 from elmo_bench.tasks.sst5.data import Data, Phrase, parse, plain
 from tests.runs import DATA
 
@@ -61,6 +62,14 @@ def test_the_suites_of_the_yaml(root, suite):
     splits = Data(**OPTIONS).read(suite, root)
     assert splits["dev"] == splits["test"] == SENTENCES
     assert splits["train"] == [SENTENCES[0], SENTENCES[1], Phrase(("co/written", "by", "him", ")"), 1)]
+
+
+def test_empty_lines_of_a_text_are_skipped_with_a_note(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("a good film\n\n\xa0\nthe end\n", encoding="utf-8")
+    with noted() as notes:
+        assert [phrase.tokens for phrase in Data().read_file(path)] == [("a", "good", "film"), ("the", "end")]
+    assert notes == [f"{path.name}: 2 empty lines skipped, the first is line 2"]
 
 
 def test_a_space_that_parts_nothing_stays_in_its_token():

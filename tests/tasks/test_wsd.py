@@ -9,6 +9,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import noted
 from elmo_bench.spec.config import task_yaml
 from elmo_bench.tasks.wsd import data as semcor
 from elmo_bench.tasks.wsd.data import Data, read_first_senses
@@ -91,6 +92,13 @@ def evaluation(folder, xml=XML, keys=KEYS):
     (folder / "ALL.data.xml").write_text(xml)
     (folder / "ALL.gold.key.txt").write_text(keys)
     return folder / "ALL.data.xml"
+
+
+def test_sentences_without_a_target_are_counted(tmp_path):
+    (tmp_path / "x.data.xml").write_text(XML, encoding="utf-8")
+    with noted() as notes:
+        Data().read_file(tmp_path / "x.data.xml")
+    assert notes == ["x.data.xml: 1 sentences without a target skipped"]
 
 
 def test_evaluation_data(tmp_path):

@@ -48,7 +48,7 @@ def of(task):
 
 
 def written(task, path, examples, predicted):
-    """What `read_file` reads in the file that `write` wrote."""
+    """The examples that `read_file` reads in the file that `write` wrote."""
     data, _ = of(task)
     data.write(path, examples, predicted)
     return data.read_file(path)
