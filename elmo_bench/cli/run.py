@@ -8,7 +8,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import redacted
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_record
-from elmo_bench.reporting.ending import ending, outcome, show
+from elmo_bench.reporting.console import ending, outcome, show
 from elmo_bench.runner.finished import contents_of, finished, sources_of
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.run_spec import RunSpec, Setup

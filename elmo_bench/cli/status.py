@@ -6,7 +6,7 @@ from collections import Counter
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.reporting.console import markdown
-from elmo_bench.reporting.ending import rows
+from elmo_bench.reporting.console import rows
 from elmo_bench.runner.finished import STATES, LedgerState, RunState
 from elmo_bench.runner.sweep import plan
 

@@ -71,18 +71,17 @@ def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list
 def _rows(experiment: Experiment, group: Group) -> dict[str, tuple[Variant, Row]]:
     """By name: that of the variant if it has an encoder of its own, else the encoder's; in order."""
     compared = [(variant, row) for row in group.rows if (variant := experiment.variant_of(row.spec))]
-    names = [", ".join(filter(None, [v.key if v.encoder else row.encoder, row.note])) for v, row in compared]
-    own = dict(zip(names, compared, strict=True))
+    own = {variant.key if variant.encoder else row.encoder: (variant, row) for variant, row in compared}
     return {name: own[name] for name in sorted(own, key=lambda name: _rank(experiment, name))}
 
 
 def _pairs(experiment: Experiment, own: dict[str, tuple[Variant, Row]]) -> list[Names]:
-    """Each row and a reference of its variant, on the same basis; an encoder in another's position has the first."""
+    """Each row and a reference of its variant; an encoder in another's position has the first."""
     pairs = []
     for name, (variant, row) in own.items():
         keys = experiment.references(variant.key)
         for key in keys if variant.encoder or row.encoder == experiment.encoder else keys[:1]:
-            fits = (n for n, (other, its) in own.items() if other.key == key and n != name and its.basis == row.basis)
+            fits = (other for other, (its, _) in own.items() if its.key == key and other != name)
             pairs += [(name, other) for other in fits if own[other][0].encoder or own[other][1].encoder == row.encoder]
     return pairs
 

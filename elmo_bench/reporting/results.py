@@ -1,17 +1,15 @@
-"""The ledger as one pandas data frame, and its rows as plain JSON."""
+"""The ledger as one pandas data frame."""
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from elmo_bench.ledger import Record, check_exists, read_all
-from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
-from elmo_bench.reporting.groups import groups
-from elmo_bench.reporting.rows import Row, Selection, score_of, select
+from elmo_bench.reporting.gains import over_baseline
+from elmo_bench.reporting.rows import score_of, select
 from elmo_bench.spec.run_spec import RunSpec, converged
 
 
@@ -77,47 +75,4 @@ def _run(record: Record, baseline: float | None, current: bool) -> dict[str, Any
         "current": current,
         "created": record["created"],
         **spec.changes,
-    }
-
-
-def json_rows(selection: Selection, gain: Gains) -> list[dict[str, Any]]:
-    """The current rows, each with its gain over the baseline as `against`.
-
-    p is adjusted over the rows of a group of comparable runs, as in the page's tables of all runs.
-    """
-    rows = []
-    for group in groups(selection.rows):
-        gains = family_of(over_baseline(group.rows), gain)
-        rows += [_row(row, gains.get(row.anchor)) for row in group.rows]
-    return rows
-
-
-def _row(row: Row, gain: Gain | None) -> dict[str, Any]:
-    return {
-        **{key: getattr(row.spec, key) for key in ("suite", "task", "encoder", "size")},
-        **{key: row.newest[key] for key in ("hash", "metric")},  # type: ignore[literal-required]
-        **{key: getattr(row, key) for key in ("label", "changes", "command")},
-        "partial": bool(row.basis.fraction),
-        "train": row.train,
-        "protocol": row.spec.protocol,
-        **{key: getattr(row, key) for key in ("seeds", "converged")},
-        **{split: asdict(summary := row.summary(split)) | {"interval": summary.interval} for split in ("dev", "test")},
-        "trainable": row.newest["parameters"]["trainable"],
-        "tokens_per_second": row.cost("tokens_per_second"),
-        "seconds": row.cost("seconds"),
-        "against": gain and _against(gain),
-    }
-
-
-def _against(gain: Gain) -> dict[str, Any]:
-    """The entries of the test are null if there was none; `untested` gives the reason."""
-    tested = gain.difference
-    own = {"se": "error", "interval": "interval", "detectable": "detectable"}
-    return {
-        "label": gain.theirs.label,
-        "mean": gain.mean,
-        **{key: tested and getattr(tested, name) for key, name in own.items()},
-        **{key: getattr(gain, key) for key in ("reduction", "p", "p_holm")},
-        "verdict": gain.verdict or None,
-        "untested": gain.untested or None,
     }

@@ -45,7 +45,6 @@ class Row:
 
     spec: RunSpec
     records: tuple[Record, ...]
-    note: str = ""  # how its basis differs from other rows in the same table
 
     @cached_property
     def newest(self) -> Record:
@@ -90,7 +89,7 @@ class Row:
     def label(self) -> str:
         """The row's name in a table of one basis."""
         changes = [f"{key}={value}" for key, value in self.changes.items() if key not in FRACTION]
-        return ", ".join(filter(None, [self.spec.encoder, *changes, self.note]))
+        return ", ".join([self.spec.encoder, *changes])
 
     @property
     def anchor(self) -> str:

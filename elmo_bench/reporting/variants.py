@@ -49,14 +49,16 @@ def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
 
 
 def reference(experiment: Experiment, pair: VariantRow, among: Sequence[VariantRow]) -> Row | None:
-    """The row that a row is compared with: on the same basis and, unless its variant has a fixed encoder, with the same
-    encoder. None for the reference itself, or if the row is missing."""
+    """The row that a row is compared with: with the same encoder, unless its variant has a fixed one.
+
+    None for the reference itself, or if the row is missing.
+    """
     variant, row = pair
     keys = experiment.references(variant.key)
     for other_variant, other in among:
         fits = other_variant.key in keys if experiment.reference is not None else not other.variation
         same = other_variant.encoder or other.encoder == row.encoder
-        if fits and same and other is not row and other.basis == row.basis:
+        if fits and same and other is not row:
             return other
     return None
 
@@ -101,7 +103,7 @@ def _table(
     for variant, row in pairs:
         gain, run = gains.get(row.anchor), row.anchor
         fixed, own = _own(experiment, (variant, row)), selectivity(row, controls)
-        name = ", ".join(filter(None, [variant.name if fixed else f"{row.encoder}: {variant.name}", row.note]))
+        name = variant.name if fixed else f"{row.encoder}: {variant.name}"
         lines.append(
             {
                 experiment.heading: words(name, run=run),

@@ -155,7 +155,7 @@ def test_tables_and_figures_go_to_wandb_offline(run, tmp_path, monkeypatch, caps
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_runs_on_other_data_are_apart_unless_combined_and_then_labelled(run, tmp_path, capsys):
+def test_runs_on_other_data_are_apart(run, tmp_path, capsys):
     add(tmp_path / "runs", "ner", "elmo", 0)
     add(tmp_path / "runs", "ner", "glove", 0, data="other", notes=["cut"])
     text = run()
@@ -163,34 +163,6 @@ def test_runs_on_other_data_are_apart_unless_combined_and_then_labelled(run, tmp
     assert "| Named entities (ner, 3,394 examples) |" in text
     assert "| Named entities (ner, 3,384 examples) |" in text
     assert "gain over" not in text.partition("## How")[0]
-    text = run("--combine")
-    assert "`elmo-bench report --combine`" in text
-    assert "which differs between rows: 3,384 train, 1,287 dev, 1,287 test (digest " in text
-    assert "; cut); size cpu; version {}, protocol {}: glove, 3,384 examples".format(*today()) in text
-    assert "gain over" not in text.partition("## How")[0]  # nothing is compared with a run on other data
-
-
-def test_json_has_every_row_with_its_gain(tmp_path, capsys):
-    runs = tmp_path / "runs"
-    for seed in (0, 1, 2):
-        for encoder in ("glove", "elmo"):
-            add(runs, "snli", encoder, seed)
-        add(runs, "snli", "elmo", seed, train_fraction=0.1)
-    flags = ["--ledger", str(runs), "--out", str(tmp_path / "no")]
-    assert report.main([*flags, "--json"]) == 0
-    elmo, glove, part = json.loads(capsys.readouterr().out)
-    assert (elmo["label"], elmo["seeds"], elmo["partial"], elmo["changes"]) == ("elmo", [0, 1, 2], False, {})
-    assert (part["partial"], part["changes"]["data.train_fraction"], part["against"]) == (True, "0.1", None)
-    assert elmo["command"] == "elmo-bench run task=snli encoder=elmo suite=open size=cpu seed=0"
-    against = elmo["against"]
-    assert against["mean"] == pytest.approx(elmo["test"]["mean"] - glove["test"]["mean"])
-    for summary in (against, elmo["test"], glove["dev"]):
-        assert summary["interval"][0] < summary["mean"] < summary["interval"][1]
-    assert against["label"] == "glove"
-    assert 0 < against["se"] < against["detectable"]
-    assert (against["verdict"], against["p"], against["untested"]) == ("ahead", against["p_holm"], None)
-    assert glove["against"] is None
-    assert not (tmp_path / "no").exists()
 
 
 def test_what_needs_neither_torch_nor_pandas_imports_neither(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.reporting import ending
+from elmo_bench.reporting import console
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.page.render import html_page, markdown_page
 from elmo_bench.reporting.table import to_csv, to_latex
@@ -51,7 +51,7 @@ def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
 def write_published(board: Leaderboard, path: Path) -> None:
     """Write what runs are compared with when they end."""
     with atomic_write(path, "w") as handle:
-        handle.write(json.dumps(ending.rows_of(board.selection.rows), indent=1, ensure_ascii=False) + "\n")
+        handle.write(json.dumps(console.rows_of(board.selection.rows), indent=1, ensure_ascii=False) + "\n")
 
 
 def write_readme(board: Leaderboard, path: Path) -> None:
@@ -61,7 +61,7 @@ def write_readme(board: Leaderboard, path: Path) -> None:
     _, end, after = rest.partition(END)
     if not (start and end):
         raise UserError(f"--readme {path}: has no {START} and {END}. Write these two lines where the table belongs.")
-    short = next((suite.short for suite in board.suites if suite.name == ending.SUITE), "")
+    short = next((suite.short for suite in board.suites if suite.name == console.SUITE), "")
     with atomic_write(path, "w") as handle:
         handle.write(f"{before}{START}\n\n{short or 'No runs yet.'}\n\n{END}{after}")
 

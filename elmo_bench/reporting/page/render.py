@@ -125,19 +125,12 @@ def more_runs(count: int) -> str:
     return f"{count:,} more run{'s' if count != 1 else ''}"
 
 
-def data_of(group: Group) -> list[str]:
-    """What the runs of a group were trained and scored on: one line, or one for each data set of combined groups."""
-    seen: dict[str, list[Row]] = {}
-    for row in group.rows:
-        data = row.newest["data"]
-        counts = ", ".join(f"{data['counts'][split]:,} {split}" for split in ("train", "dev", "test"))  # type: ignore[literal-required]
-        notes = "".join(f"; {note}" for note in data["notes"])
-        basis = f"size {row.basis.size}; version {row.basis.version}"
-        seen.setdefault(f"{counts} (digest {row.basis.data}{notes}); {basis}", []).append(row)
-    if len(seen) == 1:
-        return [f"Data of {group.name}: {next(iter(seen))}."]
-    head = f"Data of {group.name}, which differs between rows"
-    return [f"{head}: {text}: {'; '.join(row.label for row in rows)}" for text, rows in seen.items()]
+def data_of(group: Group) -> str:
+    """What the runs of a group were trained and scored on."""
+    data, basis = group.rows[0].newest["data"], group.basis
+    counts = ", ".join(f"{data['counts'][split]:,} {split}" for split in ("train", "dev", "test"))  # type: ignore[literal-required]
+    about = f"{counts} (digest {'; '.join([basis.data, *data['notes']])})"
+    return f"Data of {group.name}: {about}; size {basis.size}; version {basis.version}."
 
 
 def superseded(old: Superseded) -> tuple[str, str]:
