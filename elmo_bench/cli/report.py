@@ -25,13 +25,13 @@ def main(arguments: list[str]) -> int:
 
     read = _read(options.ledger, options.suite)
     costs, problems = read_costs(options.costs or options.ledger.absolute().parent / "costs")
-    for problem in problems:
+    selection = select(read.records)
+    for problem in [*problems, *selection.unknown]:
         print(f"elmo-bench report: {problem}", file=sys.stderr)
     # Without the folders, which may be of this machine alone.
     command = " ".join(["elmo-bench report", *(["--suite", *options.suite] if options.suite else [])])
-    _write(
-        leaderboard(select(read.records), read.failures, ledger=options.ledger, command=command, costs=costs), options
-    )
+    board = leaderboard(selection, read.failures, ledger=options.ledger, command=command, costs=costs)
+    _write(board, options)
     return 2 if read.problems or problems else 0
 
 

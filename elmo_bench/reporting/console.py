@@ -76,7 +76,7 @@ def overviews(records: Iterable[Record], hashes: Sequence[str]) -> Iterator[str]
         cells: dict[str, dict[str, str]] = {}
         for row in own:
             rest = [f"{key}={value}" for key, value in row.changes.items() if (key, value) not in common]
-            label = ", ".join([row.spec.encoder, *rest])
+            label = ", ".join([row.name, *rest])
             cells.setdefault(label, {})[row.spec.task] = f"{row.summary('test')} {row.mark}".strip()
         body = [[f"{task} ({metric})", *(own.get(task, "-") for own in cells.values())] for task, metric in tasks]
         yield f"test scores on suite {suite}{f' ({said})' * bool(said)}:\n\n{fitted(['task', *cells], body)}"
@@ -84,7 +84,7 @@ def overviews(records: Iterable[Record], hashes: Sequence[str]) -> Iterator[str]
 
 def markdown(header: Sequence[str], body: Sequence[Sequence[str]], *, words: Sequence[bool] = ()) -> str:
     """A markdown table. Columns marked in `words`, by default the first, are aligned left, the others right."""
-    cells = [[cell.replace("|", r"\|") for cell in line] for line in [header, *body]]
+    cells = [[" ".join(cell.replace("|", r"\|").splitlines()) for cell in line] for line in [header, *body]]
     widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
     left = words or [True] + [False] * (len(widths) - 1)
     rule = ["-" * width if to_left else "-" * (width - 1) + ":" for width, to_left in zip(widths, left, strict=True)]
@@ -187,7 +187,7 @@ def outcome(ledger: Path, record: Record | Summary, state: str) -> str:
 def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Record]:
     """Print the table of a suite and task, with an arrow at the run; its records."""
     read = read_all(ledger, suite=suite, task=task)
-    for problem in read.problems:
+    for problem in [*read.problems, *select(read.records).unknown]:
         print(f"{command}: {problem}", file=sys.stderr)
     print(f"\n{task} on suite {suite}:\n\n{task_table(read.records, suite=suite, task=task, highlight=hash_)}")
     return read.records

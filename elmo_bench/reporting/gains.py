@@ -17,6 +17,8 @@ from elmo_bench.reporting.significance import Difference, OverItems, holm, over_
 
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
+FEW = 3  # seeds
+SEEN = "tie (± x): with so few seeds a difference below x points could not be seen."
 KEPT = 1000  # records whose outcomes stay in memory, as a row is compared with several others
 
 
@@ -69,6 +71,14 @@ class Gain:
     def said(self) -> str:
         """The verdict, or why there is none."""
         return self.verdict or ("not tested" if self.converged else "not converged")
+
+    @property
+    def shown(self) -> str:
+        """The same; of a tie with few seeds also what could have been seen: half of the interval's width."""
+        if self.verdict != "tie" or not self.difference or min(len(self.ours.seeds), len(self.theirs.seeds)) > FEW:
+            return self.said
+        low, high = self.difference.interval
+        return f"tie (± {(high - low) / 2:.2f})"
 
     @property
     def mark(self) -> str:

@@ -24,7 +24,6 @@ BEST = 20  # runs of a table that are always shown
 _LAYOUTS = {
     "encoders": encoders.made,
     "variants": variants.made,
-    "line": variants.made,
     "fractions": curves.fractions,
     "weights": layers.weights,
     "layers": layers.probes,

@@ -43,18 +43,18 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
 
 def frame_of(records: Sequence[Record]) -> pd.DataFrame:
     """The same, of records."""
-    rows = select(records).rows
-    means = {row.newest["hash"]: base.summary("test").mean for row, base in over_baseline(rows) if base}
-    current, order = {row.newest["hash"] for row in rows}, ["suite", "task", "encoder", "label", "seed"]
-    frame = pd.DataFrame([_run(record, means.get(record["hash"]), record["hash"] in current) for record in records])
+    pairs, order = over_baseline(select(records).rows), ["suite", "task", "encoder", "label", "seed"]
+    means = {row.newest["hash"]: base.summary("test").mean for row, base in pairs if base}
+    names = {row.newest["hash"]: row.name for row, _ in pairs}
+    frame = pd.DataFrame([_run(r, means.get(r["hash"]), names.get(r["hash"])) for r in records])
     return frame.sort_values([*order, "hash"], ignore_index=True) if len(frame) else frame
 
 
-def _run(record: Record, baseline: float | None, current: bool) -> dict[str, Any]:
+def _run(record: Record, baseline: float | None, name: str | None) -> dict[str, Any]:
     spec, where, cost = RunSpec(**record["spec"]), record["environment"], record["cost"]
     test, counts = score_of(record, "test"), record["data"]["counts"]
     return {
-        **{key: getattr(spec, key) for key in ("suite", "task", "encoder", "size")},
+        **{"suite": spec.suite, "task": spec.task, "encoder": name or spec.encoder, "size": spec.size},
         **{key: record[key] for key in ("hash", "seed")},  # type: ignore[literal-required]
         "label": spec.label,
         "metric": record["metric"],
@@ -72,7 +72,7 @@ def _run(record: Record, baseline: float | None, current: bool) -> dict[str, Any
         "data": str((spec.contents or {}).get("data", ""))[:12],
         **{key: where[key] for key in ("cpu", "device", "threads", "precision", "commit")},  # type: ignore[literal-required]
         "torch": where["packages"].get("torch"),
-        "current": current,
+        "current": name is not None,
         "created": record["created"],
         **spec.changes,
     }

@@ -59,7 +59,7 @@ def test_published_rows_are_read_again(tmp_path, monkeypatch):
     flags = ["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), "--published", str(path)]
     assert report.main(flags) == 0
     assert len(json.loads(path.read_text(encoding="utf-8"))) == 1  # of the suite open
-    monkeypatch.setattr(ending, "FILE", path)
+    monkeypatch.setattr(console, "FILE", path)
     console.rows.cache_clear()
     row = console.published(records[0]["hash"])
     assert (row.task, row.encoder, row.label, row.minutes) == ("ner", "glove", "", 1.5)
