@@ -1,5 +1,7 @@
 """`elmo-bench compare`: the tables of two and of several encoders on a made-up ledger."""
 
+from contextlib import suppress
+
 import pytest
 
 from elmo_bench.__main__ import main
@@ -87,3 +89,12 @@ def test_in_a_narrow_terminal_cells_have_several_lines(ledger, capsys, monkeypat
     _, table, _ = compare(ledger, capsys, "elmo", "glove")
     lines = [line for line in table.splitlines() if line.startswith("|")]
     assert len(lines) > 4 and max(map(len, lines)) <= 70
+
+
+@pytest.mark.parametrize("command", ["run", "report", "compare", "cost", "status", "verify"])
+def test_help_fits_a_narrow_terminal(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "64")
+    with suppress(SystemExit):
+        main([command, "--help"])
+    longest = max(capsys.readouterr().out.splitlines(), key=len)
+    assert len(longest) <= 64 or " " not in longest.strip()

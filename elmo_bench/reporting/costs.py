@@ -70,9 +70,8 @@ def costs_of(rows: Iterable[Row], costs: Iterable[EncoderCost]) -> dict[str, Enc
     places: dict[tuple[str, str], dict[str, EncoderCost]] = {}
     for cost in sorted(costs, key=lambda cost: cost["created"]):
         own = places.setdefault((machine_of(cost), cost["text"]["digest"]), {})
-        own[encoder_key(cost["settings"], cost["contents"])] = cost
-    by_place = [{a: own[key] for a, key in keys.items() if key in own} for _, own in sorted(places.items())]
-    return max(by_place, key=len, default={})
+        own |= {anchor: cost for anchor, key in keys.items() if key == encoder_key(cost["settings"], cost["contents"])}
+    return max((own for _, own in sorted(places.items())), key=len, default={})
 
 
 def worth(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[EncoderCost]) -> Made:
@@ -80,11 +79,10 @@ def worth(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, co
 
     If no task has all encoders, the one with fewest tasks is left out, until one does.
     """
-    gains = [(one.group.task, *pair) for one in picked(main, groups, gain) for pair in one.gains.items()]
-    known = costs_of((row for *_, each in gains for row in (each.ours, each.theirs)), costs)
-    gains = [each for each in gains if {each[2].ours.anchor, each[2].theirs.anchor} <= known.keys()]
-    frame = pd.DataFrame(gains, columns=["task", "encoder", "gain"]).drop_duplicates(["task", "encoder"])
-    by_task = frame.set_index(["encoder", "task"])["gain"].unstack(sort=False)
+    gains = {(name, one.group.task): each for one in picked(main, groups, gain) for name, each in one.gains.items()}
+    known = costs_of((row for each in gains.values() for row in (each.ours, each.theirs)), costs)
+    gains = {key: each for key, each in gains.items() if {each.ours.anchor, each.theirs.anchor} <= known.keys()}
+    by_task = pd.Series(gains, dtype=object).unstack(sort=False) if gains else pd.DataFrame()
     while len(by_task) and not by_task.notna().all().any():
         by_task = by_task.drop(index=min(by_task.index, key=lambda name: (by_task.loc[name].notna().sum(), name)))
     if by_task.empty:

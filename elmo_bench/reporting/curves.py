@@ -142,9 +142,8 @@ def speed(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gai
 
 def rows_of(experiment: Experiment, group: Group) -> dict[str, Row]:
     """By encoder, in the experiment's order."""
-    order = [variant.key for variant in experiment.variants]
     rows = {row.encoder: row for row in group.rows if experiment.variant_of(row.spec)}
-    return {n: rows[n] for n in sorted(rows, key=lambda n: (order.index(n) if n in order else len(order), n))}
+    return {name: rows[name] for name in sorted(rows, key=experiment.position)}
 
 
 def curve_of(row: Row) -> pd.Series:

@@ -79,5 +79,5 @@ def ranks_of(scores: Mapping[str, Mapping[str, float]], verdicts: Mapping[str, V
     for name, mean in means.items():
         behind = fmean(sum(loser == name for _, loser in own) for own in verdicts.values())
         ahead = fmean(sum(winner == name for winner, _ in own) for own in verdicts.values())
-        ranks[str(name)] = Rank(mean, 1 + behind, len(means) - ahead)
+        ranks[name] = Rank(mean, 1 + behind, len(means) - ahead)
     return ranks

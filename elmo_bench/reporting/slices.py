@@ -53,9 +53,8 @@ def made(suite: str, groups: Sequence[Group], ledger: Path) -> list[Table]:
 
 def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Slices]]:
     """The rows of a group that have slices, in the main experiment's order."""
-    order = [str(encoder) for encoder in Experiment.load(MAIN).values("encoder")]
     rows = [row for row in group.rows if not row.variation and not row.other_vectors]
-    rows.sort(key=lambda row: (order.index(row.encoder) if row.encoder in order else len(order), row.label))
+    rows.sort(key=lambda row: Experiment.load(MAIN).position(row.encoder))
     sliced = []
     for row in rows:
         how, slices = formula_of(row.newest), Slices()

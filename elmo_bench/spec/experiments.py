@@ -173,6 +173,11 @@ class Experiment:
     def _at(self, value: Any) -> Variant:
         return Variant(spelled(value), self.row.format(spelled(value)), {**self.fixed, self.axis: value})
 
+    def position(self, encoder: str) -> tuple[int, str]:
+        """The key by which a table of encoders is sorted: the variants first, then the others by name."""
+        order = [variant.key for variant in self.variants]
+        return order.index(encoder) if encoder in order else len(order), encoder
+
     def rank(self, variant: Variant) -> float:
         """The position of a variant in the table."""
         if self.axis:

@@ -186,15 +186,16 @@ def machines(records: Iterable[Record]) -> list[str]:
     seconds: dict[str, list[int]] = {}
     for record in records:
         where = record["environment"]
-        device = where["cpu"] if where["device"] == "cpu" else f"{where['device']} ({where['cpu']})"
-        threads = f"{where['threads']} thread{'s' if where['threads'] != 1 else ''}"
-        torch = f", torch {where['packages']['torch']}" if "torch" in where["packages"] else ""
-        code = f"commit {where['commit'][:10]}" if where["commit"] else "no git commit"
-        code += " with uncommitted changes" if where["dirty"] else ""
-        place = f"{device}, {threads}, {where['precision']}{torch}, {code}"
-        seconds.setdefault(place, []).append(round(record["cost"]["seconds"]))
-    lines = [f"{place}: {_runs(len(own))}, {sum(own) / 3600:.1f} hours" for place, own in sorted(seconds.items())]
+        parts = [
+            where["cpu"] if where["device"] == "cpu" else f"{where['device']} ({where['cpu']})",
+            f"{where['threads']} thread{'s' if where['threads'] != 1 else ''}",
+            where["precision"] + (f", torch {where['packages']['torch']}" if "torch" in where["packages"] else ""),
+            (f"commit {where['commit'][:10]}" if where["commit"] else "no git commit")
+            + (" with uncommitted changes" if where["dirty"] else ""),
+        ]
+        seconds.setdefault(", ".join(parts), []).append(round(record["cost"]["seconds"]))
     every = [each for own in seconds.values() for each in own]
+    lines = [f"{place}: {_runs(len(own))}, {sum(own) / 3600:.1f} hours" for place, own in sorted(seconds.items())]
     total = f"In total: {_runs(len(every))}, {sum(every) / 3600:.1f} hours of computing"
     return [*lines, total] if len(lines) > 1 else lines
 
