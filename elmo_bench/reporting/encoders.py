@@ -163,6 +163,7 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
     lines: list[Line] = []
     for group, name, other, gain in tested:
         paper = experiment.paper.get(group.task) if (name, other) == (experiment.encoder, BASELINE) else None
+        beside = group.info.beside_paper(f"{paper.gain}, {paper.scored}") if paper else ""
         lines.append(
             {
                 "task": words(group.heading),
@@ -171,7 +172,7 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
                 "family": words("primary" if _primary(experiment, gain.ours) else "exploratory"),
                 "seeds": seeds(gain.ours),
                 **gain_cells(gain, "", parts=True),
-                "the paper's gain": words(group.info.beside_paper(f"+{paper.gain}, {paper.scored}") if paper else ""),
+                "the paper's gain": Cell(f"+{beside}", {"": beside}) if paper else Cell(),
             }
         )
     stem, title = _named(experiment, suite, "gains", f"Gains on test, suite {suite}")

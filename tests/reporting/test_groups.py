@@ -15,14 +15,6 @@ def grouped(tmp_path):
     return lambda: groups(select(read_all(tmp_path).records).rows)
 
 
-def test_one_group_if_all_is_comparable(tmp_path, grouped):
-    for encoder in ("glove", "elmo"):
-        add(tmp_path, "ner", encoder, 0)
-    [group] = grouped()
-    assert (group.name, group.stem, len(group.rows)) == ("ner", "open-ner", 2)
-    assert group.heading == "Named entities (ner)"
-
-
 @pytest.mark.parametrize(
     ("options", "differs"),
     [

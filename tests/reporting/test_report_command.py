@@ -98,7 +98,6 @@ def test_html_links_and_images_from_records_are_text(run, tmp_path):
 def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(run, tmp_path):
     for encoder in ("glove", "elmo"):
         add(tmp_path / "runs", "ner", encoder, 0)
-        add(tmp_path / "runs", "ner", encoder, 0, train_fraction=0.1)
     run()
     first = {path: path.read_bytes() for path in (tmp_path / "results").rglob("*.*")}
     assert {path.suffix for path in first} == {".md", ".html", ".csv", ".tex", ".svg", ".png"}

@@ -67,10 +67,10 @@ def test_the_baseline_has_the_same_changes_as_far_as_they_concern_it(tmp_path, r
     for encoder, options in (("glove", {}), ("glove", few), *(("elmo", o) for o in ({}, few, {"mix": "last"}, long))):
         add(tmp_path, "ner", encoder, 0, **options)
     add(tmp_path, "sst5", "elmo", 0)
-    found = rows()
+    current = rows()
     against = {}
-    for row in found:
-        baseline = baseline_of(row, found)
+    for row in current:
+        baseline = baseline_of(row, current)
         against[row.spec.task, row.label, row.train] = baseline and (baseline.label, baseline.train)
     assert against == {
         ("ner", "elmo", 3394): ("glove", 3394),

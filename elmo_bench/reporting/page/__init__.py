@@ -261,7 +261,7 @@ def inline(figure: Drawing) -> str:
     svg = re.sub(r"\s*<metadata>.*?</metadata>|\s*<title>.*?</title>|\s*<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.stem}-", svg)
-    svg = re.sub(r"#[0-9a-f]{6}\b", lambda found: _coloured(found[0]), svg)
+    svg = re.sub(r"#[0-9a-f]{6}\b", lambda colour: _coloured(colour[0]), svg)
     svg = re.sub(r"font-family: [^;\"]+;? ?", "", svg)
     return re.sub(
         r"\n\s*", "\n", svg.replace("<svg", f'<svg role="img" aria-labelledby="{figure.stem}-said"', 1)
