@@ -128,7 +128,13 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> "EncoderCos
         "encoder": spec.encoder,
         "settings": encoder_part(spec.settings),
         "contents": {key: value for key, value in frozen.contents.items() if key != "width"},
-        "machine": {"device": device, "threads": 1, **{key: about[key] for key in ("cpu", "python", "packages")}},
+        "machine": {
+            "cpu": about["cpu"],
+            "device": device,
+            "threads": 1,
+            "python": about["python"],
+            "packages": about["packages"],
+        },
         "text": {"name": "sample", "sentences": SENTENCES, "tokens": sum(map(len, sentences)), "digest": text},
         "rounds": [
             {
