@@ -234,9 +234,9 @@ class Setup:
 
     @property
     def source(self) -> str:
-        """The last four parts of the paths of weights and vectors; empty if these are names. No spec has it."""
+        """The last three parts of the paths of weights and vectors; empty if these are names. No spec has it."""
         given = [str(each) for each in (*(own.get("weights") for own in self.encoders.values()), self.vectors) if each]
-        return " ".join("/".join(Path(redacted(each)).parts[-4:]) for each in given if "/" in each)
+        return " ".join("/".join(redacted(each).strip("/").split("/")[-3:]) for each in given if "/" in each)
 
 
 def converged(record: Mapping[str, Any]) -> bool:
