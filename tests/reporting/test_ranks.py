@@ -86,7 +86,7 @@ def test_intervals_of_ranks_hold_at_once_in_95_percent_of_repetitions(tasks):
 
 
 def test_without_the_adjustment_they_do_not():
-    assert coverage(EQUAL * 2, list, repetitions=60)[0] < 0.85
+    assert coverage(EQUAL * 2, list)[0] < 0.85
 
 
 def test_the_interval_of_a_mean_over_tasks_holds_in_95_percent_of_repetitions_and_is_not_wide():
