@@ -6,7 +6,6 @@ from elmo_bench.cli import clean
 from elmo_bench.ledger import RunPaths, read_ledger, run_lock, write_failure
 from tests.ledger.records import ATTEMPT
 
-
 MADE = {"task": "ner", "encoder": "glove"}  # runs of a task that is not installed are never called stale
 
 
