@@ -1,5 +1,7 @@
 """`elmo-bench compare`: the tables of two and of several encoders on a made-up ledger."""
 
+from contextlib import suppress
+
 import pytest
 
 from elmo_bench.__main__ import main
@@ -57,3 +59,42 @@ def test_several_have_letters_and_ranks(tmp_path, capsys):
     assert elmo[1].endswith(" a") and none[1].endswith((" b", " c"))
     assert elmo[3:] == ["1.00", "1.00 to 1.00"] and none[3] == "3.00"
     assert [line.split()[1] for line in table.splitlines() if line.startswith("|")][2:] == ["elmo", "glove", "none"]
+
+
+def test_a_tie_of_few_seeds_says_what_could_have_been_seen(tmp_path, capsys):
+    for encoder in ("glove", "elmo_characters"):  # equal
+        for seed in range(3):
+            add(tmp_path, "ner", encoder, seed)
+    _, table, _ = compare(tmp_path, capsys, "elmo_characters", "glove")
+    row = cells(table, "ner")
+    low, high = map(float, row[3].split(" to "))
+    assert row[5].startswith("tie (± ") and float(row[5][7:-1]) == pytest.approx((high - low) / 2, abs=0.01)
+    assert "a difference below x points could not be seen" in table
+
+
+def test_the_one_suite_and_size_of_the_ledger_are_taken_and_several_are_named(tmp_path, capsys):
+    for encoder in ("glove", "elmo"):
+        add(tmp_path, "ner", encoder, 0, suite="paper", size="paper")
+    code, table, _ = compare(tmp_path, capsys, "elmo", "glove")
+    assert code == 0 and "suite paper, size paper:" in table
+    add(tmp_path, "ner", "glove", 0)
+    code, _, error = compare(tmp_path, capsys, "elmo", "glove")
+    assert code == 2 and error.count("\n") == 1 and "has runs of --suite open and paper" in error
+    assert compare(tmp_path, capsys, "elmo", "glove", "--suite", "paper")[0] == 0
+
+
+def test_in_a_narrow_terminal_cells_have_several_lines(ledger, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    _, table, _ = compare(ledger, capsys, "elmo", "glove")
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    assert len(lines) > 4 and max(map(len, lines)) <= 70
+
+
+@pytest.mark.parametrize("command", ["run", "report", "compare", "cost", "status", "verify"])
+def test_help_fits_a_narrow_terminal(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "64")
+    with suppress(SystemExit):
+        main([command, "--help"])
+    longest = max(capsys.readouterr().out.splitlines(), key=len)
+    assert len(longest) <= 64 or " " not in longest.strip()

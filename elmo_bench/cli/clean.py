@@ -62,7 +62,7 @@ def _superseded(ledger: Path) -> set[RunPaths]:
     from elmo_bench.reporting.rows import select
 
     older = select(read_all(ledger).records).superseded
-    return {RunPaths(ledger, old.suite, old.task, old.encoder, old.hash, seed) for old in older for seed in old.seeds}
+    return {RunPaths.of(ledger, record) for old, _ in older for record in old.records}
 
 
 def _leftovers(run: RunPaths, *, stale: bool, failures: bool, unfinished: bool) -> Iterator[Path]:

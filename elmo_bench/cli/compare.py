@@ -3,13 +3,13 @@
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import check_exists, read_all
-from elmo_bench.reporting.console import markdown
-from elmo_bench.reporting.gains import Gain, Gains, family_of, gains_from
+from elmo_bench.reporting.console import fitted
+from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of, gains_from
 from elmo_bench.reporting.groups import in_paper_order
 from elmo_bench.reporting.ranks import standings
 from elmo_bench.reporting.rows import NOT_CONVERGED, Row, select
@@ -26,59 +26,42 @@ def main(arguments: list[str]) -> int:
         "Three or more: scores, with a letter for each group that no test separates (Holm over all pairs and "
         "tasks), the mean rank with its interval.",
     )
-    parser.add_argument("encoder", help="the name of an encoder's column, such as elmo")
-    parser.add_argument("other", help="what it is compared with, such as glove")
-    parser.add_argument("more", nargs="*", metavar="other", help="further encoders")
-    parser.add_argument("--suite", default="open", help="whose runs (default: %(default)s)")
-    parser.add_argument("--size", default="cpu", help="of the heads: cpu or paper (default: %(default)s)")
-    parser.add_argument(
-        "--ledger", type=Path, default=Path("results/runs"), help="folder of records (default: %(default)s)"
-    )
+    parser.add_argument("encoder", nargs="+", help="the names of encoders' columns: elmo glove")
+    parser.add_argument("--suite", help="whose runs (default: the ledger's, if it has one)")
+    parser.add_argument("--size", help="of the heads: cpu or paper (default: the one that the runs have)")
+    ledger = Path("results/runs")
+    parser.add_argument("--ledger", type=Path, default=ledger, help="folder of records (default: %(default)s)")
     options = parser.parse_intermixed_args(arguments)
-    encoders = [options.encoder, options.other, *options.more]
-    if twice := [name for at, name in enumerate(encoders) if name in encoders[:at]]:
-        raise UserError(f"{twice[0]}: given twice. Give different encoders.")
+    encoders = options.encoder
+    if len(set(encoders)) < max(2, len(encoders)):
+        raise UserError(f"{' '.join(encoders)}: give two or more different encoders.")
     check_exists(options.ledger)
-    found = read_all(options.ledger, suite=options.suite)
-    for problem in found.problems:
+    read = read_all(options.ledger, suite=options.suite)
+    selection = select(read.records)
+    for problem in [*read.problems, *selection.unknown]:
         print(f"elmo-bench compare: {problem}", file=sys.stderr)
-    rows = [row for row in select(found.records).rows if row.spec.size == options.size and not row.variation]
+    rows = [row for row in selection.rows if not row.variation]
+    suite = options.suite or _only("suite", (row.spec.suite for row in rows), options.ledger)
+    rows = [row for row in rows if row.spec.suite == suite]
+    size = options.size or _only("size", (row.spec.size for row in rows), options.ledger)
+    rows, where = [row for row in rows if row.spec.size == size], f"suite {suite}, size {size}"
     chosen = _chosen(rows, encoders)
     if not chosen:
-        known = sorted({row.encoder for row in rows})
+        known = ", ".join(sorted({row.encoder for row in rows})) or "none"
         raise UserError(
-            f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on suite "
-            f"{options.suite}, size {options.size}. Encoders with runs that change nothing else: "
-            f"{', '.join(known) or 'none'}."
+            f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on {where}. "
+            f"Encoders with runs that change nothing else: {known}."
         )
-    gain, where = gains_from(options.ledger), f"suite {options.suite}, size {options.size}"
-    if len(encoders) > 2:
-        _several(chosen, gain, where)
-        return 0
-    ours, theirs = encoders
-    gains = family_of([(own[ours], own[theirs]) for own in chosen.values()], gain)
-    print(f"test scores of {ours} minus {theirs}, {where}:\n")
-    print(markdown(HEADER, [_cells(each) for each in gains.values()]))
-    notes = [f"{each.ours.spec.task}: {each.untested}" for each in gains.values() if each.untested]
-    _print([*notes, *_convergence(list(gains.values()))])
+    (_several if len(encoders) > 2 else _two)(chosen, gains_from(options.ledger), where)
     return 0
 
 
-def _several(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None:
-    """Print encoders x tasks, best mean rank first."""
-    found = standings(chosen, gain)
-    header = ["encoder", *chosen, "mean rank", "95 % interval"]
-    body = []
-    for name, rank in sorted(found.ranks.items(), key=lambda item: (item[1].mean, item[0])):
-        own = {task: rows[name] for task, rows in chosen.items()}
-        scores = [f"{row.summary('test')}{row.mark} {found.letters[task][name]}" for task, row in own.items()]
-        interval = f"{rank.low:.2f} to {rank.high:.2f}"
-        body.append([name, *scores, f"{rank.mean:.2f}", interval])
-    print(f"test scores, {where}; no test separates encoders that share a letter (Holm, all pairs of all tasks):\n")
-    print(markdown(header, body))
-    untested = Counter((each.ours.spec.task, each.untested) for each in found.gains if each.untested)
-    notes = [f"{task}: {count} pair{'s' * (count > 1)} not tested ({why})" for (task, why), count in untested.items()]
-    _print([*notes, *_convergence(found.gains)])
+def _only(option: str, values: Iterable[str], ledger: Path) -> str:
+    """The one value that the runs have. Raises UserError if they have several, or if there is no run."""
+    known = sorted(set(values))
+    if len(known) != 1:
+        raise UserError(f"{ledger} has runs of --{option} {' and '.join(known) or 'no kind'}. Give one of them.")
+    return known[0]
 
 
 def _chosen(rows: Sequence[Row], encoders: Sequence[str]) -> dict[str, dict[str, Row]]:
@@ -89,28 +72,48 @@ def _chosen(rows: Sequence[Row], encoders: Sequence[str]) -> dict[str, dict[str,
             by_basis.setdefault(row.basis, {})[row.encoder] = row
     complete = [own for own in by_basis.values() if len(own) == len(encoders)]
     complete.sort(key=lambda own: own[encoders[0]].newest["created"])
-    found = {own[encoders[0]].spec.task: {name: own[name] for name in encoders} for own in complete}
-    return {task: found[task] for task in in_paper_order(found)}
+    by_task = {own[encoders[0]].spec.task: {name: own[name] for name in encoders} for own in complete}
+    return {task: by_task[task] for task in in_paper_order(by_task)}
 
 
-def _cells(gain: Gain) -> list[str]:
-    sides = (gain.ours, gain.theirs)
-    low, high = gain.difference.interval if gain.difference else (None, None)
-    return [
-        gain.ours.spec.task,
-        " and ".join(str(len(row.seeds)) for row in sides),
-        f"{gain.mean:+.2f}",
-        "" if low is None else f"{low:+.2f} to {high:+.2f}",
-        "" if gain.p_holm is None else f"{gain.p_holm:.3g}",
-        gain.said,
-        " and ".join(f"{row.newest['parameters']['trainable']:,}" for row in sides),
-        " and ".join(f"{row.cost('seconds') / 60:.1f}" for row in sides),
-    ]
+def _two(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None:
+    """Print a line a task: the difference and its verdict."""
+    gains = list(family_of([tuple(own.values()) for own in chosen.values()], gain).values())  # type: ignore[misc]
+    body = []
+    for each in gains:
+        sides, low_high = (each.ours, each.theirs), each.difference.interval if each.difference else ()
+        body.append(
+            [
+                each.ours.spec.task,
+                " and ".join(str(len(row.seeds)) for row in sides),
+                f"{each.mean:+.2f}",
+                " to ".join(f"{bound:+.2f}" for bound in low_high),
+                "" if each.p_holm is None else f"{each.p_holm:.3g}",
+                each.shown,
+                " and ".join(f"{row.newest['parameters']['trainable']:,}" for row in sides),
+                " and ".join(f"{row.cost('seconds') / 60:.1f}" for row in sides),
+            ]
+        )
+    ours, theirs = next(iter(chosen.values()))
+    print(f"test scores of {ours} minus {theirs}, {where}:\n\n{fitted(HEADER, body)}")
+    notes = [f"{each.ours.spec.task}: {each.untested}" for each in gains if each.untested]
+    _print(notes + [SEEN] * any(each.shown != each.said for each in gains), gains)
 
 
-def _convergence(gains: Sequence[Gain]) -> list[str]:
-    return [NOT_CONVERGED] if any(not gain.converged for gain in gains) else []
+def _several(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None:
+    """Print encoders x tasks, best mean rank first."""
+    gains, letters, ranks = standings(chosen, gain)
+    body = []
+    for name, rank in sorted(ranks.items(), key=lambda item: (item[1].mean, item[0])):
+        scores = [f"{own[name].summary('test')}{own[name].mark} {letters[task][name]}" for task, own in chosen.items()]
+        body.append([name, *scores, f"{rank.mean:.2f}", f"{rank.low:.2f} to {rank.high:.2f}"])
+    print(f"test scores, {where}; no test separates encoders that share a letter (Holm, all pairs of all tasks):\n")
+    print(fitted(["encoder", *chosen, "mean rank", "95 % interval"], body))
+    untested = Counter((each.ours.spec.task, each.untested) for each in gains if each.untested)
+    notes = [f"{task}: {count} pair{'s' * (count > 1)} not tested ({why})" for (task, why), count in untested.items()]
+    _print(notes, gains)
 
 
-def _print(notes: Sequence[str]) -> None:
-    print("".join(f"\n{note}\n" for note in notes), end="")
+def _print(notes: Sequence[str], gains: Sequence[Gain]) -> None:
+    convergence = [NOT_CONVERGED] if any(not gain.converged for gain in gains) else []
+    print("".join(f"\n{note}\n" for note in [*notes, *convergence]), end="")

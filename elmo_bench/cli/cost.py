@@ -2,25 +2,22 @@
 
 import argparse
 import itertools
-import json
 import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.include import import_path
-from elmo_bench.base.json import digest, parse_json
+from elmo_bench.base.json import digest
 from elmo_bench.base.progress import progress
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
     from elmo_bench.ledger.costs import EncoderCost
     from elmo_bench.runner.prepare import Frozen
 
@@ -30,11 +27,6 @@ BATCHES = (1, 8, 32, 128)  # sentences a batch
 PASSAGE = 128  # sentences for each size of batches
 SENTENCES = PASSAGE * (1 + len(BATCHES))  # the first passage warms up
 LEAST = 0.25  # seconds: an encoder that is faster reads its passage again
-EPILOG = """\
-Several encoders are separated by commas: encoder=glove,elmo,bert_mini. `run` has the other options:
-encoder=hf encoder.name=FOLDER, suite=paper. device=cuda measures on a GPU. Each encoder is measured by three processes,
-in turns. On a CPU a process has one thread and seconds are processor time. Other work on the machine still slows it:
-compare encoders that were measured by one command."""
 Sentences = Sequence[Sequence[str]]
 
 
@@ -44,19 +36,21 @@ def main(arguments: list[str]) -> int:
         prog="elmo-bench cost",
         description="Measure frozen encoders on this machine: tokens a second with batches of one sentence and with "
         "the best of some sizes, load time, memory, bytes stored, parameters.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Several encoders are separated by commas: encoder=glove,elmo,bert_mini. `run` has the other options: "
+        "encoder=hf encoder.name=FOLDER, suite=paper. device=cuda measures on a GPU. Three processes measure each "
+        "encoder, in turns. On a CPU a process has one thread and seconds are processor time. Other work on the "
+        "machine still slows it: compare encoders that were measured by one command.",
     )
     parser.add_argument("options", nargs="+", metavar="key=value", help="encoder=NAME,NAME and options of encoders")
     out = "folder of the files (default: %(default)s)"
     parser.add_argument("--out", type=Path, default=Path("results/costs"), help=out)
-    parser.add_argument("--once", action="store_true", help="measure in this process and print the figures as JSON")
     options = parser.parse_intermixed_args(arguments)
     if wrong := [each for each in options.options if not _OPTION.match(each)]:
         raise UserError(f"{wrong[0]}: not an option of an encoder. Give encoder=NAME and its options.")
     given = [f"trainer.{each}" if each.startswith("device=") else each for each in options.options]
+    from elmo_bench.ledger.costs import write_cost
+    from elmo_bench.reporting.costs import console
     from elmo_bench.spec.config import compose, sweep
-    from elmo_bench.text.sample import sample_sentences
 
     runs = [list(each) for product in sweep(given) for each in itertools.product(*product)]
     for config in (compose("config", each) for each in runs):  # before anything is measured
@@ -64,17 +58,11 @@ def main(arguments: list[str]) -> int:
             raise UserError(f"device={config.trainer.device}: no such device. Use cpu or cuda.")
         if config.encoder.contextual is None and config.encoder.words != "static":
             raise UserError(f"encoder={config.encoder.name}: has no frozen vectors. Choose another encoder.")
-    if options.once:
-        print(json.dumps(measure(config, sample_sentences(SENTENCES))))
-        return 0
-    from elmo_bench.ledger.costs import write_cost
-    from elmo_bench.reporting.costs import console
-
     measured: list[list[EncoderCost]] = [[] for _ in runs]
     with progress("cost", len(runs) * ROUNDS) as meter:
         for _ in range(ROUNDS):  # of all encoders in turns: other work on the machine slows none of them alone
             for own, rounds in zip(runs, measured, strict=True):
-                rounds.append(_round(own))
+                rounds.append(_apart(own))
                 meter.advance()
     costs: list[EncoderCost] = [{**rounds[0], "rounds": [each["rounds"][0] for each in rounds]} for rounds in measured]
     for cost in costs:
@@ -83,23 +71,38 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def measure(config: "DictConfig", sentences: Sentences) -> "EncoderCost":
+def _apart(options: Sequence[str]) -> "EncoderCost":
+    """`measure` in a process of its own. Raises UserError."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        try:
+            return pool.submit(measure, options, include.folders).result()
+        except BrokenProcessPool:
+            raise UserError(f"{' '.join(options)}: the measuring process was ended. Is there enough memory?") from None
+
+
+def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> "EncoderCost":
     """Load the encoder and read SENTENCES sentences as a head would, on one thread. Raises UserError.
 
     Call it once in a process: a second call would find libraries imported and memory taken. Seconds are of processor
-    time on a CPU, since other work on the machine does not change them, and of wall time on a GPU.
+    time on a CPU, since other work on the machine does not change them, and of wall time on a GPU. `folders`: included.
     """
     import torch
 
     from elmo_bench.base.machine import peak_memory, resident_memory
     from elmo_bench.encoders.static import numbers_of, path_of
-    from elmo_bench.ledger import now
+    from elmo_bench.ledger import environment, now
     from elmo_bench.ledger.costs import SCHEMA, encoder_part
-    from elmo_bench.ledger.environment import environment
     from elmo_bench.runner.prepare import load_frozen
+    from elmo_bench.spec.config import compose
     from elmo_bench.spec.run_spec import RunSpec, Setup
+    from elmo_bench.text.sample import sample_sentences
 
-    on_gpu = config.trainer.device == "cuda"
+    for folder in folders:
+        include.include(folder)
+    config, sentences = compose("config", options), sample_sentences(SENTENCES)
+    spec, setup = RunSpec.of(config), Setup.of(config)
+    on_gpu = setup.device == "cuda"
     if on_gpu and not torch.cuda.is_available():
         raise UserError("device=cuda: no CUDA device here. Use device=cpu.")
     torch.set_num_threads(1)
@@ -110,16 +113,16 @@ def measure(config: "DictConfig", sentences: Sentences) -> "EncoderCost":
         return time.perf_counter() if on_gpu else time.process_time()
 
     before, start = resident_memory(os.getpid()), seconds()
-    spec, setup = RunSpec.of(config), Setup.of(config)
     frozen = load_frozen(spec, setup, {word for sentence in sentences for word in sentence})
-    read, loaded = _reader(frozen, config.trainer.device), seconds() - start
+    read, loaded = _reader(frozen, setup.device), seconds() - start
     passages = [sentences[at :: 1 + len(BATCHES)] for at in range(1 + len(BATCHES))]
     sizes = zip((PASSAGE, *BATCHES), passages, strict=True)
     rates = [round(_rate(read, own, size, seconds), 1) for size, own in sizes][1:]
     peak = torch.cuda.max_memory_allocated() if on_gpu else max(0, peak_memory() - before)
     about = environment(("elmo-bench", "torch", "transformers", "numpy"))
+    device = torch.cuda.get_device_name() if on_gpu else "cpu"
     vectors = path_of(config.encoder.vectors) if config.encoder.words == "static" else None
-    files = _files(frozen, vectors)
+    files, text = _files(frozen, vectors), digest([list(sentence) for sentence in sentences])[:12]
     return {
         "schema": SCHEMA,
         "encoder": spec.encoder,
@@ -127,17 +130,12 @@ def measure(config: "DictConfig", sentences: Sentences) -> "EncoderCost":
         "contents": {key: value for key, value in frozen.contents.items() if key != "width"},
         "machine": {
             "cpu": about["cpu"],
-            "device": torch.cuda.get_device_name() if on_gpu else "cpu",
+            "device": device,
             "threads": 1,
             "python": about["python"],
             "packages": about["packages"],
         },
-        "text": {
-            "name": "sample",  # of the package
-            "sentences": len(sentences),
-            "tokens": sum(map(len, sentences)),
-            "digest": digest([list(sentence) for sentence in sentences])[:12],
-        },
+        "text": {"name": "sample", "sentences": SENTENCES, "tokens": sum(map(len, sentences)), "digest": text},
         "rounds": [
             {
                 "load_seconds": round(loaded, 3),
@@ -145,8 +143,7 @@ def measure(config: "DictConfig", sentences: Sentences) -> "EncoderCost":
                 "tokens_per_second": dict(zip(map(str, BATCHES), rates, strict=True)),
             }
         ],
-        "parameters": sum(each.parameters for each in frozen.encoders.values())
-        + (numbers_of(vectors) if vectors else 0),
+        "parameters": sum(one.parameters for one in frozen.encoders.values()) + (numbers_of(vectors) if vectors else 0),
         "stored_bytes": None if files is None else sum(file.stat().st_size for file in files),
         "created": now(),
     }
@@ -164,10 +161,8 @@ def _reader(frozen: "Frozen", device: str) -> Callable[[Sentences], Any]:
         for encoder in frozen.encoders.values():
             encoder.encode(sentences)
         if words is not None:
-            rows = torch.zeros(len(sentences), max(map(len, sentences)), dtype=torch.int64)  # BT
-            for row, sentence in zip(rows, sentences, strict=True):
-                row[: len(sentence)] = torch.tensor([words.index(word) for word in sentence])
-            words(rows.to(device))  # BTD
+            rows = [torch.tensor([words.index(word) for word in sentence]) for sentence in sentences]
+            words(torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).to(device))  # BTD
 
     return torch.inference_mode()(read)
 
@@ -192,15 +187,3 @@ def _files(frozen: "Frozen", vectors: Path | None) -> set[Path] | None:
             return None
         files.update(Path(file).resolve() for file in own or ())
     return files
-
-
-def _round(options: Sequence[str]) -> Any:
-    """The figures of a child process. Raises UserError with the child's last line if it failed."""
-    folders = [part for folder in include.folders for part in ("--include", str(folder))]
-    command = [sys.executable, "-m", "elmo_bench", *folders, "cost", *options, "--once"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"} | import_path()
-    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it left no message"])[-1]
-        raise UserError(last.removeprefix("elmo-bench cost: "))
-    return parse_json(done.stdout.splitlines()[-1], "the measuring process")

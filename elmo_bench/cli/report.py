@@ -1,7 +1,6 @@
 """`elmo-bench report`: render the leaderboard from the ledger, and from nothing else."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,40 +14,25 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the leaderboard, or print its rows as JSON.
+    """Write the leaderboard.
 
     The exit code is 2 if a file of the ledger had to be skipped. Raises UserError for a ledger that is missing, for a
     folder that has files but no runs, and for a suite without runs.
     """
     options = _parse(arguments)
+    from elmo_bench.reporting.leaderboard import leaderboard
     from elmo_bench.reporting.rows import select
 
     read = _read(options.ledger, options.suite)
-    selection = select(read.records)
     costs, problems = read_costs(options.costs or options.ledger.absolute().parent / "costs")
-    for problem in problems:
+    selection = select(read.records)
+    for problem in [*problems, *selection.unknown]:
         print(f"elmo-bench report: {problem}", file=sys.stderr)
-    code = 2 if read.problems or problems else 0
-    if options.json:
-        from elmo_bench.reporting.gains import gains_from
-        from elmo_bench.reporting.results import json_rows
-
-        print(json.dumps(json_rows(selection, gains_from(options.ledger)), indent=1, ensure_ascii=False))
-        return code
-    from elmo_bench.reporting.leaderboard import leaderboard
-
     # Without the folders, which may be of this machine alone.
-    flags = [*(["--suite", *options.suite] if options.suite else []), *(["--combine"] if options.combine else [])]
-    board = leaderboard(
-        selection,
-        read.failures,
-        ledger=options.ledger,
-        command=" ".join(["elmo-bench report", *flags]),
-        combine=options.combine,
-        costs=costs,
-    )
+    command = " ".join(["elmo-bench report", *(["--suite", *options.suite] if options.suite else [])])
+    board = leaderboard(selection, read.failures, ledger=options.ledger, command=command, costs=costs)
     _write(board, options)
-    return code
+    return 2 if read.problems or problems else 0
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
@@ -56,27 +40,14 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         prog="elmo-bench report",
         description="Render the leaderboard: README.md, index.html, and the folders tables and figures.",
     )
-    parser.add_argument(
-        "--ledger", type=Path, default=Path("results/runs"), help="folder of records (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--costs", type=Path, help="folder of `elmo-bench cost` (default: costs next to the ledger, if there is one)"
-    )
-    parser.add_argument("--out", type=Path, default=Path("results"), help="folder to write to (default: %(default)s)")
-    parser.add_argument("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all)")
-    parser.add_argument(
-        "--combine",
-        action="store_true",
-        help="put runs on different data, of different versions and sizes into one table, with labels",
-    )
-    parser.add_argument("--wandb", metavar="PROJECT", help="also upload the tables and figures to this wandb project")
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON and write no files")
-    parser.add_argument(
-        "--readme", type=Path, metavar="FILE", help="also write the main table between the markers in this file"
-    )
-    parser.add_argument(
-        "--published", type=Path, metavar="FILE", help="also write the scores that a run is compared with when it ends"
-    )
+    add, ledger = parser.add_argument, Path("results/runs")
+    add("--ledger", type=Path, default=ledger, help="folder of records (default: %(default)s)")
+    add("--costs", type=Path, help="folder of `elmo-bench cost` (default: costs next to the ledger, if there is one)")
+    add("--out", type=Path, default=Path("results"), help="folder to write to (default: %(default)s)")
+    add("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all)")
+    add("--wandb", metavar="PROJECT", help="also upload the tables and figures to this wandb project")
+    add("--readme", type=Path, metavar="FILE", help="also write the main table between the markers in this file")
+    add("--published", type=Path, metavar="FILE", help="also write the scores that runs are compared with at their end")
     return parser.parse_args(arguments)
 
 
@@ -107,7 +78,7 @@ def _write(board: "Leaderboard", options: argparse.Namespace) -> None:
         raise UserError(f"--out {options.out}: cannot be a folder ({error.strerror})") from None
     apart = [group.name for suite in board.suites for group in suite.listed if group.note]
     if apart:
-        print(f"in tables of their own: {'; '.join(apart)} (see --combine)", file=sys.stderr)
+        print(f"in tables of their own: {'; '.join(apart)}", file=sys.stderr)
     files = write(board, ledger=options.ledger, out=options.out)
     if options.readme:
         write_readme(board, options.readme)

@@ -1,6 +1,7 @@
 """`elmo-bench run task=ner encoder=elmo`: one run. `elmo-bench sweep …`, or `run -m …`: a sweep."""
 
 import argparse
+import shutil
 import textwrap
 from pathlib import Path
 
@@ -8,13 +9,12 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import redacted
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_record
-from elmo_bench.reporting.ending import ending, outcome, show
+from elmo_bench.reporting.console import ending, outcome, show
 from elmo_bench.runner.finished import contents_of, finished, sources_of
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_given, check_options
 
-WIDTH = 120  # characters of a line of the help
 HELP = """\
 elmo-bench: what is a frozen encoder worth? One run makes one record in the ledger.
 
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
 
         return sweep(given.options)
     if given.help or not (given.options or given.cfg):
-        print(HELP.format(groups=_groups()), end="")
+        print(_fitted(HELP.format(groups=_groups())))
         return 0
     check_given(given.options)
     config = compose("config", given.options)
@@ -96,5 +96,10 @@ def _run(config: DictConfig, attempt: str | None) -> tuple[Record, bool]:
 
 def _groups() -> str:
     names = sorted(path.name for path in CONF.iterdir() if path.is_dir())
-    lines = (f"{name}: {', '.join(choices(name))}" for name in names)
-    return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in lines)
+    return "\n".join(f"{name}: {', '.join(choices(name))}" for name in names)
+
+
+def _fitted(text: str) -> str:
+    """The text with lines that the terminal is wide enough for."""
+    width = min(shutil.get_terminal_size().columns, 120)
+    return "\n".join(textwrap.fill(line, width, subsequent_indent=" " * 6) for line in text.splitlines())

@@ -5,8 +5,7 @@ import sys
 from collections import Counter
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.reporting.console import markdown
-from elmo_bench.reporting.ending import rows
+from elmo_bench.reporting.console import fitted, rows
 from elmo_bench.runner.finished import STATES, LedgerState, RunState
 from elmo_bench.runner.sweep import plan
 
@@ -29,16 +28,16 @@ def main(arguments: list[str]) -> int:
         raise UserError("give --experiment NAME, or the options of a sweep (encoder=none,glove,elmo seed=0,1)")
     planned = plan(options)
     ledger = LedgerState.of(planned.ledger)
-    found = ledger.of_runs(planned.runs)
+    states = ledger.of_runs(planned.runs)
     for problem in ledger.problems:
         print(f"elmo-bench status: {problem}", file=sys.stderr)
     if given.missing or given.failed:
         wanted = {*(["missing", "stale", "failed"] if given.missing else []), *(["failed"] if given.failed else [])}
-        print(*(f"{_line(each)}\n" for each in found if each.state in wanted), sep="", end="")
+        print(*(f"{_line(each)}\n" for each in states if each.state in wanted), sep="", end="")
     else:
-        print(f"{given.experiment or ' '.join(options)}: {_summary(found, ledger)}\n")
-        print(_table(found))
-        for each in found:
+        print(f"{given.experiment or ' '.join(options)}: {_summary(states, ledger)}\n")
+        print(_table(states))
+        for each in states:
             if each.state in ("running", "failed"):
                 print(f"\n{each.state}: {_line(each)}")
     return 2 if ledger.problems else 0
@@ -49,17 +48,17 @@ def _line(each: RunState) -> str:
     return each.run.title + (f"\n  {each.note}" if each.note else "")
 
 
-def _summary(found: list[RunState], ledger: LedgerState) -> str:
-    counts = Counter(each.state for each in found)
+def _summary(states: list[RunState], ledger: LedgerState) -> str:
+    counts = Counter(each.state for each in states)
     shown = {state: f"{counts[state]} {state}" for state in STATES if counts[state]}
     if "done" in shown:
-        shown["done"] += f" ({sum(each.converged for each in found)} converged)"
+        shown["done"] += f" ({sum(each.converged for each in states)} converged)"
     parts = ", ".join(shown.values())
-    runs = f"{len(found)} run{'s' if len(found) != 1 else ''}: {parts}"
-    if counts["done"] == len(found):
+    runs = f"{len(states)} run{'s' if len(states) != 1 else ''}: {parts}"
+    if counts["done"] == len(states):
         return runs
     published = {(row.suite, row.task, row.encoder): 60 * row.minutes for row in rows().values() if not row.label}
-    seconds, unknown = ledger.seconds_left(found, published)
+    seconds, unknown = ledger.seconds_left(states, published)
     known = (
         f"about {readable(seconds)} left, one after the other" if seconds else "no comparable run to estimate the time"
     )
@@ -67,16 +66,16 @@ def _summary(found: list[RunState], ledger: LedgerState) -> str:
     return f"{runs}; {known}{rest}"
 
 
-def _table(found: list[RunState]) -> str:
+def _table(states: list[RunState]) -> str:
     counts: dict[tuple[str, str, str], Counter[str]] = {}
-    for each in found:
+    for each in states:
         spec = each.run.spec
         count = counts.setdefault((spec.suite, spec.task, spec.encoder), Counter())
         count.update([each.state, *(["converged"] if each.converged else [])])
     columns = [STATES[0], "converged", *STATES[1:]]
     header = ["suite", "task", "encoder", *columns]
     rows = [[*group, *(str(count[column] or "") for column in columns)] for group, count in counts.items()]
-    return markdown(header, rows, words=[True] * len(header))
+    return fitted(header, rows, words=[True] * len(header))
 
 
 def readable(seconds: float) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from elmo_bench.base.progress import progress
 from elmo_bench.ledger import Summary
-from elmo_bench.reporting.ending import outcome, show
+from elmo_bench.reporting.console import outcome, overviews, show
 from elmo_bench.runner.sweep import Result, plan, run_sweep
 
 
@@ -61,8 +61,6 @@ def _line(result: Result, ledger: Path) -> str:
 
 def _show(ledger: Path, made: Sequence[Summary]) -> None:
     """A table for each suite and task, with an arrow at the newest of these runs; then a table of all tasks."""
-    from elmo_bench.reporting.console import overviews
-
     newest = {(record["spec"]["suite"], record["spec"]["task"]): record["hash"] for record in made}
     tables = [show(ledger, *place, hash_, command="elmo-bench sweep") for place, hash_ in newest.items()]
     records = [record for found in tables for record in found]

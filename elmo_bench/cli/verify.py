@@ -34,12 +34,12 @@ def main(arguments: list[str]) -> int:
     if (printed := experiment.paper.get(options.task)) is None:
         raise UserError(f"{options.task}: the paper has no figure of it. Give one of: {', '.join(experiment.paper)}.")
     check_exists(options.ledger)
-    found = read_all(options.ledger, suite="paper", task=options.task)
-    for problem in found.problems:
+    read = read_all(options.ledger, suite="paper", task=options.task)
+    for problem in read.problems:
         print(f"elmo-bench verify: {problem}", file=sys.stderr)
     below = []
     for encoder in (BASELINE, experiment.encoder):
-        row = _row(found.records, options.task, encoder)
+        row = _row(read.records, options.task, encoder)
         difference = difference_from(row, printed.figures[encoder])
         low, high = difference.interval
         below.append(high < 0)

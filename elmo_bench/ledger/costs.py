@@ -78,9 +78,9 @@ def write_cost(folder: Path, cost: EncoderCost) -> Path:
     """Write a measurement in place of an earlier one of this machine and this encoder with its settings; its path."""
     _check(cost)
     machine, settings = cost["machine"], cost["settings"]
-    words = [machine["cpu"], *([machine["device"]] if machine["device"] != "cpu" else [])]
     own = digest({key: value for key, value in settings.items() if key != "encoder.contextual.version"})[:6]
-    place = re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")[:80] or "machine"
+    words = f"{machine['cpu']} {machine['device'] if machine['device'] != 'cpu' else ''}"
+    place = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:80] or "machine"
     path = folder / place / f"{cost['encoder']}-{own}.json"
     with atomic_write(path, "w") as handle:
         handle.write(json.dumps(cost, indent=1, ensure_ascii=False) + "\n")
@@ -90,11 +90,11 @@ def write_cost(folder: Path, cost: EncoderCost) -> Path:
 @reader
 def read_cost(path: Path) -> EncoderCost:
     """The measurement in a file. Raises UserError if it is damaged, of another version, or a link."""
-    cost = read_json(path, max_bytes=MAX_BYTES, follow_links=False)
     try:
-        _check(cost)
+        _check(cost := read_json(path, max_bytes=MAX_BYTES, follow_links=False))
     except UserError as error:
-        raise UserError(f"{path}: {error}. Remove it, or measure again with elmo-bench cost.") from None
+        said = str(error).removeprefix(f"{path}: ")
+        raise UserError(f"{path}: {said}. Remove it, or measure again with elmo-bench cost.") from None
     return cost
 
 

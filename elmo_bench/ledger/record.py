@@ -126,6 +126,7 @@ class Environment(TypedDict):
     kernels: dict[str, str]  # how parts were computed that can be computed in several ways: c, torch, packed float32 …
     commit: str | None  # of this project; null outside a git checkout
     dirty: bool | None  # whether files outside results/ differed from the commit
+    source: NotRequired[str]  # the end of the path of weights and vectors, if it is more than a name
 
 
 class Record(TypedDict):

@@ -5,8 +5,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
@@ -81,7 +82,7 @@ def _numbered(svg: str) -> str:
     """
     hashed = dict.fromkeys(re.findall(r'\bid="([A-Za-z]+)([0-9a-f]{10})"', svg))
     names = {kind + digits: f"{kind}{number}" for number, (kind, digits) in enumerate(hashed, 1)}
-    return re.sub(r'(\bid="|#)([A-Za-z]+[0-9a-f]{10})\b', lambda found: found[1] + names.get(found[2], found[2]), svg)
+    return re.sub(r'(\bid="|#)([A-Za-z]+[0-9a-f]{10})\b', lambda id_: id_[1] + names.get(id_[2], id_[2]), svg)
 
 
 Made = tuple[list[Table], list[Drawing]]
@@ -105,14 +106,13 @@ def chart(
     points: pd.DataFrame,
     *,
     heading: str = "",
-    shares: str = "",
+    share: bool = False,
     steps: bool = False,
     task: str = "",
 ) -> Drawing:
-    """Lines over a logarithmic axis. `shares`: axes that are percentages, `x` or `xy`.
+    """Lines over a logarithmic axis. `share`: x is one, and shown in percent; `steps`: y holds until the next x.
 
-    points: columns with the name of a line, x and y, called as the axes; and `sd` of y, `hollow` for a bound, and `dev`
-    of a second, dashed line, if there are such.
+    points: columns with the name of a line, x and y, called as the axes; and `sd` of y, if there is one.
     """
     by, x, y = points.columns[:3]
     lines = {name: own.sort_values(x) for name, own in points.groupby(by, sort=False)}
@@ -122,81 +122,50 @@ def chart(
         for name, own in lines.items():
             colour, marker = looks[name]
             style: dict[str, Any] = {"color": colour, "marker": marker, "label": name}
-            if steps:
-                axes.step(own[x], own[y], where="post", color=colour)
-                axes.plot(own[x].iloc[-1], own[y].iloc[-1], **style)
-                continue
+            style |= {"drawstyle": "steps-post", "markevery": [-1]} if steps else {}
             axes.errorbar(own[x], own[y], yerr=own.get("sd"), capsize=2.5, elinewidth=1.1, **style)
-            bounds = own[own["hollow"]] if "hollow" in own else own[:0]
-            axes.plot(bounds[x], bounds[y], color=colour, marker=marker, mfc=SURFACE, linestyle="", zorder=3)
-            if "dev" in own:
-                axes.plot(own[x], own["dev"], color=colour, linewidth=1, linestyle="--", label=f"{name}, dev")
         scale: dict[str, Any] = {"value": "symlog", "linthresh": points[x][points[x] > 0].min()}
         axes.set_xscale(**(scale if (points[x] == 0).any() else {"value": "log"}))
+        if share:
+            axes.xaxis.set_major_locator(LogLocator())
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: percent(at)))
         axes.xaxis.set_minor_locator(NullLocator())
-        for letter, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
-            if letter in shares:
-                axes.set(**{f"{letter}scale": "log"})
-                axis.set_major_locator(LogLocator(subs=(1, 2, 5) if letter == "y" else (1,)))
-                axis.set_major_formatter(FuncFormatter(lambda share, _: percent(share)))
-                axis.set_minor_locator(NullLocator())
         axes.set(title=heading, xlabel=x, ylabel=y)
         axes.figure.legend(loc="outside lower left", ncols=2)
 
     def told(own: pd.DataFrame) -> str:
-        bounds = own.get("hollow", [False] * len(own))
-        pairs = zip(own[x], own[y], bounds, strict=True)
-        return ", ".join(
-            f"{percent(up) if 'y' in shares else f'{up:.2f}'}{' (a bound)' * bool(bound)} at "
-            f"{percent(at) if shares else f'{at:,g}'}"
-            for at, up, bound in pairs
-        )
+        pairs = zip(own[x], own[y], strict=True)
+        return ", ".join(f"{up:.2f} at {percent(at) if share else f'{at:,g}'}" for at, up in pairs)
 
     said = "; ".join(f"{name}: {told(own)}" for name, own in lines.items())
     width = max(3.7, 0.7 + 1.25 * inches(heading or " "), 1.2 + 2 * inches(*lines))
-    height = 2.8 + 0.17 * (heading.count("\n") + len(lines) * (1 if "dev" in points else 0.5))
+    height = 2.8 + 0.17 * (heading.count("\n") + len(lines) * 0.5)
     return Drawing(stem, title, f"{y} by {x}. {said}.".replace("\n", ", "), paint, size=(width, height), task=task)
 
 
-class Box(NamedTuple):
-    """A cell of a heat map."""
+def heat(stem: str, title: str, note: str, boxes: pd.DataFrame, rows: list[str], *, xlabel: str = "") -> Drawing:
+    """A heat map with its columns in blocks. `note`: what the marks mean; `rows`: their names, the lowest first.
 
-    block: str
-    column: str
-    row: int  # counted from below
-    shade: float  # 0 to 1
-    text: str
-    below: str = ""  # a second, small text
-    hatch: str | None = None
-
-
-def heat(stem: str, title: str, note: str, boxes: Sequence[Box], rows: Sequence[str], *, xlabel: str = "") -> Drawing:
-    """A heat map with its columns in blocks. `rows`: their names, the lowest first; `note`: what the marks mean."""
-    blocks: dict[str, dict[str, list[str]]] = {}
-    for box in boxes:
-        blocks.setdefault(box.block, {}).setdefault(box.column, []).append(f"{rows[box.row]} {box.text}")
-    left, at = dict[str, float](), 0.0
-    for block, own in blocks.items():
-        left[block] = at
-        at += max(len(own), inches(block) / CELL) + GAP
+    boxes: columns block, column, row, shade (0 to 1), text, and hatch, which may be empty.
+    """
+    blocks = dict[str, list[str]]()
+    for block, own in boxes.groupby("block", sort=False):
+        blocks[str(block)] = list(dict.fromkeys(own["column"]))
+    ends = [max(len(own), inches(block) / CELL) + GAP for block, own in blocks.items()]
+    left = dict(zip(blocks, accumulate(ends, initial=0.0), strict=False))
     ticks = {left[block] + k + 0.48: column for block, own in blocks.items() for k, column in enumerate(own)}
 
     def paint(axes: Axes) -> None:
         for block, start in left.items():
             axes.text(start, len(rows) + 0.12, block, fontweight="bold", va="bottom")
-        for box in boxes:
-            x, dark = left[box.block] + list(blocks[box.block]).index(box.column), box.shade > 0.6
-            fill = mpl.colormaps["Blues"](0.08 + 0.8 * box.shade)
-            place: dict[str, Any] = {"xy": (x, box.row), "width": 0.96, "height": 0.94, "linewidth": 0.0}
-            axes.add_patch(Rectangle(**place, facecolor=fill))
-            if box.hatch:  # a separate patch: one pattern for all
-                edge = PALE if dark else BLUE
-                axes.add_patch(Rectangle(**place, facecolor="none", edgecolor=edge, hatch=box.hatch))
-            style: dict[str, Any] = {"ha": "center", "va": "center", "color": LIGHT if dark else DARK}
-            style["bbox"] = {"facecolor": fill, "edgecolor": "none", "pad": 1.2}  # no hatch behind the number
-            axes.text(x + 0.48, box.row + (0.6 if box.below else 0.47), box.text, fontsize=8.5, **style)
-            axes.text(x + 0.48, box.row + 0.2, box.below, fontsize=6.5, **style)
-        axes.set(xlim=(0, at - GAP), ylim=(0, len(rows) + 0.1), xlabel=xlabel)
+        for block, column, row, shade, text, hatch in boxes.itertuples(index=False):
+            x, y, dark = left[block] + blocks[block].index(column), rows.index(row), shade > 0.6
+            fill, edge = mpl.colormaps["Blues"](0.08 + 0.8 * shade), PALE if dark else BLUE
+            axes.add_patch(Rectangle((x, y), 0.96, 0.94, facecolor=fill, edgecolor=edge, hatch=hatch, linewidth=0.0))
+            behind = {"facecolor": fill, "edgecolor": "none", "pad": 1.2}  # no hatch behind the number
+            colour = LIGHT if dark else DARK
+            axes.text(x + 0.48, y + 0.47, text, fontsize=8, color=colour, ha="center", va="center", bbox=behind)
+        axes.set(xlim=(0, sum(ends) - GAP), ylim=(0, len(rows) + 0.1), xlabel=xlabel)
         axes.set_xticks([*ticks], [*ticks.values()], rotation=35, ha="right", rotation_mode="anchor")
         axes.set_yticks([k + 0.47 for k in range(len(rows))], rows)
         axes.grid(visible=False)
@@ -204,10 +173,11 @@ def heat(stem: str, title: str, note: str, boxes: Sequence[Box], rows: Sequence[
         axes.spines[["left", "bottom"]].set_visible(False)
 
     said = "; ".join(
-        f"{block}, {name}: {', '.join(own)}" for block, each in blocks.items() for name, own in each.items()
+        f"{block}, {column}: {', '.join(f'{row} {text}' for row, text in zip(own['row'], own['text'], strict=True))}"
+        for (block, column), own in boxes.groupby(["block", "column"], sort=False)
     )
     long = max(0.3, inches(*ticks.values()))  # slanted: 0.82 to the side and 0.57 down
     aside = max(inches(*rows), 0.82 * long)
     height = 0.95 + 0.57 * long + 0.4 * len(rows) + 0.17 * max(block.count("\n") for block in blocks)
     alt = f"{title}. {said}. {note}".replace("\n", " ")
-    return Drawing(stem, title, alt, paint, size=(0.4 + aside + CELL * at, height))
+    return Drawing(stem, title, alt, paint, size=(0.4 + aside + CELL * sum(ends), height))

@@ -1,14 +1,14 @@
 """Worth against cost: the gain of each encoder over static vectors by what the frozen encoder costs."""
 
 from collections.abc import Iterable, Sequence
-from math import inf, nan
+from math import nan
 from statistics import fmean, median
 
 import pandas as pd
 
 from elmo_bench.ledger.costs import SINGLE, EncoderCost, encoder_key
 from elmo_bench.reporting.canvas import Made, chart
-from elmo_bench.reporting.console import markdown
+from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.encoders import picked
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
@@ -20,8 +20,7 @@ from elmo_bench.spec.experiments import Experiment
 TITLE = "Worth against cost"
 ABOUT = (
     f"The gain over {BASELINE} on test, the mean over the tasks that all of these encoders have, against what the "
-    "frozen encoder with its static vectors costs (elmo-bench cost). Costs are of the same weights as the runs. On the "
-    "Pareto front: no faster encoder gains as much; by the measured gains, which have the intervals shown."
+    "frozen encoder with its static vectors costs (elmo-bench cost). Costs are of the same weights as the runs."
 )
 SPEED = "best tokens/s"
 
@@ -51,7 +50,7 @@ def console(costs: Sequence[EncoderCost]) -> str:
     """A table, and a line about the machine and the text."""
     lines = [{"encoder": words(cost["encoder"]), **cost_cells(cost)} for cost in costs]
     machines = dict.fromkeys(f"{machine_of(cost)}; {cost['text']['tokens']:,} tokens" for cost in costs)
-    return "\n".join([markdown([*lines[0]], [[c.text for c in line.values()] for line in lines]), "", *machines])
+    return "\n".join([fitted([*lines[0]], [[c.text for c in line.values()] for line in lines]), "", *machines])
 
 
 def machine_of(cost: EncoderCost) -> str:
@@ -70,9 +69,8 @@ def costs_of(rows: Iterable[Row], costs: Iterable[EncoderCost]) -> dict[str, Enc
     places: dict[tuple[str, str], dict[str, EncoderCost]] = {}
     for cost in sorted(costs, key=lambda cost: cost["created"]):
         own = places.setdefault((machine_of(cost), cost["text"]["digest"]), {})
-        own[encoder_key(cost["settings"], cost["contents"])] = cost
-    by_place = [{a: own[key] for a, key in keys.items() if key in own} for _, own in sorted(places.items())]
-    return max(by_place, key=len, default={})
+        own |= {anchor: cost for anchor, key in keys.items() if key == encoder_key(cost["settings"], cost["contents"])}
+    return max((own for _, own in sorted(places.items())), key=len, default={})
 
 
 def worth(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[EncoderCost]) -> Made:
@@ -80,31 +78,27 @@ def worth(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, co
 
     If no task has all encoders, the one with fewest tasks is left out, until one does.
     """
-    gains = [(one.group.task, *pair) for one in picked(main, groups, gain) for pair in one.gains.items()]
-    known = costs_of((row for *_, each in gains for row in (each.ours, each.theirs)), costs)
-    gains = [each for each in gains if {each[2].ours.anchor, each[2].theirs.anchor} <= known.keys()]
-    frame = pd.DataFrame(gains, columns=["task", "encoder", "gain"]).drop_duplicates(["task", "encoder"])
-    by_task = frame.set_index(["encoder", "task"])["gain"].unstack(sort=False)
+    gains = {(name, one.group.task): each for one in picked(main, groups, gain) for name, each in one.gains.items()}
+    known = costs_of((row for each in gains.values() for row in (each.ours, each.theirs)), costs)
+    gains = {key: each for key, each in gains.items() if {each.ours.anchor, each.theirs.anchor} <= known.keys()}
+    by_task = pd.Series(gains, dtype=object).unstack(sort=False) if gains else pd.DataFrame()
     while len(by_task) and not by_task.notna().all().any():
         by_task = by_task.drop(index=min(by_task.index, key=lambda name: (by_task.loc[name].notna().sum(), name)))
     if by_task.empty:
         return [], []
     by_task = by_task.dropna(axis=1)
     measured, tasks, over = known[by_task.iloc[0, 0].theirs.anchor], list(by_task), f"gain over {BASELINE}"
+    names = ["encoder", "tokens/s, best batch", f"points over {BASELINE} on test", "sd"]
     lines: list[Line] = [{"encoder": words(BASELINE), over: Cell(), "95 %": Cell(), **cost_cells(measured)}]
-    reach = [0.0]
+    points = [(BASELINE, lines[0][SPEED].values[""], 0.0, 0.0)]
     for name, own in by_task.iterrows():
         mean, tested = fmean(each.mean for each in own), [each.difference for each in own if each.difference]
         mark = "" if all(each.converged for each in own) else f" {DAGGER}"
-        low, high = mean_interval(tested) if len(tested) == len(own) else (nan, nan)
-        bounds = interval((low, high)) if len(tested) == len(own) else Cell()
-        costs_of_it = cost_cells(known[own.iloc[0].ours.anchor])
-        lines.append({"encoder": words(name), over: number(mean, "+.2f", suffix=mark), "95 %": bounds, **costs_of_it})
-        reach.append((high - low) / 2)
-    shown = [[line["encoder"].text, line[SPEED].values[""], line[over].values.get("", 0.0)] for line in lines]
-    points = pd.DataFrame(shown, columns=["encoder", "tokens/s, best batch", f"points over {BASELINE} on test"])
-    for line in lines:
-        line["Pareto front"] = words("yes" if line["encoder"].text in front(points) else "")
+        bounds = mean_interval(tested) if len(tested) == len(own) else None
+        line = {"encoder": words(name), over: number(mean, "+.2f", suffix=mark)}
+        line |= {"95 %": interval(bounds) if bounds else Cell(), **cost_cells(known[own.iloc[0].ours.anchor])}
+        lines.append(line)
+        points.append((name, line[SPEED].values[""], mean, (bounds[1] - bounds[0]) / 2 if bounds else nan))
     of = next(g.info.title for g in groups if g.task == tasks[0]) if len(tasks) == 1 else f"mean of {', '.join(tasks)}"
     stem, title = f"{suite}-worth", f"{TITLE}: {of}, suite {suite}"
     note = (
@@ -113,11 +107,4 @@ def worth(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, co
         "peak: above a process without encoder."
     )
     table = make_table(stem, title, lines, tasks=tasks[0] if len(tasks) == 1 else "", notes=[note])
-    return [table], [chart(f"{stem}-speed", title, points.assign(sd=reach))]
-
-
-def front(points: pd.DataFrame) -> list[str]:
-    """The encoders than which no faster one gains as much, fastest first. Columns: encoder, speed, gain."""
-    name, speed, gain = points.columns[:3]
-    order = points.sort_values([speed, gain], ascending=False)
-    return list(order[order[gain] > order[gain].cummax().shift(fill_value=-inf)][name])
+    return [table], [chart(f"{stem}-speed", title, pd.DataFrame(points, columns=names))]

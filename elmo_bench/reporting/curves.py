@@ -35,14 +35,10 @@ SHARE = "share of the training data"
 
 
 def fractions(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    """A table and learning curves for each family, and one figure of how much data the encoders save.
-
-    The tests of all tables are one family of tests.
-    """
+    """A table and learning curves for each family. The tests of all tables are one family of tests."""
     own = families(experiment, groups)
     gains = family_of([pair for points in own for pair in over_baseline(list(points["row"]))], gain)
-    drawn = [_curves(experiment, points) for points in own]
-    return [_share_table(experiment, points, gains) for points in own], drawn + _saved(suite, own)
+    return [_share_table(experiment, each, gains) for each in own], [_curves(experiment, each) for each in own]
 
 
 def families(experiment: Experiment, groups: Sequence[Group]) -> list[pd.DataFrame]:
@@ -83,7 +79,7 @@ def _share_table(experiment: Experiment, points: pd.DataFrame, gains: dict[str, 
     group: Group = points["group"].iloc[0]
     for row, share in zip(points["row"], points["share"], strict=True):
         run, own = row.anchor, gains.get(row.anchor)
-        line = {
+        line: Line = {
             "share": Cell(percent(share), {"": share}, run),
             "examples": number(row.train, ",", run=run),
             "encoder": words(row.encoder, run=run),
@@ -107,24 +103,7 @@ def _curves(experiment: Experiment, points: pd.DataFrame) -> Drawing:
     )
     frame["sd"] = [row.summary("test").sd or 0.0 for row in frame["row"]]
     frame = frame[["encoder", SHARE, f"test {group.metric}", "sd"]]
-    return chart(*group.titles(experiment), frame, heading=group.label("\n"), shares="x", task=group.task)
-
-
-def _saved(suite: str, families: Sequence[pd.DataFrame]) -> list[Drawing]:
-    """How much data the baseline needs for the score of another encoder; none without a curve of both."""
-    needs = [
-        (f"{group.label()}, {encoder}", share, *needed(score, points))
-        for points in families
-        if BASELINE in set(points["encoder"])
-        for _, group, _, encoder, share, score in points.sort_values("encoder", kind="stable").itertuples(index=False)
-        if encoder != BASELINE
-    ]
-    frame = pd.DataFrame(
-        needs, columns=["encoder", SHARE, f"share that {BASELINE} needs\nhollow: beyond its runs", "bound"]
-    )
-    frame["hollow"] = frame.pop("bound") != ""
-    title = f"Sample efficiency, suite {suite}"
-    return [chart(f"{suite}-efficiency", title, frame, shares="xy")] if needs else []
+    return chart(*group.titles(experiment), frame, heading=group.label("\n"), share=True, task=group.task)
 
 
 SOON = (
@@ -135,44 +114,36 @@ RATES = (
     f"{BASELINE}, over the same seeds, by more than one point and by more than twice the standard error of the "
     f"difference. Gains are of dev scores over {BASELINE}."
 )
-STEPS = "training steps"
 
 Tuned = dict[str, dict[float, Row]]  # by encoder and factor
 
 
 def speed(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    """A table of gains at equal steps, a figure of them, and one of the dev scores of each task."""
+    """A table of gains at equal steps, and a figure of the dev scores of each task."""
     every = [(group, rows_of(experiment, group)) for group in groups if not group.basis.fraction]
     every = [(group, rows) for group, rows in every if BASELINE in rows and len(rows) > 1]
     if not every:
         return [], []
-    lines, figures, gains = [], [], []
+    lines, figures, x = list[Line](), list[Drawing](), "training steps"
     # The last epoch of the baseline with most epochs, over all tasks.
     longest = max(len(record["curves"]["dev"]) for _, rows in every for record in rows[BASELINE].records)
     epochs = [2**k for k in range(longest.bit_length()) if 2**k <= longest]
     for group, rows in every:
         curves = {name: curve_of(row) for name, row in rows.items()}
-        frame = pd.concat(
-            [_points(name, STEPS, f"best dev {group.metric} so far", own) for name, own in curves.items()]
-        )
-        titles = group.titles(experiment)
-        figures.append(chart(*titles, frame, heading=group.label("\n"), steps=True, task=group.task))
+        points = pd.concat(curves, names=["encoder", x]).rename(f"best dev {group.metric} so far").reset_index()
+        heading = group.label("\n")
+        figures.append(chart(*group.titles(experiment), points, heading=heading, steps=True, task=group.task))
         lines += [_soon(group, name, rows, curves, epochs) for name in rows if name != BASELINE]
-        name = experiment.encoder if experiment.encoder in rows else [n for n in rows if n != BASELINE][-1]
-        called = group.label() + ("" if name == experiment.encoder else f", {name}")
-        over = difference(curves[name], curves[BASELINE])
-        gains.append(_points(called, STEPS, f"points of {experiment.encoder} over {BASELINE} on dev", over))
     stem, title = f"{suite}-{experiment.name}", f"gains over {BASELINE} on dev at equal steps, suite {suite}"
     tasks = [group.task for group, rows in every for name in rows if name != BASELINE]
     table = make_table(stem, f"{experiment.caption}: {title}", lines, tasks=tasks, notes=[SOON])
-    return [table], [*figures, chart(stem, f"G{title[1:]}", pd.concat(gains), steps=True)]
+    return [table], figures
 
 
 def rows_of(experiment: Experiment, group: Group) -> dict[str, Row]:
     """By encoder, in the experiment's order."""
-    order = [variant.key for variant in experiment.variants]
     rows = {row.encoder: row for row in group.rows if experiment.variant_of(row.spec)}
-    return {n: rows[n] for n in sorted(rows, key=lambda n: (order.index(n) if n in order else len(order), n))}
+    return {name: rows[name] for name in sorted(rows, key=experiment.position)}
 
 
 def curve_of(row: Row) -> pd.Series:
@@ -189,10 +160,6 @@ def difference(ours: pd.Series, theirs: pd.Series) -> pd.Series:
     """By step, where both have a score."""
     both = pd.concat([ours, theirs], axis=1).sort_index().ffill().dropna()
     return both[0] - both[1]
-
-
-def _points(name: str, x: str, y: str, curve: pd.Series) -> pd.DataFrame:
-    return pd.DataFrame({"encoder": name, x: curve.index, y: curve.to_numpy()})
 
 
 def _soon(

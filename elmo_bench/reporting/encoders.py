@@ -50,39 +50,33 @@ def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list
     """
     chosen = [(group, _rows(experiment, group)) for group in groups if not group.basis.fraction]
     chosen = [(group, own) for group, own in chosen if len(own) >= (1 if experiment.name == MAIN else 2)]
-    pairs = [
-        (group, names, [own[name][1] for name in names]) for group, own in chosen for names in _pairs(experiment, own)
-    ]
-    gains: dict[tuple[Group, Names], Gain] = {}
-    for primary in (True, False):
-        family = [pair for pair in pairs if _primary(experiment, pair[2][0]) == primary]
-        tested = adjusted([gain(*rows) for _, _, rows in family])
-        gains |= {(group, names): each for (group, names, _), each in zip(family, tested, strict=True)}
-    return [
-        Picked(
-            group,
-            {name: row for name, (_, row) in own.items()},
-            {names: gains[group, names] for names in _pairs(experiment, own)},
-        )
+    every = [
+        (group, names, gain(*(own[name][1] for name in names)))
         for group, own in chosen
+        for names in _pairs(experiment, own)
     ]
+    tests: dict[Group, dict[Names, Gain]] = {group: {} for group, _ in chosen}
+    for primary in (True, False):
+        family = [each for each in every if _primary(experiment, each[2].ours) == primary]
+        for (group, names, _), tested in zip(family, adjusted([each for *_, each in family]), strict=True):
+            tests[group][names] = tested
+    return [Picked(group, {name: row for name, (_, row) in own.items()}, tests[group]) for group, own in chosen]
 
 
 def _rows(experiment: Experiment, group: Group) -> dict[str, tuple[Variant, Row]]:
     """By name: that of the variant if it has an encoder of its own, else the encoder's; in order."""
     compared = [(variant, row) for row in group.rows if (variant := experiment.variant_of(row.spec))]
-    names = [", ".join(filter(None, [v.key if v.encoder else row.encoder, row.note])) for v, row in compared]
-    own = dict(zip(names, compared, strict=True))
-    return {name: own[name] for name in sorted(own, key=lambda name: _rank(experiment, name))}
+    own = {variant.key if variant.encoder else row.encoder: (variant, row) for variant, row in compared}
+    return {name: own[name] for name in sorted(own, key=experiment.position)}
 
 
 def _pairs(experiment: Experiment, own: dict[str, tuple[Variant, Row]]) -> list[Names]:
-    """Each row and a reference of its variant, on the same basis; an encoder in another's position has the first."""
+    """Each row and a reference of its variant; an encoder in another's position has the first."""
     pairs = []
     for name, (variant, row) in own.items():
         keys = experiment.references(variant.key)
         for key in keys if variant.encoder or row.encoder == experiment.encoder else keys[:1]:
-            fits = (n for n, (other, its) in own.items() if other.key == key and n != name and its.basis == row.basis)
+            fits = (other for other, (its, _) in own.items() if its.key == key and other != name)
             pairs += [(name, other) for other in fits if own[other][0].encoder or own[other][1].encoder == row.encoder]
     return pairs
 
@@ -90,11 +84,6 @@ def _pairs(experiment: Experiment, own: dict[str, tuple[Variant, Row]]) -> list[
 def _primary(experiment: Experiment, row: Row) -> bool:
     """Whether the tests of a row are what the experiment is for, and decided before its runs."""
     return experiment.name == MAIN and row.encoder in {variant.key for variant in experiment.variants}
-
-
-def _rank(experiment: Experiment, name: str) -> tuple[int, str]:
-    order = [variant.key for variant in experiment.variants]
-    return order.index(name) if name in order else len(order), name
 
 
 def _named(experiment: Experiment, suite: str, name: str, title: str) -> tuple[str, str]:
@@ -115,7 +104,7 @@ def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tab
         if gain.theirs.spec.encoder != BASELINE
     ]
     frame = pd.DataFrame([*cells, *over], columns=["group", "column", "cell"])
-    order = [*sorted({name for _, name, _ in cells}, key=lambda name: _rank(experiment, name)), *(o[1] for o in over)]
+    order = [*sorted({name for _, name, _ in cells}, key=experiment.position), *(o[1] for o in over)]
     pivot = frame.pivot(index="group", columns="column", values="cell")[list(dict.fromkeys(order))]
     heads = pd.DataFrame([{"task": words(one.group.heading)} for one in picked])
     about = pd.DataFrame([_about(experiment, one) for one in picked])
@@ -174,6 +163,7 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
     lines: list[Line] = []
     for group, name, other, gain in tested:
         paper = experiment.paper.get(group.task) if (name, other) == (experiment.encoder, BASELINE) else None
+        beside = group.info.beside_paper(f"{paper.gain}, {paper.scored}") if paper else ""
         lines.append(
             {
                 "task": words(group.heading),
@@ -182,7 +172,7 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
                 "family": words("primary" if _primary(experiment, gain.ours) else "exploratory"),
                 "seeds": seeds(gain.ours),
                 **gain_cells(gain, "", parts=True),
-                "the paper's gain": words(group.info.beside_paper(f"+{paper.gain}, {paper.scored}") if paper else ""),
+                "the paper's gain": Cell(f"+{beside}", {"": beside}) if paper else Cell(),
             }
         )
     stem, title = _named(experiment, suite, "gains", f"Gains on test, suite {suite}")
@@ -192,10 +182,9 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
 def readme_table(experiment: Experiment, picked: Sequence[Picked]) -> str:
     """The main experiment in markdown, short: scores, and each difference with its interval and verdict."""
     compared = [one for one in picked if one.tests]
-    names = sorted(
-        {name for one in compared for pair in one.tests for name in pair}, key=lambda n: _rank(experiment, n)
-    )
-    pairs = sorted({pair for one in compared for pair in one.tests}, key=lambda p: [names.index(name) for name in p])
+    named = {pair for one in compared for pair in one.tests}
+    names = sorted({name for pair in named for name in pair}, key=experiment.position)
+    pairs = sorted(named, key=lambda pair: [names.index(name) for name in pair])
     header = ["task (score, seeds)", *(f"`{name}`" for name in names), *(f"`{a}` − `{b}`" for a, b in pairs)]
     lines = []
     for one in compared:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,8 @@ from elmo_bench.reporting.significance import Difference, OverItems, holm, over_
 
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
+FEW = 3  # seeds
+SEEN = "tie (± x): with so few seeds a difference below x points could not be seen."
 KEPT = 1000  # records whose outcomes stay in memory, as a row is compared with several others
 
 
@@ -71,25 +72,20 @@ class Gain:
         return self.verdict or ("not tested" if self.converged else "not converged")
 
     @property
+    def shown(self) -> str:
+        """The same; of a tie with few seeds also what could have been seen: half of the interval's width."""
+        if self.verdict != "tie" or not self.difference or min(len(self.ours.seeds), len(self.theirs.seeds)) > FEW:
+            return self.said
+        low, high = self.difference.interval
+        return f"tie (± {(high - low) / 2:.2f})"
+
+    @property
     def mark(self) -> str:
         return MARKS[self.verdict]
 
 
 Gains = Callable[..., Gain]  # (ours, theirs, *, split="test")
 Pair = tuple[Row, Row | None]  # a row, and what it is compared with
-
-
-class Scored(NamedTuple):
-    """A record and its outcomes on one split."""
-
-    record: Record
-    outcomes: Outcomes
-    split: str = "test"
-
-    @property
-    def name(self) -> str:
-        record, spec = self.record, self.record["spec"]
-        return "/".join([spec["suite"], spec["task"], spec["encoder"], record["hash"], f"seed{record['seed']}"])
 
 
 def formula_of(record: Record) -> Formula:
@@ -102,16 +98,13 @@ def gains_from(ledger: Path) -> Gains:
     known: dict[tuple[str, str, str], Gain] = {}
     read = lru_cache(maxsize=KEPT)(read_outcomes)
 
-    def scored(row: Row, split: str) -> list[Scored]:
-        return [Scored(r, of_split(read(RunPaths.of(ledger, r)), split), split) for r in row.records]
-
     def test(ours: Row, theirs: Row, split: str) -> Gain:
         try:
             for name in ("suite", "task", "version", "data"):
                 if (left := getattr(ours.basis, name)) != (right := getattr(theirs.basis, name)):
                     raise UserError(f"{name} is {left} and {right}. Compare runs on the same data and metric.")
             seeds = [over_seeds(scores) for scores in _over_what(ours, theirs, split)]
-            items = compare(scored(ours, split), scored(theirs, split), paired=_is_paired(ours, theirs))
+            items = _over_items(ours, theirs, split, lambda record: read(RunPaths.of(ledger, record)))
             tested = tuple(own for own in seeds if own is not None)
             if len(tested) < len(seeds):
                 raise UserError("a single seed")
@@ -126,40 +119,42 @@ def gains_from(ledger: Path) -> Gains:
         pair = ours.anchor, theirs.anchor, split
         if pair not in known:
             known[pair] = test(ours, theirs, split)
-        return replace(known[pair], ours=ours, theirs=theirs)  # tables label their rows
+        return known[pair]
 
     return gain
 
 
-def compare(ours: Sequence[Scored], theirs: Sequence[Scored], *, paired: bool = False) -> OverItems:
-    """The difference of the mean scores of two runs on the same basis, each given as its seeds, and its items' part.
+def _over_items(ours: Row, theirs: Row, split: str, read: Callable[[Record], Outcomes]) -> OverItems:
+    """The difference of the mean scores of two rows on the same basis, and its items' part.
 
-    `paired`: the same seeds in the same order, which trained on the same subsets. Raises UserError if outcomes are not
-    of the same items, if they do not add up to the score of their record, and if they are of a single item.
+    Raises UserError if outcomes are not of the same items, if they do not add up to the score of their record, and if
+    they are of a single item.
     """
-    sides, how = [*ours, *theirs], formula_of(ours[0].record)
-    shapes = [{name: len(values) for name, values in side.outcomes.items()} for side in sides]
-    clusters = [side.outcomes.get(CLUSTER) for side in sides]
-    for side, shape, own in zip(sides, shapes, clusters, strict=True):
+    records, how = [*ours.records, *theirs.records], formula_of(ours.newest)
+    sides = [of_split(read(record), split) for record in records]
+    shapes = [{name: len(values) for name, values in side.items()} for side in sides]
+    clusters = [side.get(CLUSTER) for side in sides]
+    names = ["/".join(RunPaths.of(Path(), record).record.with_suffix("").parts) for record in records]
+    for name, record, side, shape, own in zip(names, records, sides, shapes, clusters, strict=True):
         same = own is clusters[0] is None or np.array_equal(own, clusters[0])  # type: ignore[arg-type]
         if shape != shapes[0] or not same or len(set(shape.values())) != 1:
             raise UserError(
-                f"{side.name}: its outcomes are of other items than the outcomes of {sides[0].name}. "
+                f"{name}: its outcomes are of other items than the outcomes of {names[0]}. "
                 "Run both again with overwrite=true."
             )
         try:
-            score = how.score_of(side.outcomes)
+            score = how.score_of(side)
         except UserError as error:
-            raise UserError(f"{side.name}: {error}") from None
-        if abs(score - (said := score_of(side.record, side.split))) > AGREES:
+            raise UserError(f"{name}: {error}") from None
+        if abs(score - (said := score_of(record, split))) > AGREES:
             raise UserError(
-                f"{side.name}: its outcomes give {score:.2f}, its record says {said:.2f}. "
-                "Run again with overwrite=true."
+                f"{name}: its outcomes give {score:.2f}, its record says {said:.2f}. Run again with overwrite=true."
             )
-    if len(np.unique(clusters[0]) if clusters[0] is not None else next(iter(sides[0].outcomes.values()))) < 2:
-        raise UserError(f"{sides[0].name}: its outcomes are of a single item. Compare on more data.")
-    left, right = (np.stack([how.counts_of(side.outcomes) for side in arm]) for arm in (ours, theirs))
-    return over_items(left, right, how.score, clusters[0], paired=paired)
+    if len(np.unique(clusters[0]) if clusters[0] is not None else next(iter(sides[0].values()))) < 2:
+        raise UserError(f"{names[0]}: its outcomes are of a single item. Compare on more data.")
+    counts, seeds = [how.counts_of(side) for side in sides], len(ours.records)
+    left, right = np.stack(counts[:seeds]), np.stack(counts[seeds:])
+    return over_items(left, right, how.score, clusters[0], paired=_is_paired(ours, theirs))
 
 
 def _is_paired(ours: Row, theirs: Row) -> bool:

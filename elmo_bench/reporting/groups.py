@@ -121,30 +121,12 @@ class Group:
         return between.join(filter(None, [self.info.title, self.note]))
 
 
-def groups(rows: Sequence[Row], *, combine: bool = False) -> list[Group]:
-    """Comparable rows together; within a suite and task the groups on all of the data and with most encoders first.
-
-    `combine`: rows on other data, of another version or size are in one group too, each labelled with how its basis
-    differs. They are still compared only with rows on the same basis.
-    """
+def groups(rows: Sequence[Row]) -> list[Group]:
+    """Comparable rows together; within a suite and task the groups on all of the data and with most encoders first."""
     by_task: dict[tuple[str, str, str], dict[Basis, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         by_task[row.spec.suite, row.spec.task, row.basis.labels][row.basis].append(row)
-    own = [_named(by_basis) for _, by_basis in sorted(by_task.items())]
-    return [group for several in own for group in (_combined(several) if combine else several)]
-
-
-def _combined(own: Sequence[Group]) -> list[Group]:
-    """The groups of one suite and task, joined where they are trained on the same fraction."""
-    by_fraction: dict[object, list[Group]] = defaultdict(list)
-    for group in own:
-        by_fraction[group.basis.fraction].append(group)
-    joined = []
-    for same in by_fraction.values():
-        rows = [replace(row, note=group.differs) for group in same for row in group.rows]
-        rows.sort(key=lambda row: -row.summary("test").mean)
-        joined.append(Group(same[0].basis, tuple(rows), "", same[0].whole))
-    return joined
+    return [group for _, by_basis in sorted(by_task.items()) for group in _named(by_basis)]
 
 
 def _named(by_basis: Mapping[Basis, Sequence[Row]]) -> list[Group]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from elmo_bench.reporting.canvas import Box, Drawing, Made, heat
+from elmo_bench.reporting.canvas import Drawing, Made, heat
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import Row
@@ -17,6 +17,7 @@ from elmo_bench.reporting.variants import controls_of, selectivity
 from elmo_bench.spec.experiments import Experiment
 
 SMALL, LARGE = "////", ".."  # below 1/3 hatched, above 2/3 speckled (with three layers, as the paper's figure 2)
+BOX = ["block", "column", "row", "shade", "text", "hatch"]  # columns of a heat map
 MARKED = "Hatched: below an even share; speckled: above two."
 
 
@@ -63,12 +64,12 @@ def learned(groups: Sequence[Group]) -> list[Mix]:
 def mixes_of(group: Group, row: Row) -> list[Mix]:
     """By place; none for a row without a mix."""
     epochs = [r["layer_weights"][r["epochs"]["best"] - 1] for r in row.records if r["layer_weights"]]
-    found = []
+    every = []
     for place in sorted({place for epoch in epochs for place in epoch}):
         mixes = [epoch[place] for epoch in epochs if place in epoch]
         layers = tuple(summarise(layer) for layer in zip(*(mix["weights"] for mix in mixes), strict=True))
-        found.append(Mix(group, row, place, summarise(mix["gamma"] for mix in mixes), layers, _shares(mixes)))
-    return found
+        every.append(Mix(group, row, place, summarise(mix["gamma"] for mix in mixes), layers, _shares(mixes)))
+    return every
 
 
 def _shares(mixes: Sequence[Any]) -> tuple[Summary, ...]:
@@ -96,9 +97,9 @@ def _line(mix: Mix, layers: int, shares: int) -> Line:
     }
 
 
-def hatch_of(weight: float, layers: int) -> str | None:
+def hatch_of(weight: float, layers: int) -> str:
     """How a cell of so many layers is marked."""
-    return SMALL if weight < 1 / layers else LARGE if weight > 2 / layers else None
+    return SMALL if weight < 1 / layers else LARGE if weight > 2 / layers else ""
 
 
 def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
@@ -106,14 +107,15 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
     for mix in sorted(mixes, key=lambda mix: mix.place):
         place, _, part = mix.place.partition(" ")
         block, column = f"{part}\nat the {place}".lstrip(), mix.group.label("\n")
-        for layer, weight in enumerate(mix.weights):
-            below = f"{mix.shares[layer].mean:.0%}" if mix.shares else ""
+        for layer, (weight, share) in enumerate(zip_longest(mix.weights, mix.shares)):
+            text = f"{weight.mean:.2f}" + (f"\n{share.mean:.0%}" if share else "")
             hatch = hatch_of(weight.mean, len(mix.weights))
-            boxes.append(Box(block, column, layer, weight.mean, f"{weight.mean:.2f}", below, hatch))
+            boxes.append((block, column, f"layer {layer}", weight.mean, text, hatch))
     title = f"Layer weights of {encoder}, suite {suite}"
     title += "; below, each layer's share of weight times mean norm" if any(mix.shares for mix in mixes) else ""
     stem = "-".join([suite, experiment.name, *re.findall(r"[\w.]+", encoder)])
-    return heat(stem, title, MARKED, boxes, [f"layer {k}" for k in range(max(len(mix.weights) for mix in mixes))])
+    rows = [f"layer {k}" for k in range(max(len(mix.weights) for mix in mixes))]
+    return heat(stem, title, MARKED, pd.DataFrame(boxes, columns=BOX), rows)
 
 
 def probes(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
@@ -132,10 +134,16 @@ def probes(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Ga
     names = list(dict.fromkeys(frame.set_index("probe").loc[order, "name"]))[::-1]
     low, high = (frame.groupby("name")["mean"].transform(end) for end in ("min", "max"))
     shades = (frame["mean"] - low) / (high - low).where(high > low, 1.0)
-    boxes = [
-        Box(e.replace(", ", "\n"), "–" if pd.isna(k) else f"{k:.0f}", names.index(n), shade, f"{mean:.1f}")
-        for e, k, n, mean, shade in zip(*(frame[c] for c in ("encoder", "layer", "name", "mean")), shades, strict=True)
-    ]
+    boxes = pd.DataFrame(
+        {
+            "block": frame["encoder"].str.replace(", ", "\n"),
+            "column": ["–" if pd.isna(layer) else f"{layer:.0f}" for layer in frame["layer"]],
+            "row": frame["name"],
+            "shade": shades,
+            "text": frame["mean"].map("{:.1f}".format),
+            "hatch": "",
+        }
+    )
     title, note = f"{experiment.caption}, suite {suite}", "Darker is higher within a row."
     return [table], [heat(stem, title, note, boxes, names, xlabel="layer, 0 is the lowest")]
 
@@ -145,7 +153,7 @@ def probed(experiment: Experiment, groups: Sequence[Group]) -> pd.DataFrame:
 
     Encoders without layers come first, then the experiment's encoders, then others.
     """
-    controls, tasks, found = controls_of(groups), experiment.values("task"), []
+    controls, tasks, lines = controls_of(groups), experiment.values("task"), []
     order = [str(encoder) for encoder in experiment.values("encoder")]
     shown = [group for group in groups if group.task in tasks and not group.basis.fraction and not group.basis.labels]
     for group in sorted(shown, key=lambda group: tasks.index(group.task)):
@@ -157,9 +165,9 @@ def probed(experiment: Experiment, groups: Sequence[Group]) -> pd.DataFrame:
                 rank = (layer is not None, at, encoder, layer or 0)
                 if own:
                     names = (f"{group.name} {figure}", f"{group.label()}, {figure}")
-                    found.append((group.task, *names, encoder, layer, rank, own.mean, spread(own, run=row.anchor)))
+                    lines.append((group.task, *names, encoder, layer, rank, own.mean, spread(own, run=row.anchor)))
     columns = ["task", "probe", "name", "encoder", "layer", "rank", "mean", "cell"]
-    return pd.DataFrame(found, columns=columns).astype({"layer": "Float64"})
+    return pd.DataFrame(lines, columns=columns).astype({"layer": "Float64"})
 
 
 def _place(experiment: Experiment, row: Row) -> tuple[str, int | None] | None:

@@ -24,7 +24,6 @@ BEST = 20  # runs of a table that are always shown
 _LAYOUTS = {
     "encoders": encoders.made,
     "variants": variants.made,
-    "line": variants.made,
     "fractions": curves.fractions,
     "weights": layers.weights,
     "layers": layers.probes,
@@ -91,14 +90,10 @@ def leaderboard(
     *,
     ledger: Path,
     command: str,
-    combine: bool = False,
     costs: Sequence[EncoderCost] = (),
 ) -> Leaderboard:
-    """Compute every table that the ledger has records for; `combine`: see `groups`.
-
-    costs: of encoders, whose gains are shown against them.
-    """
-    gain, every = gains_from(ledger), groups(selection.rows, combine=combine)
+    """Compute every table that the ledger has records for. costs: of encoders, whose gains are shown against them."""
+    gain, every = gains_from(ledger), groups(selection.rows)
     order = in_paper_order({group.task for group in every})
     every.sort(key=lambda group: (group.suite, order.index(group.task)))
     suites = []

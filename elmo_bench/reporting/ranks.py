@@ -18,6 +18,8 @@ from statistics import fmean
 from string import ascii_lowercase
 from typing import NamedTuple
 
+import pandas as pd
+
 from elmo_bench.reporting.gains import Gain, Gains, adjusted
 from elmo_bench.reporting.rows import Row
 
@@ -44,18 +46,13 @@ def standings(rows: Mapping[str, Mapping[str, Row]], gain: Gains) -> Standings:
     """Test every pair on every task. `rows`: by task, by encoder; each task has the same encoders."""
     gains = adjusted([gain(*pair) for own in rows.values() for pair in combinations(own.values(), 2)])
     scores = {task: {name: row.summary("test").mean for name, row in own.items()} for task, own in rows.items()}
-    verdicts = {task: verdicts_of([found for found in gains if found.ours.spec.task == task]) for task in rows}
-    letters = {
-        task: letters_of(sorted(own, key=lambda name: -own[name]), verdicts[task]) for task, own in scores.items()
-    }
+    verdicts: dict[str, set[tuple[str, str]]] = {task: set() for task in rows}
+    for each in gains:
+        pair = (each.ours.encoder, each.theirs.encoder)
+        if each.verdict in ("ahead", "behind"):
+            verdicts[each.ours.spec.task].add(pair if each.verdict == "ahead" else pair[::-1])
+    letters = {task: letters_of(sorted(own, key=own.get, reverse=True), verdicts[task]) for task, own in scores.items()}  # type: ignore[arg-type]
     return Standings(gains, letters, ranks_of(scores, verdicts))
-
-
-def verdicts_of(gains: Sequence[Gain]) -> set[tuple[str, str]]:
-    """The pairs that are ahead or behind."""
-    pairs = {(each.ours.encoder, each.theirs.encoder): each.verdict for each in gains}
-    ahead = {pair for pair, verdict in pairs.items() if verdict == "ahead"}
-    return ahead | {pair[::-1] for pair, verdict in pairs.items() if verdict == "behind"}
 
 
 def letters_of(names: Sequence[str], verdicts: Verdicts) -> dict[str, str]:
@@ -66,7 +63,9 @@ def letters_of(names: Sequence[str], verdicts: Verdicts) -> dict[str, str]:
     """
     groups = [frozenset(names)]
     for pair in verdicts:
-        split = [part for group in groups for part in _without(group, pair)]
+        split = [
+            part for group in groups for part in ([group - {name} for name in pair] if group >= {*pair} else [group])
+        ]
         groups = [one for one in dict.fromkeys(split) if not any(one < other for other in split)]
     groups.sort(key=lambda group: [name not in group for name in names])
     marks = [*ascii_lowercase, *(f"({number})" for number in range(27, len(groups) + 1))]
@@ -75,18 +74,10 @@ def letters_of(names: Sequence[str], verdicts: Verdicts) -> dict[str, str]:
 
 def ranks_of(scores: Mapping[str, Mapping[str, float]], verdicts: Mapping[str, Verdicts]) -> dict[str, Rank]:
     """By encoder. `scores`: by task, by encoder, the same encoders on each task."""
-    found = {}
-    for name in next(iter(scores.values())):
-        lows, means, highs = [], [], []
-        for task, own in scores.items():
-            others = [score for other, score in own.items() if other != name]
-            better, equal = (sum(sign(score) for score in others) for sign in (own[name].__lt__, own[name].__eq__))
-            lows.append(1 + sum(loser == name for _, loser in verdicts[task]))
-            means.append(1 + better + equal / 2)
-            highs.append(len(own) - sum(winner == name for winner, _ in verdicts[task]))
-        found[name] = Rank(fmean(means), fmean(lows), fmean(highs))
-    return found
-
-
-def _without(group: frozenset[str], pair: tuple[str, str]) -> list[frozenset[str]]:
-    return [group - {name} for name in pair] if group >= {*pair} else [group]
+    means = pd.DataFrame(scores).rank(ascending=False).mean(axis=1)
+    ranks = {}
+    for name, mean in means.items():
+        behind = fmean(sum(loser == name for _, loser in own) for own in verdicts.values())
+        ahead = fmean(sum(winner == name for winner, _ in own) for own in verdicts.values())
+        ranks[name] = Rank(mean, 1 + behind, len(means) - ahead)
+    return ranks

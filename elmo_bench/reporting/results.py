@@ -1,17 +1,15 @@
-"""The ledger as one pandas data frame, and its rows as plain JSON."""
+"""The ledger as one pandas data frame."""
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from elmo_bench.ledger import Record, check_exists, read_all
-from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
-from elmo_bench.reporting.groups import groups
-from elmo_bench.reporting.rows import Row, Selection, score_of, select
+from elmo_bench.reporting.gains import over_baseline
+from elmo_bench.reporting.rows import score_of, select
 from elmo_bench.spec.run_spec import RunSpec, converged
 
 
@@ -45,18 +43,18 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
 
 def frame_of(records: Sequence[Record]) -> pd.DataFrame:
     """The same, of records."""
-    rows = select(records).rows
-    means = {row.newest["hash"]: base.summary("test").mean for row, base in over_baseline(rows) if base}
-    current, order = {row.newest["hash"] for row in rows}, ["suite", "task", "encoder", "label", "seed"]
-    frame = pd.DataFrame([_run(record, means.get(record["hash"]), record["hash"] in current) for record in records])
+    pairs, order = over_baseline(select(records).rows), ["suite", "task", "encoder", "label", "seed"]
+    means = {row.newest["hash"]: base.summary("test").mean for row, base in pairs if base}
+    names = {row.newest["hash"]: row.name for row, _ in pairs}
+    frame = pd.DataFrame([_run(r, means.get(r["hash"]), names.get(r["hash"])) for r in records])
     return frame.sort_values([*order, "hash"], ignore_index=True) if len(frame) else frame
 
 
-def _run(record: Record, baseline: float | None, current: bool) -> dict[str, Any]:
+def _run(record: Record, baseline: float | None, name: str | None) -> dict[str, Any]:
     spec, where, cost = RunSpec(**record["spec"]), record["environment"], record["cost"]
     test, counts = score_of(record, "test"), record["data"]["counts"]
     return {
-        **{key: getattr(spec, key) for key in ("suite", "task", "encoder", "size")},
+        **{"suite": spec.suite, "task": spec.task, "encoder": name or spec.encoder, "size": spec.size},
         **{key: record[key] for key in ("hash", "seed")},  # type: ignore[literal-required]
         "label": spec.label,
         "metric": record["metric"],
@@ -74,50 +72,7 @@ def _run(record: Record, baseline: float | None, current: bool) -> dict[str, Any
         "data": str((spec.contents or {}).get("data", ""))[:12],
         **{key: where[key] for key in ("cpu", "device", "threads", "precision", "commit")},  # type: ignore[literal-required]
         "torch": where["packages"].get("torch"),
-        "current": current,
+        "current": name is not None,
         "created": record["created"],
         **spec.changes,
-    }
-
-
-def json_rows(selection: Selection, gain: Gains) -> list[dict[str, Any]]:
-    """The current rows, each with its gain over the baseline as `against`.
-
-    p is adjusted over the rows of a group of comparable runs, as in the page's tables of all runs.
-    """
-    rows = []
-    for group in groups(selection.rows):
-        gains = family_of(over_baseline(group.rows), gain)
-        rows += [_row(row, gains.get(row.anchor)) for row in group.rows]
-    return rows
-
-
-def _row(row: Row, gain: Gain | None) -> dict[str, Any]:
-    return {
-        **{key: getattr(row.spec, key) for key in ("suite", "task", "encoder", "size")},
-        **{key: row.newest[key] for key in ("hash", "metric")},  # type: ignore[literal-required]
-        **{key: getattr(row, key) for key in ("label", "changes", "command")},
-        "partial": bool(row.basis.fraction),
-        "train": row.train,
-        "protocol": row.spec.protocol,
-        **{key: getattr(row, key) for key in ("seeds", "converged")},
-        **{split: asdict(summary := row.summary(split)) | {"interval": summary.interval} for split in ("dev", "test")},
-        "trainable": row.newest["parameters"]["trainable"],
-        "tokens_per_second": row.cost("tokens_per_second"),
-        "seconds": row.cost("seconds"),
-        "against": gain and _against(gain),
-    }
-
-
-def _against(gain: Gain) -> dict[str, Any]:
-    """The entries of the test are null if there was none; `untested` gives the reason."""
-    tested = gain.difference
-    own = {"se": "error", "interval": "interval", "detectable": "detectable"}
-    return {
-        "label": gain.theirs.label,
-        "mean": gain.mean,
-        **{key: tested and getattr(tested, name) for key, name in own.items()},
-        **{key: getattr(gain, key) for key in ("reduction", "p", "p_holm")},
-        "verdict": gain.verdict or None,
-        "untested": gain.untested or None,
     }

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -45,7 +45,7 @@ class Row:
 
     spec: RunSpec
     records: tuple[Record, ...]
-    note: str = ""  # how its basis differs from other rows in the same table
+    name: str  # of the encoder: as in the spec, or more of its path where two paths end in the same name
 
     @cached_property
     def newest(self) -> Record:
@@ -69,7 +69,7 @@ class Row:
     def encoder(self) -> str:
         """The encoder and the changes to it: the name of its column in a table of encoders."""
         own = [f"{key}={value}" for key, value in self.changes.items() if key.startswith("encoder.")]
-        return ", ".join([self.spec.encoder, *own])
+        return ", ".join([self.name, *own])
 
     @cached_property
     def variation(self) -> dict[str, str]:
@@ -90,7 +90,7 @@ class Row:
     def label(self) -> str:
         """The row's name in a table of one basis."""
         changes = [f"{key}={value}" for key, value in self.changes.items() if key not in FRACTION]
-        return ", ".join(filter(None, [self.spec.encoder, *changes, self.note]))
+        return ", ".join([self.name, *changes])
 
     @property
     def anchor(self) -> str:
@@ -141,23 +141,12 @@ class Row:
         return summarise(record["cost"][key] for record in self.records).mean  # type: ignore[literal-required]
 
 
-class Superseded(NamedTuple):
-    """A run that another one replaced, without its records, of which there may be thousands."""
-
-    suite: str
-    task: str
-    encoder: str
-    hash: str
-    seeds: tuple[int, ...]
-    by: str  # the hash of the run that replaced it
-    changed: tuple[str, ...]  # settings and contents that differ between the two
-
-
 class Selection(NamedTuple):
     """What a report shows: current rows, best test score first, and the runs that they replaced."""
 
     rows: list[Row]
-    superseded: list[Superseded]
+    superseded: list[tuple[Row, Row]]  # (old, new)
+    unknown: list[str]  # a line for each task and encoder whose runs are left out, as it is not installed here
 
 
 def score_of(record: Record, split: str) -> float:
@@ -168,15 +157,23 @@ def score_of(record: Record, split: str) -> float:
 def select(records: Iterable[Record], *, prefer: str | None = None) -> Selection:
     """Collect the seeds of each run. Of runs with equal settings the newest (or `prefer`, a hash) is current.
 
-    Such runs differ in contents (data, weights, vectors) or in the version of a task, an encoder or the protocol.
+    Such runs differ in contents (data, weights, vectors) or in the version of a task, an encoder or the protocol. Runs
+    of a task or an encoder whose yaml is in no included folder are left out.
     """
     by_hash: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_hash[record["hash"]].append(record)
-    by_settings: dict[str, list[Row]] = defaultdict(list)
+    every, unknown = list[Row](), dict[tuple[str, str], int]()
     for seeds in by_hash.values():
         spec = RunSpec(**seeds[0]["spec"])
-        by_settings[spec.identity].append(Row(spec, tuple(sorted(seeds, key=lambda record: record["seed"]))))
+        try:
+            spec.default()
+            every.append(Row(spec, tuple(sorted(seeds, key=lambda record: record["seed"])), spec.encoder))
+        except UserError:
+            unknown[spec.task, spec.encoder] = unknown.get((spec.task, spec.encoder), 0) + len(seeds)
+    by_settings: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in _told_apart(every):
+        by_settings[row.name, row.spec.identity].append(row)
     rows, older = list[Row](), list[tuple[Row, Row]]()
     for same in by_settings.values():
         same.sort(key=lambda row: (row.newest["hash"] == prefer, row.newest["created"], row.newest["hash"]))
@@ -184,14 +181,32 @@ def select(records: Iterable[Record], *, prefer: str | None = None) -> Selection
         older += [(row, same[-1]) for row in same[:-1]]
     rows.sort(key=lambda row: (row.spec.suite, row.spec.task, -row.summary("test").mean, row.label, row.newest["hash"]))
     older.sort(key=lambda pair: (pair[0].spec.suite, pair[0].spec.task, pair[0].label, pair[0].newest["hash"]))
-    return Selection(rows, [_superseded(old, new) for old, new in older])
+    left_out = [
+        f"task {task}, encoder {encoder}: {count} run{'s' * (count > 1)} left out, since the yaml of one of the two is "
+        "not included. Give its folder: --include FOLDER."
+        for (task, encoder), count in sorted(unknown.items())
+    ]
+    return Selection(rows, older, left_out)
 
 
-def _superseded(old: Row, new: Row) -> Superseded:
-    before, after = ({**row.spec.settings, **(row.spec.contents or {})} for row in (old, new))
-    changed = tuple(sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key)))
-    place, hashes = (old.spec.suite, old.spec.task, old.spec.encoder), (old.newest["hash"], new.newest["hash"])
-    return Superseded(*place, hashes[0], tuple(old.seeds), hashes[1], changed)
+def _told_apart(rows: Sequence[Row]) -> list[Row]:
+    """The rows; encoders of one name from several places are called by the shortest ends of these that differ.
+
+    A record has the place beside its spec, which has the last part alone.
+    """
+    places: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        if place := row.newest["environment"].get("source"):
+            places[row.encoder].add(place)
+    named = []
+    for row in rows:
+        place, known = row.newest["environment"].get("source"), places[row.encoder]
+        if place and len(known) > 1:
+            ends = ["/".join(place.split("/")[-k:]) for k in range(1, place.count("/") + 2)]
+            end = next(end for end in ends if sum(f"/{other}".endswith(f"/{end}") for other in known) == 1)
+            row = replace(row, name=end if end.endswith(row.name) else f"{row.name} ({end})")  # noqa: PLW2901
+        named.append(row)
+    return named
 
 
 def of_newest_protocol(rows: Sequence[Row]) -> list[Row]:

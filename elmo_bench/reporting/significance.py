@@ -18,7 +18,7 @@ standard error, one interval and one p-value, by Student's t.
 `benchmarks/verdicts.py` simulates how often a verdict errs.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, sqrt
@@ -30,7 +30,6 @@ import numpy as np
 LEVEL = 0.95  # of intervals
 POWER = 0.8  # of the smallest difference that could have been detected
 
-Scores = Mapping[int, float]  # by seed
 Score = Callable[[np.ndarray], np.ndarray]  # sums [..., K] to scores [...]
 
 
@@ -70,19 +69,6 @@ def summarise(numbers: Iterable[float]) -> Summary:
     """Raises ValueError if there are no numbers."""
     numbers = list(numbers)
     return Summary(len(numbers), fmean(numbers), stdev(numbers) if len(numbers) > 1 else None)
-
-
-def ahead(ours: Scores, theirs: Scores) -> bool:
-    """Whether ours are ahead by more than the spread.
-
-    That is: over the common seeds, of which there are at least two, the means differ by more than the larger of the two
-    standard deviations.
-    """
-    seeds = sorted(ours.keys() & theirs.keys())
-    if len(seeds) < 2:
-        return False
-    one, other = (summarise(scores[seed] for seed in seeds) for scores in (ours, theirs))
-    return one.mean - other.mean > max(one.sd or 0.0, other.sd or 0.0)
 
 
 def relative_reduction(ours: float, baseline: float) -> float | None:
@@ -163,9 +149,9 @@ class Difference:
 
 def mean_interval(differences: Sequence[Difference]) -> tuple[float, float]:
     """At 95 % confidence, of the mean of differences that were measured on independent data with other runs."""
-    parts = [replace(part, value=part.value / len(differences) ** 2) for found in differences for part in found._parts]
+    parts = [replace(part, value=part.value / len(differences) ** 2) for each in differences for part in each._parts]
     reach = sqrt(sum(part.value for part in parts)) * t_quantile((1 + LEVEL) / 2, _satterthwaite(parts))
-    mean = fmean(found.mean for found in differences)
+    mean = fmean(each.mean for each in differences)
     return mean - reach, mean + reach
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
 
 import numpy as np
 
@@ -31,68 +30,59 @@ ABOUT = (
     "different units, so compare encoders within a slice. Exploratory: no verdicts."
 )
 
-Arms = dict[str, list[Outcomes]]  # of one slice: the outcomes of each seed, by anchor of a row
-
-
-class Sliced(NamedTuple):
-    """A group with the outcomes of its rows by slice."""
-
-    group: Group
-    rows: list[Row]
-    arms: dict[str, Arms]
-    problems: list[str]  # files that cannot be read
+Slices = dict[str, list[Outcomes]]  # of a row: the outcomes of each seed, by slice
 
 
 def made(suite: str, groups: Sequence[Group], ledger: Path) -> list[Table]:
     """A row for each task, slice and encoder, of the newest training protocol of each task; none without slices.
 
-    Only runs that compare encoders on all of the data.
+    Only runs that compare encoders on all of the data. A note names each file that cannot be read.
     """
-    sliced = [each for group in groups if (each := _sliced(group, ledger)).arms]
+    notes: list[str] = []
+    comparing = [group for group in groups if not group.basis.fraction and not group.basis.labels]
+    sliced = [(group, own) for group in comparing if (own := _sliced(group, ledger, notes))]
     newest: dict[str, int] = {}
-    for each in sliced:
-        newest[each.group.task] = max(newest.get(each.group.task, 0), each.rows[0].spec.protocol)
-    sliced = [each for each in sliced if each.rows[0].spec.protocol == newest[each.group.task]]
-    pairs = [(each.group.task, line) for each in sliced for name in TITLES for line in _lines(each, name)]
-    notes = [f"Left out: {problem}" for each in sliced for problem in each.problems]
+    for group, own in sliced:
+        newest[group.task] = max(newest.get(group.task, 0), own[0][0].spec.protocol)
+    sliced = [(group, own) for group, own in sliced if own[0][0].spec.protocol == newest[group.task]]
+    pairs = [(group.task, line) for group, own in sliced for name in TITLES for line in _lines(group, own, name)]
     tasks, lines = [task for task, _ in pairs], [line for _, line in pairs]
     title = f"Slices of test, suite {suite}"
     return [make_table(f"{suite}-slices", title, lines, tasks=tasks, notes=notes)] if lines else []
 
 
-def _sliced(group: Group, ledger: Path) -> Sliced:
-    comparing = not group.basis.fraction and not group.basis.labels
-    order = [str(encoder) for encoder in Experiment.load(MAIN).values("encoder")]
-    rows = [row for row in group.rows if comparing and not row.variation and not row.other_vectors]
-    rows.sort(key=lambda row: (order.index(row.encoder) if row.encoder in order else len(order), row.label))
-    arms, problems = dict[str, Arms](), list[str]()
+def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Slices]]:
+    """The rows of a group that have slices, in the main experiment's order."""
+    rows = [row for row in group.rows if not row.variation and not row.other_vectors]
+    rows.sort(key=lambda row: Experiment.load(MAIN).position(row.encoder))
+    sliced = []
     for row in rows:
-        how = formula_of(row.newest)
+        how, slices = formula_of(row.newest), Slices()
         try:
             for stored in [read_outcomes(RunPaths.of(ledger, record)) for record in row.records]:
-                slices = {name: own for name, own in slices_of(stored, "test").items() if how.gold_of(own)}
-                for name, own in (slices | ({WHOLE: of_split(stored, "test")} if slices else {})).items():
-                    arms.setdefault(name, {}).setdefault(row.anchor, []).append(own)
+                own = {name: part for name, part in slices_of(stored, "test").items() if how.gold_of(part)}
+                for name, part in (own | ({WHOLE: of_split(stored, "test")} if own else {})).items():
+                    slices.setdefault(name, []).append(part)
         except UserError as error:
-            problems.append(str(error).replace(f"{ledger}/", ""))
-            for own_arms in arms.values():
-                own_arms.pop(row.anchor, None)
-    return Sliced(group, rows, {name: own for name, own in arms.items() if own}, problems)
+            notes.append(f"Left out: {str(error).replace(f'{ledger}/', '')}")
+        else:
+            sliced += [(row, slices)] if slices else []
+    return sliced
 
 
-def _lines(sliced: Sliced, name: str) -> list[Line]:
+def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> list[Line]:
     """One for each row that has this slice."""
-    arms, lines = sliced.arms.get(name, {}), list[Line]()
-    for row in (row for row in sliced.rows if row.anchor in arms):
+    arms, lines = {row.anchor: slices[name] for row, slices in sliced if name in slices}, list[Line]()
+    for row, slices in ((row, slices) for row, slices in sliced if name in slices):
         run, how = row.anchor, formula_of(row.newest)
-        baseline = baseline_of(row, [other for other in sliced.rows if other.anchor in arms])
+        baseline = baseline_of(row, [other for other, _ in sliced if other.anchor in arms])
         theirs = arms[baseline.anchor] if baseline else []
         scores, other = ([how.score_of(outcomes) for outcomes in arm] for arm in (arms[run], theirs))
         tested = _difference(row, arms[run], theirs) if theirs else None
-        share = how.gold_of(arms[run][0]) / how.gold_of(sliced.arms[WHOLE][run][0])
+        share = how.gold_of(arms[run][0]) / how.gold_of(slices[WHOLE][0])
         lines.append(
             {
-                "task": words(sliced.group.heading),
+                "task": words(group.heading),
                 "slice": words(TITLES[name]),
                 "share": number(100 * share, ".1f", suffix=" %"),
                 "encoder": words(row.label, run=run),
@@ -107,14 +97,13 @@ def _lines(sliced: Sliced, name: str) -> list[Line]:
 
 def _difference(row: Row, *arms: Sequence[Outcomes]) -> Difference | None:
     """None for single seeds, for slices of other units, and for too few units."""
-    how, clusters = formula_of(row.newest), [each.get(CLUSTER, np.arange(0)) for arm in arms for each in arm]
+    how, clusters = formula_of(row.newest), [each.get(CLUSTER) for arm in arms for each in arm]
     one, other = (over_seeds([how.score_of(outcomes) for outcomes in arm]) for arm in arms)
-    if one is None or other is None or any(not np.array_equal(each, clusters[0]) for each in clusters[1:]):
+    same = all(each is clusters[0] or np.array_equal(each, clusters[0]) for each in clusters)  # type: ignore[arg-type]
+    if one is None or other is None or not same:
         return None
     left, right = (np.stack([how.counts_of(outcomes) for outcomes in arm]) for arm in arms)
     try:
-        return Difference.of(
-            over_items(left, right, how.score, clusters[0] if len(clusters[0]) else None), (one, other)
-        )
+        return Difference.of(over_items(left, right, how.score, clusters[0]), (one, other))
     except ValueError:
         return None

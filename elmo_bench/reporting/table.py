@@ -3,8 +3,6 @@
 A cell knows what people read, what programs read, and its run.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -152,7 +150,7 @@ def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test", 
     if ours != other:
         line["n of the two"] = Cell(f"{ours} and {other}", {"ours": ours, "other": other}, run)
     line["fewer errors"] = number(gain.reduction, ".1f", run=run, suffix=" %")
-    line["verdict"] = Cell(f"{gain.mark} {gain.said}".strip(), {"": gain.said}, run)
+    line["verdict"] = Cell(f"{gain.mark} {gain.shown}".strip(), {"": gain.said}, run, hint=gain.said)
     if tested:
         line["95 %"] = interval(tested.interval, run=run)
         line["detectable"] = number(tested.detectable, run=run)
@@ -215,13 +213,11 @@ def to_markdown(table: Table) -> str:
 
 def to_csv(table: Table) -> str:
     """One line a row, unrounded, without notes; one column for each part of a column. UTF-8, comma, line feeds."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    columns = list(zip(*table.rows, strict=True))
-    parts = [(at, part) for at, column in enumerate(columns) for part in {p: 0 for cell in column for p in cell.values}]
-    writer.writerow([f"{table.columns[at]} {part}".strip() for at, part in parts])
-    writer.writerows([[_exact(row[at].values.get(part)) for at, part in parts] for row in table.rows])
-    return out.getvalue()
+    frame = {}
+    for name, cells in table.cells.items():
+        for part in dict.fromkeys(part for cell in cells for part in cell.values):
+            frame[f"{name} {part}".strip()] = [_exact(cell.values.get(part)) for cell in cells]
+    return pd.DataFrame(frame, dtype=object).rename(columns=_exact).to_csv(index=False, lineterminator="\n")
 
 
 def to_latex(table: Table) -> str:
@@ -238,7 +234,10 @@ def to_latex(table: Table) -> str:
 
 
 def _exact(value: Any) -> Any:
-    return float(f"{value:.10g}") if isinstance(value, float) else value  # without rounding errors in the last digits
+    """Without rounding errors in the last digits; a text from a record is no formula of a spreadsheet."""
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    return float(f"{value:.10g}") if isinstance(value, float) else value
 
 
 def _tex(text: str) -> str:

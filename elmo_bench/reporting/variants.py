@@ -1,12 +1,11 @@
-"""A table a task: the variants of an experiment, each compared with its reference; in the layout `line` also a line."""
+"""A table a task: the variants of an experiment, each compared with its reference."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
 from elmo_bench.base.json import canonical
-from elmo_bench.reporting.canvas import Drawing, Made, chart
+from elmo_bench.reporting.canvas import Made
 from elmo_bench.reporting.gains import Gain, Gains, family_of, formula_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import LABELS, Row
@@ -21,15 +20,11 @@ Controls = Mapping[str, Row]  # runs on control labels, by everything else in th
 
 
 def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    """A table for each group that has enough rows and, for the layout `line`, a figure.
-
-    The tests of all tables are one family, judged on dev.
-    """
+    """A table for each group that has enough rows. The tests of all tables are one family, judged on dev."""
     picked = [(group, own) for group in groups if (own := rows(experiment, group))]
     pairs = [(pair[1], reference(experiment, pair, own)) for _, own in picked for pair in own]
     gains, controls = family_of(pairs, gain, split="dev"), controls_of(groups)
-    drawn = [_figure(experiment, group, pairs) for group, pairs in picked] if experiment.layout == "line" else []
-    return [_table(experiment, group, own, gains, controls) for group, own in picked], drawn
+    return [_table(experiment, group, own, gains, controls) for group, own in picked], []
 
 
 def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
@@ -49,14 +44,16 @@ def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
 
 
 def reference(experiment: Experiment, pair: VariantRow, among: Sequence[VariantRow]) -> Row | None:
-    """The row that a row is compared with: on the same basis and, unless its variant has a fixed encoder, with the same
-    encoder. None for the reference itself, or if the row is missing."""
+    """The row that a row is compared with: with the same encoder, unless its variant has a fixed one.
+
+    None for the reference itself, or if the row is missing.
+    """
     variant, row = pair
     keys = experiment.references(variant.key)
     for other_variant, other in among:
         fits = other_variant.key in keys if experiment.reference is not None else not other.variation
         same = other_variant.encoder or other.encoder == row.encoder
-        if fits and same and other is not row and other.basis == row.basis:
+        if fits and same and other is not row:
             return other
     return None
 
@@ -101,7 +98,7 @@ def _table(
     for variant, row in pairs:
         gain, run = gains.get(row.anchor), row.anchor
         fixed, own = _own(experiment, (variant, row)), selectivity(row, controls)
-        name = ", ".join(filter(None, [variant.name if fixed else f"{row.encoder}: {variant.name}", row.note]))
+        name = variant.name if fixed else f"{row.encoder}: {variant.name}"
         lines.append(
             {
                 experiment.heading: words(name, run=run),
@@ -126,14 +123,3 @@ def _pooled(row: Row) -> Cell:
             return Cell()
         pooled.append(how.score_of({name: np.array([dev[name], test[name]]) for name in how.outcomes}))
     return spread(summarise(pooled), run=row.anchor)
-
-
-def _figure(experiment: Experiment, group: Group, pairs: Sequence[VariantRow]) -> Drawing:
-    """Scores over the values of an option, for runs that differ in it alone; dev is dashed."""
-    name, points = experiment.heading, []
-    for variant, row in pairs:
-        dev, test = row.summary("dev"), row.summary("test")
-        points.append((row.encoder, experiment.rank(variant), test.mean, test.sd or 0.0, dev.mean))
-    frame = pd.DataFrame(points, columns=["encoder", name, f"test {group.metric}", "sd", "dev"])
-    stem, title = f"{group.stem}-{experiment.name}", f"{name}: {group.heading}, suite {group.suite}"
-    return chart(stem, title, frame, heading=group.label("\n"), task=group.task)

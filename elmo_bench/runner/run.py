@@ -73,6 +73,7 @@ def record(
             "threads": torch.get_num_threads(),
             "precision": str(spec.settings["trainer.precision"]),
             "kernels": kernels_used(),
+            **({"source": setup.source} if setup.source else {}),
         },
         created=ledger.now(),
     )

@@ -8,7 +8,7 @@ The yaml holds everything about an experiment, key by key:
 | `sweep` | option: values; the runs are all combinations. Or a list of such mappings: the runs of each, none twice |
 | `caption` | heading of its tables and section; without one, reports do not show the experiment |
 | `order` | position of its section on the page; without one it follows the others, by name |
-| `layout` | `variants` (default): a table a task; `line`: and a line; or another one of reporting/leaderboard.py |
+| `layout` | `variants` (default): a table a task; or another one of reporting/leaderboard.py |
 | `variants` | rows of the table, in order: the options of each, its encoder if that is fixed, and its `name` |
 | `axis` | instead of `variants`: an option, each value of which is a row, called `name` with `{}` for the value |
 | `heading` | of the first column |
@@ -39,7 +39,7 @@ from elmo_bench.spec.settings import RATE, VECTORS
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
 FRACTION = ("data.train_fraction", "data.max_train", "data.least_steps")  # options that take a fraction of the data
-LAYOUTS = ("variants", "line", "encoders", "fractions", "weights", "layers", "tuning", "speed")
+LAYOUTS = ("variants", "encoders", "fractions", "weights", "layers", "tuning", "speed")
 SWEPT = ("task", "encoder", "seed", "suite", "size")  # options that are not part of a variant
 
 
@@ -172,6 +172,11 @@ class Experiment:
 
     def _at(self, value: Any) -> Variant:
         return Variant(spelled(value), self.row.format(spelled(value)), {**self.fixed, self.axis: value})
+
+    def position(self, encoder: str) -> tuple[int, str]:
+        """The key by which a table of encoders is sorted: the variants first, then the others by name."""
+        order = [variant.key for variant in self.variants]
+        return order.index(encoder) if encoder in order else len(order), encoder
 
     def rank(self, variant: Variant) -> float:
         """The position of a variant in the table."""

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from omegaconf import DictConfig, OmegaConf
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.config import compose, task_yaml
 from elmo_bench.spec.options import is_option, spelled
@@ -231,6 +231,12 @@ class Setup:
             overwrite=bool(given["overwrite"]),
             predictions=bool(given["predictions"]),
         )
+
+    @property
+    def source(self) -> str:
+        """The last three parts of the paths of weights and vectors; empty if these are names. No spec has it."""
+        given = [str(each) for each in (*(own.get("weights") for own in self.encoders.values()), self.vectors) if each]
+        return " ".join("/".join(redacted(each).strip("/").split("/")[-3:]) for each in given if "/" in each)
 
 
 def converged(record: Mapping[str, Any]) -> bool:

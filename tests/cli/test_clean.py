@@ -6,14 +6,16 @@ from elmo_bench.cli import clean
 from elmo_bench.ledger import RunPaths, read_ledger, run_lock, write_failure
 from tests.ledger.records import ATTEMPT
 
+MADE = {"task": "ner", "encoder": "glove"}  # runs of a task that is not installed are never called stale
+
 
 @pytest.fixture
 def ledger(tmp_path, store_record, make_record):
     """A finished run (seed 0), a superseded one (seed 1), an unfinished one (seed 2), a failed one (seed 3)."""
     root = tmp_path / "runs"
-    finished = store_record(seed=0)
-    stale = store_record(seed=1, weights="old", created="2025-01-01T00:00:00+00:00")
-    unfinished, failed = (RunPaths.of(root, make_record(seed=seed)) for seed in (2, 3))
+    finished = store_record(**MADE, seed=0)
+    stale = store_record(**MADE, seed=1, weights="old", created="2025-01-01T00:00:00+00:00")
+    unfinished, failed = (RunPaths.of(root, make_record(**MADE, seed=seed)) for seed in (2, 3))
     for run in (finished, stale, unfinished):
         run.work.mkdir()
         for name in ("last.ckpt", "best.ckpt", "head.safetensors", "metrics.csv"):
@@ -21,7 +23,7 @@ def ledger(tmp_path, store_record, make_record):
     (stale.folder / "seed1.slices.npz").write_bytes(b"of an older version")
     (finished.folder / ".seed0.json.abc").write_bytes(bytes(10))
     unfinished.lock.touch()
-    write_failure(failed, ValueError("no"), attempt=ATTEMPT, spec=make_record()["spec"])
+    write_failure(failed, ValueError("no"), attempt=ATTEMPT, spec=make_record(**MADE)["spec"])
     return root, finished, stale, unfinished, failed
 
 

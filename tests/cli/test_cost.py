@@ -44,8 +44,8 @@ def test_a_mistake_is_one_line(capsys, arguments, said):
 
 def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(cost, "LEAST", 0)  # short: the figures are not looked at
-    out, child = tmp_path / "costs", measure(compose("config", [*TINY]), [["a", "word"]] * SENTENCES)
-    monkeypatch.setattr(cost, "_round", lambda options: child if options == [*TINY] else None)
+    out, child = tmp_path / "costs", measure(TINY)
+    monkeypatch.setattr(cost, "_apart", lambda options: child if options == [*TINY] else None)
     assert main(["cost", *TINY, "--out", str(out)]) == 0
     assert capsys.readouterr().out.count("| elmo_only ") == 1
     [found], problems = read_costs(out)

@@ -4,7 +4,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, new_attempt, run_hash, run_lock, write_failure, write_record
-from elmo_bench.reporting.ending import rows
+from elmo_bench.reporting.console import rows
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES, make_record

@@ -12,8 +12,8 @@ from elmo_bench.reporting.rows import select
 def compared(tmp_path):
     """`compared() -> (groups, gain)` of the ledger in `tmp_path`."""
 
-    def compared(**flags):
-        return groups(select(read_all(tmp_path).records).rows, **flags), gains_from(tmp_path)
+    def compared():
+        return groups(select(read_all(tmp_path).records).rows), gains_from(tmp_path)
 
     return compared
 

@@ -59,8 +59,8 @@ def today() -> tuple[int, int]:
 
 def spec_of(task: str, encoder: str, *, suite: str = "open", size: str = "cpu", **options: Any) -> RunSpec:
     """A spec with contents. `options`: mix, version, weights, data, settings, and settings by the end of their name."""
-    found = default(task, encoder, suite, size)
-    settings = dict(found.settings)
+    usual = default(task, encoder, suite, size)
+    settings = dict(usual.settings)
     if "mix" in options:
         settings["mix"] = options["mix"]
         settings.pop("mix.penalty", None)
@@ -74,7 +74,7 @@ def spec_of(task: str, encoder: str, *, suite: str = "open", size: str = "cpu", 
     settings |= options.get("settings", {})
     digest = zlib.crc32(f"{task} {suite} {options.get('data')}".encode())
     contents = {"data": f"{digest:08x}" * 8, "weights": options.get("weights", "w")}
-    return replace(found, settings=settings, contents=contents)
+    return replace(usual, settings=settings, contents=contents)
 
 
 def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, **options: Any) -> Record:
@@ -150,16 +150,16 @@ def full(ledger: Path, *, tasks: Sequence[str] = PAPER, light: Sequence[str] = L
 
 def _weights(task: str, spec: RunSpec, seed: int) -> dict:
     """By place."""
-    found = {}
+    mixes = {}
     for place in PLACES[spec.settings["place"]]:
         peak = {"input": (0.1, 0.9, 0.2), "output": (0.3, 0.25, 0.1)}[place]
         rng = np.random.default_rng(zlib.crc32(f"{task}{place}{seed}".encode()))
         steep = (3 if task in ("coref", "squad") else 1) / (1 + spec.settings.get("mix.penalty", 0))
         scores = np.exp((np.array(peak) + rng.normal(0, 0.05, 3)) * steep)
-        found[place] = {"weights": (scores / scores.sum()).tolist(), "gamma": round(1 + rng.normal(0, 0.1), 3)}
+        mixes[place] = {"weights": (scores / scores.sum()).tolist(), "gamma": round(1 + rng.normal(0, 0.1), 3)}
         if task != "snli":  # as a record of an earlier version
-            found[place]["norms"] = [10.9, 9.6, 17.2]
-    return found
+            mixes[place]["norms"] = [10.9, 9.6, 17.2]
+    return mixes
 
 
 def _curves(record: Record, *, faster: float) -> dict[str, list]:
@@ -180,5 +180,5 @@ def _outcomes(made: Made, right: float, record: Record) -> tuple[dict[str, np.nd
     if record["formula"] == "accuracy":
         return {"correct": correct}, float(100 * correct.mean())
     gold = np.full(made.items, 2)
-    found = {"correct": 2 * correct, "guessed": gold, "gold": gold}
-    return found, float(200 * found["correct"].sum() / (2 * gold.sum()))
+    counts = {"correct": 2 * correct, "guessed": gold, "gold": gold}
+    return counts, float(200 * counts["correct"].sum() / (2 * gold.sum()))

@@ -25,13 +25,13 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
         pytest.fail(MISSING, pytrace=False)
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"], timeout=PATIENCE)
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=PATIENCE)
         yield browser
         browser.close()
 

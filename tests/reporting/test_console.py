@@ -1,19 +1,16 @@
-"""The tables that a run and a sweep print, cell by cell."""
+"""What a run and a sweep print: tables, cell by cell, and the lines after a run."""
+
+import json
 
 import pytest
 
-from elmo_bench.ledger import read_ledger
-from elmo_bench.reporting.console import overviews, task_table
+from elmo_bench.ledger import read_ledger, run_hash
+from elmo_bench.reporting import console
+from elmo_bench.reporting.console import Row, ending, overviews, task_table
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
+from tests.ledger.records import make_record
 from tests.reporting.ledgers import add
-
-
-@pytest.fixture
-def sweep(make_record):
-    """Two encoders, three seeds: elmo 50 ± 1, glove 47 ± 2."""
-    scores = {"elmo": (49.0, 50.0, 51.0), "glove": (45.0, 47.0, 49.0)}
-    return [
-        make_record(encoder=name, seed=k, test=test) for name, tests in scores.items() for k, test in enumerate(tests)
-    ]
 
 
 def cells(table):
@@ -34,17 +31,6 @@ def test_task_table(tmp_path):
     assert task_table(records, suite="paper", task="ner") == "No runs of ner on suite paper yet."
 
 
-def test_a_row_that_is_ahead_of_every_other_is_marked(sweep, make_record):
-    assert [row[2] for row in cells(task_table(sweep, suite="open", task="tagging"))[2:4]] == [
-        "50.00 ± 1.00 `*` †", "47.00 ± 2.00 †",  # no budget of epochs was measured for this task
-    ]  # fmt: skip
-    close = [make_record(encoder="other", seed=seed, test=test) for seed, test in enumerate((48.5, 49.5, 50.5))]
-    assert "`*`" not in task_table(sweep + close, suite="open", task="tagging")
-    assert "`*`" not in task_table(sweep[:3], suite="open", task="tagging")  # nobody to be ahead of
-    one_seed = [record for record in sweep if record["seed"] == 0]
-    assert "`*`" not in task_table(one_seed, suite="open", task="tagging")
-
-
 def test_a_sweep_over_tasks_has_a_line_a_task_and_a_column_an_encoder(tmp_path):
     made = [
         add(tmp_path, task, encoder, seed, train_fraction=0.1)
@@ -59,3 +45,56 @@ def test_a_sweep_over_tasks_has_a_line_a_task_and_a_column_an_encoder(tmp_path):
     assert [first[0], second[0], second[2]] == ["sst5 (accuracy)", "ner (f1)", "-"]
     assert "±" in second[1]
     assert list(overviews(read_ledger(tmp_path)[0], hashes[:2])) == []  # one task
+
+
+@pytest.fixture
+def publish(tmp_path, monkeypatch):
+    """Publishes these rows in place of the shipped ones."""
+
+    def publish(*rows):
+        path = tmp_path / "published.json"
+        path.write_text(json.dumps([row._asdict() for row in rows]), encoding="utf-8")
+        monkeypatch.setattr(console, "FILE", path)
+        console.rows.cache_clear()
+
+    yield publish
+    console.rows.cache_clear()
+
+
+def row(encoder, mean, hash_="0" * 12, **changes):
+    seeds = {"0": {"test": mean, "dev": 50.0, "processor": "another"}}
+    return Row("open", "ner", encoder, "cpu", hash_, "", "d1", mean, 0.5, 3.0, seeds)._replace(**changes)
+
+
+def run(*options, test=50.0):
+    spec = RunSpec.of(compose("config", ["task=ner", *options])).with_contents({"data": "d1", "weights": "w"}).to_json()
+    return make_record(spec=spec, hash=run_hash(spec), test=test)
+
+
+def test_the_published_row_and_the_gain_and_what_is_next(publish):
+    record = run("encoder=elmo", test=41.0)
+    others = row("glove", 90.0, "1" * 12, label="lr_scale=2"), row("glove", 80.0, "2" * 12, data="d2")
+    publish(row("elmo", 40.0, record["hash"]), *others, row("glove", 33.0))
+    text = "\n".join(ending(record))
+    assert "best epoch on dev: " in text
+    assert "published: test f1 40.00 ± 0.50 over 1 seeds. This run: reproduced: 1.00 from the published mean" in text
+    assert "gain over the published glove, 33.00 ± 0.50 over 1 seeds: +8.00" in text
+    assert "elmo-bench sweep task=ner encoder=glove,elmo seed=0,1,2" in text
+    assert "6 runs, about 18 minutes" in text
+    assert "elmo-bench compare glove elmo " in text
+    assert "not reproduced" in "\n".join(ending(run("encoder=elmo", test=42.0)))
+
+
+def test_a_run_that_changes_an_option_is_compared_with_nothing(publish):
+    publish(row("glove", 33.0))
+    text = "\n".join(ending(run("encoder=elmo", "task.training.epochs=1")))
+    assert "gain" not in text and "sweep" not in text
+    assert "elmo-bench report" in text
+
+
+def test_nothing_is_published_of_another_suite(publish):
+    publish(row("elmo", 40.0), row("glove", 33.0))
+    text = "\n".join(ending(run("suite=paper", "encoder=glove")))
+    assert "published" not in text
+    assert "sweep task=ner suite=paper encoder=glove,elmo seed=0,1,2" in text
+    assert "--suite paper" in text

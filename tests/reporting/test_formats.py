@@ -1,5 +1,8 @@
 """One small table in every format."""
 
+import csv
+import io
+
 import pytest
 
 from elmo_bench.reporting.significance import summarise
@@ -44,3 +47,13 @@ def test_latex_is_booktabs_and_escaped(table):
     assert r"\caption{A title}" in text
     assert r"\label{tab:stem}" in text
     assert text.index(r"\end{tabular}") < text.index("A note.") < text.index(r"\end{table}")
+
+
+def test_names_from_records_are_neither_formulas_nor_headings():
+    names = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "a\n# heading"]
+    lines = [{"place": words(name), "=f": number(-1.5)} for name in names]
+    table = make_table("stem", "A title", lines, tasks="t")
+    head, *rows = csv.reader(io.StringIO(to_csv(table)))
+    assert not any(cell.startswith(("=", "+", "@", "\t")) for row in [head, *rows] for cell in row)
+    assert [row[0].removeprefix("'") for row in rows] == names and {row[1] for row in rows} == {"-1.5"}
+    assert all(line.startswith("|") for line in to_markdown(table).splitlines())

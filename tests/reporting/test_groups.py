@@ -11,16 +11,8 @@ from tests.reporting.ledgers import add, today
 
 @pytest.fixture
 def grouped(tmp_path):
-    """`grouped(**flags) -> groups` of what was added to `tmp_path`."""
-    return lambda **flags: groups(select(read_all(tmp_path).records).rows, **flags)
-
-
-def test_one_group_if_all_is_comparable(tmp_path, grouped):
-    for encoder in ("glove", "elmo"):
-        add(tmp_path, "ner", encoder, 0)
-    [group] = grouped()
-    assert (group.name, group.stem, len(group.rows)) == ("ner", "open-ner", 2)
-    assert group.heading == "Named entities (ner)"
+    """`grouped() -> groups` of what was added to `tmp_path`."""
+    return lambda: groups(select(read_all(tmp_path).records).rows)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +23,7 @@ def test_one_group_if_all_is_comparable(tmp_path, grouped):
         ({"data": "x"}, "3,384 examples"),
     ],
 )
-def test_rows_on_another_basis_are_apart_unless_combined(tmp_path, grouped, options, differs):
+def test_rows_on_another_basis_are_apart(tmp_path, grouped, options, differs):
     add(tmp_path, "ner", "glove", 0)
     add(tmp_path, "ner", "elmo", 0)
     add(tmp_path, "ner", "none", 0, **options)
@@ -40,10 +32,6 @@ def test_rows_on_another_basis_are_apart_unless_combined(tmp_path, grouped, opti
     assert [row.spec.encoder for row in second.rows] == ["none"]
     assert (second.differs, second.heading) == (differs, f"Named entities (ner, {differs})")
     assert first.stem != second.stem
-    [both] = grouped(combine=True)
-    assert {row.label for row in both.rows} == {
-        f"elmo, {first.differs}", f"glove, {first.differs}", f"none, {second.differs}",
-    }  # fmt: skip
 
 
 def test_a_fraction_of_the_data_is_a_group_with_it_in_the_heading(tmp_path, grouped):

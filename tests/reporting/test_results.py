@@ -9,8 +9,8 @@ import elmo_bench
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths
-from elmo_bench.reporting import ending
-from elmo_bench.reporting.ending import Row, verdict
+from elmo_bench.reporting import console
+from elmo_bench.reporting.console import Row, verdict
 from elmo_bench.reporting.page import START
 from tests.reporting.ledgers import add
 
@@ -59,15 +59,15 @@ def test_published_rows_are_read_again(tmp_path, monkeypatch):
     flags = ["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), "--published", str(path)]
     assert report.main(flags) == 0
     assert len(json.loads(path.read_text(encoding="utf-8"))) == 1  # of the suite open
-    monkeypatch.setattr(ending, "FILE", path)
-    ending.rows.cache_clear()
-    row = ending.published(records[0]["hash"])
+    monkeypatch.setattr(console, "FILE", path)
+    console.rows.cache_clear()
+    row = console.published(records[0]["hash"])
     assert (row.task, row.encoder, row.label, row.minutes) == ("ner", "glove", "", 1.5)
     scores = {str(r["seed"]): r["scores"]["test"]["overall"]["f1"] for r in records}
     assert {seed: each["test"] for seed, each in row.seeds.items()} == scores
     assert row.seeds["1"]["processor"] == "A processor"
-    assert ending.published("0" * 12) is None
-    ending.rows.cache_clear()
+    assert console.published("0" * 12) is None
+    console.rows.cache_clear()
 
 
 SEEDS = {"0": {"test": 40.0, "dev": 50.0, "processor": "A"}, "1": {"test": 41.0, "dev": 50.0, "processor": "A"}}
@@ -98,7 +98,7 @@ def test_the_table_in_the_readme_and_the_published_scores_are_those_of_the_ledge
     flags = ["--out", str(tmp_path / "out"), "--readme", str(readme), "--published", str(scores)]
     assert report.main(["--ledger", str(RESULTS / "runs"), *flags]) == 0
     assert readme.read_text(encoding="utf-8") == text, "run `make report` and commit what it writes"
-    assert scores.read_bytes() == ending.FILE.read_bytes(), "run `make report` and commit what it writes"
+    assert scores.read_bytes() == console.FILE.read_bytes(), "run `make report` and commit what it writes"
 
 
 @pytest.mark.slow

@@ -1,9 +1,15 @@
 """From records to rows: seeds together, newest contents current, and the baseline of a row."""
 
+import json
+
 import pytest
 
-from elmo_bench.ledger import read_ledger
+import elmo_bench
+from elmo_bench.__main__ import main
+from elmo_bench.ledger import RunPaths, read_ledger, write_record
+from elmo_bench.reporting.console import task_table
 from elmo_bench.reporting.rows import baseline_of, select
+from tests.ledger.records import OUTCOMES
 from tests.reporting.ledgers import add
 
 
@@ -27,8 +33,8 @@ def test_the_newest_contents_are_current(tmp_path):
     chosen = select(records)
     assert [row.records for row in chosen.rows] == [(new,)]
     [superseded] = chosen.superseded
-    assert (superseded.hash, superseded.seeds, superseded.by) == (old[0]["hash"], (0, 1), new["hash"])
-    assert len(superseded.changed) == 1
+    assert [row.newest["hash"] for row in superseded] == [old[0]["hash"], new["hash"]]
+    assert superseded[0].seeds == [0, 1]
     [preferred] = select(records, prefer=old[0]["hash"]).rows
     assert preferred.records == tuple(old)
 
@@ -61,10 +67,10 @@ def test_the_baseline_has_the_same_changes_as_far_as_they_concern_it(tmp_path, r
     for encoder, options in (("glove", {}), ("glove", few), *(("elmo", o) for o in ({}, few, {"mix": "last"}, long))):
         add(tmp_path, "ner", encoder, 0, **options)
     add(tmp_path, "sst5", "elmo", 0)
-    found = rows()
+    current = rows()
     against = {}
-    for row in found:
-        baseline = baseline_of(row, found)
+    for row in current:
+        baseline = baseline_of(row, current)
         against[row.spec.task, row.label, row.train] = baseline and (baseline.label, baseline.train)
     assert against == {
         ("ner", "elmo", 3394): ("glove", 3394),
@@ -75,3 +81,48 @@ def test_the_baseline_has_the_same_changes_as_far_as_they_concern_it(tmp_path, r
         ("ner", "glove", 339): None,
         ("sst5", "elmo", 93567): None,
     }
+
+
+def from_folder(ledger, encoder, place, seed=0, **options):
+    """A run as `add`, of weights in this folder."""
+    record = add(ledger, "ner", encoder, seed, weights=place, **options)
+    record["environment"]["source"] = place
+    RunPaths.of(ledger, record).record.write_text(json.dumps(record), encoding="utf-8")
+
+
+def test_two_encoders_whose_paths_end_alike_are_two_rows(tmp_path, rows, capsys):
+    for place in ("runs/first/mybert", "runs/second/mybert"):
+        for seed in (0, 1):
+            from_folder(tmp_path, "mybert", place, seed)
+    assert {(row.label, len(row.seeds)) for row in rows()} == {("first/mybert", 2), ("second/mybert", 2)}
+    assert {*elmo_bench.results(tmp_path).encoder} == {"first/mybert", "second/mybert"}
+    assert main(["compare", "first/mybert", "second/mybert", "--ledger", str(tmp_path)]) == 0
+    assert "test scores of first/mybert minus second/mybert" in capsys.readouterr().out
+    table = task_table(read_ledger(tmp_path)[0], suite="open", task="ner")
+    assert "| first/mybert " in table and "| second/mybert " in table
+    from_folder(tmp_path, "elmo", "a/weights.hdf5")
+    from_folder(tmp_path, "elmo", "b/weights.hdf5")
+    assert {row.label for row in rows() if row.spec.encoder == "elmo"} == {
+        "elmo (a/weights.hdf5)",
+        "elmo (b/weights.hdf5)",
+    }
+
+
+def test_newer_weights_of_one_folder_replace_older_ones(tmp_path, rows):
+    from_folder(tmp_path, "mybert", "runs/mybert", created="2026-01-01T00:00:00+00:00")
+    add(tmp_path, "ner", "mybert", 0, weights="as a record of an earlier version", created="2026-01-02T00:00:00+00:00")
+    assert [row.label for row in rows()] == ["mybert"]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_runs_of_a_task_that_is_not_included_are_named(tmp_path, capsys, make_record):
+    add(tmp_path, "ner", "glove", 0)
+    record = make_record(task="mine")
+    write_record(RunPaths.of(tmp_path, record), record, OUTCOMES)
+    selection = select(read_ledger(tmp_path)[0])
+    assert [row.spec.task for row in selection.rows] == ["ner"]
+    [line] = selection.unknown
+    assert line.startswith("task mine, encoder ") and line.endswith("Give its folder: --include FOLDER.")
+    for command in (["report", "--out", str(tmp_path / "out")], ["compare", "glove", "elmo"]):
+        main([*command, "--ledger", str(tmp_path)])
+        assert line in capsys.readouterr().err

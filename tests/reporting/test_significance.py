@@ -1,5 +1,6 @@
 """Variances over seeds and items, their sum, and Holm's adjustment: by hand, against scipy, and in simulations."""
 
+from math import sqrt
 from statistics import variance
 
 import numpy as np
@@ -8,7 +9,15 @@ from scipy.stats import norm, ttest_ind
 
 from benchmarks import verdicts
 from elmo_bench.ledger.outcomes import formula
-from elmo_bench.reporting.significance import Difference, Variance, holm, over_items, over_seeds
+from elmo_bench.reporting.significance import (
+    Difference,
+    Variance,
+    holm,
+    over_items,
+    over_seeds,
+    relative_reduction,
+    summarise,
+)
 
 ACCURACY, F1 = formula("accuracy"), formula("f1-counts")
 NONE = Variance(0.0, 9)
@@ -21,18 +30,18 @@ def right(*seeds):
 
 def test_of_single_items_it_is_the_variance_of_a_mean():
     ours, theirs = [1, 1, 1, 0, 1, 0], [1, 0, 0, 0, 1, 1]
-    found = over_items(right(ours), right(theirs), ACCURACY.score).variance
+    over = over_items(right(ours), right(theirs), ACCURACY.score).variance
     gaps = [100 * (one - other) for one, other in zip(ours, theirs, strict=True)]
-    assert found.value == pytest.approx(variance(gaps) / 6, rel=1e-12)
-    assert found.df == 5
+    assert over.value == pytest.approx(variance(gaps) / 6, rel=1e-12)
+    assert over.df == 5
 
 
 def test_of_clusters_it_is_the_variance_of_their_means():
     ours, theirs = [1, 1, 1, 0, 1, 0], [1, 0, 0, 0, 0, 1]
-    found = over_items(right(ours), right(theirs), ACCURACY.score, np.array([4, 7, 4, 2, 2, 7])).variance
+    over = over_items(right(ours), right(theirs), ACCURACY.score, np.array([4, 7, 4, 2, 2, 7])).variance
     gaps = [100 * mean for mean in (0.5, 0.0, 0.5)]  # clusters 4, 7 and 2
-    assert found.value == pytest.approx(variance(gaps) / 3, rel=1e-12)
-    assert found.df == 2
+    assert over.value == pytest.approx(variance(gaps) / 3, rel=1e-12)
+    assert over.df == 2
 
 
 def test_of_a_ratio_it_is_what_the_bootstrap_says():
@@ -44,18 +53,18 @@ def test_of_a_ratio_it_is_what_the_bootstrap_says():
         return np.stack([correct, correct + rng.integers(0, 2, (2, 400)), np.broadcast_to(gold, (2, 400))], axis=2)
 
     ours, theirs = system().astype(float)[:1], system().astype(float)[:1]
-    found = over_items(ours, theirs, F1.score).variance
+    over = over_items(ours, theirs, F1.score).variance
     drawn = rng.multinomial(400, np.full(400, 1 / 400), size=4000).astype(float)  # [rounds, items]
     gaps = [F1.score(np.einsum("ri,sik->rsk", drawn, side)).mean(axis=1) for side in (ours, theirs)]
-    assert found.value == pytest.approx((gaps[0] - gaps[1]).var(), rel=0.1)
+    assert over.value == pytest.approx((gaps[0] - gaps[1]).var(), rel=0.1)
 
 
 def test_seeds_vary_at_least_as_much_as_their_items_show():
     ours, theirs = right([1, 1, 0, 0], [0, 0, 1, 1]), right([1, 0, 0, 0])  # two seeds with 50 %, on other items
-    found = Difference.of(over_items(ours, theirs, ACCURACY.score), (Variance(0.0, 1), Variance(3.0, 2)))
+    difference = Difference.of(over_items(ours, theirs, ACCURACY.score), (Variance(0.0, 1), Variance(3.0, 2)))
     noise = 2 * np.var([50, 50, -50, -50], ddof=1) / 4 / 2
-    assert found.seeds == (Variance(pytest.approx(noise), 1), Variance(3.0, 2))
-    assert found.mean == 25.0
+    assert difference.seeds == (Variance(pytest.approx(noise), 1), Variance(3.0, 2))
+    assert difference.mean == 25.0
 
 
 def subsets(rng, *, better, paired):
@@ -71,12 +80,12 @@ def subsets(rng, *, better, paired):
 
 def test_pairing_by_seed_keeps_the_rate_of_false_alarms_and_finds_more():
     rng = np.random.default_rng(7)
-    alarms, found, unpaired = (
+    alarms, detected, unpaired = (
         np.mean([subsets(rng, better=better, paired=paired) <= 0.05 for _ in range(400)])
         for better, paired in ((0.0, True), (0.08, True), (0.08, False))
     )
     assert alarms <= 0.08  # 3 standard errors above 5 %
-    assert found > unpaired + 0.1
+    assert detected > unpaired + 0.1
 
 
 def test_other_items_and_a_single_cluster_are_refused():
@@ -89,22 +98,22 @@ def test_other_items_and_a_single_cluster_are_refused():
 def test_with_seeds_alone_it_is_welchs_test():
     ours, theirs = [61.0, 63.5, 64.0, 60.2], [58.0, 59.0, 63.0]
     gap = float(np.mean(ours) - np.mean(theirs))
-    found = Difference(gap, (over_seeds(ours), over_seeds(theirs)), NONE)
+    difference = Difference(gap, (over_seeds(ours), over_seeds(theirs)), NONE)
     welch = ttest_ind(ours, theirs, equal_var=False)
-    assert found.p == pytest.approx(welch.pvalue, rel=1e-9)
-    assert found.interval == pytest.approx(tuple(welch.confidence_interval()), rel=1e-9)
-    assert found.df == pytest.approx(welch.df, rel=1e-9)
+    assert difference.p == pytest.approx(welch.pvalue, rel=1e-9)
+    assert difference.interval == pytest.approx(tuple(welch.confidence_interval()), rel=1e-9)
+    assert difference.df == pytest.approx(welch.df, rel=1e-9)
 
 
 def test_what_could_be_detected():
-    found = Difference(0.0, (Variance(0.5, 1e9), Variance(0.5, 1e9)), Variance(3.0, 1e9))
-    assert found.detectable == pytest.approx(2 * (norm.ppf(0.975) + norm.ppf(0.8)), rel=1e-6)  # 80 % power, z test
+    difference = Difference(0.0, (Variance(0.5, 1e9), Variance(0.5, 1e9)), Variance(3.0, 1e9))
+    assert difference.detectable == pytest.approx(2 * (norm.ppf(0.975) + norm.ppf(0.8)), rel=1e-6)  # 80 % power, z test
 
 
 @pytest.mark.parametrize(("mean", "p"), [(0.0, 1.0), (0.1, 0.0)])
 def test_without_any_variance_equal_is_equal(mean, p):
-    found = Difference(mean, (NONE, NONE), NONE)
-    assert (found.p, found.df, found.interval) == (p, float("inf"), (mean, mean))
+    difference = Difference(mean, (NONE, NONE), NONE)
+    assert (difference.p, difference.df, difference.interval) == (p, float("inf"), (mean, mean))
 
 
 def test_a_simulated_null_is_rejected_seldom_and_an_effect_is_found():
@@ -134,3 +143,27 @@ def test_false_alarms(world, seeds):
 )
 def test_holm_by_hand(p, adjusted):
     assert holm(p) == pytest.approx(adjusted, abs=1e-15)
+
+
+def test_mean_and_sample_deviation():
+    summary = summarise([2, 4, 4, 4, 5, 5, 7, 9])  # squares of the deviations sum to 32
+    assert (summary.n, summary.mean) == (8, 5.0)
+    assert summary.sd == pytest.approx(sqrt(32 / 7), abs=1e-12)
+    assert str(summary) == "5.00 ± 2.14"
+
+
+@pytest.mark.parametrize(
+    ("figures", "mean", "reach"),
+    [
+        ([1, 2, 3], 2.0, 4.302653 / sqrt(3)),  # two degrees of freedom, 97.5 %
+        ([4, 6], 5.0, 12.706205 * sqrt(2) / sqrt(2)),  # one
+        ([2, 4, 4, 4, 5, 5, 7, 9], 5.0, 2.364624 * sqrt(32 / 7) / sqrt(8)),  # seven
+    ],
+)
+def test_students_interval(figures, mean, reach):
+    assert summarise(figures).interval == pytest.approx((mean - reach, mean + reach), abs=1e-5)
+
+
+@pytest.mark.parametrize(("baseline", "elmo", "printed"), [(81.1, 85.8, 24.9), (90.15, 92.22, 21), (51.4, 54.7, 6.8)])
+def test_relative_reduction_as_the_paper_prints_it(baseline, elmo, printed):
+    assert relative_reduction(elmo, baseline) == pytest.approx(printed, abs=0.05)

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from elmo_bench.ledger import RunPaths, read_all, read_outcomes, write_record
+from elmo_bench.ledger import RunPaths, read_outcomes, write_record
 from elmo_bench.reporting import curves, encoders
-from elmo_bench.reporting.results import json_rows
-from elmo_bench.reporting.rows import select
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
 from tests.reporting.ledgers import add, default, stuck, texts, today
@@ -65,10 +63,9 @@ def test_gains_at_equal_steps(tmp_path, compared):
         "40",
         "20",
     )
-    assert [figure.stem for figure in figures] == ["open-ner-speed", "open-speed"]
+    assert [figure.stem for figure in figures] == ["open-ner-speed"]
     assert "glove: 15.00 at 10, 20.00 at 20, 20.00 at 30, 25.00 at 40" in figures[0].alt
     assert "elmo: 20.00 at 10, 30.00 at 20, 30.00 at 30" in figures[0].alt
-    assert "Named entities: 5.00 at 10, 10.00 at 20, 10.00 at 30, 5.00 at 40" in figures[1].alt
 
 
 @pytest.mark.parametrize("late", ["glove", "elmo"])
@@ -89,9 +86,6 @@ def test_a_row_that_is_not_converged_is_marked_and_gets_no_verdict(tmp_path, com
     assert texts(gains)[0]["verdict"] == "not converged"
     assert not texts(gains)[0].get("p")  # a column that is empty in every row is left out
     assert any(note.startswith("† not converged") for note in glance.notes)
-    assert {row["encoder"]: row["converged"] for row in json_rows(select(read_all(tmp_path).records), gain)} == {
-        name: 2 if name == late else 3 for name in ("none", "glove", "elmo")
-    }
 
 
 OLD = {"protocol": 1}  # settings of an earlier training protocol
@@ -111,9 +105,8 @@ def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path, board):
     glance = mixed.suites[0].sections[0]
     now = today()[1]
     assert glance.heading == f"At a glance (protocol {now})"
-    superseded = mixed.selection.superseded
-    assert {(old.task, "protocol" in old.changed, old.seeds) for old in superseded} == {("ner", True, (0, 1))}
-    assert len(superseded) == 2
+    superseded = [old for old, _ in mixed.selection.superseded]
+    assert [(old.spec.task, old.spec.protocol, old.seeds) for old in superseded] == [("ner", 1, [0, 1])] * 2
     protocols = {row.anchor: row.spec.protocol for row in mixed.selection.rows}
     for section in mixed.suites[0].sections[:-1]:
         assert {protocols[cell.run] for table in section.tables for row in table.rows for cell in row if cell.run} == {

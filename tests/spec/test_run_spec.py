@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choices, compose
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_options
 
 CONTENTS = {"data": "0" * 64, "weights": "1" * 64, "vectors": "2" * 64}
@@ -180,3 +180,13 @@ def test_an_option_of_the_data_is_part_of_a_run_only_where_it_differs():
     assert not [key for key in spec("task=coref", "task.head.width=5").settings if key.startswith("task.data.")]
     assert spec("task=coref", "task.data.width=5").settings == usual | {"task.data.width": 5}
     assert spec("task=pos", "task.data.labels=control").settings["task.data.labels"] == "control"
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [("a/first/checkpoint-500", "a/first/checkpoint-500"), ("/w/x/y/z", "x/y/z"), ("bert-base-cased", "")],
+)
+def test_a_setup_knows_the_end_of_a_path_and_no_spec_does(name, source):
+    config = compose("config", ["task=ner", "encoder=hf", f"encoder.name={name}"])
+    assert Setup.of(config).source == source
+    assert name.rpartition("/")[0] not in str(RunSpec.of(config).to_json()) or "/" not in name

@@ -1,21 +1,40 @@
-"""The leaderboard as files: README.md, index.html, tables/ and figures/; and as one run on wandb, if asked for."""
+"""The leaderboard as files: README.md, one index.html that loads nothing from elsewhere, tables/ and figures/.
+
+Both pages have the same content. If asked for, the tables and figures are also one run on wandb.
+"""
 
 import json
 import os
 import re
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.reporting import ending
+from elmo_bench.ledger import Record, RunPaths
+from elmo_bench.reporting import console
+from elmo_bench.reporting.canvas import FAINT, GRID, INK, SERIES, SURFACE, Drawing
+from elmo_bench.reporting.gains import MARKS
+from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard
-from elmo_bench.reporting.page.render import html_page, markdown_page
-from elmo_bench.reporting.table import to_csv, to_latex
+from elmo_bench.reporting.rows import Row
+from elmo_bench.reporting.table import Cell, to_csv, to_latex, to_markdown
 
 START, END = "<!-- table: make report writes it -->", "<!-- /table -->"  # around the table in the repository's README
 # The page names every table and figure that was written with it; links in a discussion have other texts.
 _LINK = re.compile(rb'href="((?:tables|figures)/[^"/]+)">(?:CSV|LaTeX|SVG|PNG)</a>')
+FOLDER = Path(__file__).parent
+CLOSED = 200  # with more runs than this, what the entry of a run holds is text until it is opened
+# Colours that differ in dark mode. The colours of a heat map's cells are the same in both modes.
+_COLOURS = {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line", "#757d87": "none", "#b26a00": "static"}
+_COLOURS |= {colour: f"series{index}" for index, colour in enumerate(SERIES)}
 
 
 def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
@@ -51,7 +70,7 @@ def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
 def write_published(board: Leaderboard, path: Path) -> None:
     """Write what runs are compared with when they end."""
     with atomic_write(path, "w") as handle:
-        handle.write(json.dumps(ending.rows_of(board.selection.rows), indent=1, ensure_ascii=False) + "\n")
+        handle.write(json.dumps(console.rows_of(board.selection.rows), indent=1, ensure_ascii=False) + "\n")
 
 
 def write_readme(board: Leaderboard, path: Path) -> None:
@@ -61,7 +80,7 @@ def write_readme(board: Leaderboard, path: Path) -> None:
     _, end, after = rest.partition(END)
     if not (start and end):
         raise UserError(f"--readme {path}: has no {START} and {END}. Write these two lines where the table belongs.")
-    short = next((suite.short for suite in board.suites if suite.name == ending.SUITE), "")
+    short = next((suite.short for suite in board.suites if suite.name == console.SUITE), "")
     with atomic_write(path, "w") as handle:
         handle.write(f"{before}{START}\n\n{short or 'No runs yet.'}\n\n{END}{after}")
 
@@ -88,3 +107,166 @@ def upload(board: Leaderboard, out: Path, *, project: str) -> str:
     with wandb.init(project=project, name="report", job_type="report", mode=mode, dir=folder) as run:  # type: ignore[arg-type]
         run.log({**tables, **figures})
         return run.url or str(Path(run.dir).parent)
+
+
+def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
+    """The whole page. The same ledger, discussions (by suite) and command give the same text."""
+    environment = _environment(escape=False)
+    environment.filters |= {"literal": literal, "code": _code}
+    environment.filters["lines"] = lambda text: "\n".join(map(literal, text.split("\n")))
+    page = environment.get_template("README.md.j2")
+    text = page.render(_content(board), discussions=discussions, markdown=to_markdown)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def literal(text: str) -> str:
+    """One line without HTML, links or images."""
+    text = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", re.sub(r"[\r\n]+", " ", text))
+    return re.sub(r"\\*([\[\]])", r"\\\1", text)
+
+
+def _code(text: str) -> str:
+    return "`" + " ".join(text.replace("`", "'").split()) + "`"
+
+
+def html_page(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[str, str]) -> Iterator[str]:
+    """The page in pieces, to be written to the folder `out`, with links to the records in `ledger`.
+
+    The same ledger, discussions (by suite) and command give the same text. Of thousands of runs it is many megabytes.
+    """
+    home = Path(os.path.relpath(ledger, out))
+    rows = [(row, group) for suite in board.suites for group in suite.groups for row in group.rows]
+    shown = {cell.run for table in board.tables for line in table.shown for cell in line}
+    stream = (
+        _environment(escape=True)
+        .get_template("index.html.j2")
+        .stream(
+            _content(board),
+            runs=((row, group, _facts(row, group)) for row, group in rows),
+            links={row.anchor: {r["seed"]: _link(home, r) for r in row.records} for row, _ in rows},
+            closed=len(rows) > CLOSED,
+            folded={row.anchor for row, _ in rows} - shown,
+            verdict=_verdict,
+            inline=lambda figure: Markup(inline(figure)),  # from matplotlib, which escapes its text
+            style=Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
+            script=Markup((FOLDER / "script.js").read_text(encoding="utf-8")),
+            discussions={
+                suite: Markup(MarkdownIt("js-default").render(text))  # it lets no HTML through
+                for suite, text in discussions.items()
+            },
+            tasks={group.task: group.info.title for suite in board.suites for group in suite.groups},
+        )
+    )
+    stream.enable_buffering(1000)
+    return iter(stream)
+
+
+def _environment(*, escape: bool) -> Environment:
+    keep = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
+    return Environment(loader=FileSystemLoader(FOLDER), autoescape=escape, **keep)  # type: ignore[arg-type]
+
+
+def _content(board: Leaderboard) -> dict[str, Any]:
+    """What both pages have."""
+    return {
+        "board": board,
+        "data_of": data_of,
+        "machines": machines(record for row in board.selection.rows for record in row.records),
+        "more_runs": more_runs,
+        "older": [superseded(*pair) for pair in board.selection.superseded],
+        "failed": [
+            (run.failure.relative_to(run.ledger).as_posix(), failure["created"], failure["error"])
+            for run, failure in board.failures
+        ],
+    }
+
+
+def machines(records: Iterable[Record]) -> list[str]:
+    """How many runs came from which hardware and code, and the hours they took."""
+    seconds: dict[str, list[int]] = {}
+    for record in records:
+        where = record["environment"]
+        parts = [
+            where["cpu"] if where["device"] == "cpu" else f"{where['device']} ({where['cpu']})",
+            f"{where['threads']} thread{'s' if where['threads'] != 1 else ''}",
+            where["precision"] + (f", torch {where['packages']['torch']}" if "torch" in where["packages"] else ""),
+            (f"commit {where['commit'][:10]}" if where["commit"] else "no git commit")
+            + (" with uncommitted changes" if where["dirty"] else ""),
+        ]
+        seconds.setdefault(", ".join(parts), []).append(round(record["cost"]["seconds"]))
+    every = [each for own in seconds.values() for each in own]
+    lines = [f"{place}: {_runs(len(own))}, {sum(own) / 3600:.1f} hours" for place, own in sorted(seconds.items())]
+    total = f"In total: {_runs(len(every))}, {sum(every) / 3600:.1f} hours of computing"
+    return [*lines, total] if len(lines) > 1 else lines
+
+
+def _runs(count: int) -> str:
+    return f"{count:,} run{'s' if count != 1 else ''}"
+
+
+def more_runs(count: int) -> str:
+    """How many runs a table or the page folds away: "1 more run", "1,200 more runs"."""
+    return f"{count:,} more run{'s' if count != 1 else ''}"
+
+
+def data_of(group: Group) -> str:
+    """What the runs of a group were trained and scored on."""
+    data, basis = group.rows[0].newest["data"], group.basis
+    counts = ", ".join(f"{data['counts'][split]:,} {split}" for split in ("train", "dev", "test"))  # type: ignore[literal-required]
+    about = f"{counts} (digest {'; '.join([basis.data, *data['notes']])})"
+    return f"Data of {group.name}: {about}; size {basis.size}; version {basis.version}."
+
+
+def superseded(old: Row, new: Row) -> tuple[str, str]:
+    """(path of the old run, what replaced it and why: the settings and contents that differ)."""
+    before, after = ({**row.spec.settings, **(row.spec.contents or {})} for row in (old, new))
+    changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+    seeds = f"seed{'s' if len(old.seeds) > 1 else ''} {', '.join(map(str, old.seeds))}"
+    path = "/".join([old.spec.suite, old.spec.task, old.spec.encoder, old.newest["hash"]])
+    return path, f"({seeds}) by {new.newest['hash']}; changed: {', '.join(changed)}"
+
+
+def _verdict(cell: Cell) -> str:
+    """ahead, behind, tie, or empty."""
+    return cell.hint if cell.hint in MARKS else ""
+
+
+def _link(home: Path, record: Record) -> str:
+    return quote(RunPaths.of(home, record).record.as_posix())
+
+
+def _facts(row: Row, group: Group) -> dict[str, str]:
+    """What the entry of a run says below its scores."""
+    newest, share = row.newest, group.share(row)
+    environment, counts, sizes = newest["environment"], newest["data"]["counts"], newest["parameters"]
+    part = "" if not row.basis.fraction else ", a fraction of all" if share is None else f", {percent(share)} of all"
+    epochs = dict.fromkeys(f"{r['epochs']['best']} of {r['epochs']['run']}" for r in row.records)
+    return {
+        "trained on": f"{counts['train']:,} {group.info.unit}{part}",
+        "scored on": f"{counts['dev']:,} dev, {counts['test']:,} test",
+        "command": row.command or "unknown: the task or encoder is not installed",
+        "changed": row.spec.label or "nothing",
+        "data": "; ".join([row.basis.data, *newest["data"]["notes"]]),
+        "parameters": f"{sizes['trainable']:,} trainable, {sizes['frozen']:,} frozen",
+        "best epoch": ", ".join(epochs),
+        "converged": f"{row.converged} of {len(row.records)} seeds, protocol {row.spec.protocol}",
+        "cost": f"{row.cost('seconds') / 60:.1f} minutes, {row.cost('peak_memory_mib'):,.0f} MiB, a run",
+        "made": ", ".join([newest["created"][:10], *(environment[key] for key in ("cpu", "device", "precision"))]),
+    }
+
+
+def inline(figure: Drawing) -> str:
+    """The drawing as an element of a page, labelled by its description."""
+    svg = figure.svg[figure.svg.index("<svg") :]
+    svg = re.sub(r"\s*<metadata>.*?</metadata>|\s*<title>.*?</title>|\s*<style.*?</style>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.stem}-", svg)
+    svg = re.sub(r"#[0-9a-f]{6}\b", lambda colour: _coloured(colour[0]), svg)
+    svg = re.sub(r"font-family: [^;\"]+;? ?", "", svg)
+    return re.sub(
+        r"\n\s*", "\n", svg.replace("<svg", f'<svg role="img" aria-labelledby="{figure.stem}-said"', 1)
+    ).strip()
+
+
+def _coloured(colour: str) -> str:
+    return f"var(--{_COLOURS[colour]})" if colour in _COLOURS else colour
