@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from elmo_bench.base.progress import progress
-from elmo_bench.ledger import Summary
+from elmo_bench.ledger import Record
 from elmo_bench.reporting.ending import outcome, show
 from elmo_bench.runner.sweep import Result, plan, run_sweep
 
@@ -59,7 +59,7 @@ def _line(result: Result, ledger: Path) -> str:
     return f"{result.run.title}: {outcome(ledger, result.record, state)}"
 
 
-def _show(ledger: Path, made: Sequence[Summary]) -> None:
+def _show(ledger: Path, made: Sequence[Record]) -> None:
     """A table for each suite and task, with an arrow at the newest of these runs; then a table of all tasks."""
     from elmo_bench.reporting.console import overviews
 

@@ -28,7 +28,6 @@ from elmo_bench.ledger.record import (
     Failure,
     Record,
     Spec,
-    Summary,
     check_record,
     now,
     run_hash,
@@ -36,13 +35,11 @@ from elmo_bench.ledger.record import (
 )
 from elmo_bench.ledger.store import (
     Ledger,
-    Progress,
     read_all,
+    read_holders,
     read_ledger,
     read_outcomes,
-    read_progress,
     read_record,
-    read_summary,
     write_failure,
     write_record,
 )

@@ -19,15 +19,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self, TypedDict
+from typing import NamedTuple, Self
 
 from filelock import FileLock, Timeout, lock_descriptor
+from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import refusal
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader
-from elmo_bench.ledger.record import Record, Spec, Summary
+from elmo_bench.ledger.record import Record, Spec
 from elmo_bench.ledger.schema import check
 
 _NAME = re.compile(r"\w[\w.+=-]*")
@@ -60,7 +61,7 @@ class RunPaths:
             raise UserError(f"seed={self.seed!r}: not a seed. Give a whole number from 0.")
 
     @classmethod
-    def of(cls, ledger: Path, record: Record | Summary) -> Self:
+    def of(cls, ledger: Path, record: Record) -> Self:
         """Where this record belongs."""
         spec = record["spec"]
         return cls(ledger, spec["suite"], spec["task"], spec["encoder"], record["hash"], record["seed"])

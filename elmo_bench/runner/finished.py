@@ -15,13 +15,15 @@ from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypedDict
 
 from elmo_bench.base.downloads import SETTLED, Content, cache_folder
 from elmo_bench.base.files import atomic_write, sha256_of
 from elmo_bench.base.json import digest, read_json
 from elmo_bench.base.reading import reader
-from elmo_bench.ledger import RunPaths, Spec, Summary, read_progress, settings_key
+from elmo_bench.ledger import Record, RunPaths, Spec, read_all, read_holders, settings_key
 from elmo_bench.ledger.schema import check
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.spec.names import task_class
@@ -182,7 +184,7 @@ class LedgerState:
     """What a ledger knows of runs, found by the key of their settings and by seed. Each file is read once."""
 
     problems: list[str]
-    _records: dict[str, dict[int, Summary]] = field(default_factory=lambda: defaultdict(dict))
+    _records: dict[str, dict[int, Record]] = field(default_factory=lambda: defaultdict(dict))
     _specs: dict[str, tuple[Spec, set[int]]] = field(default_factory=dict)  # with the seeds, by hash
     _failed: dict[tuple[str, int], str] = field(default_factory=dict)
     _running: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -190,10 +192,10 @@ class LedgerState:
 
     @classmethod
     def of(cls, ledger: Path) -> "LedgerState":
-        found = read_progress(ledger)
-        state = cls(found.problems)
+        records, failures, problems = read_all(ledger)
+        state = cls(problems)
         keys: dict[str, str] = {}  # by hash: seeds share a spec
-        for record in sorted(found.summaries, key=lambda record: record["created"]):  # the newest stays
+        for record in sorted(records, key=lambda record: record["created"]):  # the newest stays
             spec, seed = record["spec"], record["seed"]
             if record["hash"] not in keys:
                 keys[record["hash"]] = settings_key(spec)
@@ -202,10 +204,10 @@ class LedgerState:
             state._records[key][seed] = record
             state._specs[record["hash"]][1].add(seed)
             for group in _groups(key, spec["suite"], spec["task"], spec["encoder"], spec["settings"]):
-                state._seconds[group].append(record["seconds"])
-        for _, failure in found.failures:
+                state._seconds[group].append(record["cost"]["seconds"])
+        for _, failure in failures:
             state._failed[settings_key(failure["spec"]), failure["seed"]] = failure["error"]
-        for holder in found.holders:
+        for holder in read_holders(ledger):
             if holder["spec"] is not None:
                 where = f"{holder['machine']}, process {holder['pid']}"
                 state._running[settings_key(holder["spec"]), holder["seed"]] = where

@@ -18,7 +18,15 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
 from elmo_bench.base.progress import console
-from elmo_bench.ledger import Progress, Summary, new_attempt, read_progress, read_summary, settings_key
+from elmo_bench.ledger import (
+    Ledger,
+    Record,
+    new_attempt,
+    read_all,
+    read_holders,
+    read_record,
+    settings_key,
+)
 from elmo_bench.runner.finished import Sources, contents_of, finished, sources_of
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.spec.config import compose, sweep
@@ -107,7 +115,7 @@ class Result:
 
     run: PlannedRun
     state: str  # done: its record is new; skipped: it was in the ledger; held: left to another process; failed
-    record: Summary | None = None  # of a run that is done or skipped
+    record: Record | None = None  # of a run that is done or skipped
     note: str = ""  # of a failed run the error, of a held one who works on it
     code: int = 0  # for the exit code: 2 bad input, 1 any other failure
 
@@ -143,7 +151,7 @@ def _finished(plan: Plan) -> dict[PlannedRun, Result]:
             contents[sources] = contents_of(run.sources)
         if paths := finished(plan.ledger, run.spec, run.seed, contents[sources]):
             with suppress(UserError):  # its process will say what is wrong with the record
-                done[run] = Result(run, "skipped", read_summary(paths))
+                done[run] = Result(run, "skipped", read_record(paths.record))
     return done
 
 
@@ -151,7 +159,7 @@ def look_up(ledger: Path, ended: Ended) -> Result:
     """What the ledger says of a job that ended. The exit code says only whether there is something to find."""
     deadline = time.monotonic() + VISIBLE
     while True:
-        result = _found(_read(ledger, ended.job.run), ended)
+        result = _found(ledger, ended)
         if result is not None:
             return result
         if ended.code != 0 or time.monotonic() > deadline:
@@ -165,26 +173,27 @@ def _jobs(plan: Plan, runs: Sequence[PlannedRun], logs: Path) -> list[Job]:
     for number, run in enumerate(runs, start=1):
         group = (run.spec.suite, run.spec.task, run.spec.encoder)
         if group not in memory:
-            memory[group] = _memory(_read(plan.ledger, run).summaries)
+            memory[group] = _memory(_read(plan.ledger, run).records)
         log = logs / f"{number:03}-{run.spec.task}-{run.spec.encoder}-seed{run.seed}.log"
         jobs.append(Job(run, new_attempt(), log, memory[group], plan.device, plan.overwrite))
     return jobs
 
 
-def _memory(records: Sequence[Summary]) -> int:
+def _memory(records: Sequence[Record]) -> int:
     """What the largest comparable run took; a peak of a GPU's memory says nothing of the machine's."""
-    peaks = [record["peak_memory_mib"] for record in records if record["device"] == "cpu"]
+    peaks = [r["cost"]["peak_memory_mib"] for r in records if r["environment"]["device"] == "cpu"]
     return int(max(peaks) * 2**20) if peaks else MEMORY
 
 
-def _read(ledger: Path, run: PlannedRun) -> Progress:
-    return read_progress(ledger, suite=run.spec.suite, task=run.spec.task, encoder=run.spec.encoder)
+def _read(ledger: Path, run: PlannedRun) -> Ledger:
+    return read_all(ledger, suite=run.spec.suite, task=run.spec.task, encoder=run.spec.encoder)
 
 
-def _found(ledger: Progress, ended: Ended) -> Result | None:
+def _found(folder: Path, ended: Ended) -> Result | None:
     """In this order: what carries our attempt, who works on the run, and a record of an earlier attempt."""
     run, attempt = ended.job.run, ended.job.attempt
-    same = [record for record in ledger.summaries if _is(run, record)]
+    ledger = _read(folder, run)
+    same = [record for record in ledger.records if _is(run, record)]
     for record in same:
         if record["attempt"] == attempt:
             return Result(run, "done", record)
@@ -193,7 +202,7 @@ def _found(ledger: Progress, ended: Ended) -> Result | None:
             return Result(run, "failed", note=failure["error"], code=2 if failure["user_error"] else 1)
     if ended.code != 0:
         return None
-    for holder in ledger.holders:
+    for holder in read_holders(folder, suite=run.spec.suite, task=run.spec.task, encoder=run.spec.encoder):
         if holder["spec"] is not None and _is(run, holder):
             return Result(run, "held", note=f"{holder['machine']}, process {holder['pid']}")
     if same:

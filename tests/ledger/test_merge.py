@@ -53,7 +53,7 @@ def test_records_outcomes_heads_and_failures_are_added(theirs, ours):
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_of_two_scores_ours_stay_unless_told_otherwise(theirs, ours, overwrite):
     paths = store_record(ours, test=50.0)
-    store_record(theirs, test=51.0, created="2030-01-01T00:00:00+00:00")
+    store_record(theirs, test=51.0, created="2026-02-01T00:00:00+00:00")
     merged = merge(theirs, ours, overwrite=overwrite)
     [record] = read_all(ours).records
     assert record["scores"]["test"]["overall"]["f1"] == (51.0 if overwrite else 50.0)

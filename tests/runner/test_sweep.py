@@ -12,7 +12,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import read_progress, run_lock
+from elmo_bench.ledger import read_holders, run_lock
 from elmo_bench.runner import sweep as module
 from elmo_bench.runner.launchers import local
 from elmo_bench.runner.sweep import plan, run_sweep
@@ -64,7 +64,7 @@ def test_what_an_earlier_attempt_left_is_not_taken_for_this_one(fake):
     """An old record and old failures of runs that are now killed, left without a word, or skipped."""
     for run in plan(options(fake, KILLED, SILENT, SKIPPED)).runs:
         place = fake_child.paths(run.spec, run.seed, fake)
-        fake_child.write(place, run.spec, "1" * 32)
+        fake_child.write(place, run.spec, f"{run.seed:032}")
         fake_child.fail(place, run.spec, "2" * 32, ValueError("old"))
     found = results(fake, KILLED, SILENT, SKIPPED)
     assert {seed: result.state for seed, result in found.items()} == {
@@ -80,7 +80,7 @@ def test_a_run_that_another_process_holds_is_left_to_it(fake):
     """Also if an earlier attempt left a record on other data; a child that ends without a word then skipped nothing."""
     [run] = plan(options(fake, SKIPPED)).runs
     place = fake_child.paths(run.spec, run.seed, fake)
-    fake_child.write(place, run.spec, "1" * 32)
+    fake_child.write(place, run.spec, f"{run.seed:032}")
     with run_lock(place, spec=run.spec.to_json()):
         [result] = results(fake, SKIPPED).values()
     assert (result.state, result.code) == ("held", 0)
@@ -119,7 +119,7 @@ def test_an_interrupt_ends_the_children(tmp_path, kind):
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
         deadline = time.monotonic() + 60
-        while not (holders := read_progress(tmp_path / "runs").holders) and time.monotonic() < deadline:
+        while not (holders := read_holders(tmp_path / "runs")) and time.monotonic() < deadline:
             time.sleep(0.05)
         [holder] = holders
         process.send_signal(kind)
