@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     if twice := [name for at, name in enumerate(encoders) if name in encoders[:at]]:
         raise UserError(f"{twice[0]}: given twice. Give different encoders.")
     check_exists(options.ledger)
-    found = read_all(options.ledger, suite=options.suite)
+    found = read_all(options.ledger, suite=options.suite, sums=True)
     for problem in found.problems:
         print(f"elmo-bench compare: {problem}", file=sys.stderr)
     rows = [row for row in select(found.records).rows if row.spec.size == options.size and not row.variation]
@@ -54,14 +54,14 @@ def main(arguments: list[str]) -> int:
     gain, where = gains_from(options.ledger), f"suite {options.suite}, size {options.size}"
     if len(encoders) > 2:
         _several(chosen, gain, where)
-        return 0
+        return int(bool(found.problems))
     ours, theirs = encoders
     gains = family_of([(own[ours], own[theirs]) for own in chosen.values()], gain)
     print(f"test scores of {ours} minus {theirs}, {where}:\n")
     print(markdown(HEADER, [_cells(each) for each in gains.values()]))
     notes = [f"{each.ours.spec.task}: {each.untested}" for each in gains.values() if each.untested]
     _print([*notes, *_convergence(list(gains.values()))])
-    return 0
+    return int(bool(found.problems))
 
 
 def _several(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None:

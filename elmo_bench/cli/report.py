@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def main(arguments: list[str]) -> int:
     """Write the leaderboard, or print its rows as JSON.
 
-    The exit code is 2 if a file of the ledger had to be skipped. Raises UserError for a ledger that is missing, for a
+    The exit code is 1 if a file of the ledger had to be skipped. Raises UserError for a ledger that is missing, for a
     folder that has files but no runs, and for a suite without runs.
     """
     options = _parse(arguments)
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     costs, problems = read_costs(options.costs or options.ledger.absolute().parent / "costs")
     for problem in problems:
         print(f"elmo-bench report: {problem}", file=sys.stderr)
-    code = 2 if read.problems or problems else 0
+    code = int(bool(read.problems or problems))
     if options.json:
         from elmo_bench.reporting.gains import gains_from
         from elmo_bench.reporting.results import json_rows
@@ -83,7 +83,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 def _read(ledger: Path, suites: list[str] | None) -> Ledger:
     """The records and failures of these suites, after a line on stderr for each file that was skipped."""
     check_exists(ledger)
-    read = read_all(ledger)
+    read = read_all(ledger, sums=True)
     for problem in read.problems:
         print(f"elmo-bench report: {problem}", file=sys.stderr)
     known = {record["spec"]["suite"] for record in read.records} | {run.suite for run, _ in read.failures}

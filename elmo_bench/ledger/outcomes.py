@@ -23,6 +23,7 @@ import importlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -155,6 +156,21 @@ def check_stored(stored: Arrays) -> None:
                 raise ValueError("the counts by type are of different lengths")
             if not all(0 <= kind < len(names) for kind in kinds):
                 raise ValueError(f"a type that is not one of {len(names)}")
+
+
+def check_sums(stored: Arrays, name: str, task: str, main: str, scores: Mapping[str, Any]) -> None:
+    """Raise UserError unless the outcomes add up to the main score of each split, by the formula of this name.
+
+    They are not summed if no task here has the formula.
+    """
+    try:
+        how = formula(name, task)
+    except UserError:
+        return
+    for split in scores:
+        said = scores[split]["overall"][main]
+        if abs((summed := how.score_of(of_split(stored, split))) - said) > AGREES:
+            raise UserError(f"its outcomes on {split} add up to {summed:.2f}, the record says {said:.2f}")
 
 
 def joined_slices(slices: Mapping[str, Arrays]) -> dict[str, np.ndarray]:

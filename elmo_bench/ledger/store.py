@@ -17,7 +17,7 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.ledger.outcomes import check_stored, compact, digest_of
+from elmo_bench.ledger.outcomes import check_stored, check_sums, compact, digest_of
 from elmo_bench.ledger.paths import Holder, RunPaths, holder_of, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
@@ -45,18 +45,26 @@ class Ledger(NamedTuple):
 
 
 @reader
-def read_all(root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None) -> Ledger:
+def read_all(
+    root: Path,
+    *,
+    suite: str | None = None,
+    task: str | None = None,
+    encoder: str | None = None,
+    sums: bool = False,
+) -> Ledger:
     """Every record and failure of a ledger, or of these folders of it, each read once and checked in full.
 
     Both are sorted by suite, task, encoder, hash and seed. A folder that does not exist has none. A file that is
     damaged, of another version, in the wrong place, a copy of another run or a link is skipped and named in `problems`.
+    sums: so is a record whose outcomes do not add up to its scores; takes milliseconds for each.
     """
     runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
     ledger, copies = Ledger([], [], problems), Copies()
     for run, names in runs.items():
         try:
             if f"seed{run.seed}.json" in names:  # faster than run.record.name
-                ledger.records.append(read_record_at(run, copies))
+                ledger.records.append(read_record_at(run, copies, sums=sums))
         except UserError as error:
             problems.append(str(error))
         try:
@@ -156,16 +164,25 @@ def read_failure(path: Path) -> Failure:
     return _read(path, check_failure)
 
 
-def read_record_at(run: RunPaths, copies: Copies | None = None) -> Record:
-    """As `read_record`, and also raises UserError if the record belongs elsewhere, or is a copy of one read before."""
+def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = False) -> Record:
+    """As `read_record`, and also raises UserError if the record belongs elsewhere, or is a copy of one read before.
+
+    sums: and if its outcomes, where they can be read, do not add up to its scores.
+    """
     record = read_record(run.record)
     if (right := RunPaths.of(run.ledger, record)) != run:
         raise UserError(f"{run.record}: belongs at {right.record}. Move it.")
-    if copies is not None:
-        try:
+    outcomes = None
+    if sums:
+        with suppress(UserError):  # reports say so where they need them
+            outcomes = read_outcomes(run)
+    try:
+        if copies is not None:
             copies.check(record)
-        except UserError as error:
-            raise UserError(f"{run.record}: {error}") from None
+        if outcomes is not None:
+            check_sums(outcomes, record["formula"], run.task, record["metric"], record["scores"])
+    except UserError as error:
+        raise UserError(f"{run.record}: {error}") from None
     return record
 
 
