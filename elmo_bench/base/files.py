@@ -146,6 +146,7 @@ def _member(archive: Path, name: str) -> Iterator[bytes]:
 _REFUSALS = {
     errno.ENOSPC: "the disk is full. Free some space and start again.",
     errno.EDQUOT: "the disk quota is used up. Free some space and start again.",
+    errno.EFBIG: "larger than a file may be here. Raise the limit (ulimit -f), or choose another disk.",
     errno.EROFS: "on a read-only file system. Choose another folder.",
     errno.EACCES: "no permission. Choose another folder.",
     errno.EPERM: "no permission. Choose another folder.",
@@ -157,7 +158,7 @@ _REFUSALS = {
     errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
 }
 _TEXTS = {  # of errors that are no OSError: safetensors and HDF5 keep the system's text alone
-    os.strerror(errno.ENOSPC): _REFUSALS[errno.ENOSPC],
+    **{os.strerror(number): _REFUSALS[number] for number in (errno.ENOSPC, errno.EFBIG)},
     "determine home directory": "no home folder is known. Set $HOME.",
 }
 

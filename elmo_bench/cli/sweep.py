@@ -1,10 +1,8 @@
 """`elmo-bench sweep encoder=none,glove,elmo seed=0,1,2`: every combination of the options' values."""
 
 import argparse
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_bench.base.progress import progress
@@ -30,7 +28,7 @@ def main(arguments: list[str]) -> int:
     results: list[Result] = []
     interrupted = False
     try:
-        with _terminate_as_interrupt(), progress("sweep", len(planned.runs)) as meter:
+        with progress("sweep", len(planned.runs)) as meter:
             for result in run_sweep(planned):
                 results.append(result)
                 print(_line(result, planned.ledger), flush=True)
@@ -39,16 +37,6 @@ def main(arguments: list[str]) -> int:
         interrupted = True
     _show(planned.ledger, [result.record for result in results if result.record is not None])
     return _report(results, missing=len(planned.runs) - len(results), interrupted=interrupted)
-
-
-@contextmanager
-def _terminate_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends the children, as Ctrl-C does."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _line(result: Result, ledger: Path) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.ledger.paths import RunPaths, list_runs, run_lock
+from elmo_bench.ledger.paths import RunPaths, check_is_ledger, list_runs, run_lock
 from elmo_bench.ledger.record import Copies, Record
 from elmo_bench.ledger.store import (
     put_failure,
@@ -39,6 +39,7 @@ def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
     """
     merged = Merged()
     runs, merged.problems = list_runs(source)
+    check_is_ledger(source, merged.problems)
     copies = Copies()
     for record in read_all(into).records:
         with suppress(UserError):  # of a copy that is ours already
@@ -47,6 +48,7 @@ def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
         _make_writable(into)
     for run, names in runs.items():
         ours = RunPaths(into, run.suite, run.task, run.encoder, run.hash, run.seed)
+        check_is_ledger(source, merged.problems)
         try:
             if run.record.name in names:
                 with run_lock(ours):

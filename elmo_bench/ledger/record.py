@@ -242,9 +242,7 @@ class Copies:
         same = (record["hash"], record["outcomes"], *curves["dev"], *curves.get("train_loss", ()))
         for key, what in ((record["attempt"], "attempt"), (same, "outcomes and curves")):
             if (other := self.known.setdefault(key, place)) != place:
-                raise UserError(
-                    f"the same {what} as seed {other[1]} of {other[0]}, so one of the two is a copy. Remove it."
-                )
+                raise UserError(f"the same {what} as seed {other[1]} of {other[0]}, so one of the two is a copy")
 
 
 def _in_range(name: str, value: float, most: float = math.inf) -> None:

@@ -196,18 +196,18 @@ def _read(path: Path, check_content: Callable[[Any], None]) -> Any:
     try:
         content = _load(path)
     except UserError as error:
-        raise UserError(f"{error}. Remove it, or run again with overwrite=true.") from None
+        raise UserError(f"{error}. Run again with overwrite=true.") from None
     schema = content.get("schema") if isinstance(content, dict) else None
     if type(schema) is int and schema > SCHEMA:
         raise UserError(f"{path}: of a newer version (schema {schema}, this one reads {SCHEMA}). Update elmo-bench.")
     if type(schema) is int and schema < SCHEMA:
         raise UserError(
-            f"{path}: of an older version (schema {schema}, this one reads {SCHEMA}). Remove it and run again."
+            f"{path}: of an older version (schema {schema}, this one reads {SCHEMA}). Run again with overwrite=true."
         )
     try:
         check_content(content)
     except UserError as error:
-        raise UserError(f"{path}: damaged ({error}). Remove it, or run again with overwrite=true.") from None
+        raise UserError(f"{path}: damaged ({error}). Run again with overwrite=true.") from None
     return content
 
 

@@ -130,18 +130,18 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
         with (
             _failure_file(paths, spec, attempt),
             disk_errors(paths.work),
-            _logger(prepared, paths.work) as logger,
+            _loggers(prepared, paths.work) as logs,
         ):
-            trained = train(prepared, paths.work, logger=logger)
+            trained = train(prepared, paths.work, logs=logs)
             scores, outcomes = evaluate(prepared, trained, paths.work)
             return record(prepared, trained, scores, outcomes, paths, attempt=attempt), False
 
 
 @contextmanager
-def _logger(prepared: Prepared, work: Path) -> Iterator[Logger | None]:
-    """The run's logger, closed when the block ends."""
+def _loggers(prepared: Prepared, work: Path) -> Iterator[list[Logger]]:
+    """The run's loggers, closed when the block ends."""
     spec, setup = prepared.spec, prepared.setup
-    logger = loggers.build_logger(
+    logs = loggers.build_loggers(
         setup.logger,
         work=work,
         title=prepared.title,
@@ -151,10 +151,10 @@ def _logger(prepared: Prepared, work: Path) -> Iterator[Logger | None]:
     )
     failed = True
     try:
-        yield logger
+        yield logs
         failed = False
     finally:
-        loggers.finish(logger, failed=failed)
+        loggers.finish(logs, failed=failed)
 
 
 def _paths(spec: RunSpec, setup: Setup, hash_: str) -> RunPaths:

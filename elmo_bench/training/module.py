@@ -178,6 +178,7 @@ class HeadTraining(pl.LightningModule):
 
     def on_test_epoch_end(self) -> None:
         self._score("test")
+        self.log(f"test_{self.metric.main}", float(self.scores["overall"][self.metric.main]))
 
     def configure_optimizers(self) -> Any:
         optimiser = build_optimiser(self.optimizer, (p for p in self.parameters() if p.requires_grad))

@@ -140,7 +140,11 @@ def test_a_copy_under_another_seed_is_left_out(make_record, tmp_path, kept):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"schema": 3', '"schema": 2', "of an older version (schema 2, this one reads 3). Remove it and run again."),
+        (
+            '"schema": 3',
+            '"schema": 2',
+            "of an older version (schema 2, this one reads 3). Run again with",
+        ),
         ('"schema": 3', '"schema": 4', "of a newer version (schema 4, this one reads 3). Update elmo-bench."),
         ('"seed": 0', '"seed": 1', "seed1.json. Move it."),
         ('"seconds": 90.0', '"seconds": "90"', "record.cost.seconds: '90' should be a valid number"),

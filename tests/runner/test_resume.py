@@ -1,5 +1,6 @@
 """A killed run resumes at its last checkpoint as if it had not been killed; nothing finished is repeated."""
 
+import csv
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import torch
 
 from elmo_bench.__main__ import main_into_pipe
 from elmo_bench.ledger import RunPaths, read_all, read_ledger
+from elmo_bench.runner import run
 from elmo_bench.training.module import HeadTraining
 from tests.runs import ROOT, result, run_small, small
 
@@ -68,14 +70,15 @@ def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_p
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_in_training_ends_with_a_message_and_its_exit_code(tmp_path, monkeypatch, capsys, number):
-    train = HeadTraining.training_step
+@pytest.mark.parametrize("at", [(HeadTraining, "training_step"), (run, "prepare")], ids=["training", "reading"])
+def test_a_signal_ends_with_a_message_and_its_exit_code(tmp_path, monkeypatch, capsys, number, at):
+    whole = getattr(*at)
 
     def step(*given):
         signal.raise_signal(number)
-        return train(*given)
+        return whole(*given)
 
-    monkeypatch.setattr(HeadTraining, "training_step", step)
+    monkeypatch.setattr(*at, step)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # Lightning changes it, and a shell may have
     try:
         assert main_into_pipe(["run", *small(f"ledger={tmp_path}", encoder="none")]) == 130
@@ -99,6 +102,15 @@ def stopped_at(monkeypatch, step, ledger, *overrides):
 def whole(tmp_path_factory):
     """The record of the small run, uninterrupted."""
     return run_small(tmp_path_factory.mktemp("whole"))
+
+
+def test_a_resumed_run_goes_on_in_the_same_log(tmp_path, monkeypatch):
+    stopped_at(monkeypatch, "evaluate", tmp_path, "logger=csv")
+    run_small(tmp_path, "logger=csv")
+    [log] = tmp_path.rglob("metrics.csv")
+    rows = list(csv.DictReader(log.read_text(encoding="utf-8").splitlines()))
+    assert [row["epoch"] for row in rows if row["loss"]] == ["0", "1"] and rows[-1]["test_f1"]
+    assert len(list(tmp_path.rglob("seed0/log*"))) == 1
 
 
 def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path, monkeypatch):

@@ -4,20 +4,21 @@ The children are forked from a process that has imported everything and done not
 seconds to import. Each has its own memory and its own log.
 """
 
+import ctypes
 import multiprocessing
 import os
-import runpy
 import signal
 import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.__main__ import entry
 from elmo_bench.base.include import import_path
 from elmo_bench.base.machine import available_memory, free_cores, gpus, resident_memory
 from elmo_bench.runner.launchers import Ended, Job
@@ -68,12 +69,17 @@ def _child(arguments: list[str], log: str) -> None:
     interruptible()
     print_to(log)
     sys.argv = ["elmo_bench", *arguments]
-    runpy.run_module("elmo_bench", run_name="__main__")
+    entry()
 
 
 def interruptible() -> None:
-    """`_end` interrupts children also where the shell has SIGINT ignored, as in background jobs."""
+    """`_end` interrupts children also where the shell has SIGINT ignored, as in background jobs.
+
+    On Linux a child is also ended with the fork server, which ends with the sweep, however that ends.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    with suppress(AttributeError, OSError, TypeError):  # another system
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
 def print_to(log: str) -> None:
