@@ -42,12 +42,8 @@ def installed(request, sdist, tmp_path_factory):
         [source] = source.iterdir()
     else:
         call("git", "checkout-index", "--all", f"--prefix={source}/", cwd=ROOT)
-        for command in (
-            ["init", "-q"],
-            ["add", "."],
-            [*["-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x"]],
-        ):
-            call("git", *command, cwd=source)
+        for command in ("init -q", "add .", "-c user.name=x -c user.email=x@y commit -qm x"):
+            call("git", *command.split(), cwd=source)
     code = f"from setuptools import build_meta; print(build_meta.build_wheel({str(out)!r}))"
     call(sys.executable, "-c", code, cwd=source)
     [wheel] = out.glob("*.whl")

@@ -92,7 +92,7 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
         if (files := _files(sources, frozen)) is None:
             return
         memo, digests = _data_memo(sources), {str(path): _digest(path) for path in files}
-        if all(_last_change(path) < started - SETTLED for path in [*files, *_data_files(sources)]):
+        if all(_last_change(path) < started - SETTLED for path in [*files, *data_files(sources)]):
             write_memo(memo, {"contents": {"data": contents["data"]}, "files": {}})  # which are in its name
             rest = {name: value for name, value in contents.items() if name != "data"}
             write_memo(_encoder_memo(sources), {"contents": rest, "files": digests})
@@ -114,13 +114,23 @@ def _files(sources: Sources, frozen: "Frozen") -> list[Path] | None:
 def _data_memo(sources: Sources) -> Path:
     of = [sources[name] for name in ("task", "version", "suite", "data")]
     folders = [Path(root, sources["task"]) for root in import_module("elmo_bench.tasks").__path__]
-    return _memo([*of, [[path.name, _digest(path)] for path in _data_files(sources)], _code("base", "text", *folders)])
+    return _memo([*of, [[path.name, _digest(path)] for path in data_files(sources)], _code("base", "text", *folders)])
 
 
-def _data_files(sources: Sources) -> list[Path]:
+def data_files(sources: Sources) -> list[Path]:
+    """The files of a run's data. Raises UserError where one is missing."""
     data = task_class(sources["task"], "data")(**sources["data"])
     root = Path(sources["root"]) if sources["root"] else None
     return [Path(path) for path in data.files(sources["suite"], root)]
+
+
+def how_to_get(spec: RunSpec, setup: Setup) -> str:
+    """One or two sentences from the suite's node `fetch`: a list of downloads, or text."""
+    fetch = setup.data[spec.suite].get("fetch") or ""
+    if isinstance(fetch, str):
+        return f"{fetch[:1].upper()}{fetch[1:]}".rstrip(".") + "." if fetch else ""
+    which = "" if spec.suite == "open" else f"--suite {spec.suite} "
+    return f"Download it: elmo-bench fetch {which}--task {spec.task} --root FOLDER"
 
 
 def _encoder_memo(sources: Sources) -> Path:

@@ -3,7 +3,7 @@
 import inspect
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,4 +89,9 @@ def finish(loggers: Sequence[Logger], *, failed: bool) -> None:
             logger.finalize("failed" if failed else "success")
 
 
-LOGGERS = {"csv": csv, "none": none, "tensorboard": tensorboard, "wandb": wandb}
+LOGGERS: dict[str, Callable[..., Logger | None]] = {
+    "csv": csv,
+    "none": none,
+    "tensorboard": tensorboard,
+    "wandb": wandb,
+}

@@ -44,6 +44,7 @@ def test_by_default_only_what_nobody_needs(ledger, capsys):
     run(root)
     assert gone(before, root) == [
         ".seed0.json.abc", "seed0/best.ckpt", "seed0/last.ckpt",
+        "seed1/best.ckpt", "seed1/last.ckpt", "seed2.lock",
     ]  # fmt: skip
     said = capsys.readouterr().out
     assert f"removed {finished.work / 'last.ckpt'}\n" in said

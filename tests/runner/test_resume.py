@@ -87,14 +87,14 @@ def test_a_signal_ends_with_a_message_and_its_exit_code(tmp_path, monkeypatch, c
     assert capsys.readouterr().err.endswith("elmo-bench: interrupted. Give the same command again to go on.\n")
 
 
-def stopped_at(monkeypatch, step, ledger, *overrides):
-    """A run that stops at a step of the runner, with what a kill there would leave."""
+def stopped_before_scores(monkeypatch, ledger, *overrides):
+    """A run that stops when it has trained, with what a kill there would leave."""
 
     def stop(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(f"elmo_bench.runner.run.{step}", stop)
+        patch.setattr("elmo_bench.runner.evaluate.evaluate", stop)
         run_small(ledger, *overrides)
 
 
@@ -105,7 +105,7 @@ def whole(tmp_path_factory):
 
 
 def test_a_resumed_run_goes_on_in_the_same_log(tmp_path, monkeypatch):
-    stopped_at(monkeypatch, "evaluate", tmp_path, "logger=csv")
+    stopped_before_scores(monkeypatch, tmp_path, "logger=csv")
     run_small(tmp_path, "logger=csv")
     [log] = tmp_path.rglob("metrics.csv")
     rows = list(csv.DictReader(log.read_text(encoding="utf-8").splitlines()))
@@ -117,7 +117,7 @@ def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path, monkeypat
     options = ("task.training.epochs=30", "task.training.patience=1", "task.training.optimizer.lr=1e-7")
     whole = run_small(tmp_path / "whole", *options)
     assert whole["epochs"]["run"] < 30
-    stopped_at(monkeypatch, "evaluate", tmp_path / "killed", *options)
+    stopped_before_scores(monkeypatch, tmp_path / "killed", *options)
     assert result(run_small(tmp_path / "killed", *options)) == result(whole)
 
 
@@ -127,7 +127,7 @@ def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch, capsys):
     paths = RunPaths.of(tmp_path, whole)
     kept = {path.name: path.read_bytes() for path in paths.work.iterdir()}
     assert kept.keys() >= {"head.safetensors", "dev.predictions.conll", "test.predictions.conll"}
-    stopped_at(monkeypatch, "evaluate", tmp_path, "overwrite=true")
+    stopped_before_scores(monkeypatch, tmp_path, "overwrite=true")
     assert read_ledger(tmp_path) == ([whole], [])
     assert kept.items() <= {path.name: path.read_bytes() for path in paths.work.iterdir()}.items()
     capsys.readouterr()
@@ -141,7 +141,7 @@ def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("name", ["last.ckpt", "best.ckpt"])
 def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, capsys, name):
     """A power cut can leave a checkpoint cut off, a disk can lose a byte: the run starts anew, with one line."""
-    stopped_at(monkeypatch, "evaluate", tmp_path)
+    stopped_before_scores(monkeypatch, tmp_path)
     [path] = tmp_path.rglob(name)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 255

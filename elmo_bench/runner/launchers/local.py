@@ -23,7 +23,7 @@ from elmo_bench.base.include import import_path
 from elmo_bench.base.machine import available_memory, free_cores, gpus, resident_memory
 from elmo_bench.runner.launchers import Ended, Job
 
-PRELOAD = ["elmo_bench.cli.run", "elmo_bench.runner.run"]
+PRELOAD = ["elmo_bench.cli.run", "elmo_bench.runner.run", "elmo_bench.runner.evaluate"]
 PATIENCE = 10.0  # seconds for a child to end after a signal
 
 
