@@ -3,12 +3,15 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from elmo_bench.base.progress import progress
+from elmo_bench.cli.status import time_left
 from elmo_bench.ledger import Record
 from elmo_bench.reporting.ending import outcome, show
-from elmo_bench.runner.sweep import Result, plan, run_sweep
+from elmo_bench.runner.finished import LedgerState
+from elmo_bench.runner.sweep import Plan, Result, plan, run_sweep, workers
 
 
 def main(arguments: list[str]) -> int:
@@ -28,15 +31,27 @@ def main(arguments: list[str]) -> int:
     results: list[Result] = []
     interrupted = False
     try:
+        print(_start(planned), flush=True)
         with progress("sweep", len(planned.runs)) as meter:
-            for result in run_sweep(planned):
+            for result in run_sweep(planned, meter):
                 results.append(result)
                 print(_line(result, planned.ledger), flush=True)
-                meter.advance()
+                meter.skip() if result.state == "skipped" else meter.advance()
     except KeyboardInterrupt:
         interrupted = True
     _show(planned.ledger, [result.record for result in results if result.record is not None])
     return _report(results, missing=len(planned.runs) - len(results), interrupted=interrupted)
+
+
+def _start(planned: Plan) -> str:
+    """How many runs there are, how many of them are done, and how long the others take."""
+    ledger = LedgerState.of(planned.ledger)
+    states = ledger.of_runs(planned.runs)
+    if planned.overwrite:
+        states = [replace(each, state="missing") for each in states]
+    todo = sum(each.state != "done" for each in states)
+    left = f"; {time_left(states, ledger, min(todo, workers(planned) or 1))}" if todo else ""
+    return f"{len(states)} runs, {len(states) - todo} of them done{left}"
 
 
 def _line(result: Result, ledger: Path) -> str:

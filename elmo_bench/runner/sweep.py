@@ -6,18 +6,19 @@ Reads no data and no weights, and imports no torch.
 import itertools
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
-from elmo_bench.base.progress import console
+from elmo_bench.base.progress import Meter, console
 from elmo_bench.ledger import (
     Ledger,
     Record,
@@ -29,6 +30,7 @@ from elmo_bench.ledger import (
 )
 from elmo_bench.runner.finished import Sources, contents_of, finished, sources_of
 from elmo_bench.runner.launchers import Ended, Job, launch
+from elmo_bench.runner.launchers.local import limit
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_given, check_options
@@ -120,10 +122,15 @@ class Result:
     code: int = 0  # for the exit code: 2 bad input, 1 any other failure
 
 
-def run_sweep(plan: Plan) -> Iterator[Result]:
+def workers(plan: Plan) -> int | None:
+    """How many runs are made at once; None if the launcher's system decides."""
+    return plan.launcher.jobs or (limit(plan.device) if plan.launcher.name == "local" else None)
+
+
+def run_sweep(plan: Plan, meter: Meter | None = None) -> Iterator[Result]:
     """Carry out the runs; yields the result of each as it ends, finished ones first. They start no process.
 
-    Raises UserError for a launcher that cannot start.
+    The meter shows what the others say meanwhile. Raises UserError for a launcher that cannot start.
     """
     options: dict[str, Any] = OmegaConf.to_container(plan.launcher, resolve=True)  # type: ignore[assignment]
     if options["jobs"] is not None and (type(options["jobs"]) is not int or options["jobs"] < 1):
@@ -138,8 +145,35 @@ def run_sweep(plan: Plan) -> Iterator[Result]:
     except OSError as error:
         raise UserError(f"launcher.logs={options['logs']}: cannot be written ({error.strerror or error})") from None
     console.print(f"{len(runs)} run{'s' * (len(runs) > 1)}, logs in {logs}", highlight=False, markup=False)
-    for ended in launch(_jobs(plan, runs, logs), options, plan.ledger):
-        yield look_up(plan.ledger, ended)
+    jobs = _jobs(plan, runs, logs)
+    running = {job.attempt: job for job in jobs}
+    with _watching(running, meter):
+        for ended in launch(jobs, options, plan.ledger):
+            del running[ended.job.attempt]
+            yield look_up(plan.ledger, ended)
+
+
+@contextmanager
+def _watching(running: Mapping[str, Job], meter: Meter | None) -> Iterator[None]:
+    """Show the last line of each log once a second, while the block runs."""
+    stop = Event()
+
+    def watch() -> None:
+        while meter is not None and not stop.wait(1.0):
+            started = [job for job in list(running.values()) if job.log.is_file()]
+            meter.show({job.run.title: (_lines(job.log) or [""])[-1] for job in started})
+
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _lines(log: Path) -> list[str]:
+    return log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
 
 
 def _finished(plan: Plan) -> dict[PlannedRun, Result]:
@@ -219,7 +253,7 @@ def _without_trace(ended: Ended) -> str:
     log = ended.log or ended.job.log
     why = ended.why
     if not why:
-        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.is_file() else []
+        lines = _lines(log) if log.is_file() else []
         full = not lines and log.is_file() and shutil.disk_usage(log.parent).free < FULL
         last = lines[-1] if lines else "the disk is full" if full else "it printed nothing"
         why = last if ended.code else f"it ended without a record ({last})"

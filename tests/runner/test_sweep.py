@@ -60,6 +60,15 @@ def test_every_end_is_told_apart(fake):
         assert Path(log).read_text().startswith(f"seed {seed}\n")
 
 
+def test_the_first_line_says_how_much_there_is_to_do(fake, capsys):
+    """A minute for the run of this task that the ledger has; the run that is done takes none."""
+    for run in plan(options(fake, SKIPPED)).runs:
+        fake_child.write(fake_child.paths(run.spec, run.seed, fake), run.spec, "1" * 32, started=time.time() - 60)
+    assert main(["sweep", *options(fake, SKIPPED, DONE, SILENT)]) == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "3 runs, 1 of them done; about 2 min left, one after the other, 1 min with 2 at once"
+
+
 def test_what_an_earlier_attempt_left_is_not_taken_for_this_one(fake):
     """An old record and old failures of runs that are now killed, left without a word, or skipped."""
     for run in plan(options(fake, KILLED, SILENT, SKIPPED)).runs:
@@ -103,17 +112,18 @@ def test_the_tables_the_list_of_failures_and_the_exit_code(fake, capsys):
 INTERRUPTED = """
 import signal, sys
 from elmo_bench.runner.launchers import local
-from elmo_bench.__main__ import main
+from elmo_bench.__main__ import main_into_pipe
 from tests.runner import fake_child
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # this test may run in the background of a shell
     local._child, local.PRELOAD = fake_child.child, []
-    sys.exit(main(["sweep", *sys.argv[1:]]))
+    sys.exit(main_into_pipe(["sweep", *sys.argv[1:]]))
 """
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
-def test_an_interrupt_ends_the_children(tmp_path, kind):
+@pytest.fixture
+def slow(tmp_path):
+    """(a sweep in a process of its own, the process of its child)."""
     command = [sys.executable, "-c", INTERRUPTED, *options(tmp_path / "runs", SLOW, DONE, jobs=1)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     pipe = subprocess.PIPE
@@ -121,14 +131,30 @@ def test_an_interrupt_ends_the_children(tmp_path, kind):
         deadline = time.monotonic() + 60
         while not (holders := read_holders(tmp_path / "runs")) and time.monotonic() < deadline:
             time.sleep(0.05)
-        [holder] = holders
-        process.send_signal(kind)
-        _, printed = process.communicate(timeout=60)
+        yield process, holders[0]["pid"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel of Linux")
+def test_children_end_with_a_sweep_that_is_killed(slow):
+    process, child = slow
+    process.kill()
+    deadline = time.monotonic() + 20
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.kill(child, 0)
+            time.sleep(0.1)
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+def test_an_interrupt_ends_the_children(tmp_path, slow, kind):
+    process, child = slow
+    process.send_signal(kind)
+    _, printed = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted: 2 runs are not done. Start the same sweep again to make them." in printed
     assert "Traceback" not in printed
     with pytest.raises(ProcessLookupError):
-        os.kill(holder["pid"], 0)
+        os.kill(child, 0)
     assert not list(tmp_path.rglob("*.lock"))  # the child had the time to release its lock
 
 

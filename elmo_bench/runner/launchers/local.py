@@ -29,11 +29,11 @@ PATIENCE = 10.0  # seconds for a child to end after a signal
 
 def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended]:
     """Start the jobs in order, `options["jobs"]` at once; a child that dies concerns no other."""
-    limit = options["jobs"] or _limit(jobs)
+    most = options["jobs"] or limit(jobs[0].device)
     waiting, running = deque(jobs), dict[BaseProcess, Job]()
     try:
         while waiting or running:
-            while waiting and len(running) < limit and _fits(waiting[0], running):
+            while waiting and len(running) < most and _fits(waiting[0], running):
                 job = waiting.popleft()
                 running[_start(job)] = job
             wait([child.sentinel for child in running], timeout=1.0)  # a second, since memory may become free
@@ -43,9 +43,9 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Ite
         _end(list(running))
 
 
-def _limit(jobs: Sequence[Job]) -> int:
+def limit(device: str) -> int:
     """As many as there are idle cores; on GPUs one for each."""
-    return max(1, gpus()) if any(job.device == "cuda" for job in jobs) else free_cores()
+    return max(1, gpus()) if device == "cuda" else free_cores()
 
 
 def _fits(job: Job, running: Mapping[BaseProcess, Job]) -> bool:
