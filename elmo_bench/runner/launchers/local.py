@@ -4,7 +4,6 @@ The children are forked from a process that has imported everything and done not
 seconds to import. Each has its own memory and its own log.
 """
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -12,10 +11,11 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from elmo_bench.__main__ import entry
@@ -75,11 +75,16 @@ def _child(arguments: list[str], log: str) -> None:
 def interruptible() -> None:
     """`_end` interrupts children also where the shell has SIGINT ignored, as in background jobs.
 
-    On Linux a child is also ended with the fork server, which ends with the sweep, however that ends.
+    A child also ends with the sweep, however that ends.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    with suppress(AttributeError, OSError, TypeError):  # another system
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+    def end_with_parent() -> None:
+        if parent := multiprocessing.parent_process():
+            parent.join()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=end_with_parent, daemon=True).start()
 
 
 def print_to(log: str) -> None:
