@@ -186,9 +186,9 @@ def disk_errors(where: str | Path) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        if (found := refusal(error, where)) is None:
+        if (refused := refusal(error, where)) is None:
             raise
-        raise found from error
+        raise refused from error
 
 
 @contextlib.contextmanager
@@ -247,7 +247,7 @@ def read_checkpoint(path: Path, advice: str = "Remove it and start again.") -> d
         with zipfile.ZipFile(path) as archive:  # torch writes checksums, but does not check them
             if (name := archive.testzip()) is not None:
                 raise ValueError(f"the checksum of {name} is wrong")
-        found = torch.load(path, weights_only=True, map_location="cpu")
-        if not isinstance(found, dict):
+        state = torch.load(path, weights_only=True, map_location="cpu")
+        if not isinstance(state, dict):
             raise TypeError("not a mapping")
-    return found
+    return state

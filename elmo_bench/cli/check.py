@@ -88,13 +88,13 @@ def _outcomes(record: Record, paths: RunPaths) -> Iterator[Finding]:
     for split, scores in (("dev", record["scores"]["dev"]), ("test", record["scores"]["test"])):
         try:
             outcomes = ledger.of_split(stored, split)
-            found, said = how.score_of(outcomes), scores["overall"][main]
+            summed, said = how.score_of(outcomes), scores["overall"][main]
         except UserError as error:
             yield Finding(f"outcomes on {split}: {error}", wrong=True)
             continue
         items = len(next(iter(outcomes.values())))
-        text = f"outcomes on {split}: {items:,} items add up to {main} {found:.2f}; the record says {said:.2f}"
-        yield Finding(text, wrong=abs(found - said) > AGREES)
+        text = f"outcomes on {split}: {items:,} items add up to {main} {summed:.2f}; the record says {said:.2f}"
+        yield Finding(text, wrong=abs(summed - said) > AGREES)
 
 
 def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> Iterator[Finding]:
@@ -115,6 +115,6 @@ def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> Iterator
         yield Finding("predictions on test hold their gold: --gold has no use")
         return
     scores, said = metric.score_files(*needed), record["scores"]["test"]["overall"][main]
-    found = scores.get("overall", scores.get("scores", scores))[main]  # where the official scorer of the task puts it
-    text = f"predictions on test: score {main} {found:.2f}; the record says {said:.2f}"
-    yield Finding(text, wrong=abs(found - said) > AGREES)
+    scored = scores.get("overall", scores.get("scores", scores))[main]  # where the official scorer of the task puts it
+    text = f"predictions on test: score {main} {scored:.2f}; the record says {said:.2f}"
+    yield Finding(text, wrong=abs(scored - said) > AGREES)

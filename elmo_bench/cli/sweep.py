@@ -68,7 +68,7 @@ def _show(ledger: Path, made: Sequence[Record]) -> None:
 
     newest = {(record["spec"]["suite"], record["spec"]["task"]): record["hash"] for record in made}
     tables = [show(ledger, *place, hash_, command="elmo-bench sweep") for place, hash_ in newest.items()]
-    records = [record for found in tables for record in found]
+    records = [record for table in tables for record in table]
     for table in overviews(records, [record["hash"] for record in made]):
         print(f"\n{table}")
 

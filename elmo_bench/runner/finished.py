@@ -235,7 +235,7 @@ class LedgerState:
         return [self._of_run(run) for run in runs]
 
     def seconds_left(
-        self, found: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
+        self, runs: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
     ) -> tuple[float, int]:
         """(what the runs that are not done will take one after the other; how many of them have no estimate).
 
@@ -244,7 +244,7 @@ class LedgerState:
         (`published`: seconds by suite, task and encoder).
         """
         total, unknown = 0.0, 0
-        for each in found:
+        for each in runs:
             if each.state != "done":
                 spec = each.run.spec
                 groups = _groups(spec.key, spec.suite, spec.task, spec.encoder, spec.settings)
