@@ -124,7 +124,8 @@ def check_here(setup: Setup) -> None:
             raise UserError(f"{option}: {module} is not installed. Run pip install 'elmo-bench[{extra}]'.")
     folder = next(path for path in (setup.ledger.absolute(), *setup.ledger.absolute().parents) if path.exists())
     if not os.access(folder, os.W_OK):
-        raise UserError(f"{folder}: no permission to write the ledger. Choose another folder: ledger=FOLDER.")
+        why = "a read-only file system" if os.statvfs(folder).f_flag & os.ST_RDONLY else "no permission"
+        raise UserError(f"{folder}: the ledger cannot be written ({why}). Choose another folder: ledger=FOLDER.")
 
 
 def _groups() -> str:
