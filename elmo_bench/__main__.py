@@ -3,6 +3,7 @@
 import importlib
 import os
 import shutil
+import signal
 import sys
 import textwrap
 from pathlib import Path
@@ -110,7 +111,8 @@ def _silence(stream: TextIO) -> None:
 
 
 def main_into_pipe(arguments: list[str]) -> int:
-    """`main`, ending quietly when the reader of its output has closed the pipe (`| head`), and after Ctrl-C."""
+    """`main`, ending with a line after Ctrl-C or SIGTERM, and quietly when its output's reader has ended (`| head`)."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may know ASCII alone
     try:

@@ -34,7 +34,7 @@ def ends_in_one_line(main_job, tmp_path, capsys):
         code = main_job(*small(*options, encoder=encoder))
         said = capsys.readouterr()
         assert code == 2, said.err
-        [line] = said.err.splitlines()
+        [line] = [line for line in said.err.splitlines() if not line.endswith(": reading data …")]
         assert line.startswith("elmo-bench run: ")
         assert said.out == ""
         assert read_ledger(tmp_path / "runs") == ([], [])
@@ -155,3 +155,21 @@ def test_as_a_person_starts_it(tmp_path, command):
     assert "hoose one of" in done.stderr
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["trainer=gpu"], "trainer=gpu: no NVIDIA GPU here. Use trainer=cpu."),
+        (["trainer.accelerator=gpu"], "trainer=gpu: no NVIDIA GPU here. Use trainer=cpu."),
+        (["seed=4294967296"], "seed=4294967296: too large. Give a whole number below 4294967296."),
+        (["logger=tensorboard"], "logger=tensorboard: tensorboard is not installed"),
+        (["data.root=/nowhere"], "data.root=/nowhere: not a folder"),
+    ],
+)
+def test_what_the_machine_lacks_is_one_line_before_torch_is_imported(main_job, capsys, monkeypatch, options, said):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr("elmo_bench.cli.run.find_spec", lambda module: None)
+    monkeypatch.setattr("elmo_bench.runner.run.prepare", None)  # would read the data
+    assert main_job("task=ner", "encoder=none", *options) == 2
+    assert said in capsys.readouterr().err.splitlines()[-1]

@@ -46,7 +46,7 @@ def test_a_corrupted_record(main_job, tmp_path, capsys):
         said = capsys.readouterr()
         [line] = said.err.splitlines()
         assert str(record) in line
-        assert "Remove it, or run again with overwrite=true" in line
+        assert "Run again with overwrite=true" in line
         assert record.read_bytes() == content
         with pytest.raises(UserError, match="no run in it"):
             report.main(["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "page")])

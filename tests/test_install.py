@@ -42,6 +42,8 @@ def installed(request, sdist, tmp_path_factory):
         [source] = source.iterdir()
     else:
         call("git", "checkout-index", "--all", f"--prefix={source}/", cwd=ROOT)
+        for command in ("init -q", "add .", "-c user.name=x -c user.email=x@y commit -qm x"):
+            call("git", *command.split(), cwd=source)
     code = f"from setuptools import build_meta; print(build_meta.build_wheel({str(out)!r}))"
     call(sys.executable, "-c", code, cwd=source)
     [wheel] = out.glob("*.whl")
@@ -56,6 +58,12 @@ def test_nothing_but_the_package_is_installed(installed):
     compiled = {path.name for folder in ("elmo_bench", "tasks") for path in (ROOT / folder).rglob("*.[ch]")}
     assert {path.name for path in installed.rglob("*.[ch]")} == compiled != set()
     assert "elmo-bench = elmo_bench.__main__:entry" in next(installed.glob("*.dist-info/entry_points.txt")).read_text()
+
+
+def test_a_wheel_that_was_made_in_a_clone_knows_its_commit(installed):
+    code = "from elmo_bench.ledger import environment; e = environment([]); print(len(e['commit'] or ''), e['dirty'])"
+    said = call(sys.executable, "-c", code, cwd=installed)
+    assert said == ("40 False\n" if (installed / "elmo_bench" / "commit.txt").is_file() else "0 None\n")
 
 
 def test_the_commands_work_in_an_empty_folder(installed, tmp_path):

@@ -199,8 +199,8 @@ def _record(path: Path) -> Path:
 
 def _recorded(path: Path) -> str | None:
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        if found := re.match(r"[0-9a-f]{64}\b", _record(path).read_text(encoding="utf-8")):
-            return found[0]
+        if match := re.match(r"[0-9a-f]{64}\b", _record(path).read_text(encoding="utf-8")):
+            return match[0]
     return None
 
 
@@ -248,13 +248,13 @@ class Content:
         raise changed(self.path)
 
     def _hash(self) -> str:
-        found = sha256_of(self.path)
+        checksum = sha256_of(self.path)
         if _state(self.path) != self._state:
             raise changed(self.path)
         if self._trusted:
             with contextlib.suppress(OSError, UserError), atomic_write(self._memory, "w") as handle:  # never needed
-                handle.write(found)
-        return found
+                handle.write(checksum)
+        return checksum
 
     def _recall(self) -> str | None:
         if self._trusted:

@@ -146,6 +146,7 @@ def _member(archive: Path, name: str) -> Iterator[bytes]:
 _REFUSALS = {
     errno.ENOSPC: "the disk is full. Free some space and start again.",
     errno.EDQUOT: "the disk quota is used up. Free some space and start again.",
+    errno.EFBIG: "larger than a file may be here. Raise the limit (ulimit -f), or choose another disk.",
     errno.EROFS: "on a read-only file system. Choose another folder.",
     errno.EACCES: "no permission. Choose another folder.",
     errno.EPERM: "no permission. Choose another folder.",
@@ -157,7 +158,7 @@ _REFUSALS = {
     errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
 }
 _TEXTS = {  # of errors that are no OSError: safetensors and HDF5 keep the system's text alone
-    os.strerror(errno.ENOSPC): _REFUSALS[errno.ENOSPC],
+    **{os.strerror(number): _REFUSALS[number] for number in (errno.ENOSPC, errno.EFBIG)},
     "determine home directory": "no home folder is known. Set $HOME.",
 }
 
@@ -185,9 +186,9 @@ def disk_errors(where: str | Path) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        if (found := refusal(error, where)) is None:
+        if (refused := refusal(error, where)) is None:
             raise
-        raise found from error
+        raise refused from error
 
 
 @contextlib.contextmanager
@@ -246,7 +247,7 @@ def read_checkpoint(path: Path, advice: str = "Remove it and start again.") -> d
         with zipfile.ZipFile(path) as archive:  # torch writes checksums, but does not check them
             if (name := archive.testzip()) is not None:
                 raise ValueError(f"the checksum of {name} is wrong")
-        found = torch.load(path, weights_only=True, map_location="cpu")
-        if not isinstance(found, dict):
+        state = torch.load(path, weights_only=True, map_location="cpu")
+        if not isinstance(state, dict):
             raise TypeError("not a mapping")
-    return found
+    return state

@@ -54,12 +54,12 @@ def free_cores(seconds: float = 0.3) -> int:
 
 def available_memory() -> int:
     """Bytes that processes may still take without swapping, also within the limit of the container."""
-    found = [_value(_PROC / "meminfo", "MemAvailable:") * 1024 or 2**62]
+    free = [_value(_PROC / "meminfo", "MemAvailable:") * 1024 or 2**62]
     limit = _read(_CGROUP / "memory.max").strip()
     if limit.isdigit():
         used = int(_read(_CGROUP / "memory.current").strip() or 0)
-        found.append(int(limit) - used + _value(_CGROUP / "memory.stat", "inactive_file"))
-    return max(0, min(found))
+        free.append(int(limit) - used + _value(_CGROUP / "memory.stat", "inactive_file"))
+    return max(0, min(free))
 
 
 def resident_memory(pid: int) -> int:
@@ -96,18 +96,18 @@ def gpus() -> int:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return len([name for name in visible.split(",") if name.strip() not in ("", "-1")])
-    return len(list(Path("/dev").glob("nvidia[0-9]*")))
+    return len(list(Path("/dev").glob("nvidia[0-9]*"))) or int(Path("/dev/dxg").exists())  # the one of Windows
 
 
 def _idle() -> dict[str, tuple[int, int]]:
     """(idle, all) clock ticks of each core that this process may use, since the machine started."""
     mine = {f"cpu{number}" for number in os.sched_getaffinity(0)} if hasattr(os, "sched_getaffinity") else set()
-    found = {}
+    clocks = {}
     for line in _read(_PROC / "stat").splitlines():
         name, *ticks = line.split()
         if name in mine:
-            found[name] = (int(ticks[3]) + int(ticks[4]), sum(map(int, ticks[:8])))
-    return found
+            clocks[name] = (int(ticks[3]) + int(ticks[4]), sum(map(int, ticks[:8])))
+    return clocks
 
 
 def _value(path: Path, key: str) -> int:

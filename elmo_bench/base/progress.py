@@ -2,16 +2,25 @@
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from elmo_bench.base.errors import redacted
 
 LINE_EVERY = 30.0  # seconds between lines without a terminal
+MINUTE = 60.0  # seconds between lines about what runs at once
 
 # markup: a text from a file may have [brackets] that are no style.
 console = Console(stderr=True, soft_wrap=True, markup=False)
@@ -24,6 +33,7 @@ class Meter:
         self.bar, self.title, self.total, self.steps, self.tokens, self.text = bar, title, total, done, 0, ""
         self.started = self.printed = time.monotonic()
         self.first = done
+        self.lines: dict[str, TaskID] = {}  # of `show`
         self.task = bar.add_task(title, total=total, completed=done, info="") if bar else None
 
     @property
@@ -44,6 +54,28 @@ class Meter:
             console.print(
                 f"{self.title}: step {self.steps}/{self.total or '?'}  {info}  {self._remaining()}", highlight=False
             )
+
+    def skip(self) -> None:
+        """Leave out a step that takes no time, so that the estimate does not count it."""
+        self.total = None if self.total is None else self.total - 1
+        if self.bar is not None and self.task is not None:
+            self.bar.update(self.task, total=self.total)
+
+    def show(self, running: Mapping[str, str]) -> None:
+        """Show what runs, {title: what it said last}: a line for each below the bar; without one, a line a minute."""
+        if self.bar is None:
+            if running and time.monotonic() - self.printed > MINUTE:
+                self.printed = time.monotonic()
+                told = "; ".join(text or title for title, text in running.items())
+                console.print(f"{self.title}: {self.steps}/{self.total or '?'} done; {told}", highlight=False)
+            return
+        for title in running.keys() | self.lines.keys():
+            if title not in self.lines:
+                self.lines[title] = self.bar.add_task(title, total=None, info="")
+            if title in running:
+                self.bar.update(self.lines[title], info=running[title])
+            else:
+                self.bar.remove_task(self.lines.pop(title))
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""

@@ -25,7 +25,7 @@ class Finding(NamedTuple):
 def main(arguments: list[str]) -> int:
     """Print a line for each thing that was checked. The exit code is 1 if one is wrong.
 
-    Raises UserError for a file that is not a record of this version, and for one in the wrong place.
+    Raises UserError for a file that is not there, and for one in the wrong place.
     """
     parser = argparse.ArgumentParser(
         prog="elmo-bench check",
@@ -36,11 +36,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--gold", type=Path, help="the gold of test, where a file of predictions does not hold it")
     options = parser.parse_args(arguments)
     path = Path(os.path.abspath(options.record))  # without `..`  # noqa: PTH100
-    record = ledger.read_record(path)
+    try:
+        record = ledger.read_record(path)
+    except UserError as error:
+        if not path.exists():
+            raise
+        print(f"WRONG {error}")
+        return 1
     paths = RunPaths.of(path.parents[4] if len(path.parents) > 4 else path.parent, record)
     if paths.record != path:
         raise UserError(f"{options.record}: belongs at {'/'.join(paths.record.parts[-5:])} of a ledger. Put it there.")
-    findings = [*_about(record), *_outcomes(record, paths), *_predictions(record, paths, options.gold)]
+    siblings = ledger.read_all(paths.ledger, suite=paths.suite, task=paths.task, encoder=paths.encoder).problems
+    copied = [Finding(problem, wrong=True) for problem in siblings if problem.startswith(f"{path}: the same ")]
+    findings = [*copied, *_about(record), *_outcomes(record, paths), *_predictions(record, paths, options.gold)]
     for finding in findings:
         print(f"{'WRONG ' if finding.wrong else 'ok    '}{finding.text}")
     return int(any(finding.wrong for finding in findings))
@@ -80,13 +88,13 @@ def _outcomes(record: Record, paths: RunPaths) -> Iterator[Finding]:
     for split, scores in (("dev", record["scores"]["dev"]), ("test", record["scores"]["test"])):
         try:
             outcomes = ledger.of_split(stored, split)
-            found, said = how.score_of(outcomes), scores["overall"][main]
+            summed, said = how.score_of(outcomes), scores["overall"][main]
         except UserError as error:
             yield Finding(f"outcomes on {split}: {error}", wrong=True)
             continue
         items = len(next(iter(outcomes.values())))
-        text = f"outcomes on {split}: {items:,} items add up to {main} {found:.2f}; the record says {said:.2f}"
-        yield Finding(text, wrong=abs(found - said) > AGREES)
+        text = f"outcomes on {split}: {items:,} items add up to {main} {summed:.2f}; the record says {said:.2f}"
+        yield Finding(text, wrong=abs(summed - said) > AGREES)
 
 
 def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> Iterator[Finding]:
@@ -107,6 +115,6 @@ def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> Iterator
         yield Finding("predictions on test hold their gold: --gold has no use")
         return
     scores, said = metric.score_files(*needed), record["scores"]["test"]["overall"][main]
-    found = scores.get("overall", scores.get("scores", scores))[main]  # where the official scorer of the task puts it
-    text = f"predictions on test: score {main} {found:.2f}; the record says {said:.2f}"
-    yield Finding(text, wrong=abs(found - said) > AGREES)
+    scored = scores.get("overall", scores.get("scores", scores))[main]  # where the official scorer of the task puts it
+    text = f"predictions on test: score {main} {scored:.2f}; the record says {said:.2f}"
+    yield Finding(text, wrong=abs(scored - said) > AGREES)

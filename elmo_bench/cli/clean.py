@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import HeldElsewhere, RunPaths, is_held, list_runs, read_all, run_lock
+from elmo_bench.ledger import HeldElsewhere, RunPaths, check_is_ledger, is_held, list_runs, read_all, run_lock
 
 
 def main(arguments: list[str]) -> int:
@@ -32,6 +32,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
 
     runs, problems = list_runs(options.ledger)
+    check_is_ledger(options.ledger, problems)
     stale = _superseded(options.ledger) if options.stale else set()
     for run in runs:
         try:
@@ -68,7 +69,6 @@ def _superseded(ledger: Path) -> set[RunPaths]:
 def _leftovers(run: RunPaths, *, stale: bool, failures: bool, unfinished: bool) -> Iterator[Path]:
     """What may go. A record goes before its outcomes, so that a kill in between leaves no record without them."""
     yield from sorted(run.folder.glob(f".seed{run.seed}.*"))
-    yield from run.folder.glob(f"seed{run.seed}.slices.npz")  # of older versions
     if failures and run.failure.exists():
         yield run.failure
     if stale:

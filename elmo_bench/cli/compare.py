@@ -18,7 +18,7 @@ HEADER = ["task", "seeds", "difference", "95 % interval", "p (Holm)", "verdict",
 
 
 def main(arguments: list[str]) -> int:
-    """Print the table; 0. Raises UserError if no task has runs of all of them that can be compared."""
+    """Print the table; 1 if a record is left out. Raises UserError if no task has runs of all of them that can be compared."""
     parser = argparse.ArgumentParser(
         prog="elmo-bench compare",
         description="Compare encoders on every task with runs of all of them. Two: the difference of the mean test "
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
     if len(set(encoders)) < max(2, len(encoders)):
         raise UserError(f"{' '.join(encoders)}: give two or more different encoders.")
     check_exists(options.ledger)
-    read = read_all(options.ledger, suite=options.suite)
+    read = read_all(options.ledger, suite=options.suite, sums=True)
     selection = select(read.records)
     for problem in [*read.problems, *selection.unknown]:
         print(f"elmo-bench compare: {problem}", file=sys.stderr)
@@ -52,8 +52,6 @@ def main(arguments: list[str]) -> int:
             f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on {where}. "
             f"Encoders with runs that change nothing else: {known}."
         )
-    (_several if len(encoders) > 2 else _two)(chosen, gains_from(options.ledger), where)
-    return 0
 
 
 def _only(option: str, values: Iterable[str], ledger: Path) -> str:

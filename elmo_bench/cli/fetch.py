@@ -110,17 +110,17 @@ def fetch_file(file: Mapping[str, Any], path: Path, task: str) -> str:
         return _exists(path, checksum if whole else file.get("made"))
     by_hand = f"put {'it' if whole else f'{path.name} of it'} at {path}"
     if whole:
-        found = sha256_of(fetch(url, path, sha256=checksum, by_hand=by_hand))
-        return f"{path}: SHA-256 {found[:12]}…, " + (
+        actual = sha256_of(fetch(url, path, sha256=checksum, by_hand=by_hand))
+        return f"{path}: SHA-256 {actual[:12]}…, " + (
             "as published" if checksum else "which cannot be verified: none is published"
         )
     source = cache_folder() / "data" / task / PurePosixPath(urlsplit(url).path).name
-    found = sha256_of(fetch(url, source, sha256=checksum, by_hand=by_hand))
-    record(source, found)
-    verify(source, found)
+    actual = sha256_of(fetch(url, source, sha256=checksum, by_hand=by_hand))
+    record(source, actual)
+    verify(source, actual)
     if "member" in file:
         unpack(source, file["member"], path)
-        return f"{path}: from {source.name}, SHA-256 {found[:12]}…"
+        return f"{path}: from {source.name}, SHA-256 {actual[:12]}…"
     content = importlib.import_module(f"elmo_bench.tasks.{task}.part").make(source, **file["make"])
     if (made := hashlib.sha256(content).hexdigest()) != file["made"]:
         why = f"what was made of it for {path} has the SHA-256 {made[:12]}…, not {file['made'][:12]}…"

@@ -9,7 +9,7 @@ from elmo_bench.ledger.merge import merge
 
 
 def main(arguments: list[str]) -> int:
-    """Merge and print what was done. The exit code is 2 if a file was skipped, else 1 if scores are in conflict.
+    """Merge and print what was done. The exit code is 1 if a file was skipped, or if scores are in conflict.
 
     Raises UserError if the ledger does not exist.
     """
@@ -38,4 +38,4 @@ def main(arguments: list[str]) -> int:
         f"{options.into}: {len(merged.added)} records added, {len(merged.present)} were present, "
         f"{len(merged.failures)} failures added; {len(merged.conflicts)} conflicts, {len(merged.problems)} skipped"
     )
-    return 2 if merged.problems else int(bool(merged.conflicts))
+    return int(bool(merged.problems or merged.conflicts))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def main(arguments: list[str]) -> int:
     """Write the leaderboard.
 
-    The exit code is 2 if a file of the ledger had to be skipped. Raises UserError for a ledger that is missing, for a
+    The exit code is 1 if a file of the ledger had to be skipped. Raises UserError for a ledger that is missing, for a
     folder that has files but no runs, and for a suite without runs.
     """
     options = _parse(arguments)
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
     command = " ".join(["elmo-bench report", *(["--suite", *options.suite] if options.suite else [])])
     board = leaderboard(selection, read.failures, ledger=options.ledger, command=command, costs=costs)
     _write(board, options)
-    return 2 if read.problems or problems else 0
+    return int(bool(read.problems or problems))
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
@@ -54,7 +54,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 def _read(ledger: Path, suites: list[str] | None) -> Ledger:
     """The records and failures of these suites, after a line on stderr for each file that was skipped."""
     check_exists(ledger)
-    read = read_all(ledger)
+    read = read_all(ledger, sums=True)
     for problem in read.problems:
         print(f"elmo-bench report: {problem}", file=sys.stderr)
     known = {record["spec"]["suite"] for record in read.records} | {run.suite for run, _ in read.failures}

@@ -57,13 +57,18 @@ def _summary(states: list[RunState], ledger: LedgerState) -> str:
     runs = f"{len(states)} run{'s' if len(states) != 1 else ''}: {parts}"
     if counts["done"] == len(states):
         return runs
+    return f"{runs}; {time_left(states, ledger)}"
+
+
+def time_left(runs: list[RunState], ledger: LedgerState, workers: int = 1) -> str:
+    """What the runs that are not done take: on one core, and with several workers; from the ledger, else published."""
     published = {(row.suite, row.task, row.encoder): 60 * row.minutes for row in rows().values() if not row.label}
-    seconds, unknown = ledger.seconds_left(states, published)
-    known = (
-        f"about {readable(seconds)} left, one after the other" if seconds else "no comparable run to estimate the time"
-    )
-    rest = f" and {unknown} runs without an estimate" if unknown and seconds else ""
-    return f"{runs}; {known}{rest}"
+    seconds, unknown = ledger.seconds_left(runs, published)
+    if not seconds:
+        return "no comparable run to estimate the time"
+    rest = f" and {unknown} runs without an estimate" if unknown else ""
+    at_once = f", {readable(seconds / workers)} with {workers} at once" if workers > 1 else ""
+    return f"about {readable(seconds)} left, one after the other{at_once}{rest}"
 
 
 def _table(states: list[RunState]) -> str:

@@ -1,16 +1,17 @@
 """`elmo-bench sweep encoder=none,glove,elmo seed=0,1,2`: every combination of the options' values."""
 
 import argparse
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from elmo_bench.base.progress import progress
-from elmo_bench.ledger import Summary
+from elmo_bench.cli.status import time_left
+from elmo_bench.ledger import Record
 from elmo_bench.reporting.console import outcome, overviews, show
-from elmo_bench.runner.sweep import Result, plan, run_sweep
+from elmo_bench.runner.finished import LedgerState
+from elmo_bench.runner.sweep import Plan, Result, plan, run_sweep, workers
 
 
 def main(arguments: list[str]) -> int:
@@ -30,25 +31,27 @@ def main(arguments: list[str]) -> int:
     results: list[Result] = []
     interrupted = False
     try:
-        with _terminate_as_interrupt(), progress("sweep", len(planned.runs)) as meter:
-            for result in run_sweep(planned):
+        print(_start(planned), flush=True)
+        with progress("sweep", len(planned.runs)) as meter:
+            for result in run_sweep(planned, meter):
                 results.append(result)
                 print(_line(result, planned.ledger), flush=True)
-                meter.advance()
+                meter.skip() if result.state == "skipped" else meter.advance()
     except KeyboardInterrupt:
         interrupted = True
     _show(planned.ledger, [result.record for result in results if result.record is not None])
     return _report(results, missing=len(planned.runs) - len(results), interrupted=interrupted)
 
 
-@contextmanager
-def _terminate_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends the children, as Ctrl-C does."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def _start(planned: Plan) -> str:
+    """How many runs there are, how many of them are done, and how long the others take."""
+    ledger = LedgerState.of(planned.ledger)
+    states = ledger.of_runs(planned.runs)
+    if planned.overwrite:
+        states = [replace(each, state="missing") for each in states]
+    todo = sum(each.state != "done" for each in states)
+    left = f"; {time_left(states, ledger, min(todo, workers(planned) or 1))}" if todo else ""
+    return f"{len(states)} runs, {len(states) - todo} of them done{left}"
 
 
 def _line(result: Result, ledger: Path) -> str:
@@ -59,11 +62,11 @@ def _line(result: Result, ledger: Path) -> str:
     return f"{result.run.title}: {outcome(ledger, result.record, state)}"
 
 
-def _show(ledger: Path, made: Sequence[Summary]) -> None:
+def _show(ledger: Path, made: Sequence[Record]) -> None:
     """A table for each suite and task, with an arrow at the newest of these runs; then a table of all tasks."""
     newest = {(record["spec"]["suite"], record["spec"]["task"]): record["hash"] for record in made}
     tables = [show(ledger, *place, hash_, command="elmo-bench sweep") for place, hash_ in newest.items()]
-    records = [record for found in tables for record in found]
+    records = [record for table in tables for record in table]
     for table in overviews(records, [record["hash"] for record in made]):
         print(f"\n{table}")
 

@@ -17,6 +17,7 @@ from elmo_bench.ledger.paths import (
     Holder,
     RunPaths,
     check_exists,
+    check_is_ledger,
     holder_of,
     is_held,
     list_runs,
@@ -28,7 +29,6 @@ from elmo_bench.ledger.record import (
     Failure,
     Record,
     Spec,
-    Summary,
     check_record,
     now,
     run_hash,
@@ -36,13 +36,11 @@ from elmo_bench.ledger.record import (
 )
 from elmo_bench.ledger.store import (
     Ledger,
-    Progress,
     read_all,
+    read_holders,
     read_ledger,
     read_outcomes,
-    read_progress,
     read_record,
-    read_summary,
     write_failure,
     write_record,
 )

@@ -8,7 +8,9 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
+
+from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write

@@ -12,12 +12,12 @@ from elmo_bench.base.machine import processor
 _PROJECT = Path(__file__).resolve().parents[2]
 
 
-def environment(packages: Iterable[str]) -> dict[str, Any]:
+def environment(packages: Iterable[str], project: Path = _PROJECT) -> dict[str, Any]:
     """The record's `environment` without device, threads and precision, which the runner adds.
 
     Leaves out packages that are not installed.
     """
-    commit, dirty = _git_state(_PROJECT)
+    commit, dirty = _git_state(project)
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -36,11 +36,13 @@ def _version(package: str) -> str | None:
 
 
 def _git_state(project: Path) -> tuple[str | None, bool | None]:
-    """(commit, dirty) of the checkout; (None, None) without git, or if the package is installed elsewhere."""
+    """(commit, dirty) of the checkout, else of the wheel (see setup.py); (None, None) if neither is known."""
     top = _git(project, "rev-parse", "--show-toplevel")
     commit = _git(project, "rev-parse", "HEAD")
     if not top or not commit or Path(top).resolve() != project:
-        return None, None
+        wheel = project / "elmo_bench" / "commit.txt"
+        commit, dirty, _ = wheel.read_text().strip().partition("-dirty") if wheel.is_file() else ("", "", "")
+        return (commit, bool(dirty)) if commit else (None, None)
     # Records are untracked files until somebody commits them; they do not change the code.
     changes = _git(project, "status", "--porcelain", "--", ".", ":(exclude)results")
     return commit, None if changes is None else bool(changes)

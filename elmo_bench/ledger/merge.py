@@ -1,16 +1,18 @@
 """Joining ledgers that were made on different machines."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.ledger.paths import RunPaths, list_runs, run_lock
-from elmo_bench.ledger.record import Record
+from elmo_bench.ledger.paths import RunPaths, check_is_ledger, list_runs, run_lock
+from elmo_bench.ledger.record import Copies, Record
 from elmo_bench.ledger.store import (
     put_failure,
+    read_all,
     read_failure,
     read_outcomes,
     read_record_at,
@@ -26,7 +28,7 @@ class Merged:
     present: list[RunPaths] = field(default_factory=list)  # with the same scores and outcomes
     failures: list[RunPaths] = field(default_factory=list)  # added
     conflicts: list[str] = field(default_factory=list)  # the same run with different scores: ours stays
-    problems: list[str] = field(default_factory=list)  # damaged, held by another process, or a link: skipped
+    problems: list[str] = field(default_factory=list)  # damaged, wrong, held by another process, or a link: skipped
 
 
 def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
@@ -37,14 +39,20 @@ def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
     """
     merged = Merged()
     runs, merged.problems = list_runs(source)
+    check_is_ledger(source, merged.problems)
+    copies = Copies()
+    for record in read_all(into).records:
+        with suppress(UserError):  # of a copy that is ours already
+            copies.check(record)
     if runs:
         _make_writable(into)
     for run, names in runs.items():
         ours = RunPaths(into, run.suite, run.task, run.encoder, run.hash, run.seed)
+        check_is_ledger(source, merged.problems)
         try:
             if run.record.name in names:
                 with run_lock(ours):
-                    _merge_record(run, ours, merged, overwrite=overwrite)
+                    _merge_record(run, ours, merged, copies, overwrite=overwrite)
             elif run.failure.name in names and not ours.record.exists():
                 failure = read_failure(run.failure)
                 if not ours.failure.exists() or read_failure(ours.failure)["created"] < failure["created"]:
@@ -64,8 +72,8 @@ def _make_writable(folder: Path) -> None:
         raise UserError(f"{folder}: cannot be written")
 
 
-def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, *, overwrite: bool) -> None:
-    record, outcomes = read_record_at(theirs), read_outcomes(theirs)
+def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, copies: Copies, *, overwrite: bool) -> None:
+    record, outcomes = read_record_at(theirs, copies, sums=True), read_outcomes(theirs)
     if ours.record.exists() and not overwrite:
         if difference := _difference(record, read_record_at(ours)):
             merged.conflicts.append(f"{theirs.record}: {difference} than {ours.record}, which is kept")

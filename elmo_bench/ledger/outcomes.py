@@ -23,6 +23,7 @@ import importlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -71,20 +72,20 @@ Arrays = Mapping[str, np.ndarray]
 
 def joined(outcomes: Mapping[str, Arrays]) -> dict[str, np.ndarray]:
     """{split: outcomes} as they are stored."""
-    found: dict[str, np.ndarray] = {}
+    together: dict[str, np.ndarray] = {}
     for split, prefix in (("dev", _DEV), ("test", "")):
         plain = {name: values for name, values in outcomes[split].items() if not name.startswith(TYPE)}
         types = {name: values for name, values in outcomes[split].items() if name.startswith(TYPE)}
-        found |= {prefix + name: values for name, values in (plain | (_table(types) if types else {})).items()}
-    return found
+        together |= {prefix + name: values for name, values in (plain | (_table(types) if types else {})).items()}
+    return together
 
 
 def of_split(stored: Arrays, split: str) -> dict[str, np.ndarray]:
     """What is known of each item of dev or test, without types and slices. Raises UserError if there is nothing."""
-    found = {name: values for name, values in _whole(stored, split).items() if "." not in name}
-    if not found:
+    plain = {name: values for name, values in _whole(stored, split).items() if "." not in name}
+    if not plain:
         raise UserError(f"no outcomes on {split} were kept")
-    return found
+    return plain
 
 
 def types_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
@@ -133,13 +134,13 @@ def digest_of(outcomes: Arrays) -> str:
 
 def compact(outcomes: Arrays) -> dict[str, np.ndarray]:
     """All in the smallest unsigned type that holds them. Raises UserError unless they are whole numbers from 0."""
-    found = {}
+    small = {}
     for name, values in outcomes.items():
         array = np.asarray(values)
         if array.dtype.kind not in "bui" or (array.size and array.min() < 0):
             raise UserError(f"outcomes '{name}' are not whole numbers from 0. Scale and round them first.")
-        found[name] = array if array.dtype.kind == "b" else array.astype(np.min_scalar_type(array.max(initial=0)))
-    return found
+        small[name] = array if array.dtype.kind == "b" else array.astype(np.min_scalar_type(array.max(initial=0)))
+    return small
 
 
 @reader
@@ -155,6 +156,21 @@ def check_stored(stored: Arrays) -> None:
                 raise ValueError("the counts by type are of different lengths")
             if not all(0 <= kind < len(names) for kind in kinds):
                 raise ValueError(f"a type that is not one of {len(names)}")
+
+
+def check_sums(stored: Arrays, name: str, task: str, main: str, scores: Mapping[str, Any]) -> None:
+    """Raise UserError unless the outcomes add up to the main score of each split, by the formula of this name.
+
+    They are not summed if no task here has the formula.
+    """
+    try:
+        how = formula(name, task)
+    except UserError:
+        return
+    for split in scores:
+        said = scores[split]["overall"][main]
+        if abs((summed := how.score_of(of_split(stored, split))) - said) > AGREES:
+            raise UserError(f"its outcomes on {split} add up to {summed:.2f}, the record says {said:.2f}")
 
 
 def joined_slices(slices: Mapping[str, Arrays]) -> dict[str, np.ndarray]:

@@ -19,15 +19,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self, TypedDict
+from typing import NamedTuple, Self
 
 from filelock import FileLock, Timeout, lock_descriptor
+from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import refusal
 from elmo_bench.base.json import read_json
+from elmo_bench.base.progress import console
 from elmo_bench.base.reading import reader
-from elmo_bench.ledger.record import Record, Spec, Summary
+from elmo_bench.ledger.record import Record, Spec
 from elmo_bench.ledger.schema import check
 
 _NAME = re.compile(r"\w[\w.+=-]*")
@@ -60,7 +62,7 @@ class RunPaths:
             raise UserError(f"seed={self.seed!r}: not a seed. Give a whole number from 0.")
 
     @classmethod
-    def of(cls, ledger: Path, record: Record | Summary) -> Self:
+    def of(cls, ledger: Path, record: Record) -> Self:
         """Where this record belongs."""
         spec = record["spec"]
         return cls(ledger, spec["suite"], spec["task"], spec["encoder"], record["hash"], record["seed"])
@@ -121,6 +123,17 @@ def check_exists(ledger: Path) -> None:
         raise UserError(f"--ledger {ledger}: no such folder. Give the folder of the records.")
 
 
+MANY = 10  # files that are not as a ledger has them: it is none, and a command that changes ledgers stops
+
+
+def check_is_ledger(folder: Path, problems: list[str]) -> None:
+    """Raise UserError, after some of them, if so many files of a folder are somebody else's."""
+    if len(problems) >= MANY:
+        for problem in problems[:MANY]:
+            console.print(problem, highlight=False)
+        raise UserError(f"{folder}: {MANY} files or more are not as a ledger has them. Give the folder of a ledger.")
+
+
 class Listing(NamedTuple):
     """What a ledger holds: the names of the files and folders of each run, and what was not followed."""
 
@@ -142,7 +155,7 @@ def list_runs(
         for entry in _entries(folder, problems):
             if match := _ENTRY.fullmatch(entry.name):
                 if entry.is_symlink():
-                    problems.append(f"{entry.path}: a symbolic link, which the ledger does not follow. Remove it.")
+                    problems.append(f"{entry.path}: a symbolic link, which a ledger does not follow")
                 else:
                     seeds.setdefault(int(match[1]), set()).add(entry.name)
         with suppress(UserError):  # somebody else's folder
@@ -160,7 +173,7 @@ def _folders(folder: Path, names: tuple[str | None, ...], problems: list[str]) -
         if names[0] not in (None, entry.name):
             continue
         if entry.is_symlink():
-            problems.append(f"{entry.path}: a symbolic link, which the ledger does not follow. Remove it.")
+            problems.append(f"{entry.path}: a symbolic link, which a ledger does not follow")
         elif entry.is_dir(follow_symlinks=False):
             yield from _folders(folder / entry.name, names[1:], problems)
 

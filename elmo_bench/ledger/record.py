@@ -4,9 +4,12 @@ Each is plain JSON and, in Python, the dict of the same shape. Scores are what t
 they are shares. Keys marked NotRequired are left out where they do not apply; all other keys are always present.
 """
 
+import math
 import re
-from datetime import UTC, datetime
-from typing import Any, Literal, NotRequired, TypedDict
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import digest
@@ -14,6 +17,8 @@ from elmo_bench.ledger.schema import check
 
 SCHEMA = 3
 _TIME = "%Y-%m-%dT%H:%M:%S+00:00"  # one format, so that times sort as texts
+NEAR = 0.5  # points between the best of the dev curve and the score of the checkpoint that was loaded again
+CLOCKS = timedelta(days=1)  # by which clocks may differ
 _ATTEMPT = re.compile(r"[0-9a-f]{32}")
 
 
@@ -153,23 +158,6 @@ class Record(TypedDict):
     created: str  # when the run finished: UTC, as now() writes it
 
 
-class Summary(TypedDict):
-    """The values of a record that `sweep` and `status` use."""
-
-    schema: int  # SCHEMA
-    attempt: str  # 32 hex digits
-    spec: Spec
-    hash: str  # run_hash(spec)
-    seed: int  # of everything random in the run
-    metric: str  # name of the main score
-    scores: Scores  # without by_type
-    curves: dict[str, list[float]]  # dev alone
-    seconds: float  # from the record's cost
-    peak_memory_mib: float  # from the record's cost
-    device: str  # from the record's environment
-    created: str  # UTC
-
-
 class Failure(TypedDict):
     """What a failed attempt leaves; the next record of the run removes it."""
 
@@ -199,30 +187,43 @@ def settings_key(spec: Spec) -> str:
 
 
 def check_record(record: Any) -> None:
-    """Raise UserError, naming the key, unless this is a complete and consistent record of this schema."""
+    """Raise UserError, naming the key, unless this is a complete record of this schema that agrees with itself.
+
+    `Copies` compares it with other records; `elmo-bench check` and `merge` also sum its outcomes.
+    """
     _check_schema(record, Record, "record")
     if record["spec"]["contents"] is None:
         raise UserError("record.spec.contents: null. Only a failure may have no contents.")
-    _check_main_score(record)
     if record["hash"] != run_hash(record["spec"]):
         raise UserError(f"record.hash: {record['hash']:.60} is not the hash of record.spec")
-    for name, curve in record["curves"].items():
-        if len(curve) != record["epochs"]["run"]:  # type: ignore[arg-type]
-            raise UserError(f"record.curves.{name}: {len(curve)} numbers of {record['epochs']['run']} epochs")  # type: ignore[arg-type]
-    if record["layer_weights"] and not 1 <= record["epochs"]["best"] <= len(record["layer_weights"]):
-        raise UserError(f"record.epochs.best: {record['epochs']['best']} is not an epoch of record.layer_weights")
+    if datetime.fromisoformat(record["created"]) > datetime.now(UTC) + CLOCKS:
+        raise UserError(f"record.created: {record['created']} is in the future")
+    for part in (record["cost"], record["parameters"], record["data"]["counts"]):
+        for name, value in part.items():
+            _in_range(name, value)
+    _check_epochs(record)
 
 
-def summary_of(record: Any) -> Summary:
-    """The summary of a record, which is checked no further. Raises KeyError, TypeError or UserError for a wrong one."""
-    summary: Any = {key: record[key] for key in ("schema", "attempt", "spec", "hash", "seed", "metric", "created")}
-    summary["scores"] = {split: {"overall": record["scores"][split]["overall"]} for split in ("dev", "test")}
-    summary["curves"] = {"dev": record["curves"]["dev"]}
-    summary |= {key: record["cost"][key] for key in ("seconds", "peak_memory_mib")}
-    summary["device"] = record["environment"]["device"]
-    _check_schema(summary, Summary, "record")
-    _check_main_score(summary)
-    return summary
+def _check_epochs(record: Any) -> None:
+    """The best epoch is the best of the dev curve, and its score is the one on dev."""
+    main, curves = record["metric"], record["curves"]
+    run, best = record["epochs"]["run"], record["epochs"]["best"]
+    for split, scores in record["scores"].items():
+        if main not in scores["overall"]:
+            raise UserError(f"record.scores.{split}.overall: {main} missing")
+        _in_range(f"scores.{split}.overall.{main}", scores["overall"][main], 100)
+    for name, curve in curves.items():
+        if len(curve) != run:
+            raise UserError(f"record.curves.{name}: {len(curve)} numbers of {run} epochs")
+    if not 1 <= best <= min(run, len(record["layer_weights"]) or run):
+        raise UserError(f"record.epochs.best: {best} is not an epoch of the run")
+    _in_range("curves.dev", top := max(curves["dev"]), 100)
+    chosen, dev = curves["dev"][best - 1], record["scores"]["dev"]["overall"][main]
+    if chosen < top or abs(chosen - dev) > NEAR:
+        raise UserError(
+            f"record.epochs.best: {best}, with dev {main} {chosen:.2f}; the best of its curve is {top:.2f}, the score "
+            f"of dev {dev:.2f}"
+        )
 
 
 def check_failure(failure: Any) -> None:
@@ -230,16 +231,35 @@ def check_failure(failure: Any) -> None:
     _check_schema(failure, Failure, "failure")
 
 
-def _check_main_score(record: Any) -> None:
-    for split, scores in record["scores"].items():
-        if record["metric"] not in scores["overall"]:
-            raise UserError(f"record.scores.{split}.overall: {record['metric']} missing")
+class Copies:
+    """Notices a run that a ledger has under several seeds or specs."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, tuple[str, int]] = {}  # hash and seed of an attempt, and of a hash's outcomes and curves
+
+    def check(self, record: Record) -> None:
+        """Raise UserError if an earlier record of another run has the same attempt, or the same outcomes and curves."""
+        place, curves = (record["hash"], record["seed"]), record["curves"]
+        same = (record["hash"], record["outcomes"], *curves["dev"], *curves.get("train_loss", ()))
+        for key, what in ((record["attempt"], "attempt"), (same, "outcomes and curves")):
+            if (other := self.known.setdefault(key, place)) != place:
+                raise UserError(f"the same {what} as seed {other[1]} of {other[0]}, so one of the two is a copy")
+
+
+def _in_range(name: str, value: float, most: float = math.inf) -> None:
+    if not 0 <= value <= most:
+        wanted = "below 0" if most == math.inf else f"not between 0 and {most}"
+        raise UserError(f"record.{name}: {value} is {wanted}")
 
 
 def _check_schema(content: Any, hint: Any, name: str) -> None:
     check(content, hint, name)
     if content["schema"] != SCHEMA:
         raise UserError(f"{name}.schema: {content['schema']}, but this version of elmo-bench reads {SCHEMA}")
+    try:
+        digest(content["spec"])
+    except (TypeError, ValueError, RecursionError) as error:  # NaN, or a thousand levels
+        raise UserError(f"{name}.spec: {error}") from None
     if not _ATTEMPT.fullmatch(content["attempt"]):
         raise UserError(f"{name}.attempt: {content['attempt']!r:.60} is not 32 hex digits")
     try:

@@ -17,19 +17,18 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.ledger.outcomes import check_stored, compact, digest_of
-from elmo_bench.ledger.paths import Holder, Listing, RunPaths, holder_of, list_runs
+from elmo_bench.ledger.outcomes import check_stored, check_sums, compact, digest_of
+from elmo_bench.ledger.paths import Holder, RunPaths, holder_of, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
+    Copies,
     Failure,
     Record,
     Spec,
-    Summary,
     check_failure,
     check_record,
     now,
     settings_key,
-    summary_of,
 )
 
 MAX_OUTCOME_BYTES = 2**20
@@ -45,65 +44,44 @@ class Ledger(NamedTuple):
     problems: list[str]
 
 
-class Progress(NamedTuple):
-    """What `sweep` and `status` use of a ledger."""
-
-    summaries: list[Summary]
-    failures: list[tuple[RunPaths, Failure]]
-    problems: list[str]
-    holders: list[Holder]  # of the runs that a process works on now
-
-
 @reader
-def read_all(root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None) -> Ledger:
+def read_all(
+    root: Path,
+    *,
+    suite: str | None = None,
+    task: str | None = None,
+    encoder: str | None = None,
+    sums: bool = False,
+) -> Ledger:
     """Every record and failure of a ledger, or of these folders of it, each read once and checked in full.
 
     Both are sorted by suite, task, encoder, hash and seed. A folder that does not exist has none. A file that is
-    damaged, of another version, in the wrong place or a link is skipped and named in `problems`.
+    damaged, of another version, in the wrong place, a copy of another run or a link is skipped and named in `problems`.
+    sums: so is a record whose outcomes do not add up to its scores; takes milliseconds for each.
     """
-    listing = list_runs(root, suite=suite, task=task, encoder=encoder)
-    return Ledger(*_read_files(listing, read_record_at), listing.problems)
-
-
-@reader
-def read_progress(
-    root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None
-) -> Progress:
-    """As `read_all`, but of each record the summary alone, and with the runs that are in progress. Much faster."""
-    listing = list_runs(root, suite=suite, task=task, encoder=encoder)
-    locked = (holder_of(run) for run, names in listing.runs.items() if f"seed{run.seed}.lock" in names)
-    holders = [holder for holder in locked if holder]
-    return Progress(*_read_files(listing, read_summary), listing.problems, holders)
-
-
-def _read_files(listing: Listing, read: Callable[[RunPaths], Any]) -> tuple[list[Any], list[Any]]:
-    """(records, failures); problems are added to those of the listing."""
-    records, failures = [], []
-    for run, names in listing.runs.items():
+    runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
+    ledger, copies = Ledger([], [], problems), Copies()
+    for run, names in runs.items():
         try:
             if f"seed{run.seed}.json" in names:  # faster than run.record.name
-                records.append(read(run))
+                ledger.records.append(read_record_at(run, copies, sums=sums))
         except UserError as error:
-            listing.problems.append(str(error))
+            problems.append(str(error))
         try:
             if f"seed{run.seed}.failed.json" in names:
-                failures.append((run, read_failure(run.failure)))
+                ledger.failures.append((run, read_failure(run.failure)))
         except UserError as error:
-            listing.problems.append(str(error))
-    return records, failures
+            problems.append(str(error))
+    return ledger
 
 
-def read_summary(run: RunPaths) -> Summary:
-    """The summary of a record. Raises UserError, as `read_record_at`, if what it reads is wrong."""
-    try:
-        file = os.open(run.record, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # no link, and no waiting for a pipe
-        with os.fdopen(file, "rb") as opened:
-            summary = summary_of(orjson.loads(opened.read(MAX_RECORD_BYTES)))
-        if RunPaths.of(run.ledger, summary) == run:
-            return summary
-    except (OSError, ValueError, KeyError, TypeError, UserError):
-        pass
-    return summary_of(read_record_at(run))  # says what is wrong
+def read_holders(
+    root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None
+) -> list[Holder]:
+    """Who works now on the runs of a ledger, or of these folders of it."""
+    runs = list_runs(root, suite=suite, task=task, encoder=encoder).runs
+    locked = (holder_of(run) for run, names in runs.items() if f"seed{run.seed}.lock" in names)
+    return [holder for holder in locked if holder]
 
 
 def read_ledger(root: Path) -> tuple[list[Record], list[str]]:
@@ -122,9 +100,9 @@ def read_record(path: Path) -> Record:
 def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
     """The per-example outcomes of a record. Raises UserError if they are missing or damaged."""
     with reading(paths.outcomes, "the outcomes of a run", "Run again with overwrite=true."):
-        found = _unpack(paths.outcomes)
-        check_stored(found)
-    return found
+        outcomes = _unpack(paths.outcomes)
+        check_stored(outcomes)
+    return outcomes
 
 
 def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndarray]) -> None:
@@ -186,11 +164,25 @@ def read_failure(path: Path) -> Failure:
     return _read(path, check_failure)
 
 
-def read_record_at(run: RunPaths) -> Record:
-    """As `read_record`, and also raises UserError if the record belongs elsewhere."""
+def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = False) -> Record:
+    """As `read_record`, and also raises UserError if the record belongs elsewhere, or is a copy of one read before.
+
+    sums: and if its outcomes, where they can be read, do not add up to its scores.
+    """
     record = read_record(run.record)
     if (right := RunPaths.of(run.ledger, record)) != run:
         raise UserError(f"{run.record}: belongs at {right.record}. Move it.")
+    outcomes = None
+    if sums:
+        with suppress(UserError):  # reports say so where they need them
+            outcomes = read_outcomes(run)
+    try:
+        if copies is not None:
+            copies.check(record)
+        if outcomes is not None:
+            check_sums(outcomes, record["formula"], run.task, record["metric"], record["scores"])
+    except UserError as error:
+        raise UserError(f"{run.record}: {error}") from None
     return record
 
 
@@ -202,21 +194,31 @@ def _read(path: Path, check_content: Callable[[Any], None]) -> Any:
     if not os.path.lexists(path):
         raise UserError(f"{path}: no such file. Give one of a ledger: suite/task/encoder/hash/seed<k>.json.")
     try:
-        content = read_json(path, max_bytes=MAX_RECORD_BYTES, follow_links=False)
+        content = _load(path)
     except UserError as error:
-        raise UserError(f"{error}. Remove it, or run again with overwrite=true.") from None
+        raise UserError(f"{error}. Run again with overwrite=true.") from None
     schema = content.get("schema") if isinstance(content, dict) else None
     if type(schema) is int and schema > SCHEMA:
         raise UserError(f"{path}: of a newer version (schema {schema}, this one reads {SCHEMA}). Update elmo-bench.")
     if type(schema) is int and schema < SCHEMA:
         raise UserError(
-            f"{path}: of an older version (schema {schema}, this one reads {SCHEMA}). Remove it and run again."
+            f"{path}: of an older version (schema {schema}, this one reads {SCHEMA}). Run again with overwrite=true."
         )
     try:
         check_content(content)
     except UserError as error:
-        raise UserError(f"{path}: damaged ({error}). Remove it, or run again with overwrite=true.") from None
+        raise UserError(f"{path}: damaged ({error}). Run again with overwrite=true.") from None
     return content
+
+
+def _load(path: Path) -> Any:
+    """The JSON of a file; orjson is several times faster, `read_json` says what is wrong."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # no link, and no waiting for a pipe
+        with os.fdopen(file, "rb") as opened:
+            return orjson.loads(opened.read(MAX_RECORD_BYTES))
+    except (OSError, ValueError):
+        return read_json(path, max_bytes=MAX_RECORD_BYTES, follow_links=False)
 
 
 def _unpack(path: Path) -> dict[str, np.ndarray]:
@@ -226,10 +228,10 @@ def _unpack(path: Path) -> dict[str, np.ndarray]:
     with path.open("rb") as handle, np.load(handle, allow_pickle=False) as arrays:
         if sum(entry.file_size for entry in arrays.zip.infolist()) > MAX_UNPACKED_BYTES:
             raise ValueError(f"unpacked, it is larger than {MAX_UNPACKED_BYTES:,} bytes")
-        found = dict(arrays)
-    if any(array.ndim != 1 or array.dtype.kind not in "bui" for array in found.values()):
+        unpacked = dict(arrays)
+    if any(array.ndim != 1 or array.dtype.kind not in "bui" for array in unpacked.values()):
         raise ValueError("an array does not have a whole number for each example")
-    return found
+    return unpacked
 
 
 def _pack(path: Path, outcomes: Mapping[str, np.ndarray]) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from elmo_bench.base.json import read_json
-from elmo_bench.ledger import Record, RunPaths, Summary, read_all
+from elmo_bench.ledger import Record, RunPaths, read_all
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, of_newest_protocol, select
 from elmo_bench.reporting.rows import Row as Current
@@ -177,7 +177,7 @@ def verdict(score: float, seed: int, processor: str, row: Row) -> str:
     return f"reproduced: {off:.2f} from {where}" if off <= most else f"not reproduced: {off:.2f} from {where}"
 
 
-def outcome(ledger: Path, record: Record | Summary, state: str) -> str:
+def outcome(ledger: Path, record: Record, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
     main, scores = record["metric"], record["scores"]
     dev, test = scores["dev"]["overall"][main], scores["test"]["overall"][main]

@@ -15,13 +15,15 @@ from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypedDict
 
 from elmo_bench.base.downloads import SETTLED, Content, cache_folder
 from elmo_bench.base.files import atomic_write, sha256_of
 from elmo_bench.base.json import digest, read_json
 from elmo_bench.base.reading import reader
-from elmo_bench.ledger import RunPaths, Spec, Summary, read_progress, settings_key
+from elmo_bench.ledger import Record, RunPaths, Spec, read_all, read_holders, settings_key
 from elmo_bench.ledger.schema import check
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.spec.names import task_class
@@ -90,7 +92,7 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
         if (files := _files(sources, frozen)) is None:
             return
         memo, digests = _data_memo(sources), {str(path): _digest(path) for path in files}
-        if all(_last_change(path) < started - SETTLED for path in [*files, *_data_files(sources)]):
+        if all(_last_change(path) < started - SETTLED for path in [*files, *data_files(sources)]):
             write_memo(memo, {"contents": {"data": contents["data"]}, "files": {}})  # which are in its name
             rest = {name: value for name, value in contents.items() if name != "data"}
             write_memo(_encoder_memo(sources), {"contents": rest, "files": digests})
@@ -112,13 +114,23 @@ def _files(sources: Sources, frozen: "Frozen") -> list[Path] | None:
 def _data_memo(sources: Sources) -> Path:
     of = [sources[name] for name in ("task", "version", "suite", "data")]
     folders = [Path(root, sources["task"]) for root in import_module("elmo_bench.tasks").__path__]
-    return _memo([*of, [[path.name, _digest(path)] for path in _data_files(sources)], _code("base", "text", *folders)])
+    return _memo([*of, [[path.name, _digest(path)] for path in data_files(sources)], _code("base", "text", *folders)])
 
 
-def _data_files(sources: Sources) -> list[Path]:
+def data_files(sources: Sources) -> list[Path]:
+    """The files of a run's data. Raises UserError where one is missing."""
     data = task_class(sources["task"], "data")(**sources["data"])
     root = Path(sources["root"]) if sources["root"] else None
     return [Path(path) for path in data.files(sources["suite"], root)]
+
+
+def how_to_get(spec: RunSpec, setup: Setup) -> str:
+    """One or two sentences from the suite's node `fetch`: a list of downloads, or text."""
+    fetch = setup.data[spec.suite].get("fetch") or ""
+    if isinstance(fetch, str):
+        return f"{fetch[:1].upper()}{fetch[1:]}".rstrip(".") + "." if fetch else ""
+    which = "" if spec.suite == "open" else f"--suite {spec.suite} "
+    return f"Download it: elmo-bench fetch {which}--task {spec.task} --root FOLDER"
 
 
 def _encoder_memo(sources: Sources) -> Path:
@@ -182,7 +194,7 @@ class LedgerState:
     """What a ledger knows of runs, found by the key of their settings and by seed. Each file is read once."""
 
     problems: list[str]
-    _records: dict[str, dict[int, Summary]] = field(default_factory=lambda: defaultdict(dict))
+    _records: dict[str, dict[int, Record]] = field(default_factory=lambda: defaultdict(dict))
     _specs: dict[str, tuple[Spec, set[int]]] = field(default_factory=dict)  # with the seeds, by hash
     _failed: dict[tuple[str, int], str] = field(default_factory=dict)
     _running: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -190,10 +202,10 @@ class LedgerState:
 
     @classmethod
     def of(cls, ledger: Path) -> "LedgerState":
-        found = read_progress(ledger)
-        state = cls(found.problems)
+        records, failures, problems = read_all(ledger)
+        state = cls(problems)
         keys: dict[str, str] = {}  # by hash: seeds share a spec
-        for record in sorted(found.summaries, key=lambda record: record["created"]):  # the newest stays
+        for record in sorted(records, key=lambda record: record["created"]):  # the newest stays
             spec, seed = record["spec"], record["seed"]
             if record["hash"] not in keys:
                 keys[record["hash"]] = settings_key(spec)
@@ -202,10 +214,10 @@ class LedgerState:
             state._records[key][seed] = record
             state._specs[record["hash"]][1].add(seed)
             for group in _groups(key, spec["suite"], spec["task"], spec["encoder"], spec["settings"]):
-                state._seconds[group].append(record["seconds"])
-        for _, failure in found.failures:
+                state._seconds[group].append(record["cost"]["seconds"])
+        for _, failure in failures:
             state._failed[settings_key(failure["spec"]), failure["seed"]] = failure["error"]
-        for holder in found.holders:
+        for holder in read_holders(ledger):
             if holder["spec"] is not None:
                 where = f"{holder['machine']}, process {holder['pid']}"
                 state._running[settings_key(holder["spec"]), holder["seed"]] = where
@@ -223,7 +235,7 @@ class LedgerState:
         return [self._of_run(run) for run in runs]
 
     def seconds_left(
-        self, found: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
+        self, runs: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
     ) -> tuple[float, int]:
         """(what the runs that are not done will take one after the other; how many of them have no estimate).
 
@@ -232,7 +244,7 @@ class LedgerState:
         (`published`: seconds by suite, task and encoder).
         """
         total, unknown = 0.0, 0
-        for each in found:
+        for each in runs:
             if each.state != "done":
                 spec = each.run.spec
                 groups = _groups(spec.key, spec.suite, spec.task, spec.encoder, spec.settings)

@@ -1,7 +1,7 @@
 """Step 1 of a run: read its data and its frozen parts, which completes its spec; the parts of its model."""
 
 import os
-import tempfile
+import platform
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,9 @@ from typing import Any
 import torch
 from filelock import FileLock, Timeout
 
+from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import disk_errors
 from elmo_bench.base.progress import noted
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.cache import LayerStore
@@ -234,15 +236,19 @@ def claim_gpu(folder: Path | None = None) -> str | None:
     """Reserve for this process one GPU that no other process of this project has claimed; its name.
 
     None, and every GPU stays visible, if the machine shows fewer than two (a scheduler may have chosen one) or all are
-    claimed. Must be called before the first use of CUDA. `folder` holds the claims, which end with the process.
+    claimed. Must be called before the first use of CUDA. `folder` holds the claims, which end with the process; by
+    default it is in the user's cache. Raises UserError if it belongs to another user.
     """
     global _held  # noqa: PLW0603
     if _held is not None or torch.cuda.is_initialized() or (count := torch.cuda.device_count()) < 2:
         return None
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
     names = visible if len(visible) == count else [str(number) for number in range(count)]
-    folder = folder or Path(tempfile.gettempdir()) / f"elmo-bench-gpus-{os.getuid()}"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder or cache_folder() / "gpus" / platform.node()  # machines may share a home
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise UserError(f"{folder}: belongs to another user. Set $ELMO_BENCH_CACHE to a folder of yours.")
     for name in names:
         lock = FileLock(folder / f"{name}.lock", timeout=0)
         try:

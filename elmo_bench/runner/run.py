@@ -4,11 +4,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from omegaconf import DictConfig
-from pytorch_lightning.loggers import Logger
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
@@ -17,15 +16,18 @@ from elmo_bench.base.machine import peak_memory
 from elmo_bench.base.progress import forget_kernels, kernels_used
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.store import remove_failure
-from elmo_bench.runner.evaluate import Outcomes, evaluate
 from elmo_bench.runner.finished import remember, sources_of
 from elmo_bench.runner.predict import KeptHead, write_head
 from elmo_bench.runner.prepare import Prepared, prepare
-from elmo_bench.runner.train import Trained, train
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_options
-from elmo_bench.training import loggers
 from elmo_bench.training.quiet import quiet
+
+if TYPE_CHECKING:
+    from pytorch_lightning.loggers import Logger
+
+    from elmo_bench.runner.evaluate import Outcomes
+    from elmo_bench.runner.train import Trained
 
 PACKAGES = (
     "elmo-bench", "torch", "pytorch-lightning", "pytorch-crf", "datasets", "hydra-core", "wandb",
@@ -34,7 +36,7 @@ PACKAGES = (
 
 
 def record(
-    prepared: Prepared, trained: Trained, scores: Any, outcomes: Outcomes, paths: RunPaths, *, attempt: str
+    prepared: Prepared, trained: "Trained", scores: Any, outcomes: "Outcomes", paths: RunPaths, *, attempt: str
 ) -> Record:
     """Write the head, the outcomes and the record; then remove what is no longer needed. Returns the record."""
     spec, setup, history = prepared.spec, prepared.setup, trained.history
@@ -89,7 +91,7 @@ def _remove_leftovers(paths: RunPaths, *, predictions: bool) -> None:
             path.unlink()
 
 
-def _cost(prepared: Prepared, trained: Trained) -> dict[str, Any]:
+def _cost(prepared: Prepared, trained: "Trained") -> dict[str, Any]:
     history = trained.history
     peak = torch.cuda.max_memory_allocated() if prepared.setup.device == "cuda" else peak_memory()
     clocks = {"": history.whole, "train_": history.training}
@@ -128,21 +130,26 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
         if (finished := _finished(setup, paths)) is not None:  # the process that held the lock finished it
             return finished, True
         _remove_checkpoints_of_record(paths)
+        from elmo_bench.runner.evaluate import evaluate  # these import Lightning, which takes seconds
+        from elmo_bench.runner.train import train
+
         with (
             _failure_file(paths, spec, attempt),
             disk_errors(paths.work),
-            _logger(prepared, paths.work) as logger,
+            _loggers(prepared, paths.work) as logs,
         ):
-            trained = train(prepared, paths.work, logger=logger)
+            trained = train(prepared, paths.work, logs=logs)
             scores, outcomes = evaluate(prepared, trained, paths.work)
             return record(prepared, trained, scores, outcomes, paths, attempt=attempt), False
 
 
 @contextmanager
-def _logger(prepared: Prepared, work: Path) -> Iterator[Logger | None]:
-    """The run's logger, closed when the block ends."""
+def _loggers(prepared: Prepared, work: Path) -> "Iterator[list[Logger]]":
+    """The run's loggers, closed when the block ends."""
+    from elmo_bench.training import loggers
+
     spec, setup = prepared.spec, prepared.setup
-    logger = loggers.build_logger(
+    logs = loggers.build_loggers(
         setup.logger,
         work=work,
         title=prepared.title,
@@ -152,10 +159,10 @@ def _logger(prepared: Prepared, work: Path) -> Iterator[Logger | None]:
     )
     failed = True
     try:
-        yield logger
+        yield logs
         failed = False
     finally:
-        loggers.finish(logger, failed=failed)
+        loggers.finish(logs, failed=failed)
 
 
 def _paths(spec: RunSpec, setup: Setup, hash_: str) -> RunPaths:

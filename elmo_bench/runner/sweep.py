@@ -6,21 +6,31 @@ Reads no data and no weights, and imports no torch.
 import itertools
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
-from elmo_bench.base.progress import console
-from elmo_bench.ledger import Progress, Summary, new_attempt, read_progress, read_summary, settings_key
+from elmo_bench.base.progress import Meter, console
+from elmo_bench.ledger import (
+    Ledger,
+    Record,
+    new_attempt,
+    read_all,
+    read_holders,
+    read_record,
+    settings_key,
+)
 from elmo_bench.runner.finished import Sources, contents_of, finished, sources_of
 from elmo_bench.runner.launchers import Ended, Job, launch
+from elmo_bench.runner.launchers.local import limit
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_given, check_options
@@ -107,15 +117,20 @@ class Result:
 
     run: PlannedRun
     state: str  # done: its record is new; skipped: it was in the ledger; held: left to another process; failed
-    record: Summary | None = None  # of a run that is done or skipped
+    record: Record | None = None  # of a run that is done or skipped
     note: str = ""  # of a failed run the error, of a held one who works on it
     code: int = 0  # for the exit code: 2 bad input, 1 any other failure
 
 
-def run_sweep(plan: Plan) -> Iterator[Result]:
+def workers(plan: Plan) -> int | None:
+    """How many runs are made at once; None if the launcher's system decides."""
+    return plan.launcher.jobs or (limit(plan.device) if plan.launcher.name == "local" else None)
+
+
+def run_sweep(plan: Plan, meter: Meter | None = None) -> Iterator[Result]:
     """Carry out the runs; yields the result of each as it ends, finished ones first. They start no process.
 
-    Raises UserError for a launcher that cannot start.
+    The meter shows what the others say meanwhile. Raises UserError for a launcher that cannot start.
     """
     options: dict[str, Any] = OmegaConf.to_container(plan.launcher, resolve=True)  # type: ignore[assignment]
     if options["jobs"] is not None and (type(options["jobs"]) is not int or options["jobs"] < 1):
@@ -130,8 +145,35 @@ def run_sweep(plan: Plan) -> Iterator[Result]:
     except OSError as error:
         raise UserError(f"launcher.logs={options['logs']}: cannot be written ({error.strerror or error})") from None
     console.print(f"{len(runs)} run{'s' * (len(runs) > 1)}, logs in {logs}", highlight=False, markup=False)
-    for ended in launch(_jobs(plan, runs, logs), options, plan.ledger):
-        yield look_up(plan.ledger, ended)
+    jobs = _jobs(plan, runs, logs)
+    running = {job.attempt: job for job in jobs}
+    with _watching(running, meter):
+        for ended in launch(jobs, options, plan.ledger):
+            del running[ended.job.attempt]
+            yield look_up(plan.ledger, ended)
+
+
+@contextmanager
+def _watching(running: Mapping[str, Job], meter: Meter | None) -> Iterator[None]:
+    """Show the last line of each log once a second, while the block runs."""
+    stop = Event()
+
+    def watch() -> None:
+        while meter is not None and not stop.wait(1.0):
+            started = [job for job in list(running.values()) if job.log.is_file()]
+            meter.show({job.run.title: (_lines(job.log) or [""])[-1] for job in started})
+
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _lines(log: Path) -> list[str]:
+    return log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
 
 
 def _finished(plan: Plan) -> dict[PlannedRun, Result]:
@@ -143,7 +185,7 @@ def _finished(plan: Plan) -> dict[PlannedRun, Result]:
             contents[sources] = contents_of(run.sources)
         if paths := finished(plan.ledger, run.spec, run.seed, contents[sources]):
             with suppress(UserError):  # its process will say what is wrong with the record
-                done[run] = Result(run, "skipped", read_summary(paths))
+                done[run] = Result(run, "skipped", read_record(paths.record))
     return done
 
 
@@ -151,7 +193,7 @@ def look_up(ledger: Path, ended: Ended) -> Result:
     """What the ledger says of a job that ended. The exit code says only whether there is something to find."""
     deadline = time.monotonic() + VISIBLE
     while True:
-        result = _found(_read(ledger, ended.job.run), ended)
+        result = _found(ledger, ended)
         if result is not None:
             return result
         if ended.code != 0 or time.monotonic() > deadline:
@@ -165,26 +207,27 @@ def _jobs(plan: Plan, runs: Sequence[PlannedRun], logs: Path) -> list[Job]:
     for number, run in enumerate(runs, start=1):
         group = (run.spec.suite, run.spec.task, run.spec.encoder)
         if group not in memory:
-            memory[group] = _memory(_read(plan.ledger, run).summaries)
+            memory[group] = _memory(_read(plan.ledger, run).records)
         log = logs / f"{number:03}-{run.spec.task}-{run.spec.encoder}-seed{run.seed}.log"
         jobs.append(Job(run, new_attempt(), log, memory[group], plan.device, plan.overwrite))
     return jobs
 
 
-def _memory(records: Sequence[Summary]) -> int:
+def _memory(records: Sequence[Record]) -> int:
     """What the largest comparable run took; a peak of a GPU's memory says nothing of the machine's."""
-    peaks = [record["peak_memory_mib"] for record in records if record["device"] == "cpu"]
+    peaks = [r["cost"]["peak_memory_mib"] for r in records if r["environment"]["device"] == "cpu"]
     return int(max(peaks) * 2**20) if peaks else MEMORY
 
 
-def _read(ledger: Path, run: PlannedRun) -> Progress:
-    return read_progress(ledger, suite=run.spec.suite, task=run.spec.task, encoder=run.spec.encoder)
+def _read(ledger: Path, run: PlannedRun) -> Ledger:
+    return read_all(ledger, suite=run.spec.suite, task=run.spec.task, encoder=run.spec.encoder)
 
 
-def _found(ledger: Progress, ended: Ended) -> Result | None:
+def _found(folder: Path, ended: Ended) -> Result | None:
     """In this order: what carries our attempt, who works on the run, and a record of an earlier attempt."""
     run, attempt = ended.job.run, ended.job.attempt
-    same = [record for record in ledger.summaries if _is(run, record)]
+    ledger = _read(folder, run)
+    same = [record for record in ledger.records if _is(run, record)]
     for record in same:
         if record["attempt"] == attempt:
             return Result(run, "done", record)
@@ -193,7 +236,7 @@ def _found(ledger: Progress, ended: Ended) -> Result | None:
             return Result(run, "failed", note=failure["error"], code=2 if failure["user_error"] else 1)
     if ended.code != 0:
         return None
-    for holder in ledger.holders:
+    for holder in read_holders(folder, suite=run.spec.suite, task=run.spec.task, encoder=run.spec.encoder):
         if holder["spec"] is not None and _is(run, holder):
             return Result(run, "held", note=f"{holder['machine']}, process {holder['pid']}")
     if same:
@@ -210,7 +253,7 @@ def _without_trace(ended: Ended) -> str:
     log = ended.log or ended.job.log
     why = ended.why
     if not why:
-        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.is_file() else []
+        lines = _lines(log) if log.is_file() else []
         full = not lines and log.is_file() and shutil.disk_usage(log.parent).free < FULL
         last = lines[-1] if lines else "the disk is full" if full else "it printed nothing"
         why = last if ended.code else f"it ended without a record ({last})"

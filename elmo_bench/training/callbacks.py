@@ -167,6 +167,15 @@ class History(Callback):
         mixes = module.head.embedder.mixes
         if mixes:
             self.mixes.append({place: mix.report() for place, mix in mixes.items()})
+        module.log_dict(self._logged(), batch_size=1)
+
+    def _logged(self) -> dict[str, float]:
+        """The figures of the last epoch besides loss and dev score: rate, time, and of each mix γ and weights."""
+        figures = {name: self.curves[name][-1] for name in ("lr", "seconds")}
+        for place, mix in (self.mixes[-1] if self.mixes else {}).items():
+            figures[f"{place}.gamma"] = float(mix["gamma"])
+            figures |= {f"{place}.weight{layer}": float(weight) for layer, weight in enumerate(mix["weights"])}
+        return figures
 
     def state_dict(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in ("curves", "mixes", "tokens")}

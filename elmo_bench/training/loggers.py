@@ -1,29 +1,54 @@
-"""Loggers by name: `conf/logger`."""
+"""Loggers by name: `conf/logger`; several at once with a plus: `logger.name=csv+tensorboard`."""
 
+import inspect
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
+from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
 
-from elmo_bench.base.errors import redacted
+from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.training.optimisers import construct
 
 
-def build_logger(options: Mapping[str, Any], **run: Any) -> Logger | None:
-    """The logger `options["name"]` for the run that the keyword arguments describe; None for `none`.
+def build_loggers(options: Mapping[str, Any], **run: Any) -> list[Logger]:
+    """The loggers that `options["name"]` names, for the run that the keyword arguments describe; none for `none`.
 
-    run: `work`, the run's folder; `title`; `config`, plain data; `group`, a name or None; `tags`. Raises UserError.
+    run: `work`, the run's folder; `title`; `config`, plain data; `group`, a name or None; `tags`. Each logger gets the
+    options that it has; with one alone, an option that it lacks raises UserError.
     """
-    return construct("logger", LOGGERS, {**run, **options})
+    names = str(options["name"]).split("+")
+    built = []
+    for name in names:
+        known = inspect.signature(LOGGERS[name]).parameters if len(names) > 1 and name in LOGGERS else options
+        own = {key: value for key, value in options.items() if key in known} | {"name": name}
+        built.append(construct("logger", LOGGERS, {**run, **own}))
+    return [logger for logger in built if logger is not None]
 
 
 def csv(*, work: Path, **_: Any) -> Logger:
-    """`metrics.csv` in the run's folder; a resumed run writes a second file next to the first."""
-    before = len(list(work.glob("log*")))
-    return CSVLogger(work, name="", version=f"log{before or ''}")
+    """`log/metrics.csv` in the run's folder; a resumed run goes on with it."""
+    logger = CSVLogger(work, name="", version="log", flush_logs_every_n_steps=1)
+    file = Path(logger.log_dir) / "metrics.csv"
+    before = file.read_text(encoding="utf-8") if file.is_file() and (work / "last.ckpt").exists() else ""
+    file.unlink(missing_ok=True)
+    writer = logger.experiment  # empties the folder
+    if before:
+        file.write_text(before, encoding="utf-8")
+        writer.metrics_keys = before.splitlines()[0].split(",")
+    return logger
+
+
+def tensorboard(*, work: Path, config: dict[str, Any], group: str | None = None, **_: Any) -> Logger:
+    """Events in `log` of the run's folder, with the options and the group as its parameters."""
+    try:
+        logger = TensorBoardLogger(work, name="", version="log")
+    except ModuleNotFoundError:
+        raise UserError("logger=tensorboard: needs TensorBoard. Run pip install 'elmo-bench[tensorboard]'.") from None
+    logger.log_hyperparams(json.loads(redacted(json.dumps(config | {"group": group or ""}))))
+    return logger
 
 
 def wandb(
@@ -55,10 +80,18 @@ def none(**_: Any) -> None:
     """Nothing is logged."""
 
 
-def finish(logger: Logger | None, *, failed: bool) -> None:
-    """Close the log of a run, also of a failed one."""
-    if isinstance(logger, WandbLogger):
-        logger.experiment.finish(exit_code=int(failed))
+def finish(loggers: Sequence[Logger], *, failed: bool) -> None:
+    """Close the logs of a run, also of a failed one."""
+    for logger in loggers:
+        if isinstance(logger, WandbLogger):
+            logger.experiment.finish(exit_code=int(failed))
+        else:
+            logger.finalize("failed" if failed else "success")
 
 
-LOGGERS = {"csv": csv, "none": none, "wandb": wandb}
+LOGGERS: dict[str, Callable[..., Logger | None]] = {
+    "csv": csv,
+    "none": none,
+    "tensorboard": tensorboard,
+    "wandb": wandb,
+}

@@ -159,11 +159,11 @@ class HeadTraining(pl.LightningModule):
         return loss + getattr(self.head, "items", 1) * self.head.embedder.regularisation()
 
     def validation_step(self, batch: dict[str, Any], _index: int) -> None:
-        found, numbers = self.head.predict(batch), batch["numbers"]
-        if not isinstance(found, list) or len(found) != len(numbers):
-            shape = f"{len(found)} predictions" if isinstance(found, list) else f"a {type(found).__name__}"
+        predicted, numbers = self.head.predict(batch), batch["numbers"]
+        if not isinstance(predicted, list) or len(predicted) != len(numbers):
+            shape = f"{len(predicted)} predictions" if isinstance(predicted, list) else f"a {type(predicted).__name__}"
             raise UserError(f"Head.predict: {shape} for {len(numbers)} examples. Return a list with one for each.")
-        self._by_number.update(zip(numbers, found, strict=True))
+        self._by_number.update(zip(numbers, predicted, strict=True))
 
     test_step = validation_step
 
@@ -179,6 +179,7 @@ class HeadTraining(pl.LightningModule):
 
     def on_test_epoch_end(self) -> None:
         self._score("test")
+        self.log(f"test_{self.metric.main}", float(self.scores["overall"][self.metric.main]))
 
     def configure_optimizers(self) -> Any:
         optimiser = build_optimiser(self.optimizer, (p for p in self.parameters() if p.requires_grad))

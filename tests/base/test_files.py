@@ -22,7 +22,7 @@ def test_the_umask_sets_the_mode(tmp_path, umask, mode):
         os.umask(before)
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO])
 def test_what_a_disk_refuses_is_one_line_and_changes_nothing(tmp_path, number):
     path = tmp_path / "file"
     path.write_text("before")

@@ -38,6 +38,9 @@ def put(ledger, *options, version=None, weights="w1", created="2026-01-02T03:04:
     spec["settings"] |= {} if version is None else {"task.version": version}
     record = make_record(spec=spec, hash=run_hash(spec), seed=config.seed, created=created)
     record["cost"]["seconds"] = seconds
+    if dev:
+        record["scores"]["dev"]["overall"]["f1"] = max(dev)
+        record["epochs"]["best"] = dev.index(max(dev)) + 1
     record["curves"] = {"dev": dev or [55.0, 60.0, 59.0], "steps": [1] * 3}
     paths = RunPaths.of(ledger, record)
     write_record(paths, record, OUTCOMES)

@@ -53,7 +53,7 @@ def test_records_outcomes_heads_and_failures_are_added(theirs, ours):
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_of_two_scores_ours_stay_unless_told_otherwise(theirs, ours, overwrite):
     paths = store_record(ours, test=50.0)
-    store_record(theirs, test=51.0, created="2030-01-01T00:00:00+00:00")
+    store_record(theirs, test=51.0, created="2026-02-01T00:00:00+00:00")
     merged = merge(theirs, ours, overwrite=overwrite)
     [record] = read_all(ours).records
     assert record["scores"]["test"]["overall"]["f1"] == (51.0 if overwrite else 50.0)
@@ -78,6 +78,15 @@ def test_what_is_damaged_linked_or_held_is_named_and_the_rest_is_added(theirs, o
     ]  # fmt: skip
 
 
+def test_a_copy_of_a_run_of_ours_under_another_seed_and_wrong_sums_are_not_added(theirs, ours):
+    store_record(ours, attempt="a" * 32)
+    store_record(theirs, seed=1, attempt="a" * 32)
+    store_record(theirs, seed=2, formula="accuracy")
+    copy, summed = merge(theirs, ours).problems
+    assert "seed1.json: the same attempt as seed 0" in copy
+    assert "seed2.json: its outcomes on dev" in summed or "no outcomes on dev" in summed
+
+
 def test_a_link_in_our_ledger_is_not_written_through(theirs, ours, tmp_path):
     store_record(theirs)
     (tmp_path / "outside").mkdir()
@@ -99,7 +108,7 @@ def test_the_command_counts_and_its_exit_code_tells(theirs, ours, tmp_path, caps
     assert main(["merge", str(theirs), "--into", str(ours)]) == 1
     assert "which is kept" in capsys.readouterr().err
     store_record(theirs, seed=1).record.write_text("{")
-    assert main(["merge", str(theirs), "--into", str(ours)]) == 2
+    assert main(["merge", str(theirs), "--into", str(ours)]) == 1
     for wrong in (tmp_path / "none", ours):
         assert main(["merge", str(wrong), "--into", str(ours)]) == 2
         *_, line = capsys.readouterr().err.splitlines()

@@ -9,7 +9,7 @@ from elmo_bench.ledger import RunPaths, read_all, run_lock, write_record
 from tests.ledger.records import OUTCOMES
 
 HASH = "0123456789ab"
-LINK = "a symbolic link, which the ledger does not follow. Remove it."
+LINK = "a symbolic link, which a ledger does not follow"
 GOOD = {"ledger": Path("runs"), "suite": "open", "task": "x", "encoder": "my-enc_5.5B", "hash": HASH, "seed": 3}
 
 

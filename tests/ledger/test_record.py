@@ -14,7 +14,6 @@ from elmo_bench.ledger import (
     read_all,
     read_ledger,
     read_outcomes,
-    read_progress,
     read_record,
     record,
     write_failure,
@@ -68,12 +67,24 @@ def test_a_missing_key_is_named(make_record, key):
         ({"schema": 1}, r"record.schema: 1, but this version of elmo-bench reads 3"),
         ({"attempt": "latest"}, r"record.attempt: 'latest' is not 32 hex digits"),
         ({"extra": 1}, r"record: unknown key extra"),
-        ({"seed": "0"}, r"record.seed: '0' is not a whole number"),
+        ({"seed": "0"}, r"record.seed: '0' should be a valid integer"),
         ({"metric": "accuracy"}, r"record.scores.dev.overall: accuracy missing"),
         ({"scores": {"dev": {"overall": {"f1": math.nan}}, "test": {"overall": {"f1": 1}}}}, r"dev.overall.f1: nan"),
         ({"hash": "0" * 12}, r"record.hash: 000000000000 is not the hash"),
         ({"epochs": {"run": 3, "best": 4}}, r"record.epochs.best: 4"),
-        ({"curves": {"dev": [1.0], "steps": [7, 7.5]}}, r"record.curves.steps\[1\]: 7.5 is not a whole number"),
+        (
+            {"epochs": {"run": 3, "best": 3}},
+            r"record.epochs.best: 3, with dev f1 59.00; the best of its curve is 60.00",
+        ),
+        (
+            {"curves": {"dev": [55.0, 99.0, 59.0], "steps": [1] * 3}},
+            r"record.epochs.best: 2, .* the score of dev 60.00",
+        ),
+        ({"curves": {"dev": [55.0, 60.0, 120.0], "steps": [1] * 3}}, r"record.curves.dev: 120.0 is not between 0 and"),
+        ({"scores": {"dev": {"overall": {"f1": 60.0}}, "test": {"overall": {"f1": 120.0}}}}, r"120.0 is not between"),
+        ({"parameters": {"trainable": -1, "frozen": 0}}, r"record.trainable: -1 is below 0"),
+        ({"created": "2999-01-01T00:00:00+00:00"}, r"record.created: 2999-.* is in the future"),
+        ({"curves": {"dev": [1.0], "steps": [7, 7.5]}}, r"record.curves.steps\[1\]: 7.5 should be a valid integer"),
         ({"created": "yesterday"}, r"record.created: 'yesterday'"),
     ],
 )
@@ -115,38 +126,37 @@ def test_a_failure_holds_spec_and_traceback_until_a_success(make_record, tmp_pat
     assert read_all(tmp_path) == ([written], [], [])
 
 
-def test_a_summary_is_the_part_of_the_record_that_status_uses(make_record, tmp_path):
-    """Damage elsewhere in the file is found by the full check alone."""
-    record = make_record()
-    paths = RunPaths.of(tmp_path, record)
-    write_record(paths, record, OUTCOMES)
-    [summary] = read_progress(tmp_path).summaries
-    assert summary["spec"] == record["spec"]
-    assert summary["scores"]["test"] == record["scores"]["test"]
-    assert summary["curves"] == {"dev": [55.0, 60.0, 59.0]}
-    assert (summary["seconds"], summary["peak_memory_mib"], summary["device"]) == (90.0, 512.5, "cpu")
-    text = paths.record.read_text(encoding="utf-8")
-    paths.record.write_text(text.replace('"train_loss"', '"trainloss"'), encoding="utf-8")
-    assert read_progress(tmp_path) == ([summary], [], [], [])
-    assert "unknown key trainloss" in read_all(tmp_path).problems[0]
+@pytest.mark.parametrize("kept", ["attempt", "curves"])
+def test_a_copy_under_another_seed_is_left_out(make_record, tmp_path, kept):
+    """The copy of a record with its attempt, and one with a new attempt."""
+    first = make_record(seed=1)
+    for each in (first, make_record(seed=2) | {kept: first[kept]}):
+        write_record(RunPaths.of(tmp_path, each), each, OUTCOMES)
+    records, _, [problem] = read_all(tmp_path)
+    assert records == [first]
+    assert "seed2.json: the same" in problem and f"as seed 1 of {first['hash']}, so one of the two is a copy" in problem
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"schema": 3', '"schema": 2', "of an older version (schema 2, this one reads 3). Remove it and run again."),
+        (
+            '"schema": 3',
+            '"schema": 2',
+            "of an older version (schema 2, this one reads 3). Run again with",
+        ),
         ('"schema": 3', '"schema": 4', "of a newer version (schema 4, this one reads 3). Update elmo-bench."),
         ('"seed": 0', '"seed": 1', "seed1.json. Move it."),
-        ('"seconds": 90.0', '"seconds": "90"', "record.cost.seconds: '90' is not a finite number"),
+        ('"seconds": 90.0', '"seconds": "90"', "record.cost.seconds: '90' should be a valid number"),
         ('"f1": 50.0', '"f2": 50.0', "record.scores.test.overall: f1 missing"),
         ("}\n", "", "cut off in the middle"),
     ],
 )
-def test_a_file_that_is_no_record_is_named_by_both_ways_of_reading(store_record, tmp_path, old, new, said):
+def test_a_file_that_is_no_record_is_named(store_record, tmp_path, old, new, said):
     path = store_record().record
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(old, new) if new else text[: -len(old)], encoding="utf-8")
-    for ledger in (read_all(tmp_path / "runs"), read_progress(tmp_path / "runs")):
-        assert not ledger[0]
-        [problem] = ledger.problems
-        assert said in problem
+    ledger = read_all(tmp_path / "runs")
+    assert not ledger.records
+    [problem] = ledger.problems
+    assert said in problem

@@ -89,8 +89,9 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     right = made.right + LIFT[encoder] + lift + 0.06 * np.log10(fraction) * (1 - 0.4 * (encoder == "elmo"))
     accuracy = task in ("sst5", "snli")
     data = {"counts": {"train": train, "dev": made.items, "test": made.items}, "notes": options.get("notes", [])}
-    mixed, best = "mix" in spec.settings, options.get("best", 3)
+    mixed = "mix" in spec.settings
     limit, patience = spec.settings["task.training.epochs"], spec.settings.get("task.training.patience", 9)
+    best = min(limit, options.get("best", 3))
     record = make_record(seed=seed, **({"created": options["created"]} if "created" in options else {}))
     record |= {  # type: ignore[operator]
         "spec": spec.to_json(),
@@ -108,6 +109,7 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
         record["scores"][split] = {"overall": {record["metric"]: score, **counts}}
     record["curves"] = _curves(record, faster=2 if mixed else 1)
     record["outcomes"] = digest_of(joined(outcomes))
+    record["attempt"] = record["outcomes"][:20] + record["hash"]
     write_record(RunPaths.of(ledger, record), record, joined(outcomes))
     return record
 
@@ -120,7 +122,8 @@ def texts(table: Any) -> list[dict[str, str]]:
 def stuck(ledger: Path, *run: Any, **options: Any) -> None:
     """Write one run, as `add`, that learned nothing: the same dev score after every epoch."""
     record = add(ledger, *run, **options)
-    record["curves"]["dev"] = [record["curves"]["dev"][0]] * record["epochs"]["run"]
+    record["curves"]["dev"] = [record["scores"]["dev"]["overall"][record["metric"]]] * record["epochs"]["run"]
+    record["epochs"]["best"] = 1
     RunPaths.of(ledger, record).record.write_text(json.dumps(record), encoding="utf-8")
 
 
@@ -168,7 +171,7 @@ def _curves(record: Record, *, faster: float) -> dict[str, list]:
     top = record["scores"]["dev"]["overall"][record["metric"]]
     dev = [top * (1 - (1 - epoch / best) / 2**faster) if epoch <= best else top - 1 for epoch in range(1, run + 1)]
     rates = [0.5 ** (max(0, epoch - 1 - best) // 2) for epoch in range(1, run + 1)]
-    loss = [1 / epoch for epoch in range(1, run + 1)]
+    loss = [1 / (epoch + record["seed"]) for epoch in range(1, run + 1)]
     return {"dev": dev, "train_loss": loss, "lr": rates, "seconds": [30.0] * run, "steps": [100] * run}
 
 

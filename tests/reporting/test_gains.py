@@ -24,9 +24,19 @@ def right_on(ledger, encoder, items, *, seed=0, task="sst5", **options):
     """A run that has these of 10 items right."""
     correct, spec = np.isin(np.arange(10), items), spec_of(task, encoder, **options)
     overall = {"overall": {"accuracy": 10.0 * int(correct.sum())}}
-    record = make_record(seed=seed, metric="accuracy", formula="accuracy", scores={"dev": overall, "test": overall})
-    record |= {"spec": spec.to_json(), "hash": spec.hash, "epochs": {"run": 10, "best": 3}}
-    record["curves"] = {"dev": [45.0, 48.0, *[50.0] * 8], "steps": [100] * 10}
+    record = make_record(
+        seed=seed,
+        metric="accuracy",
+        formula="accuracy",
+        scores={"dev": {"overall": {"accuracy": 50.0}}, "test": overall},
+    )
+    record |= {
+        "spec": spec.to_json(),
+        "hash": spec.hash,
+        "attempt": f"{spec.hash}{seed:020}",
+        "epochs": {"run": 10, "best": 3},
+    }
+    record["curves"] = {"dev": [45.0, 48.0, *[50.0] * 8], "train_loss": [1.0 + seed] * 10, "steps": [100] * 10}
     record["outcomes"] = digest_of({"correct": correct})
     write_record(RunPaths.of(ledger, record), record, {"correct": correct})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.ledger import read_all, read_progress
+from elmo_bench.ledger import read_all, read_holders
 from tests.runs import ROOT, result, small
 
 FAKE_SLURM = ("sbatch", "srun", "sacct", "scancel")
@@ -92,7 +92,7 @@ def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
         killed = False
         while not killed and time.monotonic() < deadline:
             time.sleep(0.1)
-            for holder in read_progress(tmp_path / "runs").holders:
+            for holder in read_holders(tmp_path / "runs"):
                 if holder["spec"]["settings"]["task.training.epochs"] == 100_000:
                     os.kill(holder["pid"], signal.SIGKILL)
                     killed = True

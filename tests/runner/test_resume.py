@@ -1,5 +1,6 @@
 """A killed run resumes at its last checkpoint as if it had not been killed; nothing finished is repeated."""
 
+import csv
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import torch
 
 from elmo_bench.__main__ import main_into_pipe
 from elmo_bench.ledger import RunPaths, read_all, read_ledger
+from elmo_bench.runner import run
 from elmo_bench.training.module import HeadTraining
 from tests.runs import ROOT, result, run_small, small
 
@@ -68,14 +70,15 @@ def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_p
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_in_training_ends_with_a_message_and_its_exit_code(tmp_path, monkeypatch, capsys, number):
-    train = HeadTraining.training_step
+@pytest.mark.parametrize("at", [(HeadTraining, "training_step"), (run, "prepare")], ids=["training", "reading"])
+def test_a_signal_ends_with_a_message_and_its_exit_code(tmp_path, monkeypatch, capsys, number, at):
+    whole = getattr(*at)
 
     def step(*given):
         signal.raise_signal(number)
-        return train(*given)
+        return whole(*given)
 
-    monkeypatch.setattr(HeadTraining, "training_step", step)
+    monkeypatch.setattr(*at, step)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # Lightning changes it, and a shell may have
     try:
         assert main_into_pipe(["run", *small(f"ledger={tmp_path}", encoder="none")]) == 130
@@ -84,14 +87,14 @@ def test_a_signal_in_training_ends_with_a_message_and_its_exit_code(tmp_path, mo
     assert capsys.readouterr().err.endswith("elmo-bench: interrupted. Give the same command again to go on.\n")
 
 
-def stopped_at(monkeypatch, step, ledger, *overrides):
-    """A run that stops at a step of the runner, with what a kill there would leave."""
+def stopped_before_scores(monkeypatch, ledger, *overrides):
+    """A run that stops when it has trained, with what a kill there would leave."""
 
     def stop(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(f"elmo_bench.runner.run.{step}", stop)
+        patch.setattr("elmo_bench.runner.evaluate.evaluate", stop)
         run_small(ledger, *overrides)
 
 
@@ -101,11 +104,20 @@ def whole(tmp_path_factory):
     return run_small(tmp_path_factory.mktemp("whole"))
 
 
+def test_a_resumed_run_goes_on_in_the_same_log(tmp_path, monkeypatch):
+    stopped_before_scores(monkeypatch, tmp_path, "logger=csv")
+    run_small(tmp_path, "logger=csv")
+    [log] = tmp_path.rglob("metrics.csv")
+    rows = list(csv.DictReader(log.read_text(encoding="utf-8").splitlines()))
+    assert [row["epoch"] for row in rows if row["loss"]] == ["0", "1"] and rows[-1]["test_f1"]
+    assert len(list(tmp_path.rglob("seed0/log*"))) == 1
+
+
 def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path, monkeypatch):
     options = ("task.training.epochs=30", "task.training.patience=1", "task.training.optimizer.lr=1e-7")
     whole = run_small(tmp_path / "whole", *options)
     assert whole["epochs"]["run"] < 30
-    stopped_at(monkeypatch, "evaluate", tmp_path / "killed", *options)
+    stopped_before_scores(monkeypatch, tmp_path / "killed", *options)
     assert result(run_small(tmp_path / "killed", *options)) == result(whole)
 
 
@@ -115,7 +127,7 @@ def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch, capsys):
     paths = RunPaths.of(tmp_path, whole)
     kept = {path.name: path.read_bytes() for path in paths.work.iterdir()}
     assert kept.keys() >= {"head.safetensors", "dev.predictions.conll", "test.predictions.conll"}
-    stopped_at(monkeypatch, "evaluate", tmp_path, "overwrite=true")
+    stopped_before_scores(monkeypatch, tmp_path, "overwrite=true")
     assert read_ledger(tmp_path) == ([whole], [])
     assert kept.items() <= {path.name: path.read_bytes() for path in paths.work.iterdir()}.items()
     capsys.readouterr()
@@ -129,7 +141,7 @@ def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("name", ["last.ckpt", "best.ckpt"])
 def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, capsys, name):
     """A power cut can leave a checkpoint cut off, a disk can lose a byte: the run starts anew, with one line."""
-    stopped_at(monkeypatch, "evaluate", tmp_path)
+    stopped_before_scores(monkeypatch, tmp_path)
     [path] = tmp_path.rglob(name)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 255

@@ -139,11 +139,19 @@ def encoded(monkeypatch):
 
 def test_the_same_run_elsewhere_gives_the_same_scores_with_and_without_a_store(finished, tmp_path, encoded):
     """store, logger, predictions and the ledger's place change no score; `off` really computes each time."""
-    again = run_small(tmp_path, "store=off", "logger=csv")
+    again = run_small(tmp_path, "store=off", "logger=tensorboard", "logger.name=csv+tensorboard")
     assert rounded(finished) == rounded(again)
     assert sum(encoded) == 2 * (60 + 60) + 60 + 60  # two epochs with their dev scores, the best one's, test
     [log] = tmp_path.rglob("metrics.csv")
-    rows = csv.DictReader(log.read_text(encoding="utf-8").splitlines())
+    assert list(tmp_path.rglob("events.out.tfevents*"))
+    rows = list(csv.DictReader(log.read_text(encoding="utf-8").splitlines()))
+    last = again["layer_weights"][-1]["input"]
+    logged = {name: [float(row[name]) for row in rows if row[name]] for name in rows[0]}
+    assert logged["lr"] == pytest.approx(again["curves"]["lr"])
+    assert len(logged["seconds"]) == 2
+    assert logged["input.gamma"][-1] == pytest.approx(last["gamma"])
+    assert [logged[f"input.weight{layer}"][-1] for layer in range(3)] == pytest.approx(last["weights"])
+    assert logged["test_f1"] == [pytest.approx(again["scores"]["test"]["overall"]["f1"])]
     *epochs, chosen = [float(row["dev_f1"]) for row in rows if row["dev_f1"]]
     assert len(epochs) == 2
     assert chosen == max(epochs) == pytest.approx(finished["scores"]["dev"]["overall"]["f1"], abs=1e-4)

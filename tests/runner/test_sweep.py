@@ -12,7 +12,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import read_progress, run_lock
+from elmo_bench.ledger import read_holders, run_lock
 from elmo_bench.runner import sweep as module
 from elmo_bench.runner.launchers import local
 from elmo_bench.runner.sweep import plan, run_sweep
@@ -60,11 +60,20 @@ def test_every_end_is_told_apart(fake):
         assert Path(log).read_text().startswith(f"seed {seed}\n")
 
 
+def test_the_first_line_says_how_much_there_is_to_do(fake, capsys):
+    """A minute for the run of this task that the ledger has; the run that is done takes none."""
+    for run in plan(options(fake, SKIPPED)).runs:
+        fake_child.write(fake_child.paths(run.spec, run.seed, fake), run.spec, "1" * 32, started=time.time() - 60)
+    assert main(["sweep", *options(fake, SKIPPED, DONE, SILENT)]) == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "3 runs, 1 of them done; about 2 min left, one after the other, 1 min with 2 at once"
+
+
 def test_what_an_earlier_attempt_left_is_not_taken_for_this_one(fake):
     """An old record and old failures of runs that are now killed, left without a word, or skipped."""
     for run in plan(options(fake, KILLED, SILENT, SKIPPED)).runs:
         place = fake_child.paths(run.spec, run.seed, fake)
-        fake_child.write(place, run.spec, "1" * 32)
+        fake_child.write(place, run.spec, f"{run.seed:032}")
         fake_child.fail(place, run.spec, "2" * 32, ValueError("old"))
     found = results(fake, KILLED, SILENT, SKIPPED)
     assert {seed: result.state for seed, result in found.items()} == {
@@ -73,14 +82,14 @@ def test_what_an_earlier_attempt_left_is_not_taken_for_this_one(fake):
         SKIPPED: "skipped",
     }
     assert not [result for result in found.values() if "old" in result.note]
-    assert found[SKIPPED].record["attempt"] == "1" * 32
+    assert found[SKIPPED].record["attempt"] == f"{SKIPPED:032}"
 
 
 def test_a_run_that_another_process_holds_is_left_to_it(fake):
     """Also if an earlier attempt left a record on other data; a child that ends without a word then skipped nothing."""
     [run] = plan(options(fake, SKIPPED)).runs
     place = fake_child.paths(run.spec, run.seed, fake)
-    fake_child.write(place, run.spec, "1" * 32)
+    fake_child.write(place, run.spec, f"{run.seed:032}")
     with run_lock(place, spec=run.spec.to_json()):
         [result] = results(fake, SKIPPED).values()
     assert (result.state, result.code) == ("held", 0)
@@ -103,32 +112,46 @@ def test_the_tables_the_list_of_failures_and_the_exit_code(fake, capsys):
 INTERRUPTED = """
 import signal, sys
 from elmo_bench.runner.launchers import local
-from elmo_bench.__main__ import main
+from elmo_bench.__main__ import main_into_pipe
 from tests.runner import fake_child
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # this test may run in the background of a shell
     local._child, local.PRELOAD = fake_child.child, []
-    sys.exit(main(["sweep", *sys.argv[1:]]))
+    sys.exit(main_into_pipe(["sweep", *sys.argv[1:]]))
 """
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
-def test_an_interrupt_ends_the_children(tmp_path, kind):
+@pytest.fixture
+def slow(tmp_path):
+    """(a sweep in a process of its own, the process of its child)."""
     command = [sys.executable, "-c", INTERRUPTED, *options(tmp_path / "runs", SLOW, DONE, jobs=1)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
         deadline = time.monotonic() + 60
-        while not (holders := read_progress(tmp_path / "runs").holders) and time.monotonic() < deadline:
+        while not (holders := read_holders(tmp_path / "runs")) and time.monotonic() < deadline:
             time.sleep(0.05)
-        [holder] = holders
-        process.send_signal(kind)
-        _, printed = process.communicate(timeout=60)
+        yield process, holders[0]["pid"]
+
+
+def test_children_end_with_a_sweep_that_is_killed(tmp_path, slow):
+    slow[0].kill()
+    deadline = time.monotonic() + 20
+    while read_holders(tmp_path / "runs") and time.monotonic() < deadline:  # the lock ends with the child
+        time.sleep(0.1)
+    assert not read_holders(tmp_path / "runs")
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+def test_an_interrupt_ends_the_children(tmp_path, slow, kind):
+    process, child = slow
+    process.send_signal(kind)
+    _, printed = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted: 2 runs are not done. Start the same sweep again to make them." in printed
     assert "Traceback" not in printed
     with pytest.raises(ProcessLookupError):
-        os.kill(holder["pid"], 0)
+        os.kill(child, 0)
     assert not list(tmp_path.rglob("*.lock"))  # the child had the time to release its lock
 
 

@@ -6,7 +6,6 @@ seconds to import. Each has its own memory and its own log.
 
 import multiprocessing
 import os
-import runpy
 import signal
 import sys
 import time
@@ -16,23 +15,25 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+from elmo_bench.__main__ import entry
 from elmo_bench.base.include import import_path
 from elmo_bench.base.machine import available_memory, free_cores, gpus, resident_memory
 from elmo_bench.runner.launchers import Ended, Job
 
-PRELOAD = ["elmo_bench.cli.run", "elmo_bench.runner.run"]
+PRELOAD = ["elmo_bench.cli.run", "elmo_bench.runner.run", "elmo_bench.runner.evaluate"]
 PATIENCE = 10.0  # seconds for a child to end after a signal
 
 
 def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended]:
     """Start the jobs in order, `options["jobs"]` at once; a child that dies concerns no other."""
-    limit = options["jobs"] or _limit(jobs)
+    most = options["jobs"] or limit(jobs[0].device)
     waiting, running = deque(jobs), dict[BaseProcess, Job]()
     try:
         while waiting or running:
-            while waiting and len(running) < limit and _fits(waiting[0], running):
+            while waiting and len(running) < most and _fits(waiting[0], running):
                 job = waiting.popleft()
                 running[_start(job)] = job
             wait([child.sentinel for child in running], timeout=1.0)  # a second, since memory may become free
@@ -42,9 +43,9 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Ite
         _end(list(running))
 
 
-def _limit(jobs: Sequence[Job]) -> int:
+def limit(device: str) -> int:
     """As many as there are idle cores; on GPUs one for each."""
-    return max(1, gpus()) if any(job.device == "cuda" for job in jobs) else free_cores()
+    return max(1, gpus()) if device == "cuda" else free_cores()
 
 
 def _fits(job: Job, running: Mapping[BaseProcess, Job]) -> bool:
@@ -68,12 +69,22 @@ def _child(arguments: list[str], log: str) -> None:
     interruptible()
     print_to(log)
     sys.argv = ["elmo_bench", *arguments]
-    runpy.run_module("elmo_bench", run_name="__main__")
+    entry()
 
 
 def interruptible() -> None:
-    """`_end` interrupts children also where the shell has SIGINT ignored, as in background jobs."""
+    """`_end` interrupts children also where the shell has SIGINT ignored, as in background jobs.
+
+    A child also ends with the sweep, however that ends.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def end_with_parent() -> None:
+        if parent := multiprocessing.parent_process():
+            parent.join()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=end_with_parent, daemon=True).start()
 
 
 def print_to(log: str) -> None:
