@@ -9,7 +9,7 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.console import fitted
-from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of, gains_from
+from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of
 from elmo_bench.reporting.groups import in_paper_order
 from elmo_bench.reporting.ranks import standings
 from elmo_bench.reporting.rows import NOT_CONVERGED, Row, select
@@ -18,7 +18,7 @@ HEADER = ["task", "seeds", "difference", "95 % interval", "p (Holm)", "verdict",
 
 
 def main(arguments: list[str]) -> int:
-    """Print the table; 1 if a record is left out. Raises UserError if no task has runs of all of them that can be compared."""
+    """Print the table; 1 if a record is left out. Raises UserError if no task has runs of all that can be compared."""
     parser = argparse.ArgumentParser(
         prog="elmo-bench compare",
         description="Compare encoders on every task with runs of all of them. Two: the difference of the mean test "
