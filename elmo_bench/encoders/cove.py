@@ -17,6 +17,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.encoders import Encoder
+from elmo_bench.encoders.checks import check_encoder
 from elmo_bench.encoders.static import checksum_of, load_static, path_of
 from elmo_bench.text.batch import by_length, pools
 
@@ -56,7 +57,11 @@ class Cove:
             raise UserError(f"{self.inputs}: vectors of {table.dim} dimensions, but these biLSTMs read {width}.")
         rows = {word: row for row, word in reversed([*enumerate(table.words)])}  # the first of two rows wins
         vectors, zeros = torch.from_numpy(table.vectors), torch.zeros(width)
+        checked = bool(self._vectors)
         self._vectors |= {word: vectors[rows[word]] if word in rows else zeros for word in new}
+        if not checked:  # now, since it takes minutes to look up words in GloVe
+            some = sorted(new)[:9]
+            check_encoder(self, name=f"encoder.weights={self.files[0]}", texts=[some[:1], some, some[:4]])
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""

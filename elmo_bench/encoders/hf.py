@@ -16,6 +16,7 @@ from elmo_bench.base.progress import console
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.encoders import Encoder
+from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
 from elmo_bench.encoders.hf_files import checksum, files_of, find, only_files, weights_of
 from elmo_bench.encoders.hf_words import Part, Pieces
 from elmo_bench.text.batch import by_length, pools
@@ -105,18 +106,16 @@ class HfEncoder:
         return bool(torch.allclose(one, other, rtol=1e-5, atol=1e-6))
 
     def _check(self, name: str) -> None:
-        """Read a few tiny texts: a text has the same vectors twice, and in company. Raises UserError.
+        """Read a few tiny texts, and look up the longest. Raises UserError.
 
         Models that mix the padding of a call into their vectors (FNet, YOSO, Nystromformer, ConvBERT) read one sentence
         at a time.
         """
-        text, longer = ["a", "dog"], ["the", "dog", "saw", "a", "cat", "and", "a", "bird", "."]
-        [alone], [again], together = self.encode([text]), self.encode([text]), self.encode([text, longer])
-        if not _is_close(alone, again):
-            raise UserError(f"encoder.name={name}: a sentence has other vectors each time, or not finite ones.")
-        if not _is_close(alone, together[0]):
+        [alone], [together, *_] = self.encode(TEXTS[:1]), self.encode(TEXTS)
+        if not is_close(alone, together):
             self.size = 1
             console.print(f"{name}: vectors depend on the other sentences, so it reads one at a time", highlight=False)
+        check_encoder(self, name=f"encoder.name={name}")
         self._check_limit()
 
     @frozen
@@ -194,11 +193,6 @@ class HfEncoder:
 
 
 load: type[Encoder] = HfEncoder
-
-
-def _is_close(layers: Tensor, others: Tensor) -> bool:
-    """Whether vectors are equal within 1e-4, or within 1e-4 of the largest number where that is above 1."""
-    return bool((layers - others).abs().max() <= 1e-4 * max(1.0, float(layers.abs().max())))
 
 
 def _config(folder: Path) -> Any:

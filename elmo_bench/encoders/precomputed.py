@@ -10,6 +10,7 @@ Several files may be in one folder.
 import hashlib
 import struct
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,12 @@ from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.weights import array_of, is_inside
 from elmo_bench.encoders import Encoder
+from elmo_bench.encoders.checks import check_encoder
 from elmo_bench.text.columns import cells_of, line_of, tokens_of, unescaped
 
 INDEX = "sentence_to_index"
 HDF5 = (".h5", ".hdf5")
+TRIED = 100  # sentences among which three of different lengths are looked for when the files are opened
 ENDINGS = (*HDF5, ".safetensors")
 
 
@@ -57,6 +60,9 @@ class Precomputed:
             raise UserError(f"{weights}: no sentences. {AGAIN}")
         file, name = next(iter(self._found.values()))
         self.layers, _, self.dim = file.read(name).shape
+        plain = [text for text in islice(self._found, TRIED) if text in self._found[text][0].index]  # nothing escaped
+        texts = {text.count(" "): [*map(unescaped, text.split(" "))] for text in plain}  # of different lengths
+        check_encoder(self, name=f"encoder.name={weights}", texts=[*texts.values()][:3])
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device.

@@ -121,13 +121,16 @@ def test_processes_with_the_same_work_share_it(store):
 @pytest.mark.parametrize(
     ("encode", "said"),
     [
-        (lambda texts: [torch.zeros(2, len(words) - 1, 8) for words in texts], r"\[2, \d+, 8\] for a sentence"),
+        (lambda texts: [torch.zeros(2, len(words) - 1, 8) for words in texts], r"float32 \[2, \d+, 8\] for a sentence"),
         (lambda texts: [np.zeros((2, len(words), 8)) for words in texts], "a ndarray for a sentence"),
-        (lambda texts: [torch.zeros(2, len(words), 8) for words in texts[1:]], "tensors for .* Return one for each"),
+        (
+            lambda texts: [torch.zeros(2, len(words), 8) for words in texts[1:]],
+            "7 tensors for 8 sentences. Return a list",
+        ),
     ],
 )
 def test_an_encoder_that_gives_no_vector_for_each_token_is_refused(store, encode, said):
     layers = store("off")
     layers.encoder.encode = encode
-    with pytest.raises(UserError, match=f"^WordEncoder.encode: .*{said}"):
+    with pytest.raises(UserError, match=f"^WordEncoder: encode gives .*{said}"):
         layers.batch(TEXTS[:8])

@@ -25,7 +25,7 @@ from elmo_bench.base import sources
 from elmo_bench.base.int8 import write_int8
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import save_safetensors
-from elmo_bench.encoders.cache_files import StoreFolder
+from elmo_bench.encoders.cache import StoreFolder
 from elmo_bench.encoders.vector_files import write_compact
 from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost
@@ -191,9 +191,9 @@ def of_arrays() -> list[Case]:
         one("pretraining.encode:read_encoded", lambda path: encoded(path.parent), damaged="*.safetensors",
             read=lambda read, path: read(path.parent)),
         one("encoders.hf:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
-        one("encoders.cache_files:StoreFolder.entries", finite=False, make=lambda path: store(path.parent).add(
-            [b"1" * 16], [np.ones((2, 4, 3), np.float32)]), read=lambda entries, path: [
-            entry.read() for _, entry in entries(store(path.parent), [b"1" * 16], set())]),
+        one("encoders.cache:StoreFolder.entries", finite=False, make=lambda path: store(path.parent).add(
+            [b"1" * 16], [torch.ones(2, 4, 3)]), read=lambda entries, path: [
+            *entries(store(path.parent), [b"1" * 16])]),
     ]  # fmt: skip
 
 

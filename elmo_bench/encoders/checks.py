@@ -1,0 +1,90 @@
+"""What an encoder must do, tried when it is loaded; and the code of one that is not of this installation."""
+
+import hashlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elmo_bench.base import include
+from elmo_bench.base.errors import UserError
+
+TEXTS = (("a", "dog"), ("the", "dog", "saw", "a", "cat", "and", "a", "bird", "."), ("Anna", "lives", "here", "."))
+
+
+def check_encoder(encoder: Any, *, name: str, texts: Sequence[Sequence[str]] = TEXTS) -> None:
+    """Try the protocol `Encoder` (encoders/__init__.py) on a few texts of different lengths.
+
+    Raises UserError if an attribute is missing or wrong, and unless each text has finite vectors [L, T, D] that are the
+    same in every call. `name` of the encoder begins the error.
+    """
+    for attribute, good, what in (
+        ("checksum", lambda value: isinstance(value, str) and value != "", "a text that identifies its vectors"),
+        ("layers", lambda value: _is_whole(value, 1), "the number of layers, from 1"),
+        ("dim", lambda value: _is_whole(value, 1), "the length of a vector, from 1"),
+        ("parameters", lambda value: _is_whole(value, 0), "the number of its frozen parameters, from 0"),
+        ("device", lambda value: isinstance(value, torch.device), "a torch.device, such as torch.device('cpu')"),
+        ("encode", callable, "a method: sentences to a list of tensors"),
+    ):
+        if not hasattr(encoder, attribute):
+            raise UserError(f"{name}: the encoder has no {attribute}. Give it {what}.")
+        if not good(value := getattr(encoder, attribute)):
+            raise UserError(f"{name}: the encoder's {attribute} is {value!r:.60}. Give {what}.")
+    together = check_layers(encoder, texts, encoder.encode(list(texts)), name=name)
+    for text, layers in zip(texts, together, strict=True):
+        if not layers.isfinite().all():
+            raise UserError(f"{name}: encode gives numbers that are not finite. Look at its weights.")
+        [alone] = check_layers(encoder, [text], encoder.encode([text]), name=name)
+        if not is_close(alone, layers):
+            raise UserError(
+                f"{name}: encode gives a sentence other vectors in another call. Switch off dropout, mask padding, or "
+                "encode one sentence at a time."
+            )
+
+
+def check_layers(encoder: Any, sentences: Sequence[Any], layers: Any, *, name: str) -> list[Tensor]:
+    """The layers of sentences. Raises UserError unless they are float32 [L, T, D] for each one."""
+    if not isinstance(layers, list | tuple) or len(layers) != len(sentences):
+        gave = f"{len(layers)} tensors" if isinstance(layers, list | tuple) else f"a {type(layers).__name__}"
+        raise UserError(
+            f"{name}: encode gives {gave} for {len(sentences)} sentences. Return a list, a tensor for each."
+        )
+    for sentence, each in zip(sentences, layers, strict=True):
+        wanted = [encoder.layers, len(sentence), encoder.dim]
+        if not isinstance(each, Tensor) or [*each.shape] != wanted or each.dtype != torch.float32:
+            kind = str(each.dtype).removeprefix("torch.") if isinstance(each, Tensor) else type(each).__name__
+            gave = f"{kind} {[*each.shape]}" if isinstance(each, Tensor) else f"a {kind}"
+            raise UserError(
+                f"{name}: encode gives {gave} for a sentence of {len(sentence)} tokens. Return a float32 tensor "
+                f"{wanted}: layers, tokens, dimensions."
+            )
+    return list(layers)
+
+
+def is_close(layers: Tensor, others: Tensor) -> bool:
+    """Whether vectors are equal within 1e-4, or within 1e-4 of the largest number where that is above 1."""
+    return bool((layers - others).abs().max() <= 1e-4 * max(1.0, float(layers.abs().max())))
+
+
+def is_included(encoder: Any) -> bool:
+    """Whether the encoder's code is in a folder of `--include`."""
+    path = _code(encoder)
+    return path is not None and any(path.is_relative_to(folder) for folder in include.folders)
+
+
+def code_of(encoder: Any) -> str:
+    """SHA-256 of the module of an included encoder, whose checksum may stay while its code changes; else nothing."""
+    path = _code(encoder)
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path is not None and is_included(encoder) else ""
+
+
+def _code(encoder: Any) -> Path | None:
+    file = getattr(sys.modules.get(type(encoder).__module__), "__file__", None)
+    return Path(file).resolve() if file else None
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return type(value) is int and value >= least
