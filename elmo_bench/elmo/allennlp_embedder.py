@@ -4,21 +4,18 @@ Source: `allennlp.commands.elmo` of that version. Its network is the one of Alle
 in tests/golden.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import IO
 
-import h5py
 import numpy as np
 import torch
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
-from elmo_bench.elmo.embed import MODES
+from elmo_bench.elmo.embed import MODES, write
 from elmo_bench.elmo.encoder import ElmoEncoder
 
 Sentence = Sequence[str]
@@ -107,10 +104,7 @@ class ElmoEmbedder:
         if use_sentence_keys and (len({*lines}) < len(lines) or any("/" in line for line in lines)):
             raise UserError("use_sentence_keys: a line is repeated or has a slash. Leave this option out.")
         keys = lines if use_sentence_keys else [str(number) for number in range(len(lines))]
-        with atomic_write(Path(output_file_path), "w+b") as handle, h5py.File(handle, "w") as file:
-            embedded = self.embed_sentences((line.split() for line in lines), batch_size)
-            for key, layers in zip(keys, embedded, strict=True):
-                file.create_dataset(key, data=MODES[output_format](torch.from_numpy(layers)).numpy())
-            if not (forget_sentences or use_sentence_keys):
-                index = json.dumps(dict(zip(lines, keys, strict=True)))
-                file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())
+        embedded = self.embed_sentences((line.split() for line in lines), batch_size)
+        vectors = (MODES[output_format](torch.from_numpy(layers)) for layers in embedded)
+        index = {} if forget_sentences or use_sentence_keys else dict(zip(lines, keys, strict=True))
+        write(Path(output_file_path), zip(keys, vectors, strict=True), index)

@@ -6,7 +6,8 @@ A kind of encoder is a module of this package with `load(**options) -> Encoder`:
 
 - `static.py`, with `binary_vectors.py` and `vector_files.py`: static word vectors.
 - `embedder.py`: word vectors as modules, and everything that a head sees, concatenated.
-- `cache.py`: the layers of frozen encoders, kept in memory or on disk. `checks.py`: what an encoder must do, tried at load.
+- `cache.py`: the layers of frozen encoders, kept in memory or on disk.
+- `checks.py`: what an encoder must do, tried when it is loaded.
 """
 
 from collections.abc import Sequence
