@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
 
     encoder = ElmoEncoder(
         weights=options.weight_file or options.weights or "mini", options=options.options_file,
-        stateful=options.stateful, device=_device(options.device), precision=options.precision,
+        stateful=options.stateful, device=options.device, precision=options.precision,
     )  # fmt: skip
     if encoder.device.type == "cpu":
         torch.set_num_threads(choose_threads(None, "embed"))
@@ -44,18 +44,6 @@ def main(arguments: list[str]) -> int:
         print("elmo-bench embed: stopped, and nothing is written", file=sys.stderr)
         return 130
     return 0
-
-
-def _device(name: str) -> str:
-    import torch
-
-    try:
-        kind = torch.device(name).type
-    except RuntimeError:
-        raise UserError(f"--device {name}: no such device. Use cpu or cuda.") from None
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"--device {name}: no CUDA device found. Use --device cpu.")
-    return name
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:

@@ -43,8 +43,6 @@ class ElmoEmbedder:
     ):
         if options_file is not None and weight_file is None:
             raise UserError("weight_file: missing. Give the weights that belong to options_file.")
-        if cuda_device >= 0 and not torch.cuda.is_available():
-            raise UserError(f"cuda_device={cuda_device}: no CUDA device found. Use -1 for the CPU.")
         self.encoder = ElmoEncoder(
             weights="original" if weight_file is None else str(weight_file),
             options=None if options_file is None else str(options_file),
@@ -66,9 +64,6 @@ class ElmoEmbedder:
 
     def embed_batch(self, batch: Sequence[Sentence]) -> list[np.ndarray]:
         """Layers [L, T, 2P] of each sentence, T 0 for an empty one."""
-        for sentence in batch:
-            if isinstance(sentence, str):
-                raise UserError(f"embed_batch: {sentence[:20]!r} is a string, expected a list of tokens. Split it.")
         return [layers.cpu().numpy() for layers in self.encoder.encode(batch)]
 
     def embed_sentences(self, sentences: Iterable[Sentence], batch_size: int = 64) -> Iterator[np.ndarray]:

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import parallel_map
-from elmo_bench.elmo.batches import States, layers_of, states_after_markers
+from elmo_bench.elmo.batches import States, check_tokens, layers_of, states_after_markers
 from elmo_bench.elmo.export import Shareable
-from elmo_bench.elmo.frozen import FrozenBiLM, frozen
+from elmo_bench.elmo.frozen import FrozenBiLM, described, frozen
 from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.pretrained import load_files, locate
 from elmo_bench.nn.mix import ScalarMix
@@ -49,7 +49,7 @@ class ElmoEncoder(Shareable):
 
         `options`: the options.json if it is not next to the weights; then both are paths or addresses.
         """
-        self.files = locate(weights, options)
+        self.files, self.name = locate(weights, options), weights
         self._start(*load_files(*self.files), stateful=stateful, device=device, precision=precision)
 
     @classmethod
@@ -58,6 +58,7 @@ class ElmoEncoder(Shareable):
     ) -> Self:
         """An encoder of a biLM in memory; `source` is its checksum. It has no files, so it cannot be saved."""
         encoder = cls.__new__(cls)
+        encoder.name = source
         encoder._start(bilm, source, stateful=stateful, device=device, precision=precision)
         return encoder
 
@@ -66,6 +67,9 @@ class ElmoEncoder(Shareable):
         self.stateful, self.precision, self.device = stateful, precision, self.frozen.device
         self._states = States(bilm.options)
         self._after_markers: list[State] | None = None
+
+    def __repr__(self) -> str:
+        return described(self, self.name)
 
     @property
     def bilm(self) -> BiLM:
@@ -95,6 +99,7 @@ class ElmoEncoder(Shareable):
         Layer 0 is the character vector twice; every other layer is [forward; backward]. A stateful encoder takes the
         sentences as the rows of one batch; otherwise there may be as many as memory can hold the results of.
         """
+        check_tokens(sentences, "encode")
         if self.stateful:
             return self._encode_pool(sentences, markers=markers) if sentences else []
         results: list[Tensor] = [torch.empty(0)] * len(sentences)
@@ -172,9 +177,10 @@ class ElmoEncoder(Shareable):
                 f"outputs: a string, expected a list of sentences. For one sentence give [{sentences[:20]!r}]."
             )
         split = [
-            [token for token in sentence.split(" ") if token] if isinstance(sentence, str) else list(sentence)
+            [token for token in sentence.split(" ") if token] if isinstance(sentence, str) else sentence
             for sentence in sentences
         ]
+        check_tokens(split, "outputs")
         if not split:
             return named_outputs(torch.zeros(0, self.layers, 0, self.dim, device=self.device), [], mix)
         layers, lengths = self.batch(split)

@@ -65,6 +65,10 @@ class BiLMOptions:
     def from_json(cls, options: dict[str, Any]) -> "BiLMOptions":
         """From the published schema. Raises KeyError or ValueError if this encoder cannot compute it."""
         cnn, lstm = options["char_cnn"], options["lstm"]
+        if not lstm.get("projection_dim"):
+            raise ValueError(
+                "lstm.projection_dim is missing, and LSTMs without a projection are not read. Train others."
+            )
         required = {
             "char_cnn.n_characters": (cnn["n_characters"], CHARACTERS),
             "char_cnn.max_characters_per_token": (cnn["max_characters_per_token"], WORD_LENGTH),

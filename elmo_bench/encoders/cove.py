@@ -15,7 +15,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from elmo_bench.base.downloads import Content, changed
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import AGAIN, reader, reading
-from elmo_bench.elmo.frozen import frozen
+from elmo_bench.elmo.batches import check_tokens
+from elmo_bench.elmo.frozen import described, device_named, frozen
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import check_encoder
 from elmo_bench.encoders.static import checksum_of, load_static, path_of
@@ -37,9 +38,9 @@ class Cove:
         """`weights`: the file of the biLSTMs. `inputs`: static vectors, by name or path. Raises UserError."""
         path = Path(weights).expanduser()
         content, self._inputs_checksum = Content(path), checksum_of(inputs)
-        self.lstms = read_lstms(path).to(device)
+        self.inputs, self.device = inputs, device_named(device)
+        self.lstms = read_lstms(path).to(self.device)
         content.check()
-        self.inputs, self.device = inputs, torch.device(device)
         self.checksum = f"{content.sha256} inputs {self._inputs_checksum[:12]}"
         self.layers, self.dim = len(self.lstms), 2 * int(self.lstms[0].hidden_size)  # type: ignore[arg-type]
         self.parameters = sum(parameter.numel() for parameter in self.lstms.parameters())
@@ -63,8 +64,12 @@ class Cove:
             some = sorted(new)[:9]
             check_encoder(self, name=f"encoder.weights={self.files[0]}", texts=[some[:1], some, some[:4]])
 
+    def __repr__(self) -> str:
+        return described(self, f"{self.files[0]}, {self.inputs}")
+
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""
+        check_tokens(sentences, "encode")
         if new := {word for sentence in sentences for word in sentence} - self._vectors.keys():
             self.expect(new)
         lengths = [len(sentence) for sentence in sentences]

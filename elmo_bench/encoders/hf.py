@@ -14,7 +14,8 @@ from elmo_bench.base.json import read_json
 from elmo_bench.base.machine import parallel_map
 from elmo_bench.base.progress import console
 from elmo_bench.base.reading import AGAIN, reader, reading
-from elmo_bench.elmo.frozen import frozen
+from elmo_bench.elmo.batches import check_tokens
+from elmo_bench.elmo.frozen import described, device_named, frozen
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
 from elmo_bench.encoders.hf_files import checksum, files_of, find, only_files, weights_of
@@ -52,8 +53,8 @@ class HfEncoder:
         self.folder = find(weights)
         self.checksum = checksum(weights, self.folder)
         self.model, self.tokeniser = load_model(self.folder)
-        self.model.eval().requires_grad_(False).to(device)
-        self.device = torch.device(device)
+        self.device, self.name = device_named(device), weights
+        self.model.eval().requires_grad_(False).to(self.device)
         self.words = Pieces(self.tokeniser, name=weights)
         positions = [getattr(self.model.config, limit, None) or -1 for limit in LIMITS]  # XLNet has -1, for no limit
         known = min((number for number in positions if number > 0), default=UNLIMITED)
@@ -83,8 +84,12 @@ class HfEncoder:
     def files(self) -> list[Path]:
         return files_of(self.folder)
 
+    def __repr__(self) -> str:
+        return described(self, self.name)
+
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""
+        check_tokens(sentences, "encode")
         cut = self.words.parts(sentences, longest=self.longest, pooling=self.pooling)
         if long := sum(len(parts) > 1 for parts in cut):
             if not self.parts:

@@ -25,6 +25,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.int8 import FLOATS
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import AGAIN, reader, reading
+from elmo_bench.elmo.batches import check_tokens
+from elmo_bench.elmo.frozen import described, device_named
 from elmo_bench.elmo.weights import array_of, is_inside
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import check_encoder
@@ -46,7 +48,7 @@ class Precomputed:
         self.files = _paths(Path(weights).expanduser())
         self._contents = {path: Content(path) for path in self.files}
         opened = [open_layers(path) for path in self.files]
-        self.where, self.device = weights, torch.device(device)
+        self.where, self.device = weights, device_named(device)
         joined = " ".join(content.sha256 for content in self._contents.values())
         self.checksum = hashlib.sha256(joined.encode()).hexdigest()
         self._found: dict[str, tuple[Hdf5Layers | SafetensorsLayers, str]] = {}
@@ -64,11 +66,15 @@ class Precomputed:
         texts = {text.count(" "): [*map(unescaped, text.split(" "))] for text in plain}  # of different lengths
         check_encoder(self, name=f"encoder.name={weights}", texts=[*texts.values()][:3])
 
+    def __repr__(self) -> str:
+        return described(self, self.where)
+
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device.
 
         Raises UserError if a sentence is missing, and if a file has changed since the encoder was loaded.
         """
+        check_tokens(sentences, "encode")
         keys = [line_of(sentence) for sentence in sentences]
         if missing := [key for key in keys if key and key not in self._found]:
             raise UserError(

@@ -159,7 +159,7 @@ BAD = {
         ["in.txt", "out.h5", "--weight-file", "w.hdf5"],
         "--options-file, --weight-file: one of them is missing",
     ),
-    "a device of fancy": (["in.txt", "out.h5", "--device", "abacus"], "--device abacus: no such device"),
+    "a device of fancy": (["in.txt", "out.h5", "--device", "abacus"], "device=abacus: no such device"),
 }
 
 
