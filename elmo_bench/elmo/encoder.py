@@ -78,7 +78,7 @@ class ElmoEncoder(Shareable):
 
     @property
     def checksum(self) -> str:
-        """What vectors depend on: the files, and a precision other than float32."""
+        """Identifies the vectors: the files, and a precision other than float32."""
         return self.source if self.precision == "float32" else f"{self.source} {self.precision}"
 
     @property
@@ -117,8 +117,8 @@ class ElmoEncoder(Shareable):
             parallel = threads > 1 and len(some) > 1
             if parallel:
                 self._prepare(sentences[row] for pool in some for row in pool)
-            for pool, found in zip(some, (parallel_map if parallel else map)(encode_pool, some), strict=True):
-                for row, layers in zip(pool, found, strict=True):
+            for pool, of_pool in zip(some, (parallel_map if parallel else map)(encode_pool, some), strict=True):
+                for row, layers in zip(pool, of_pool, strict=True):
                     results[row] = layers
         return results
 

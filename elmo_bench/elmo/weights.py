@@ -123,9 +123,9 @@ def _fits(path: Path, name: str, arrays: Mapping[str, Any], view: Tensor) -> boo
         )
     if name not in arrays:
         raise UserError(f"{path}: the data set '{name}' is missing. Give the options.json that belongs to the weights.")
-    if (found := getattr(arrays[name], "shape", None)) != tuple(view.shape):
+    if (shape := getattr(arrays[name], "shape", None)) != tuple(view.shape):
         raise UserError(
-            f"{path}: '{name}' has shape {found}, the options.json expects {tuple(view.shape)}. "
+            f"{path}: '{name}' has shape {shape}, the options.json expects {tuple(view.shape)}. "
             "Give the options that belong to the weights."
         )
     return True

@@ -1,4 +1,4 @@
-"""What an encoder must do, tried when it is loaded; and the code of one that is not of this installation."""
+"""Checks of an encoder when it is loaded, and the code of one that is not of this installation."""
 
 import hashlib
 import sys

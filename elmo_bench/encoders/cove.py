@@ -106,25 +106,25 @@ def read_lstms(path: Path) -> nn.ModuleList:
     """
     with reading(path, STATE, "Give CoVe's wmtlstm-8f474287.pth."):
         state = torch.load(path, map_location="cpu", weights_only=True)
-        found = {name: tensor for name, tensor in state.items() if NAME.fullmatch(name)}
-        if not found or len(found) != len(state):
+        tensors = {name: tensor for name, tensor in state.items() if NAME.fullmatch(name)}
+        if not tensors or len(tensors) != len(state):
             raise ValueError("its tensors have other names")
-        depth = 1 + max(int(name.removesuffix("_reverse")[-1]) for name in found)
-        for name, tensor in found.items():
+        depth = 1 + max(int(name.removesuffix("_reverse")[-1]) for name in tensors)
+        for name, tensor in tensors.items():
             if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
                 raise ValueError(f"{name} is not an array of floating-point numbers")
             if not tensor.is_contiguous():  # a few bytes can declare terabytes
                 raise ValueError(f"{name} is an array whose numbers are not one after another")
-        width, hidden = found["weight_ih_l0"].shape[1], found["weight_ih_l0"].shape[0] // GATES
+        width, hidden = tensors["weight_ih_l0"].shape[1], tensors["weight_ih_l0"].shape[0] // GATES
         with torch.device("meta"):
             lstms = nn.ModuleList(
                 nn.LSTM(2 * hidden if layer else width, hidden, bidirectional=True) for layer in range(depth)
             )
         wanted = {f"{name}_l{layer}{end}" for layer in range(depth) for name, end in _parts()}
-        if found.keys() != wanted:
-            raise ValueError(f"no {min(wanted - found.keys())}")
+        if tensors.keys() != wanted:
+            raise ValueError(f"no {min(wanted - tensors.keys())}")
         for layer, lstm in enumerate(lstms):
-            own = {f"{name}_l0{end}": found[f"{name}_l{layer}{end}"].float() for name, end in _parts()}
+            own = {f"{name}_l0{end}": tensors[f"{name}_l{layer}{end}"].float() for name, end in _parts()}
             lstm.load_state_dict(own, assign=True)
     if not all(parameter.isfinite().all() for parameter in lstms.parameters()):
         raise UserError(f"{path}: a number is not finite. {AGAIN}")

@@ -145,7 +145,7 @@ class HfEncoder:
     def _forward(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
         """The layers of `ids` [B, P], each [B, P, D]. Raises UserError if the network cannot read so many pieces."""
         try:
-            found: tuple[Tensor, ...] = self.model(
+            layers: tuple[Tensor, ...] = self.model(
                 input_ids=ids, attention_mask=mask, output_hidden_states=True
             ).hidden_states
         except torch.OutOfMemoryError:
@@ -156,7 +156,7 @@ class HfEncoder:
                 f"({str(error).splitlines()[0]:.100}). If it reads fewer, give their number as model_max_length in its "
                 "tokenizer_config.json."
             ) from None
-        return found
+        return layers
 
     def _zeros(self, words: int) -> Tensor:
         return torch.zeros(self.layers, words, self.dim, device=self.device)
@@ -168,8 +168,8 @@ class HfEncoder:
         lengths = [len(texts[row].ids) for row in rows]
         work = [[rows[n] for n in pool] for pool in pools(by_length(lengths), lengths, size=self.size, tokens=PIECES)]
         each = parallel_map if self.device.type == "cpu" else map
-        for pool, found in zip(work, each(lambda pool: self._pool([texts[row] for row in pool]), work), strict=True):
-            for row, layers in zip(pool, found, strict=True):
+        for pool, of_pool in zip(work, each(lambda pool: self._pool([texts[row] for row in pool]), work), strict=True):
+            for row, layers in zip(pool, of_pool, strict=True):
                 results[row] = layers
         return results
 
@@ -210,9 +210,9 @@ def _config(folder: Path) -> Any:
     from transformers import AutoConfig, AutoModel
 
     path, size = folder / "config.json", sum(file.stat().st_size for file in weights_of(folder))
-    found = read_json(path)
-    if not isinstance(found, dict) or any(
-        "layers" in key and not _is_depth(value, size) for key, value in found.items()
+    given = read_json(path)
+    if not isinstance(given, dict) or any(
+        "layers" in key and not _is_depth(value, size) for key, value in given.items()
     ):
         raise UserError(f"{path}: not the configuration of these weights. Save the model again with save_pretrained.")
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -284,6 +284,6 @@ def _from_int8(config: Any, weights: Path) -> tuple[Any, dict[str, Any]]:
 
     model = AutoModel.from_config(config, trust_remote_code=False, dtype=torch.float32)
     prefix = f"{model.base_model_prefix}."
-    found = {name.removeprefix(prefix): tensor for name, tensor in read_tensors(weights).items()}
-    result = model.load_state_dict(found, strict=False)
+    tensors = {name.removeprefix(prefix): tensor for name, tensor in read_tensors(weights).items()}
+    result = model.load_state_dict(tensors, strict=False)
     return model, {"missing_keys": set(result.missing_keys), "mismatched_keys": []}

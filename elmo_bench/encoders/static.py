@@ -193,8 +193,8 @@ def read_text(path: Path, keep: Collection[str] | None = None) -> tuple[list[str
             rows.append(_row(path, number, numbers))
     if has_header and b" ".join(promised) != b"%d %d" % (number - 1, dim):
         raise UserError(
-            f"{path}: the first line promises {promised[0].decode():.20} vectors of {promised[1].decode():.20} numbers, "
-            f"but {number - 1} of {dim} follow. Download it again, or correct that line."
+            f"{path}: the first line promises {promised[0].decode():.20} vectors of {promised[1].decode():.20}, "
+            f"but {number - 1} of {dim} numbers follow. Download it again, or correct that line."
         )
     return words, np.array(rows, np.float32).reshape(len(rows), dim)
 

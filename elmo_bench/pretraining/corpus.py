@@ -23,12 +23,12 @@ def shard_files(corpus: str | Sequence[str]) -> list[Path]:
     """The files of a path, a pattern, or a list of them, each once. Raises UserError if nothing matches."""
     files: list[Path] = []
     for pattern in [corpus] if isinstance(corpus, str) else corpus:
-        found = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  absolute patterns too
-        if not found and Path(pattern).is_file():  # notes[1].txt
-            found = [Path(pattern)]
-        if not found:
+        paths = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  absolute patterns too
+        if not paths and Path(pattern).is_file():  # notes[1].txt
+            paths = [Path(pattern)]
+        if not paths:
             raise UserError(f"corpus={pattern}: no file matches. Check the path, and quote a pattern for the shell.")
-        files += found
+        files += paths
     return list(dict.fromkeys(files))
 
 

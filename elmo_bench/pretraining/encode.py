@@ -74,20 +74,20 @@ class TargetVocabulary:
     @reader
     def read(cls, path: Path) -> "TargetVocabulary":
         """Read what `write` wrote. Raises UserError, with file and line, if it is damaged."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for number, line in read_lines(path):
             word, tab, count = line.partition("\t")
             if not (word and tab and count.isascii() and count.isdigit() and len(count) <= DIGITS):
                 raise UserError(f"{path}:{number}: expected word<TAB>count. Give a vocabulary that `pretrain` wrote.")
-            if word in found:
+            if word in counts:
                 raise UserError(f"{path}:{number}: '{word}' occurs a second time. Remove one of the lines.")
             if number <= len(MARKERS) and word != MARKERS[number - 1]:
                 raise UserError(f"{path}:{number}: expected {MARKERS[number - 1]}. The markers come first.")
-            found[word] = int(count)
-        if len(found) < len(MARKERS):
+            counts[word] = int(count)
+        if len(counts) < len(MARKERS):
             raise UserError(f"{path}: ends before its {len(MARKERS)} markers")
         check_ended(path)
-        return cls(tuple(found), tuple(found.values()))
+        return cls(tuple(counts), tuple(counts.values()))
 
 
 START, END = 0, 1  # the numbers of the sentence markers
@@ -168,7 +168,7 @@ def encode_once(corpus: Corpus, folder: Path, vocabulary: TargetVocabulary | int
 
 @reader
 def read_encoded(folder: Path) -> Encoded:
-    """What `encode_once` left in a folder, in memory. Raises UserError."""
+    """Reads what `encode_once` left in a folder. Raises UserError."""
     path, vocabulary = folder / "text.safetensors", TargetVocabulary.read(folder / "vocabulary.txt")
     with reading(path, "an encoded text", "Remove it and start again."), safe_open(path, framework="numpy") as file:
         arrays, about = {name: file.get_tensor(name) for name in ARRAYS}, file.metadata()
