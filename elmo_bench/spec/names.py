@@ -66,10 +66,9 @@ def load_encoder(kind: str, *, run_seed: int = 0, version: Any = None, **options
             if "seed" in inspect.signature(load).parameters:
                 options.setdefault("seed", run_seed)
             encoder = load(**options)
-            from elmo_bench.encoders.checks import check_encoder, is_included  # imports torch, as every encoder does
-
-            if is_included(encoder):
-                check_encoder(encoder, name=f"encoder.contextual.kind={kind}")
+            checks = importlib.import_module("elmo_bench.encoders.checks")
+            if checks.is_included(encoder):
+                checks.check_encoder(encoder, name=f"encoder.contextual.kind={kind}")
             return encoder
     raise UserError(
         f"encoder.contextual.kind={kind:.60}: unknown kind of encoder. It is a module of encoders/ with load: give "
