@@ -33,7 +33,7 @@ LONGEST = 350  # lines of a file
 # Modules that open files and have no reader: the files are the installation's, the system's, verified by checksum, or
 # made by this process a moment ago.
 OWN_FILES = {
-    "__main__", "base/downloads", "base/machine", "cli/cost", "elmo/published",
+    "__main__", "base/downloads", "base/machine", "cli/cost", "elmo/export", "elmo/published",
     "ledger/merge", "reporting/page/__init__", "reporting/page/render", "reporting/ending",
     "runner/sweep", "text/sample", "training/loggers",
 }  # fmt: skip
