@@ -8,6 +8,7 @@ import hashlib
 import io
 import lzma
 import os
+import re
 import uuid
 import zipfile
 import zlib
@@ -216,6 +217,14 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what processes that were killed in `atomic_write` left anywhere in a folder that nobody else writes to."""
+    for path in folder.rglob(".*"):
+        if re.fullmatch(r"\..+\.[0-9a-f]{8}", path.name) and path.is_file():
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def keep_inputs(out: Path, inputs: Iterable[Path]) -> None:

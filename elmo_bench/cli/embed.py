@@ -1,10 +1,8 @@
 """`elmo-bench embed sentences.txt out.h5`: the vectors of a text, as AllenNLP's `elmo` wrote them."""
 
 import argparse
-import math
 import sys
 from pathlib import Path
-from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import choose_threads
@@ -30,48 +28,22 @@ def main(arguments: list[str]) -> int:
     # Imported here, so that --help and wrong options do not wait for torch.
     import torch
 
-    from elmo_bench.elmo.embed import MODES, embed
+    from elmo_bench.elmo.embed import embed
     from elmo_bench.elmo.encoder import ElmoEncoder
 
     encoder = ElmoEncoder(
         weights=options.weight_file or options.weights or "mini", options=options.options_file,
-        stateful=options.stateful, device=_device(options.device), precision=options.precision,
+        stateful=options.stateful, device=options.device, precision=options.precision,
     )  # fmt: skip
-    mode = MODES[options.mode] if options.mix is None else _mix(options.mix, encoder.layers)
     if encoder.device.type == "cpu":
         torch.set_num_threads(choose_threads(None, "embed"))
     batch = options.batch_size or (STATEFUL_BATCH if options.stateful else None)
     try:
-        print(embed(Path(options.sentences), out, encoder, mode, batch=batch))
+        print(embed(Path(options.sentences), out, encoder, options.mode, batch=batch))
     except KeyboardInterrupt:
         print("elmo-bench embed: stopped, and nothing is written", file=sys.stderr)
         return 130
     return 0
-
-
-def _mix(text: str, layers: int) -> Any:
-    """The mode of `w0,w1,w2,gamma`. Raises UserError."""
-    from elmo_bench.elmo.embed import fixed_mix
-
-    try:
-        *scalars, gamma = map(float, text.split(","))
-    except ValueError:
-        gamma, scalars = math.nan, []
-    if len(scalars) != layers or not all(map(math.isfinite, [*scalars, gamma])):
-        raise UserError(f"--mix {text}: not {layers + 1} numbers. Give one for each layer, then gamma: 0,0,0,1.")
-    return fixed_mix(scalars, gamma)
-
-
-def _device(name: str) -> str:
-    import torch
-
-    try:
-        kind = torch.device(name).type
-    except RuntimeError:
-        raise UserError(f"--device {name}: no such device. Use cpu or cuda.") from None
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"--device {name}: no CUDA device found. Use --device cpu.")
-    return name
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
@@ -90,8 +62,6 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         "average": "the average of the layers, (T, D)",
     }.items():
         what.add_argument(f"--{mode}", dest="mode", action="store_const", const=mode, default="all", help=text)
-    text = "a fixed mix, (T, D): gamma * sum of softmax(w) * layers; give the weights before the softmax"
-    what.add_argument("--mix", metavar="W0,W1,W2,GAMMA", help=text)
     add("--weights", metavar="NAME", help="mini (the default), small, medium, original, …, or a folder")
     add("--options-file", metavar="FILE", help="options.json of the weights in --weight-file")
     add("--weight-file", metavar="FILE", help="weights, .hdf5 or .safetensors")
@@ -103,6 +73,4 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add("--precision", default="float32", help=text)
     add("--device", default="cpu", help="cpu (the default) or cuda")
     add("--overwrite", action="store_true", help="replace an output")
-    # A mix may start with a minus sign, which argparse would take for an option.
-    rest = iter(arguments)
-    return parser.parse_args([f"--mix={next(rest, '')}" if each == "--mix" else each for each in rest])
+    return parser.parse_args(arguments)

@@ -26,15 +26,13 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"format={config.format}: choose text or json")
     import torch
 
+    from elmo_bench.elmo.frozen import device_named
     from elmo_bench.pretraining.corpus import Corpus, shard_files
     from elmo_bench.pretraining.encode import encode
     from elmo_bench.pretraining.model import load_language_model
     from elmo_bench.pretraining.perplexity import perplexity
 
-    if config.device not in ("cpu", "cuda"):
-        raise UserError(f"device={config.device}: choose cpu or cuda")
-    if config.device == "cuda" and not torch.cuda.is_available():
-        raise UserError("device=cuda: no CUDA device here; use device=cpu")
+    device_named(config.device)
     torch.set_num_threads(choose_threads(config.threads, "evaluate"))
     corpus = Corpus(tuple(shard_files(config.corpus)), tokenizer=config.tokenizer)
     model, vocabulary = load_language_model(str(config.weights))

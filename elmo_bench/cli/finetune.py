@@ -26,8 +26,7 @@ def main(arguments: list[str]) -> int:
         take_text(config, [f"task={config.task}", *of_task])
     from elmo_bench.pretraining.trainer import finetune
 
-    training, before = finetune(config)
-    finish(training, command="finetune", arguments=arguments, before=before)
+    finish(*finetune(config), command="finetune", arguments=arguments)
     return 0
 
 

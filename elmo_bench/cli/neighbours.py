@@ -35,9 +35,9 @@ def main(arguments: list[str]) -> int:
     # Imported here, so that --help and wrong options do not wait for torch.
     from elmo_bench.base.machine import choose_threads, use_threads
     from elmo_bench.encoders.nearest import nearest
-    from elmo_bench.pretraining.corpus import Corpus, Skipped, shard_files
+    from elmo_bench.pretraining.corpus import Corpus, shard_files
 
-    corpus, skipped = Corpus(tuple(shard_files(files))), Skipped()
+    corpus = Corpus(tuple(shard_files(files)))
 
     def words() -> set[str]:
         """Every word of the text and the sentence."""
@@ -46,8 +46,8 @@ def main(arguments: list[str]) -> int:
 
     encode, said, static = _encoder([each for each in options.texts if _OPTION.match(each)], options.layer, words)
     with progress("neighbours") as meter, use_threads(choose_threads(None, "neighbours")):
-        texts: Iterator[list[str]] = chain.from_iterable(corpus.sentences(file, skipped) for file in corpus.files)
-        found = nearest(
+        texts: Iterator[list[str]] = chain.from_iterable(corpus.sentences(file) for file in corpus.files)
+        near_ones = nearest(
             encode,
             texts,
             sentence,
@@ -57,15 +57,13 @@ def main(arguments: list[str]) -> int:
             each_word_once=static,
             seen=lambda count: meter.advance(steps=count),
         )
-        if skipped.lines:
-            meter.say(str(skipped))
     print(f"{options.sentence}    ({said})")
-    for near in found:
+    for near in near_ones:
         left, right = near.sentence[: near.position], near.sentence[near.position + 1 :]
         before = " ".join((["…"] if len(left) > AROUND else []) + list(left[-AROUND:]))
         after = " ".join(list(right[:AROUND]) + (["…"] if len(right) > AROUND else []))
         print(f"{near.cosine:6.3f}  {before} [{near.sentence[near.position]}] {after}".rstrip())
-    if not found:
+    if not near_ones:
         print("nothing found: no token to compare with has a vector")
     return 0
 

@@ -9,6 +9,7 @@ from elmo_bench.pretraining import CONF
 from elmo_bench.spec.config import compose
 
 if TYPE_CHECKING:
+    from elmo_bench.pretraining.encode import Encoded
     from elmo_bench.pretraining.loop import Training
     from elmo_bench.pretraining.perplexity import Perplexity
 
@@ -23,11 +24,14 @@ def main(arguments: list[str]) -> int:
     config = compose("pretrain", arguments, folder=CONF)
     from elmo_bench.pretraining.trainer import pretrain  # imports torch; wrong options should not wait for it
 
-    finish(pretrain(config), command="pretrain", arguments=arguments)
+    finish(*pretrain(config), command="pretrain", arguments=arguments)
     return 0
 
 
-def finish(training: "Training", *, command: str, arguments: list[str], before: "Perplexity | None" = None) -> None:
+def finish(
+    training: "Training", heldout: "Encoded | None", before: "Perplexity | None" = None, *,
+    command: str, arguments: list[str],
+) -> None:  # fmt: skip
     """Write the folder, measure the held-out text with what was written, and print both and the option that uses it."""
     from elmo_bench.pretraining.corpus import shard_files
     from elmo_bench.pretraining.folder import save_trained
@@ -36,9 +40,9 @@ def finish(training: "Training", *, command: str, arguments: list[str], before: 
     from elmo_bench.pretraining.perplexity import perplexity
 
     out = save_trained(training, command=command, arguments=arguments)
-    if training.heldout:
+    if heldout:
         model, _ = load_language_model(str(out))
-        after = perplexity(model, training.heldout, device=device_of(training.config))
+        after = perplexity(model, heldout, device=device_of(training.config))
         figures = {"before": before, "after": after} if before else {"": after}
         corpus = ", ".join(file.name for file in shard_files(training.config.heldout))
         measured = {f"{corpus} {name}".strip(): each for name, each in figures.items() if each}

@@ -199,9 +199,9 @@ class Elmo(nn.Module):
             state_dict.update({f"{prefix}bilm.{name}": value for name, value in new.items()})
         if self.frozen is not None:
             for name, own in self.frozen.bilm.state_dict().items():
-                found = state_dict.pop(f"{prefix}bilm.{name}", own)
-                slack = 8 * torch.finfo(found.dtype).eps
-                if found.shape != own.shape or not torch.allclose(found.to(own), own, rtol=slack, atol=slack):
+                loaded = state_dict.pop(f"{prefix}bilm.{name}", own)
+                slack = 8 * torch.finfo(loaded.dtype).eps
+                if loaded.shape != own.shape or not torch.allclose(loaded.to(own), own, rtol=slack, atol=slack):
                     raise UserError(
                         f"state_dict: its biLM is not this frozen one ({prefix}bilm.{name} differs). "
                         "Give the weights that belong to it, or use requires_grad=True."

@@ -4,21 +4,18 @@ Source: `allennlp.commands.elmo` of that version. Its network is the one of Alle
 in tests/golden.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import IO
 
-import h5py
 import numpy as np
 import torch
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
-from elmo_bench.elmo.embed import MODES
+from elmo_bench.elmo.embed import MODES, write
 from elmo_bench.elmo.encoder import ElmoEncoder
 
 Sentence = Sequence[str]
@@ -46,8 +43,6 @@ class ElmoEmbedder:
     ):
         if options_file is not None and weight_file is None:
             raise UserError("weight_file: missing. Give the weights that belong to options_file.")
-        if cuda_device >= 0 and not torch.cuda.is_available():
-            raise UserError(f"cuda_device={cuda_device}: no CUDA device found. Use -1 for the CPU.")
         self.encoder = ElmoEncoder(
             weights="original" if weight_file is None else str(weight_file),
             options=None if options_file is None else str(options_file),
@@ -69,9 +64,6 @@ class ElmoEmbedder:
 
     def embed_batch(self, batch: Sequence[Sentence]) -> list[np.ndarray]:
         """Layers [L, T, 2P] of each sentence, T 0 for an empty one."""
-        for sentence in batch:
-            if isinstance(sentence, str):
-                raise UserError(f"embed_batch: {sentence[:20]!r} is a string, expected a list of tokens. Split it.")
         return [layers.cpu().numpy() for layers in self.encoder.encode(batch)]
 
     def embed_sentences(self, sentences: Iterable[Sentence], batch_size: int = 64) -> Iterator[np.ndarray]:
@@ -107,10 +99,7 @@ class ElmoEmbedder:
         if use_sentence_keys and (len({*lines}) < len(lines) or any("/" in line for line in lines)):
             raise UserError("use_sentence_keys: a line is repeated or has a slash. Leave this option out.")
         keys = lines if use_sentence_keys else [str(number) for number in range(len(lines))]
-        with atomic_write(Path(output_file_path), "w+b") as handle, h5py.File(handle, "w") as file:
-            embedded = self.embed_sentences((line.split() for line in lines), batch_size)
-            for key, layers in zip(keys, embedded, strict=True):
-                file.create_dataset(key, data=MODES[output_format](torch.from_numpy(layers)).numpy())
-            if not (forget_sentences or use_sentence_keys):
-                index = json.dumps(dict(zip(lines, keys, strict=True)))
-                file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())
+        embedded = self.embed_sentences((line.split() for line in lines), batch_size)
+        vectors = (MODES[output_format](torch.from_numpy(layers)) for layers in embedded)
+        index = {} if forget_sentences or use_sentence_keys else dict(zip(lines, keys, strict=True))
+        write(Path(output_file_path), zip(keys, vectors, strict=True), index)

@@ -101,16 +101,27 @@ def batch_to_ids(batch: Iterable[Sequence[str]]) -> Tensor:
     """Tokenised sentences -> character ids int64 [B, T, 50], zeros after a sentence's end; no sentence markers.
 
     No sentences give [0, 0, 50] and empty ones [B, 0, 50], which `Elmo` accepts (AllenNLP returned two axes there).
-    Raises UserError for a token that is not a string.
+    Raises UserError for a sentence that is a string, and for a token that is none.
     """
-    sentences = [list(sentence) for sentence in batch]
+    sentences = batch if isinstance(batch, str) else list(batch)
+    check_tokens(sentences, "batch_to_ids")
+    return torch.from_numpy(batch_ids([list(sentence) for sentence in sentences]))
+
+
+def check_tokens(sentences: Iterable[Sequence[str]], call: str) -> None:
+    """Raises UserError unless these are sentences of strings; a string would be read as a sentence of letters."""
+    if isinstance(sentences, str):
+        start = f"{sentences[:20]!r}"
+        raise UserError(f"{call}: {start} is a string, expected a list of sentences. Give [{start}.split()].")
     for number, sentence in enumerate(sentences):
+        if isinstance(sentence, str) or not isinstance(sentence, Iterable):
+            what = f"{sentence[:20]!r} is a string" if isinstance(sentence, str) else f"{sentence!r:.40}"
+            raise UserError(f"{call}: {what}, expected a list of tokens. Split it.")
         for position, token in enumerate(sentence):
             if not isinstance(token, str):
                 raise UserError(
-                    f"batch_to_ids: token {position} of sentence {number} (counted from 0) is {token!r}. Give strings."
+                    f"{call}: token {position} of sentence {number} (counted from 0) is {token!r:.60}. Give strings."
                 )
-    return torch.from_numpy(batch_ids(sentences))
 
 
 def ids_of(words: Sequence[bytes]) -> np.ndarray:

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import parallel_map
-from elmo_bench.elmo.batches import States, layers_of, states_after_markers
+from elmo_bench.elmo.batches import States, check_tokens, layers_of, states_after_markers
 from elmo_bench.elmo.export import Shareable
-from elmo_bench.elmo.frozen import FrozenBiLM, frozen
+from elmo_bench.elmo.frozen import FrozenBiLM, described, frozen
 from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.pretrained import load_files, locate
 from elmo_bench.nn.mix import ScalarMix
@@ -49,7 +49,7 @@ class ElmoEncoder(Shareable):
 
         `options`: the options.json if it is not next to the weights; then both are paths or addresses.
         """
-        self.files = locate(weights, options)
+        self.files, self.name = locate(weights, options), weights
         self._start(*load_files(*self.files), stateful=stateful, device=device, precision=precision)
 
     @classmethod
@@ -58,6 +58,7 @@ class ElmoEncoder(Shareable):
     ) -> Self:
         """An encoder of a biLM in memory; `source` is its checksum. It has no files, so it cannot be saved."""
         encoder = cls.__new__(cls)
+        encoder.name = source
         encoder._start(bilm, source, stateful=stateful, device=device, precision=precision)
         return encoder
 
@@ -67,6 +68,9 @@ class ElmoEncoder(Shareable):
         self._states = States(bilm.options)
         self._after_markers: list[State] | None = None
 
+    def __repr__(self) -> str:
+        return described(self, self.name)
+
     @property
     def bilm(self) -> BiLM:
         """The weights, in float32 on the CPU."""
@@ -74,7 +78,7 @@ class ElmoEncoder(Shareable):
 
     @property
     def checksum(self) -> str:
-        """What vectors depend on: the files, and a precision other than float32."""
+        """Identifies the vectors: the files, and a precision other than float32."""
         return self.source if self.precision == "float32" else f"{self.source} {self.precision}"
 
     @property
@@ -96,11 +100,7 @@ class ElmoEncoder(Shareable):
         sentences as the rows of one batch; otherwise there may be as many as memory can hold the results of. Raises
         UserError for a sentence that is no list of strings.
         """
-        for number, sentence in enumerate([sentences] if isinstance(sentences, str) else sentences):
-            listed = isinstance(sentence, Iterable) and not isinstance(sentence, str)
-            if not listed or not all(isinstance(token, str) for token in sentence):
-                where = f"encode: sentence {number} (counted from 0)"
-                raise UserError(f"{where} is {sentence!r:.60}, expected a list of strings. Split it into tokens.")
+        check_tokens(sentences, "encode")
         if self.stateful:
             return self._encode_pool(sentences, markers=markers) if sentences else []
         results: list[Tensor] = [torch.empty(0)] * len(sentences)
@@ -118,8 +118,8 @@ class ElmoEncoder(Shareable):
             parallel = threads > 1 and len(some) > 1
             if parallel:
                 self._prepare(sentences[row] for pool in some for row in pool)
-            for pool, found in zip(some, (parallel_map if parallel else map)(encode_pool, some), strict=True):
-                for row, layers in zip(pool, found, strict=True):
+            for pool, of_pool in zip(some, (parallel_map if parallel else map)(encode_pool, some), strict=True):
+                for row, layers in zip(pool, of_pool, strict=True):
                     results[row] = layers
         return results
 
@@ -178,9 +178,10 @@ class ElmoEncoder(Shareable):
                 f"outputs: a string, expected a list of sentences. For one sentence give [{sentences[:20]!r}]."
             )
         split = [
-            [token for token in sentence.split(" ") if token] if isinstance(sentence, str) else list(sentence)
+            [token for token in sentence.split(" ") if token] if isinstance(sentence, str) else sentence
             for sentence in sentences
         ]
+        check_tokens(split, "outputs")
         if not split:
             return named_outputs(torch.zeros(0, self.layers, 0, self.dim, device=self.device), [], mix)
         layers, lengths = self.batch(split)

@@ -1,23 +1,22 @@
 """A biLM in a folder: exported in the published layout, or saved and shared with huggingface_hub's ModelHubMixin."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, Self
 
 import torch
-from huggingface_hub import ModelCard, ModelCardData, ModelHubMixin, metadata_load
+from huggingface_hub import ModelCard, ModelCardData, ModelHubMixin
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.base.reading import reader
 from elmo_bench.elmo.frozen import FrozenBiLM
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.pretrained import SOFTMAX, check_free, checksum_of, load_files, locate, softmax_files
+from elmo_bench.elmo.pretrained import check_free, checksum_of, load_files, locate, softmax_files
 from elmo_bench.elmo.published import is_repository, repository
 from elmo_bench.elmo.weights import write_hdf5, write_safetensors
 
@@ -47,21 +46,12 @@ encoder = ElmoEncoder.from_pretrained("{{ repo_id | default("user/repo", true) }
 [layers] = encoder.encode([["A", "sentence", "."]])
 ```
 
-{{ files }}
+`options.json` has the published schema, the weights are arrays under their published names.
 """
-FILES = "`options.json` has the published schema, `weights.safetensors` the arrays under their published names."
 # The names of bilm-tf (`dump_weights`, its save folder).
 WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "int8": torch.int8}
 CARD, ORIGIN = "README.md", "ORIGIN.md"
-WHAT = {
-    "options.json": "the shape in the published schema, with 262 characters as AllenNLP expects",
-    "weights.hdf5": "the arrays under their published names, as AllenNLP loads them",
-    "weights.safetensors": "the arrays under their published names",
-    SOFTMAX: "the output layer of the language model: for perplexity and further training",
-    "vocabulary.txt": "the words of the softmax, one `word<TAB>count` per line",
-    ORIGIN: "the card that the weights came with",
-}
 Content = bytes | Path | Callable[[IO[bytes]], None]  # a file's bytes, another file, or a function that writes it
 
 
@@ -73,7 +63,6 @@ def model_card(
     language: str | list[str] | None = None,
     about: Mapping[str, Any] = ABOUT,
     rows: Mapping[str, str] = MappingProxyType({}),
-    files: str = FILES,
     **more: str,
 ) -> ModelCard:
     """The card of weights of this shape. `license` and `language` are codes of the Hub, `about` is more YAML.
@@ -100,7 +89,6 @@ def model_card(
         layers=1 + options.layers,
         dim=2 * options.projection_dim,
         rows=[(name, " ".join(value.split()).replace("|", "\\|")) for name, value in table.items()],
-        files=files,
         **more,
     )
 
@@ -183,10 +171,8 @@ def export(
     card = model_card(
         bilm.options,
         checksum=checksum,
-        license=_licence(origin),
         rows={"these files": f"{dtype}, exported from the weights with that checksum"},
         description=f"For the training data and the licence see [{ORIGIN}]({ORIGIN})." if origin else "",
-        files=table_of(names),
     )
     write = write_hdf5 if kind == "hdf5" else partial(write_safetensors, about={"from": checksum})
     contents: dict[str, Content] = {
@@ -197,12 +183,6 @@ def export(
     }
     write_together(out, contents)
     return [out / name for name in contents]
-
-
-def table_of(names: Iterable[str]) -> str:
-    """What is in the files of these names, as a table of Markdown."""
-    rows = [f"| `{name}` | {text} |" for name in names for start, text in WHAT.items() if name.startswith(start)]
-    return "\n".join(["| file | |", "|---|---|", *rows])
 
 
 def write_together(folder: Path, contents: Mapping[str, Content]) -> None:
@@ -222,11 +202,3 @@ def _card_of(weights: Path) -> Path | None:
     name = weights.stem.partition("weights")[0].rstrip("-_.") if "weights" in weights.stem else ""
     candidates = [weights.with_name(f"{name}.md")] if name else []
     return next((path for path in [*candidates, weights.with_name(CARD)] if path.is_file()), None)
-
-
-@reader
-def _licence(card: Path | None) -> str:
-    """The Hub's code of the licence, in the YAML of a card."""
-    with suppress(Exception):  # the README.md may be anything
-        return str(((card and metadata_load(card)) or {})["license"])
-    return "unknown"

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.backends import cudnn
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.kernels import fastest
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.text.chars import words_ids
@@ -36,6 +37,23 @@ def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
     return call
 
 
+def device_named(name: str) -> torch.device:
+    """A device by torch's name of it, such as cpu or cuda:1. Raises UserError if this machine has no such device."""
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UserError(f"device={name}: no such device. Use cpu or cuda.") from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise UserError(f"device={name}: no such CUDA device here. Use device=cpu.")
+    return device
+
+
+def described(encoder: Any, weights: str) -> str:
+    """An encoder in a line: its kind, weights, layers, dimensions and parameters."""
+    size = f"{encoder.layers} layers x {encoder.dim}, {encoder.parameters:,} parameters"
+    return f"{type(encoder).__name__}({weights}: {size}, {encoder.device})"
+
+
 class FrozenBiLM:
     """The weights in float32 on the CPU (`bilm`), and a network with them on a device (`network`, `vectors`).
 
@@ -53,7 +71,7 @@ class FrozenBiLM:
         ids: Callable[[Sequence[Any]], np.ndarray] = words_ids,
     ):
         self.bilm, self.options, self.precision, self.ids = bilm, bilm.options, precision, ids
-        self.to(torch.device(device))
+        self.to(device_named(device))
 
     def to(self, device: torch.device) -> None:
         """Run on this device from now on. Remembered words are forgotten."""

@@ -53,9 +53,9 @@ class BiLMOptions:
     @reader
     def from_file(cls, path: Path) -> "BiLMOptions":
         """Read and check an `options.json`. Raises UserError with the file and the wrong key."""
-        found = read_json(path, max_bytes=MAX_BYTES)
+        content = read_json(path, max_bytes=MAX_BYTES)
         try:
-            return cls.from_json(found)
+            return cls.from_json(content)
         except KeyError as error:
             raise UserError(f"{path}: the key {error} is missing. Give the options.json of a biLM.") from None
         except (TypeError, ValueError) as error:
@@ -65,15 +65,17 @@ class BiLMOptions:
     def from_json(cls, options: dict[str, Any]) -> "BiLMOptions":
         """From the published schema. Raises KeyError or ValueError if this encoder cannot compute it."""
         cnn, lstm = options["char_cnn"], options["lstm"]
+        if "projection_dim" not in lstm or lstm["projection_dim"] is None:
+            raise ValueError("no lstm.projection_dim: LSTMs without a projection are not read. Train others with one.")
         required = {
             "char_cnn.n_characters": (cnn["n_characters"], CHARACTERS),
             "char_cnn.max_characters_per_token": (cnn["max_characters_per_token"], WORD_LENGTH),
             "lstm.use_skip_connections": (lstm["use_skip_connections"], True),
         }
-        for key, (found, wanted) in required.items():
-            if found != wanted:
-                hint = " (261 is for training; set 262)" if found == CHARACTERS - 1 else ""
-                raise ValueError(f"{key} is {found!r:.60}, expected {wanted}{hint}")
+        for key, (given, wanted) in required.items():
+            if given != wanted:
+                hint = " (261 is for training; set 262)" if given == CHARACTERS - 1 else ""
+                raise ValueError(f"{key} is {given!r:.60}, expected {wanted}{hint}")
         if cnn["activation"] not in ("relu", "tanh"):
             raise ValueError(f"char_cnn.activation is {cnn['activation']!r:.60}. Choose relu or tanh.")
         if not 1 <= len(cnn["filters"]) <= WORD_LENGTH:

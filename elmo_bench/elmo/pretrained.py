@@ -109,10 +109,10 @@ def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
     Nothing is downloaded for the published names.
     """
     if weights not in PUBLISHED:
-        found = weights
+        place = weights
         if is_repository(weights) and not Path(weights).expanduser().exists():
-            found = str(repository(weights, files=(*FILES, *HUB)))
-        options, file = locate(found)
+            place = str(repository(weights, files=(*FILES, *HUB)))
+        options, file = locate(place)
         if (softmax := softmax_of(file)) is not None:
             return options, file, *softmax
         if weights == "mini":
@@ -130,31 +130,31 @@ def softmax_of(weights: Path) -> tuple[Path, Path] | None:
     if not softmax.is_file():
         return None
     names = [f"{prefix}{VOCABULARY}{ending}" for ending in ENDINGS]
-    if found := [path for name in names if (path := weights.with_name(name)).is_file()]:
-        return softmax, found[0]
+    if beside := [path for name in names if (path := weights.with_name(name)).is_file()]:
+        return softmax, beside[0]
     raise UserError(f"{softmax}: its vocabulary is missing. Put {names[0]} next to it.")
 
 
 def softmax_files(weights: Path) -> dict[str, Path]:
     """The softmax and the vocabulary of a weights file, by the names that they have next to `weights.…`."""
-    if (found := softmax_of(weights)) is None:
+    if (pair := softmax_of(weights)) is None:
         return {}
-    softmax, vocabulary = found
+    softmax, vocabulary = pair
     return {SOFTMAX: softmax, VOCABULARY + (vocabulary.suffix if vocabulary.suffix in ENDINGS else ""): vocabulary}
 
 
 def check_free(folder: Path, names: Iterable[str]) -> None:
     """Raise UserError if a folder has other files than `names` that would be read as files of the same biLM."""
-    found = {path.name for pattern in (*OPTIONS, *WEIGHTS, *HUB) for path in folder.glob(pattern)}
-    if others := found - set(names):
+    there = {path.name for pattern in (*OPTIONS, *WEIGHTS, *HUB) for path in folder.glob(pattern)}
+    if others := there - set(names):
         raise UserError(f"{folder}: has {min(others)} already. Save to a folder without weights.")
 
 
 def resolve_file(path_or_address: str) -> Path:
     """A file by its path or its http(s) address, which is downloaded once. Raises UserError if it does not exist."""
     if _is_address(path_or_address):
-        if found := known_address(path_or_address):
-            return bilm_file(*found)
+        if published := known_address(path_or_address):
+            return bilm_file(*published)
         name = PurePosixPath(urlsplit(path_or_address).path).name
         if not name:
             raise UserError(f"{path_or_address}: not the address of a file. Give one that ends in a file name.")
@@ -180,14 +180,14 @@ def _sha256(path: Path) -> str:
 
 
 def _at_most_one(folder: Path, patterns: tuple[str, ...]) -> Path | None:
-    found = sorted(path for pattern in patterns for path in folder.glob(pattern))
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
-        raise UserError(f"{folder}: {len(found)} files match {' or '.join(patterns)} ({names}). Name one of them.")
-    return found[0] if found else None
+    files = sorted(path for pattern in patterns for path in folder.glob(pattern))
+    if len(files) > 1:
+        names = ", ".join(path.name for path in files)
+        raise UserError(f"{folder}: {len(files)} files match {' or '.join(patterns)} ({names}). Name one of them.")
+    return files[0] if files else None
 
 
 def _one(folder: Path, patterns: tuple[str, ...]) -> Path:
-    if (found := _at_most_one(folder, patterns)) is None:
+    if (file := _at_most_one(folder, patterns)) is None:
         raise UserError(f"{folder}: no files match {' or '.join(patterns)}. Put one there, or give another folder.")
-    return found
+    return file

@@ -1,4 +1,4 @@
-"""What a head can see: frozen encoders, static and learned words, and the embedder that joins them.
+"""Inputs of a head: frozen encoders, static and learned words, and the embedder that joins them.
 
 A kind of encoder is a module of this package with `load(**options) -> Encoder`: `elmo.py`, `random.py`, `hf.py` (with
 `hf_files.py` and `hf_words.py`), `cove.py`, `precomputed.py`. Several together are a stack. A `load` with a parameter
@@ -7,7 +7,7 @@ A kind of encoder is a module of this package with `load(**options) -> Encoder`:
 - `static.py`, with `binary_vectors.py` and `vector_files.py`: static word vectors.
 - `embedder.py`: word vectors as modules, and everything that a head sees, concatenated.
 - `cache.py`: the layers of frozen encoders, kept in memory or on disk.
-- `checks.py`: what an encoder must do, tried when it is loaded.
+- `checks.py`: tries an encoder when it is loaded.
 """
 
 from collections.abc import Sequence

@@ -152,7 +152,7 @@ def _words(file: IO[bytes], wanted: set[str] | None) -> tuple[dict[str, int], in
 
 
 def _exactly(file: IO[bytes], size: int) -> bytes:
-    found = file.read(size)
-    if len(found) < size:
+    content = file.read(size)
+    if len(content) < size:
         raise EOFError("cut off")
-    return found
+    return content

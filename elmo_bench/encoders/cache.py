@@ -206,7 +206,7 @@ class StoreFolder:
         try:
             self._make_room(512 + sum(2 * KEY_BYTES + array.nbytes for array in arrays))
             with atomic_write(path) as handle:
-                contents = {
+                contents: dict[str, np.ndarray] = {
                     "keys": np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(-1, KEY_BYTES),
                     "tokens": np.array([array.shape[1] for array in arrays], dtype=np.int64),
                     "checks": np.array([_check(*pair) for pair in zip(keys, arrays, strict=True)], dtype=np.uint64),

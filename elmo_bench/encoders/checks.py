@@ -1,6 +1,5 @@
-"""What an encoder must do, tried when it is loaded; and the code of one that is not of this installation."""
+"""Checks of an encoder when it is loaded, and the code of one that is not of this installation."""
 
-import hashlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import sha256_of
 
 TEXTS = (("a", "dog"), ("the", "dog", "saw", "a", "cat", "and", "a", "bird", "."), ("Anna", "lives", "here", "."))
 
@@ -78,7 +78,7 @@ def is_included(encoder: Any) -> bool:
 def code_of(encoder: Any) -> str:
     """SHA-256 of the module of an included encoder, whose checksum may stay while its code changes; else nothing."""
     path = _code(encoder)
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path is not None and is_included(encoder) else ""
+    return sha256_of(path) if path is not None and is_included(encoder) else ""
 
 
 def _code(encoder: Any) -> Path | None:

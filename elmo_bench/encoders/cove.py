@@ -15,7 +15,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from elmo_bench.base.downloads import Content, changed
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import AGAIN, reader, reading
-from elmo_bench.elmo.frozen import frozen
+from elmo_bench.elmo.batches import check_tokens
+from elmo_bench.elmo.frozen import described, device_named, frozen
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import check_encoder
 from elmo_bench.encoders.static import checksum_of, load_static, path_of
@@ -37,9 +38,9 @@ class Cove:
         """`weights`: the file of the biLSTMs. `inputs`: static vectors, by name or path. Raises UserError."""
         path = Path(weights).expanduser()
         content, self._inputs_checksum = Content(path), checksum_of(inputs)
-        self.lstms = read_lstms(path).to(device)
+        self.inputs, self.device = inputs, device_named(device)
+        self.lstms = read_lstms(path).to(self.device)
         content.check()
-        self.inputs, self.device = inputs, torch.device(device)
         self.checksum = f"{content.sha256} inputs {self._inputs_checksum[:12]}"
         self.layers, self.dim = len(self.lstms), 2 * int(self.lstms[0].hidden_size)  # type: ignore[arg-type]
         self.parameters = sum(parameter.numel() for parameter in self.lstms.parameters())
@@ -63,8 +64,12 @@ class Cove:
             some = sorted(new)[:9]
             check_encoder(self, name=f"encoder.weights={self.files[0]}", texts=[some[:1], some, some[:4]])
 
+    def __repr__(self) -> str:
+        return described(self, f"{self.files[0]}, {self.inputs}")
+
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""
+        check_tokens(sentences, "encode")
         if new := {word for sentence in sentences for word in sentence} - self._vectors.keys():
             self.expect(new)
         lengths = [len(sentence) for sentence in sentences]
@@ -101,25 +106,25 @@ def read_lstms(path: Path) -> nn.ModuleList:
     """
     with reading(path, STATE, "Give CoVe's wmtlstm-8f474287.pth."):
         state = torch.load(path, map_location="cpu", weights_only=True)
-        found = {name: tensor for name, tensor in state.items() if NAME.fullmatch(name)}
-        if not found or len(found) != len(state):
+        tensors = {name: tensor for name, tensor in state.items() if NAME.fullmatch(name)}
+        if not tensors or len(tensors) != len(state):
             raise ValueError("its tensors have other names")
-        depth = 1 + max(int(name.removesuffix("_reverse")[-1]) for name in found)
-        for name, tensor in found.items():
+        depth = 1 + max(int(name.removesuffix("_reverse")[-1]) for name in tensors)
+        for name, tensor in tensors.items():
             if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
                 raise ValueError(f"{name} is not an array of floating-point numbers")
             if not tensor.is_contiguous():  # a few bytes can declare terabytes
                 raise ValueError(f"{name} is an array whose numbers are not one after another")
-        width, hidden = found["weight_ih_l0"].shape[1], found["weight_ih_l0"].shape[0] // GATES
+        width, hidden = tensors["weight_ih_l0"].shape[1], tensors["weight_ih_l0"].shape[0] // GATES
         with torch.device("meta"):
             lstms = nn.ModuleList(
                 nn.LSTM(2 * hidden if layer else width, hidden, bidirectional=True) for layer in range(depth)
             )
         wanted = {f"{name}_l{layer}{end}" for layer in range(depth) for name, end in _parts()}
-        if found.keys() != wanted:
-            raise ValueError(f"no {min(wanted - found.keys())}")
+        if tensors.keys() != wanted:
+            raise ValueError(f"no {min(wanted - tensors.keys())}")
         for layer, lstm in enumerate(lstms):
-            own = {f"{name}_l0{end}": found[f"{name}_l{layer}{end}"].float() for name, end in _parts()}
+            own = {f"{name}_l0{end}": tensors[f"{name}_l{layer}{end}"].float() for name, end in _parts()}
             lstm.load_state_dict(own, assign=True)
     if not all(parameter.isfinite().all() for parameter in lstms.parameters()):
         raise UserError(f"{path}: a number is not finite. {AGAIN}")

@@ -1,4 +1,4 @@
-"""What a head sees: word vectors, the task's character CNN and the mixed layers of frozen encoders, concatenated.
+"""Inputs of a head: word vectors, the task's character CNN and the mixed layers of frozen encoders, concatenated.
 
 Word vectors are learned, or static with a trainable correction. In training, a word that occurs once is read as the
 unknown word half of the time (Lample et al. 2016): so the unknown word is trained, and the word too. The draws come

@@ -14,7 +14,8 @@ from elmo_bench.base.json import read_json
 from elmo_bench.base.machine import parallel_map
 from elmo_bench.base.progress import console
 from elmo_bench.base.reading import AGAIN, reader, reading
-from elmo_bench.elmo.frozen import frozen
+from elmo_bench.elmo.batches import check_tokens
+from elmo_bench.elmo.frozen import described, device_named, frozen
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
 from elmo_bench.encoders.hf_files import checksum, files_of, find, only_files, weights_of
@@ -52,8 +53,8 @@ class HfEncoder:
         self.folder = find(weights)
         self.checksum = checksum(weights, self.folder)
         self.model, self.tokeniser = load_model(self.folder)
-        self.model.eval().requires_grad_(False).to(device)
-        self.device = torch.device(device)
+        self.device, self.name = device_named(device), weights
+        self.model.eval().requires_grad_(False).to(self.device)
         self.words = Pieces(self.tokeniser, name=weights)
         positions = [getattr(self.model.config, limit, None) or -1 for limit in LIMITS]  # XLNet has -1, for no limit
         known = min((number for number in positions if number > 0), default=UNLIMITED)
@@ -83,8 +84,12 @@ class HfEncoder:
     def files(self) -> list[Path]:
         return files_of(self.folder)
 
+    def __repr__(self) -> str:
+        return described(self, self.name)
+
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""
+        check_tokens(sentences, "encode")
         cut = self.words.parts(sentences, longest=self.longest, pooling=self.pooling)
         if long := sum(len(parts) > 1 for parts in cut):
             if not self.parts:
@@ -140,7 +145,7 @@ class HfEncoder:
     def _forward(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
         """The layers of `ids` [B, P], each [B, P, D]. Raises UserError if the network cannot read so many pieces."""
         try:
-            found: tuple[Tensor, ...] = self.model(
+            layers: tuple[Tensor, ...] = self.model(
                 input_ids=ids, attention_mask=mask, output_hidden_states=True
             ).hidden_states
         except torch.OutOfMemoryError:
@@ -151,7 +156,7 @@ class HfEncoder:
                 f"({str(error).splitlines()[0]:.100}). If it reads fewer, give their number as model_max_length in its "
                 "tokenizer_config.json."
             ) from None
-        return found
+        return layers
 
     def _zeros(self, words: int) -> Tensor:
         return torch.zeros(self.layers, words, self.dim, device=self.device)
@@ -163,8 +168,8 @@ class HfEncoder:
         lengths = [len(texts[row].ids) for row in rows]
         work = [[rows[n] for n in pool] for pool in pools(by_length(lengths), lengths, size=self.size, tokens=PIECES)]
         each = parallel_map if self.device.type == "cpu" else map
-        for pool, found in zip(work, each(lambda pool: self._pool([texts[row] for row in pool]), work), strict=True):
-            for row, layers in zip(pool, found, strict=True):
+        for pool, of_pool in zip(work, each(lambda pool: self._pool([texts[row] for row in pool]), work), strict=True):
+            for row, layers in zip(pool, of_pool, strict=True):
                 results[row] = layers
         return results
 
@@ -205,9 +210,9 @@ def _config(folder: Path) -> Any:
     from transformers import AutoConfig, AutoModel
 
     path, size = folder / "config.json", sum(file.stat().st_size for file in weights_of(folder))
-    found = read_json(path)
-    if not isinstance(found, dict) or any(
-        "layers" in key and not _is_depth(value, size) for key, value in found.items()
+    given = read_json(path)
+    if not isinstance(given, dict) or any(
+        "layers" in key and not _is_depth(value, size) for key, value in given.items()
     ):
         raise UserError(f"{path}: not the configuration of these weights. Save the model again with save_pretrained.")
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -279,6 +284,6 @@ def _from_int8(config: Any, weights: Path) -> tuple[Any, dict[str, Any]]:
 
     model = AutoModel.from_config(config, trust_remote_code=False, dtype=torch.float32)
     prefix = f"{model.base_model_prefix}."
-    found = {name.removeprefix(prefix): tensor for name, tensor in read_tensors(weights).items()}
-    result = model.load_state_dict(found, strict=False)
+    tensors = {name.removeprefix(prefix): tensor for name, tensor in read_tensors(weights).items()}
+    result = model.load_state_dict(tensors, strict=False)
     return model, {"missing_keys": set(result.missing_keys), "mismatched_keys": []}

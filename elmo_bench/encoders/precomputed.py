@@ -25,6 +25,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.int8 import FLOATS
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import AGAIN, reader, reading
+from elmo_bench.elmo.batches import check_tokens
+from elmo_bench.elmo.frozen import described, device_named
 from elmo_bench.elmo.weights import array_of, is_inside
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import check_encoder
@@ -46,51 +48,55 @@ class Precomputed:
         self.files = _paths(Path(weights).expanduser())
         self._contents = {path: Content(path) for path in self.files}
         opened = [open_layers(path) for path in self.files]
-        self.where, self.device = weights, torch.device(device)
+        self.where, self.device = weights, device_named(device)
         joined = " ".join(content.sha256 for content in self._contents.values())
         self.checksum = hashlib.sha256(joined.encode()).hexdigest()
-        self._found: dict[str, tuple[Hdf5Layers | SafetensorsLayers, str]] = {}
+        self._places: dict[str, tuple[Hdf5Layers | SafetensorsLayers, str]] = {}
         # White space other than a space may be inside a token, or separate tokens as in a text that `embed` read.
         for tokens in (lambda text: map(unescaped, cells_of(text)), tokens_of):
             for file in opened:
                 for sentence, name in file.index.items():
-                    self._found.setdefault(line_of(tokens(sentence)), (file, name))
-        self._found.pop("", None)
-        if not self._found:
+                    self._places.setdefault(line_of(tokens(sentence)), (file, name))
+        self._places.pop("", None)
+        if not self._places:
             raise UserError(f"{weights}: no sentences. {AGAIN}")
-        file, name = next(iter(self._found.values()))
+        file, name = next(iter(self._places.values()))
         self.layers, _, self.dim = file.read(name).shape
-        plain = [text for text in islice(self._found, TRIED) if text in self._found[text][0].index]  # nothing escaped
+        plain = [text for text in islice(self._places, TRIED) if text in self._places[text][0].index]  # nothing escaped
         texts = {text.count(" "): [*map(unescaped, text.split(" "))] for text in plain}  # of different lengths
         check_encoder(self, name=f"encoder.name={weights}", texts=[*texts.values()][:3])
+
+    def __repr__(self) -> str:
+        return described(self, self.where)
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device.
 
         Raises UserError if a sentence is missing, and if a file has changed since the encoder was loaded.
         """
+        check_tokens(sentences, "encode")
         keys = [line_of(sentence) for sentence in sentences]
-        if missing := [key for key in keys if key and key not in self._found]:
+        if missing := [key for key in keys if key and key not in self._places]:
             raise UserError(
                 f"{self.where}: no layers for the sentence '{missing[0]:.300}' ({len(missing)} of {len(keys)} in this "
                 "batch are missing). Add the layers of all texts that `elmo-bench texts` writes for this task."
             )
-        found = [self._read(sentence, key) for sentence, key in zip(sentences, keys, strict=True)]
-        for path in {self._found[key][0].path for key in keys if key}:
+        layers = [self._read(sentence, key) for sentence, key in zip(sentences, keys, strict=True)]
+        for path in {self._places[key][0].path for key in keys if key}:
             self._contents[path].check()
-        return found
+        return layers
 
     def _read(self, sentence: Sequence[str], key: str) -> Tensor:
         if not sentence:
             return torch.zeros(self.layers, 0, self.dim, device=self.device)
-        file, name = self._found[key]
-        found, wanted = file.read(name), (self.layers, len(sentence), self.dim)
-        if found.shape != wanted:
+        file, name = self._places[key]
+        layers, wanted = file.read(name), (self.layers, len(sentence), self.dim)
+        if layers.shape != wanted:
             raise UserError(
-                f"{file.path}: '{name:.100}' has the shape {list(found.shape)}, but the sentence '{key:.300}' needs "
+                f"{file.path}: '{name:.100}' has the shape {list(layers.shape)}, but the sentence '{key:.300}' needs "
                 f"{list(wanted)} (layers, tokens, dimensions). Give one vector for each token."
             )
-        return found.to(self.device)
+        return layers.to(self.device)
 
 
 load: type[Encoder] = Precomputed
@@ -108,10 +114,10 @@ class Hdf5Layers:
 
     def __init__(self, path: Path):
         self.path, self._file = path, h5py.File(path, "r")
-        found: Any = self._file[INDEX] if INDEX in self._file and is_inside(self._file, INDEX) else None
-        if not isinstance(found, h5py.Dataset) or h5py.check_string_dtype(found.dtype) is None or found.size != 1:
+        data: Any = self._file[INDEX] if INDEX in self._file and is_inside(self._file, INDEX) else None
+        if not isinstance(data, h5py.Dataset) or h5py.check_string_dtype(data.dtype) is None or data.size != 1:
             raise UserError(f"{path}: no {INDEX}. Write at most 100,000 sentences to a file, and several to a folder.")
-        self.index = _index(path, _text(path, found))
+        self.index = _index(path, _text(path, data))
 
     def read(self, name: str) -> Tensor:
         """float32 [L, T, D] under this name. Raises UserError."""
@@ -142,17 +148,17 @@ class SafetensorsLayers:
             return _checked(self.path, name, tensor.float())
 
 
-def _text(path: Path, found: h5py.Dataset) -> bytes:
+def _text(path: Path, data: h5py.Dataset) -> bytes:
     """The text of a data set with one text.
 
     The library may never return from a damaged text of variable length, so its place, in a "global heap" (HDF5 file
     format specification, III.E), is looked up here.
     """
-    if h5py.check_string_dtype(found.dtype).length is not None:
-        if found.nbytes > path.stat().st_size:
+    if h5py.check_string_dtype(data.dtype).length is not None:
+        if data.nbytes > path.stat().st_size:
             raise ValueError("the file does not hold its text")
-        return bytes(found[()] if found.shape == () else found[0])
-    if (start := found.id.get_offset()) is None:
+        return bytes(data[()] if data.shape == () else data[0])
+    if (start := data.id.get_offset()) is None:
         raise ValueError(f"{INDEX} is chunked")
     with path.open("rb") as file:
         file.seek(start)
@@ -174,21 +180,21 @@ def _text(path: Path, found: h5py.Dataset) -> bytes:
 
 def _paths(path: Path) -> list[Path]:
     if path.is_dir():
-        found = sorted(each for each in path.iterdir() if each.suffix in ENDINGS)
+        paths = sorted(each for each in path.iterdir() if each.suffix in ENDINGS)
     else:
-        found = [path] if path.is_file() and path.suffix in ENDINGS else []
-    if not found:
+        paths = [path] if path.is_file() and path.suffix in ENDINGS else []
+    if not paths:
         raise UserError(
             f"encoder.name={path}: no layers there. Give a file ({', '.join(ENDINGS)}) or a folder of them."
         )
-    return found
+    return paths
 
 
 def _index(path: Path, text: bytes | str) -> dict[str, str]:
-    found = parse_json(text, f"{path}: {INDEX}")
-    if not isinstance(found, dict) or not all(type(name) in (str, int) and name != "" for name in found.values()):
+    index = parse_json(text, f"{path}: {INDEX}")
+    if not isinstance(index, dict) or not all(type(name) in (str, int) and name != "" for name in index.values()):
         raise UserError(f"{path}: {INDEX} is not a mapping from sentences to names. {AGAIN}")
-    return {sentence: str(name) for sentence, name in found.items()}
+    return {sentence: str(name) for sentence, name in index.items()}
 
 
 def _checked(path: Path, name: str, layers: Tensor) -> Tensor:

@@ -162,7 +162,6 @@ def _digest(words: list[str], vectors: np.ndarray) -> str:
 
 
 EXPECTED = "Give GloVe text: a word and its numbers per line."
-PARSED_AT_ONCE = 2048  # lines whose numbers are parsed by one call
 
 
 @reader
@@ -173,30 +172,31 @@ def read_text(path: Path, keep: Collection[str] | None = None) -> tuple[list[str
     """
     wanted = None if keep is None else {word.encode(errors="surrogatepass") for word in keep}
     words: list[str] = []
-    blocks: list[np.ndarray] = []
-    rows: list[tuple[int, bytes]] = []  # line number, numbers
+    rows: list[np.ndarray] = []
     lines = _lines(path)
     head = list(itertools.islice(lines, 10))
-    if head and all(field.isdigit() for field in head[0][1].split(b" ")) and head[0][1].count(b" ") == 1:
-        del head[0]
-    if not head:
+    promised = head[0][1].split(b" ") if head else []  # fastText's .vec begins with the numbers of words and dimensions
+    has_header = len(promised) == 2 and all(field.isdigit() for field in promised)
+    if not head[has_header:]:
         raise UserError(f"{path}: no vectors. {EXPECTED}")
     # The most frequent number of fields, so that one bad line at the start is not taken for the rule.
-    dim = Counter(line.count(b" ") for _, line in head).most_common(1)[0][0]
+    dim = Counter(line.count(b" ") for _, line in head[has_header:]).most_common(1)[0][0]
     if not dim:
-        raise UserError(f"{path}:{head[0][0]}: no numbers after the word. {EXPECTED}")
-    for number, line in itertools.chain(head, lines):
+        raise UserError(f"{path}:{head[has_header][0]}: no numbers after the word. {EXPECTED}")
+    for number, line in itertools.chain(head[has_header:], lines):
         word, numbers = _split(path, number, line, dim)
         if wanted is None or word in wanted:
             try:
                 words.append(word.decode())
             except UnicodeDecodeError:
                 raise UserError(f"{path}:{number}: the word is not UTF-8. Convert the file to UTF-8.") from None
-            rows.append((number, numbers))
-        if len(rows) == PARSED_AT_ONCE:
-            blocks.append(_parsed(path, rows, dim))
-            rows = []
-    return words, np.concatenate([*blocks, _parsed(path, rows, dim)])
+            rows.append(_row(path, number, numbers))
+    if has_header and b" ".join(promised) != b"%d %d" % (number - 1, dim):
+        raise UserError(
+            f"{path}: the first line promises {promised[0].decode():.20} vectors of {promised[1].decode():.20}, "
+            f"but {number - 1} of {dim} numbers follow. Download it again, or correct that line."
+        )
+    return words, np.array(rows, np.float32).reshape(len(rows), dim)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -239,22 +239,15 @@ def _split(path: Path, number: int, line: bytes, dim: int) -> tuple[bytes, bytes
     return parts[0], b" ".join(parts[1:])
 
 
-def _parsed(path: Path, rows: list[tuple[int, bytes]], dim: int) -> np.ndarray:
-    """float32 [N, dim]. One call parses all rows; if it fails, the wrong line is looked for."""
-    try:
-        with np.errstate(over="ignore"):  # a number too large for float32 is found below as infinity
-            fields = b" ".join(numbers for _, numbers in rows).split()
-            block = np.array(fields, dtype=np.float32).reshape(len(rows), dim)
-        if np.isfinite(block).all():
-            return block
-    except ValueError:
-        pass
-    for number, numbers in rows:
-        for text in numbers.split(b" "):
-            if not _is_number(text):
-                found = text.decode(errors="replace")
-                raise UserError(f"{path}:{number}: '{found}' is not a finite number. Fix that line.")
-    raise AssertionError("a block failed to parse but each of its lines is good")
+def _row(path: Path, number: int, text: bytes) -> np.ndarray:
+    """float32 [D]."""
+    fields = text.split(b" ")
+    with np.errstate(over="ignore"), contextlib.suppress(ValueError):  # a number too large for float32 is infinity
+        row = np.array(fields, dtype=np.float32)
+        if np.isfinite(row).all():
+            return row
+    wrong = next(field for field in fields if not _is_number(field)).decode(errors="replace")
+    raise UserError(f"{path}:{number}: '{wrong}' is not a finite number. Fix that line.")
 
 
 def _is_number(text: bytes) -> bool:

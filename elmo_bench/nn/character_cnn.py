@@ -75,8 +75,8 @@ class _MaxOverWindows(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (rows, places), filters = ctx.saved_tensors, ctx.shape[2]
-        found = rows.gather(1, places[:, :, None].expand(-1, -1, rows.shape[2]))  # WFK
-        found = found * filters + torch.arange(filters, device=places.device)[:, None]
+        cells = rows.gather(1, places[:, :, None].expand(-1, -1, rows.shape[2]))  # WFK
+        cells = cells * filters + torch.arange(filters, device=places.device)[:, None]
         d_products = gradients[0].new_zeros(ctx.shape)
-        d_products.view(-1).scatter_add_(0, found.flatten(), gradients[0][:, :, None].expand_as(found).flatten())
+        d_products.view(-1).scatter_add_(0, cells.flatten(), gradients[0][:, :, None].expand_as(cells).flatten())
         return d_products, None, None

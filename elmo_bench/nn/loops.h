@@ -27,11 +27,11 @@ static inline real sigma(real x) {
 /* The weights w [inner, outer] as panels [.., inner, WIDE] of their columns, the last one filled up with zeros. NULL if
    memory lacks. */
 static inline real *panels(const real *w, long inner, long outer) {
-  real *found = calloc((outer + WIDE - 1) / WIDE * WIDE * inner, sizeof *found), *to = found;
-  for (long n = 0; found && n < outer; n += WIDE)
+  real *copy = calloc((outer + WIDE - 1) / WIDE * WIDE * inner, sizeof *copy), *to = copy;
+  for (long n = 0; copy && n < outer; n += WIDE)
     for (long k = 0; k < inner; k++, to += WIDE)
       memcpy(to, w + k * outer + n, (outer - n < WIDE ? outer - n : WIDE) * sizeof *to);
-  return found;
+  return copy;
 }
 
 /* y[i] += x[i] w for at most 6 rows, in `columns` columns from n on; w is their panel. */

@@ -89,11 +89,11 @@ class ScalarMix(nn.Module):
         The norms are of the tokens that were read in evaluation since the last report, after `layer_norm`; without any
         they are left out.
         """
-        found = {"weights": torch.softmax(self.scalars.detach(), dim=0).tolist(), "gamma": self.gamma.item()}
+        report = {"weights": torch.softmax(self.scalars.detach(), dim=0).tolist(), "gamma": self.gamma.item()}
         if isinstance(self._norms, Tensor):
-            found["norms"] = (self._norms / self._tokens).tolist()
+            report["norms"] = (self._norms / self._tokens).tolist()
         self._norms = self._tokens = 0.0
-        return found
+        return report
 
     def _measure(self, layers: Tensor, mask: Tensor) -> None:
         precise = torch.promote_types(layers.dtype, torch.float32)

@@ -78,7 +78,7 @@ class Lstm:
         return torch.mul(blocks[-1], s, out=out)
 
     def slopes(self, c: Tensor, s: Tensor, *blocks: Tensor) -> tuple[Tensor, Tensor]:
-        """Of all steps, TNBH: the slope of ĥ' in ĉ' and of ĉ' in ĉ; overwrites the blocks with the slopes in them."""
+        """Slopes of ĥ' in ĉ' and of ĉ' in ĉ at all steps, TNBH; overwrites the blocks with the slopes in them."""
         g, i, f, o = blocks
         through, to_c, d_i = f.clone(), o * (0.25 - s * s), 4 * g
         slope_(f).mul_(c)

@@ -26,11 +26,11 @@ class Batch:
 
 
 class Batches:
-    """Batches of at most `cells` targets over a text, or over its first `sentences`."""
+    """Batches of at most `cells` targets over a text."""
 
-    def __init__(self, text: Encoded, *, cells: int, seed: int = 0, sentences: int | None = None):
+    def __init__(self, text: Encoded, *, cells: int, seed: int = 0):
         self.text, self.cells, self.seed = text, cells, seed
-        self.sizes = np.diff(text.starts)[:sentences] + 1  # targets of each sentence
+        self.sizes = np.diff(text.starts) + 1  # targets of each sentence
         self.seen = np.zeros(len(text.targets), bool)
         self.place = np.zeros(len(text.targets), np.int64)
 

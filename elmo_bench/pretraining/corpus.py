@@ -1,8 +1,8 @@
 """Text to train on: which files, and the sentences in them.
 
-One sentence a line, UTF-8; plain, `.gz`, `.xz` or `.zst`; CRLF and a BOM are read. Empty lines are skipped. A line of
-more than LONGEST characters is skipped and counted, and the first such line is reported. A file that is missing, cut
-off or not UTF-8 raises a UserError with file and line. Files are read as streams.
+One sentence a line, UTF-8; plain, `.gz`, `.xz` or `.zst`; CRLF and a BOM are read. Empty lines are left out, and lines
+of more than LONGEST characters, with a note. A file that is missing, cut off or not UTF-8 raises a UserError with file
+and line. Files are read as streams.
 """
 
 import glob
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
+from elmo_bench.base.progress import note
 from elmo_bench.base.reading import reader
 from elmo_bench.text.vocabulary import tokeniser
 
@@ -22,28 +23,13 @@ def shard_files(corpus: str | Sequence[str]) -> list[Path]:
     """The files of a path, a pattern, or a list of them, each once. Raises UserError if nothing matches."""
     files: list[Path] = []
     for pattern in [corpus] if isinstance(corpus, str) else corpus:
-        found = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  absolute patterns too
-        if not found and Path(pattern).is_file():  # notes[1].txt
-            found = [Path(pattern)]
-        if not found:
+        paths = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  absolute patterns too
+        if not paths and Path(pattern).is_file():  # notes[1].txt
+            paths = [Path(pattern)]
+        if not paths:
             raise UserError(f"corpus={pattern}: no file matches. Check the path, and quote a pattern for the shell.")
-        files += found
+        files += paths
     return list(dict.fromkeys(files))
-
-
-@dataclass
-class Skipped:
-    """Lines that were too long to be sentences: how many, and the position of the first."""
-
-    lines: int = 0
-    first: str = ""
-
-    def add(self, file: Path, number: int) -> None:
-        self.lines += 1
-        self.first = self.first or f"{file}:{number}"
-
-    def __str__(self) -> str:
-        return f"{self.lines:,} line(s) of more than {LONGEST:,} characters skipped, the first is {self.first}"
 
 
 @dataclass(frozen=True)
@@ -53,19 +39,21 @@ class Corpus:
     files: tuple[Path, ...]
     tokenizer: str = "spaces"
 
-    def lines(self, file: Path, skipped: Skipped | None = None) -> Iterator[str]:
-        """The lines of one of the files that are sentences; the others are counted in `skipped`."""
+    def lines(self, file: Path) -> Iterator[str]:
+        """The lines of one of the files that are sentences."""
+        long: list[int] = []
         for number, line in read_lines(file, longest=LONGEST):
             if len(line) > LONGEST:
-                if skipped is not None:
-                    skipped.add(file, number)
+                long.append(number)
             elif line and not line.isspace():
                 yield line
+        if long:
+            note(f"{len(long):,} line(s) of over {LONGEST:,} characters left out, the first is line {long[0]}", file)
 
     @reader
-    def sentences(self, file: Path, skipped: Skipped | None = None) -> Iterator[list[str]]:
+    def sentences(self, file: Path) -> Iterator[list[str]]:
         """The tokenised sentences of one of the files."""
-        return filter(None, map(tokeniser(self.tokenizer), self.lines(file, skipped)))
+        return filter(None, map(tokeniser(self.tokenizer), self.lines(file)))
 
 
 def sentences(path: Path) -> Iterator[list[str]]:

@@ -20,7 +20,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors, read_lines, sha256_of
 from elmo_bench.base.progress import progress
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.pretraining.corpus import Corpus, Skipped
+from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.text.chars import PAD_CHARACTER, SENTENCE_END, SENTENCE_START, words_ids
 from elmo_bench.text.columns import check_ended
 
@@ -74,20 +74,20 @@ class TargetVocabulary:
     @reader
     def read(cls, path: Path) -> "TargetVocabulary":
         """Read what `write` wrote. Raises UserError, with file and line, if it is damaged."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for number, line in read_lines(path):
             word, tab, count = line.partition("\t")
             if not (word and tab and count.isascii() and count.isdigit() and len(count) <= DIGITS):
                 raise UserError(f"{path}:{number}: expected word<TAB>count. Give a vocabulary that `pretrain` wrote.")
-            if word in found:
+            if word in counts:
                 raise UserError(f"{path}:{number}: '{word}' occurs a second time. Remove one of the lines.")
             if number <= len(MARKERS) and word != MARKERS[number - 1]:
                 raise UserError(f"{path}:{number}: expected {MARKERS[number - 1]}. The markers come first.")
-            found[word] = int(count)
-        if len(found) < len(MARKERS):
+            counts[word] = int(count)
+        if len(counts) < len(MARKERS):
             raise UserError(f"{path}: ends before its {len(MARKERS)} markers")
         check_ended(path)
-        return cls(tuple(found), tuple(found.values()))
+        return cls(tuple(counts), tuple(counts.values()))
 
 
 START, END = 0, 1  # the numbers of the sentence markers
@@ -103,7 +103,6 @@ class Encoded:
     characters: np.ndarray  # int16 [W, C]
     targets: np.ndarray  # int32 [W]: the vocabulary id of each word, <UNK> for a word outside
     vocabulary: TargetVocabulary
-    skipped: int  # lines that were too long
     digest: str  # SHA-256 of the files' bytes, the tokeniser and the choice of the vocabulary
 
     @property
@@ -123,17 +122,15 @@ def encode(corpus: Corpus, vocabulary: TargetVocabulary | int) -> Encoded:
     Raises UserError if there are no sentences.
     """
     digest = _digest(corpus, vocabulary)
-    numbers, skipped = {SENTENCE_START: START, SENTENCE_END: END}, Skipped()  # words in order of appearance
+    numbers = {SENTENCE_START: START, SENTENCE_END: END}  # words in order of appearance
     tokens, starts = array("i"), array("q", [0])
     with progress("encode", total=len(corpus.files)) as meter:
         for file in corpus.files:
-            for sentence in corpus.sentences(file, skipped):
+            for sentence in corpus.sentences(file):
                 tokens.extend([numbers.setdefault(word, len(numbers)) for word in sentence])
                 starts.append(len(tokens))
                 meter.advance(len(sentence), steps=0)
             meter.advance()
-        if skipped.lines:
-            meter.say(str(skipped))
     if len(starts) == 1:
         names = ", ".join(map(str, corpus.files[:3])) + (", …" if len(corpus.files) > 3 else "")
         raise UserError(f"{names}: no sentence in the whole text. Give text with one sentence a line.")
@@ -154,7 +151,6 @@ def encode(corpus: Corpus, vocabulary: TargetVocabulary | int) -> Encoded:
         characters=characters[order],
         targets=np.array(vocabulary.ids(words), np.int32)[order],
         vocabulary=vocabulary,
-        skipped=skipped.lines,
         digest=digest,
     )
 
@@ -165,15 +161,14 @@ def encode_once(corpus: Corpus, folder: Path, vocabulary: TargetVocabulary | int
         return kept
     encoded = encode(corpus, vocabulary)
     encoded.vocabulary.write(folder / "vocabulary.txt")
-    about = {"digest": encoded.digest, "skipped": str(encoded.skipped)}
     with atomic_write(folder / "text.safetensors") as handle:
-        handle.write(save({name: getattr(encoded, name) for name in ARRAYS}, about))
+        handle.write(save({name: getattr(encoded, name) for name in ARRAYS}, {"digest": encoded.digest}))
     return encoded
 
 
 @reader
 def read_encoded(folder: Path) -> Encoded:
-    """What `encode_once` left in a folder, in memory. Raises UserError."""
+    """Reads what `encode_once` left in a folder. Raises UserError."""
     path, vocabulary = folder / "text.safetensors", TargetVocabulary.read(folder / "vocabulary.txt")
     with reading(path, "an encoded text", "Remove it and start again."), safe_open(path, framework="numpy") as file:
         arrays, about = {name: file.get_tensor(name) for name in ARRAYS}, file.metadata()
@@ -185,7 +180,7 @@ def read_encoded(folder: Path) -> Encoded:
             raise ValueError("its numbers do not fit together")
         if targets.max() >= len(vocabulary):
             raise ValueError("its vocabulary is another one")
-        return Encoded(**arrays, vocabulary=vocabulary, digest=about["digest"], skipped=int(about["skipped"]))
+        return Encoded(**arrays, vocabulary=vocabulary, digest=about["digest"])
 
 
 def _digest(corpus: Corpus, vocabulary: TargetVocabulary | int) -> str:

@@ -15,14 +15,13 @@ from elmo_bench.base.errors import redacted
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.int8 import write_int8
 from elmo_bench.base.machine import processor
-from elmo_bench.elmo.export import ABOUT, DTYPES, model_card, table_of
+from elmo_bench.elmo.export import ABOUT, DTYPES, model_card
 from elmo_bench.elmo.pretrained import checksum_of
 from elmo_bench.elmo.weights import save_safetensors
 from elmo_bench.pretraining.corpus import shard_files
 from elmo_bench.pretraining.loop import Training
 from elmo_bench.pretraining.perplexity import Perplexity
 
-FILES = ("options.json", "weights.safetensors", "softmax.safetensors", "vocabulary.txt")
 PERPLEXITY = (
     "forward {forward:.2f}, backward {backward:.2f}, average **{average:.2f}**, each sentence alone from zero state, "
     "full softmax; `<UNK>` is {unknown_percent:.2f} % of {targets:,} targets, without them "
@@ -69,7 +68,6 @@ def save_trained(
             **{f"perplexity, {name}": PERPLEXITY.format_map(each) for name, each in measured.items()},
         },
         description=f"To make them again:\n\n    {command_line(command, arguments)}",
-        files=table_of(FILES),
         title=out.name,
     )
     with atomic_write(out / "README.md", "w") as handle:

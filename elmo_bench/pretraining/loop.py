@@ -22,13 +22,10 @@ from elmo_bench.pretraining.cross_entropy import Sampler, cross_entropy
 from elmo_bench.pretraining.encode import Encoded
 from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.pretraining.network import features
-from elmo_bench.pretraining.perplexity import loss_sums
 from elmo_bench.training.optimisers import OPTIMISERS, construct
 
 BFLOAT16 = "bf16-mixed"
 READ_EVERY = 50  # steps between reading losses on a GPU, which waits for it
-CHECK_SENTENCES = 4000  # of the held-out text, while training
-CHECK_SECONDS = 60  # between checks, at least, and 20 times what the last one took
 AHEAD = 4  # batches made while the device works
 CHECKPOINT = "[0-9]" * 8 + ".ckpt"  # named by its step
 KEPT = 2  # checkpoints, as in bilm-tf
@@ -48,11 +45,10 @@ class Training:
         config: DictConfig,
         *,
         out: Path,
-        heldout: Encoded | None = None,
         weights: str | None = None,
     ):
         self.config, self.recipe, self.device, self.out = config, config.recipe, torch.device(device_of(config)), out
-        self.model, self.text, self.heldout = model.to(self.device).train(), text, heldout
+        self.model, self.text = model.to(self.device).train(), text
         self.bfloat16 = self.recipe.precision == BFLOAT16
         self.batches = Batches(text, cells=self.recipe.cells, seed=config.seed)
         words = len(model.softmax.bias)
@@ -111,17 +107,12 @@ class Training:
     def run(self, title: str) -> None:
         """Train to the end, from the current step."""
         saved = time.monotonic()
-        next_check = saved + CHECK_SECONDS
         with progress(title) as meter:
             for batch in self._remaining():
                 result = self.train_step(batch)
                 self.unread.append((self.step, self.read, self.optimizer.param_groups[0]["lr"], *result))
                 if self.device.type == "cpu" or len(self.unread) == READ_EVERY:
                     self._look(meter)
-                if self.heldout and (started := time.monotonic()) > next_check:
-                    self._say_perplexity(self.heldout, meter)
-                    now = time.monotonic()
-                    next_check = now + max(CHECK_SECONDS, 20 * (now - started))
                 if time.monotonic() - saved > 60 * self.config.checkpoint_minutes:
                     self._look(meter)
                     self._save()
@@ -142,13 +133,6 @@ class Training:
                     coming.extend(thread.submit(self.batches.batch, sentences) for sentences in islice(plan, 1))
                     yield batch
                 self.number, self.index = self.number + 1, 0
-
-    def _say_perplexity(self, heldout: Encoded, meter: Meter) -> None:
-        batches = Batches(heldout, cells=self.recipe.cells, sentences=CHECK_SENTENCES)
-        sums = loss_sums(self.model.eval(), batches, bfloat16=self.bfloat16)[:, 0]
-        self.model.train()
-        average = math.exp((sums[:, 0] / sums[:, 1]).mean())
-        meter.say(f"{self.seconds:,.0f} s, step {self.step:,}: held-out perplexity {average:.2f}")
 
     def _look(self, meter: Meter) -> None:
         """Read losses, which waits for the device. Raises UserError if they are not finite."""

@@ -27,11 +27,11 @@ def perplexity(model: LanguageModel, text: Encoded, *, device: str = "cpu") -> P
 
     `forward`, `backward`, `average` (exp of the mean of both directions' mean losses), each also `…_without_unknown`:
     over the targets that are not <UNK>, with the same softmax; `unknown_percent` of the targets; numbers of
-    `sentences`, of `skipped` lines, which were too long, of `targets` of one direction, and of `words` of the softmax.
+    `sentences`, of `targets` of one direction, and of `words` of the softmax.
     """
     batches = Batches(text, cells=CELLS)
     with progress("evaluate", total=text.sentences) as meter:
-        sums = loss_sums(model.to(device).eval(), batches, meter=meter)
+        sums = _loss_sums(model.to(device).eval(), batches, meter)
     means = sums[:, :, 0] / sums[:, :, 1]  # direction x (all, without <UNK>)
     rows = torch.cat([means, means.mean(dim=0, keepdim=True)]).exp().tolist()
     targets, known = sums[0, :, 1].tolist()
@@ -40,26 +40,24 @@ def perplexity(model: LanguageModel, text: Encoded, *, device: str = "cpu") -> P
         **{f"{name}_without_unknown": row[1] for name, row in zip(SIDES, rows, strict=True)},
         "unknown_percent": 100 * (1 - known / targets),
         "sentences": text.sentences,
-        "skipped": text.skipped,
         "targets": int(targets),
         "words": len(text.vocabulary),
     }
 
 
 @frozen
-def loss_sums(model: LanguageModel, batches: Batches, *, bfloat16: bool = False, meter: Meter | None = None) -> Tensor:
+def _loss_sums(model: LanguageModel, batches: Batches, meter: Meter) -> Tensor:
     """Sums over one pass, float64 [2, 2, 2]: direction x (all, without <UNK>) x (loss, targets)."""
     weight, bias = model.softmax.weight.float(), model.softmax.bias.float()
     total = torch.zeros(2, 2, 2, dtype=torch.double)
     for sentences in batches.plan(0):
-        x, targets = features(model, batches.batch(sentences), bfloat16=bfloat16)
-        for d, (some, wanted) in enumerate(zip(x.float().chunk(2), targets.chunk(2), strict=True)):
+        x, targets = features(model, batches.batch(sentences), bfloat16=False)
+        for d, (some, wanted) in enumerate(zip(x.chunk(2), targets.chunk(2), strict=True)):
             inside = wanted != OUTSIDE
             loss, known = losses(some[inside], wanted[inside], weight, bias), wanted[inside] != MARKERS.index(UNKNOWN)
             for kind, part in enumerate((loss, loss[known])):
                 total[d, kind] += torch.tensor([part.double().sum(), len(part)], dtype=torch.double)
-        if meter:
-            meter.advance(int(batches.sizes[sentences].sum()), steps=len(sentences))
+        meter.advance(int(batches.sizes[sentences].sum()), steps=len(sentences))
     return total
 
 

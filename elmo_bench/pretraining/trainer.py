@@ -11,6 +11,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import remove_unfinished
 from elmo_bench.base.machine import choose_threads
 from elmo_bench.base.progress import console
 from elmo_bench.elmo.export import DTYPES
@@ -48,9 +49,13 @@ def check_options(config: DictConfig) -> None:
     device_of(config)
 
 
-def pretrain(config: DictConfig) -> Training:
-    """Train a new biLM as `conf/pretrain.yaml` says, or resume from the checkpoints in `out`. Raises UserError."""
+def pretrain(config: DictConfig) -> tuple[Training, Encoded | None]:
+    """Train a new biLM as `conf/pretrain.yaml` says, or resume from the checkpoints in `out`; and the held-out text.
+
+    Raises UserError.
+    """
     check_options(config)
+    remove_unfinished(Path(config.out))
     try:
         options = BiLMOptions.from_json(config.shape)
     except (KeyError, TypeError, ValueError) as error:
@@ -58,21 +63,22 @@ def pretrain(config: DictConfig) -> Training:
     out = Path(config.out)
     text, heldout = _texts(config, config.recipe.vocabulary, Path(config.encoded or out / "encoded"))
     model = new_language_model(options, words=len(text.vocabulary), dropout=config.recipe.dropout, seed=config.seed)
-    training = Training(model, text, config, out=out, heldout=heldout)
+    training = Training(model, text, config, out=out)
     training.run("pretrain")
-    return training
+    return training, heldout
 
 
-def finetune(config: DictConfig) -> tuple[Training, Perplexity | None]:
+def finetune(config: DictConfig) -> tuple[Training, Encoded | None, Perplexity | None]:
     """Train `config.weights` further on `config.corpus`, with the vocabulary of their softmax.
 
-    Weights without a softmax get one first, for the most frequent words of the corpus. Also returns the perplexity of
-    the held-out text before, or None without one.
+    Weights without a softmax get one first, for the most frequent words of the corpus. Also returns the held-out text
+    and its perplexity before, or None without one.
     """
     check_options(config)
     weights, out = str(config.weights), Path(config.out)
     if Path(weights).resolve() == out.resolve():
         raise UserError(f"out={config.out}: the folder of the weights, which stay as they are. Give another folder.")
+    remove_unfinished(out)
     checksum = checksum_of(*locate(weights))
     try:
         model, vocabulary = load_language_model(weights)
@@ -82,9 +88,9 @@ def finetune(config: DictConfig) -> tuple[Training, Perplexity | None]:
         model = fit_softmax(weights, text, config)
     before = perplexity(model, heldout) if heldout else None
     model.requires_grad_(True).dropout = config.recipe.dropout
-    training = Training(model, text, config, out=out, heldout=heldout, weights=checksum)
+    training = Training(model, text, config, out=out, weights=checksum)
     training.run("finetune")
-    return training, before
+    return training, heldout, before
 
 
 def fit_softmax(weights: str, text: Encoded, config: DictConfig) -> LanguageModel:

@@ -17,13 +17,9 @@ def recorded(run: str) -> list[np.ndarray]:
     return [layers[f"s{number:02d}"] for number in range(len(CASES["sentences"]))]
 
 
-def expected(mode: str, layers: np.ndarray, numbers: tuple[float, ...] = ()) -> np.ndarray:
+def expected(mode: str, layers: np.ndarray) -> np.ndarray:
     """What a mode makes of the layers of a sentence, in float64."""
     layers = layers.astype(np.float64)
     if mode == "average":
         return layers.mean(axis=0)
-    if mode == "mix":
-        *scalars, gamma = numbers
-        weights = np.exp(scalars) / np.exp(scalars).sum()
-        return gamma * (weights[:, None, None] * layers).sum(axis=0)
     return layers[-1] if mode == "top" else layers

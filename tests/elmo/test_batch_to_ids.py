@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_bench import Elmo, ElmoEncoder, batch_to_ids
+from elmo_bench import Elmo, ElmoEmbedder, ElmoEncoder, batch_to_ids
 from elmo_bench.base.errors import UserError
 from tests.runs import GOLDEN
 
@@ -84,6 +84,32 @@ def test_word_inputs_that_do_not_fit():
 )
 def test_arguments_that_do_not_fit(arguments, options, said):
     one_line(said, Elmo, *arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("A sentence", "'A sentence' is a string, expected a list of sentences. Give ['A sentence'.split()]"),
+        (["a dog"], "'a dog' is a string, expected a list of tokens. Split it"),
+        ([["a"], None], "None, expected a list of tokens"),
+        ([["a", None]], "token 1 of sentence 0 (counted from 0) is None. Give strings"),
+        ([[b"a"]], "token 0 of sentence 0 (counted from 0) is b'a'. Give strings"),
+    ],
+)
+def test_what_is_no_list_of_lists_of_strings(given, said):
+    for call in (batch_to_ids, ElmoEncoder(weights=str(GOLDEN)).encode):
+        one_line(f"{call.__name__}: {said}", call, given)
+
+
+def test_a_device_that_is_not_there_is_one_line(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    one_line("device=cuda: no such CUDA device here. Use device=cpu.", ElmoEncoder, device="cuda")
+    one_line("device=cuda:0: no such CUDA device here", ElmoEmbedder, *FILES, cuda_device=0)
+    one_line("device=abacus: no such device. Use cpu or cuda.", ElmoEncoder, device="abacus")
+
+
+def test_an_encoder_says_what_it_is():
+    assert repr(ElmoEncoder()) == "ElmoEncoder(mini: 3 layers x 512, 11,902,800 parameters, cpu)"
 
 
 def test_a_string_is_no_list_of_sentences():

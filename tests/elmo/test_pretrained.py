@@ -1,11 +1,13 @@
 """A biLM by name, folder, file and address: downloaded once by the real code, and the same ever after."""
 
 import hashlib
+import json
 import pickle
 import shutil
 import zipfile
 from pathlib import Path
 
+import h5py
 import pytest
 
 from elmo_bench.base.downloads import cache_folder
@@ -130,6 +132,18 @@ def test_what_does_not_exist_lists_what_does():
     )
     missing = fails(load_files, GOLDEN / "options.json", GOLDEN / "missing.hdf5")
     assert missing == f"{GOLDEN / 'missing.hdf5'}: no such file"
+
+
+@pytest.mark.parametrize("lacking", ["CNN_proj/W_proj", "RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_P_0"])
+def test_weights_without_a_projection_are_known_as_such(tmp_path, lacking):
+    shutil.copytree(GOLDEN, tmp_path / "old")
+    with h5py.File(tmp_path / "old" / "weights.hdf5", "a") as file:
+        del file[lacking]
+    assert f"has no projection ('{lacking}')" in fails(load_bilm, str(tmp_path / "old"))
+    options = json.loads((GOLDEN / "options.json").read_text())
+    options["lstm"]["projection_dim"] = None
+    (tmp_path / "old" / "options.json").write_text(json.dumps(options))
+    assert "LSTMs without a projection are not read. Train" in fails(load_bilm, str(tmp_path / "old"))
 
 
 def test_nothing_is_executed(tmp_path):

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from elmo_bench.__main__ import main
-from elmo_bench.encoders import nearest as module
 from elmo_bench.encoders.nearest import nearest
 from tests.word_encoder import WordEncoder, sentences
 
@@ -27,9 +26,8 @@ def by_hand(texts, query, position):
     return sorted(found.values(), reverse=True)
 
 
-def test_it_finds_what_comparing_everything_finds(monkeypatch):
-    monkeypatch.setattr(module, "TOKENS", 200)
-    texts, query = sentences(300), ("a", "b", "c")
+def test_it_finds_what_comparing_everything_finds():
+    texts, query = sentences(1_100, longest=3), ("a", "b", "c")
     found = nearest(encode, [*texts, *texts, query], query, 1, show=7)
     wanted = by_hand(texts, query, 1)[:7]
     assert [(near.sentence, near.position) for near in found] == [(words, at) for _, words, at in wanted]

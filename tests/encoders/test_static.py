@@ -117,6 +117,8 @@ def test_an_unknown_name_lists_the_known_ones():
         (TEXT + b"word 1 2 x 4\n", r"v\.txt:6: 'x' is not a finite number"),
         (TEXT + b"word 1 2 nan 4\n", r"v\.txt:6: 'nan' is not a finite number"),
         (TEXT + b"\xff\xfe 1 2 3 4\n", r"v\.txt:6: the word is not UTF-8"),
+        (b"6 4\n" + TEXT, r"v\.txt: the first line promises 6 vectors of 4, but 5 of 4 numbers follow"),
+        (b"5 5\n" + TEXT, r"promises 5 vectors of 5, but 5 of 4 numbers follow"),
         (b"", r"v\.txt: no vectors\."),
         (b"only\nwords\n", r"v\.txt:1: no numbers after the word"),
     ],

@@ -2,6 +2,7 @@
 
 import json
 import lzma
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from safetensors.numpy import save_file
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.static import load_static
-from elmo_bench.encoders.vector_files import NGrams, Rows, read_compact, write_compact
+from elmo_bench.encoders.vector_files import NGrams, Rows, hash_of, read_compact, write_compact
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "fasttext.npz"
 WORDS = ["the", "Paris", "paris", ". . .", "naïve"]
 VECTORS = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
 NGRAMS = np.random.default_rng(1).normal(size=(7, 4)).astype(np.float32)
@@ -105,3 +107,22 @@ def test_a_malformed_file_is_one_clear_line(path, changes, message):
         assert text.startswith(f"{path}: not a file of word vectors, or damaged (")
         assert message in text
         assert "\n" not in text
+
+
+@pytest.fixture(scope="module")
+def golden():
+    with np.load(GOLDEN) as arrays:
+        return dict(arrays)
+
+
+def test_hashes_equal_those_of_gensim(golden):
+    assert [hash_of(text.encode()) for text in golden["hashed"].tolist()] == golden["hashes"].tolist()
+
+
+@pytest.mark.parametrize("lengths", ["1-4", "3-6", "5-5"])
+def test_unseen_words_get_the_vectors_of_gensim(golden, lengths):
+    shortest, longest = map(int, lengths.split("-"))
+    ngrams = NGrams(Rows.of(golden[f"{lengths}.ngrams"], "float32"), shortest, longest)
+    words = golden["unseen"].tolist()
+    np.testing.assert_allclose(ngrams.vectors(words), golden[f"{lengths}.vectors"], rtol=0, atol=1e-8)
+    assert not ngrams.vectors([]).size

@@ -137,7 +137,6 @@ def of_text() -> list[Case]:
         one("runner.finished:read_memo", lambda path: write_memo(path, Memo(contents={"data": "d"}, files={"a": "b"})),
             "x.json"),
         one("elmo.options:BiLMOptions.from_file", json.dumps(RELU.to_json()), "x.json"),
-        one("elmo.export:_licence", "---\nlicense: mit\ntags: [a, b]\n---\n# A card\n"),
         one("elmo.embed:read", TEXT),
         one("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n"),
         one("text.token_labels:read_conllu", CONLLU),

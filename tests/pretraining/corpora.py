@@ -39,8 +39,8 @@ def overrides(corpus, out, *more):
 
 
 def train(corpus, out, *more):
-    """What `pretrain` returns."""
-    return pretrain(compose("pretrain", overrides(corpus, out, *more), folder=CONF))
+    """The training of `pretrain`."""
+    return pretrain(compose("pretrain", overrides(corpus, out, *more), folder=CONF))[0]
 
 
 def curve(out):

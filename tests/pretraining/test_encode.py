@@ -90,4 +90,3 @@ def test_a_pass_has_every_sentence_once_and_rows_are_read_from_both_ends(corpus)
     assert batch.targets[0].T.tolist() == [[5, 1, OUTSIDE, OUTSIDE], [2, 3, 4, 1]]
     assert batch.targets[1].T.tolist() == [[5, 0, OUTSIDE, OUTSIDE], [4, 3, 2, 0]]
     assert batch.cells == 6
-    assert Batches(text, cells=9, sentences=2).sizes.tolist() == [4, 2]

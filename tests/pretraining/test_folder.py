@@ -44,7 +44,6 @@ def test_a_full_card(training):
         "| perplexity, heldout.txt.xz | forward 103.64, backward 102.27, average **102.95**, each sentence alone",
         "`<UNK>` is 5.48 % of 733,308 targets, without them 116.88 |",
         "To make them again:\n\n    python -m elmo_bench pretrain 'corpus=text/*.xz' out=elmo-lake\n",
-        "| `softmax.safetensors` |",
     ):
         assert said in card.content
     assert str(out.parent) not in card.content

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 
 import numpy as np
 import pytest
@@ -72,6 +73,29 @@ def test_a_killed_training_goes_on_at_its_step_and_ends_the_same(corpus, killed,
         assert torch.equal(ours, theirs)
     assert curve(corpus / "killed") == curve(corpus / "whole")
     assert checkpoints(corpus / "killed") == ["00000099.ckpt", "00000100.ckpt"]
+
+
+def test_text_of_the_same_name_size_and_time_is_other_text(corpus):
+    train(corpus, corpus / "out", "recipe.steps=3")
+    path = corpus / "part-1.txt"
+    before, text = path.stat(), path.read_text()
+    path.write_text(text.replace("dogs", "cats") if "dogs" in text else text.replace("cats", "dogs"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    assert path.read_text() != text
+    with pytest.raises(UserError, match=r"00000003\.ckpt: from a training with other text"):
+        train(corpus, corpus / "out", "recipe.steps=9")
+
+
+def test_what_a_kill_left_half_written_is_removed(corpus):
+    left = [corpus / "out" / "checkpoints" / ".00000010.ckpt.0123abcd", corpus / "out" / ".curve.csv.89abcdef"]
+    own = corpus / "out" / ".notes.txt"
+    left[0].parent.mkdir(parents=True)
+    for path in (*left, own):
+        path.write_bytes(b"half")
+    train(corpus, corpus / "out", "recipe.steps=3")
+    assert own.exists()
+    assert not any(path.exists() for path in left)
 
 
 def test_only_damaged_checkpoints_are_no_reason_to_start_anew(corpus):

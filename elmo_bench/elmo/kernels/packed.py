@@ -92,9 +92,11 @@ def works(precision: str) -> bool:
     bias, slack = torch.linspace(-2, 2, 64), 1e-3 if precision == "float32" else 0.3
     try:
         for weight in (full, varied):
-            found = product(weight, bias, precision)(full, plus=varied), product(weight, None, precision)(varied)
+            results = product(weight, bias, precision)(full, plus=varied), product(weight, None, precision)(varied)
             expected = torch.addmm(bias, full, weight) + varied, varied @ weight
-            if not all(torch.allclose(y, x, rtol=slack / 30, atol=slack) for y, x in zip(found, expected, strict=True)):
+            if not all(
+                torch.allclose(y, x, rtol=slack / 30, atol=slack) for y, x in zip(results, expected, strict=True)
+            ):
                 return False
     except (AttributeError, TypeError, RuntimeError):
         return False
