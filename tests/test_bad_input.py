@@ -162,7 +162,7 @@ def test_as_a_person_starts_it(tmp_path, command):
     [
         (["trainer=gpu"], "trainer=gpu: no NVIDIA GPU here. Use trainer=cpu."),
         (["trainer.accelerator=gpu"], "trainer=gpu: no NVIDIA GPU here. Use trainer=cpu."),
-        (["seed=4294967296"], "seed=4294967296: too large. Give a whole number below 4294967296."),
+        (["seed=4294967296"], "seed=4294967296: give a whole number from 0 to 4294967295"),
         (["logger=tensorboard"], "logger=tensorboard: tensorboard is not installed"),
         (["data.root=/nowhere"], "data.root=/nowhere: not a folder"),
     ],

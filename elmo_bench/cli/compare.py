@@ -9,7 +9,7 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.console import fitted
-from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of
+from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of, gains_from
 from elmo_bench.reporting.groups import in_paper_order
 from elmo_bench.reporting.ranks import standings
 from elmo_bench.reporting.rows import NOT_CONVERGED, Row, select
@@ -52,6 +52,8 @@ def main(arguments: list[str]) -> int:
             f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on {where}. "
             f"Encoders with runs that change nothing else: {known}."
         )
+    (_several if len(encoders) > 2 else _two)(chosen, gains_from(options.ledger), where)
+    return int(bool(read.problems))
 
 
 def _only(option: str, values: Iterable[str], ledger: Path) -> str:

@@ -108,8 +108,6 @@ def _run(config: DictConfig, attempt: str | None) -> tuple[Record, bool]:
 
 def check_here(setup: Setup) -> None:
     """Raise UserError for what this machine lacks, as far as that shows without torch."""
-    if setup.seed >= 2**32:
-        raise UserError(f"seed={setup.seed}: too large. Give a whole number below {2**32}.")
     if "cuda" in (setup.device, setup.accelerator) or setup.accelerator == "gpu":
         if not gpus():
             raise UserError("trainer=gpu: no NVIDIA GPU here. Use trainer=cpu.")

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from elmo_bench import ElmoEncoder, ScalarMix
-from elmo_bench.base.errors import UserError
 from tests.runs import GOLDEN
 
 CASES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
@@ -40,14 +39,6 @@ def test_outputs_are_the_recorded_layers_and_zeros_behind(encoder):
             np.testing.assert_allclose(outputs[name][row, :length], values, atol=TOLERANCE, rtol=0)
             assert not outputs[name][row, length:].any()
         np.testing.assert_allclose(outputs["default"][row], wanted.mean(axis=(0, 1)), atol=TOLERANCE, rtol=0)
-
-
-@pytest.mark.parametrize("given", ["A sentence", ["a dog"], [["a"], ["b", None]], [float("nan")], [[b"a"]]])
-def test_a_string_is_no_list_of_tokens(encoder, given):
-    with pytest.raises(
-        UserError, match=r"^encode: sentence \d .* expected a list of strings\. Split it into tokens\.$"
-    ):
-        encoder.encode(given)
 
 
 def test_strings_are_split_on_spaces(encoder):
