@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from math import ceil
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
@@ -13,7 +14,9 @@ from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of, gains_from
 from elmo_bench.reporting.groups import in_paper_order
 from elmo_bench.reporting.ranks import standings
 from elmo_bench.reporting.rows import NOT_CONVERGED, Row, select
+from elmo_bench.spec.config import reads_own_data
 
+POINTS = 2.0  # a difference that most people would like to see
 HEADER = ["task", "seeds", "difference", "95 % interval", "p (Holm)", "verdict", "trained numbers", "minutes a run"]
 
 
@@ -116,4 +119,21 @@ def _several(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None
 
 def _print(notes: Sequence[str], gains: Sequence[Gain]) -> None:
     convergence = [NOT_CONVERGED] if any(not gain.converged for gain in gains) else []
-    print("".join(f"\n{note}\n" for note in [*notes, *convergence]), end="")
+    own = [gain for gain in gains if reads_own_data(gain.ours.spec.task)]
+    print("".join(f"\n{note}\n" for note in [*notes, *_power(own), *convergence]), end="")
+
+
+def _power(gains: Sequence[Gain]) -> list[str]:
+    """What data of the user's own can show, by the least certain of these differences, and what POINTS would take."""
+    tested = [gain.difference for gain in gains if gain.difference and gain.difference.items.value]
+    if not tested:
+        return []
+    widest = max(tested, key=lambda each: each.detectable)
+    have, needed = round(widest.items.df) + 1, widest.items_to_detect(POINTS)
+    said = f"With {have:,} test items and these seeds, four of five comparisons find a difference of "
+    said += f"{widest.detectable:.1f} points. "
+    if needed is None:
+        return [f"{said}For {POINTS:g} points, more seeds are needed first: the scores of the seeds differ too much."]
+    if needed <= have:
+        return [f"{said}So these data can show {POINTS:g} points."]
+    return [f"{said}For {POINTS:g} points, about {ceil(needed):,} test items would be needed."]

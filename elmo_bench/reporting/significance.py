@@ -142,6 +142,15 @@ class Difference:
         """The smallest true difference that one such test finds (p <= 0.05) in 80 % of repetitions."""
         return self.error * (t_quantile((1 + LEVEL) / 2, self.df) + t_quantile(POWER, self.df))
 
+    def items_to_detect(self, points: float) -> float | None:
+        """How many items, drawn as these were, would make `points` the smallest detectable difference.
+
+        None if its seeds alone are too uncertain for that. The degrees of freedom are taken as they are.
+        """
+        usual = t_quantile((1 + LEVEL) / 2, self.df) + t_quantile(POWER, self.df)
+        left = (points / usual) ** 2 - sum(part.value for part in self.seeds)
+        return (self.items.df + 1) * self.items.value / left if left > 0 else None
+
     @property
     def _parts(self) -> tuple[Variance, ...]:
         return *self.seeds, self.items
