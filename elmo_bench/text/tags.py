@@ -1,11 +1,11 @@
-"""The example of tasks that tag words, and tag schemes: BIO and back to BIOUL, spans, and allowed transitions.
+"""The example of tasks that tag words, and tag schemes: recognising them, conversion, spans, and allowed transitions.
 
 Chunks are defined as in conlleval (version 2004-01-26), which reads more than valid BIO: a tag is split at its first
 hyphen; I-X opens a chunk after O and after a different type. `to_bio` applies these rules; seqeval reads the chunks of
 the BIO tags that it returns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -43,13 +43,39 @@ def split_tag(tag: str, prefixes: str = "BI") -> tuple[str, str]:
     raise ValueError(f"'{tag}' is not a tag: expected O or {', '.join(f'{p}-TYPE' for p in prefixes)}")
 
 
-def to_bio(tags: Sequence[str]) -> list[str]:
-    """Valid BIO with the same chunks as the IOB1, BIO or mixed tags of a sentence. Raises ValueError."""
-    bio, before = [], ""
+LETTERS = {"BIO": "BI", "IOB1": "BI", "BIOES": "BIES", "BILOU": "BILU"}  # of each scheme, apart from O
+
+
+def scheme_of(sequences: Iterable[Sequence[str]]) -> str | None:
+    """The scheme of all sentences of a corpus: a key of LETTERS, or None for plain tags, such as parts of speech.
+
+    None if a tag is neither O nor a letter, a hyphen and a type, if the letters are of two schemes, or if there are no
+    tags. The letters alone distinguish BIOES and BILOU. In IOB1, some I-X continues no chunk; in BIO, each does.
+    """
+    sequences = list(sequences)
+    tags = {tag for sequence in sequences for tag in sequence}
+    try:
+        used = {split_tag(tag, "BIESLU")[0] for tag in tags} - {"O"}
+    except ValueError:
+        return None
+    if not tags:
+        return None
+    if used <= {*"BI"}:
+        return "BIO" if all(to_bio(sequence) == [*sequence] for sequence in sequences) else "IOB1"
+    return next((scheme for scheme in ("BIOES", "BILOU") if used <= {*LETTERS[scheme]}), None)
+
+
+def to_bio(tags: Sequence[str], scheme: str = "BIO") -> list[str]:
+    """Valid BIO with the same chunks as the tags of a sentence in a scheme of LETTERS; BIO and IOB1 may be mixed.
+
+    Raises ValueError for a tag outside the scheme, KeyError for a different scheme. An I, E or L that continues no
+    chunk opens one, as in conlleval.
+    """
+    bio, opened = [], ""
     for tag in tags:
-        prefix, kind = split_tag(tag)
-        bio.append("B" + tag[1:] if prefix == "I" and kind != before else tag)
-        before = kind
+        prefix, kind = split_tag(tag, LETTERS[scheme])
+        bio.append(tag if prefix == "O" else f"{'I' if prefix in 'IEL' and kind == opened else 'B'}-{kind}")
+        opened = kind if prefix in "BI" else ""
     return bio
 
 
@@ -69,12 +95,7 @@ def bio_to_bioul(tags: Sequence[str]) -> list[str]:
 
 def bioul_to_bio(tags: Sequence[str]) -> list[str]:
     """Valid BIO of BIOUL tags; an I or L that continues no chunk opens one. Raises ValueError."""
-    bio, opened = [], ""
-    for tag in tags:
-        prefix, kind = split_tag(tag, "BIUL")
-        bio.append(tag if prefix == "O" else f"{'I' if prefix in 'IL' and kind == opened else 'B'}-{kind}")
-        opened = kind if prefix in "BI" else ""
-    return bio
+    return to_bio(tags, "BILOU")
 
 
 def allowed_transitions(labels: Sequence[str], scheme: str = "BIO") -> tuple[np.ndarray, np.ndarray, np.ndarray]:

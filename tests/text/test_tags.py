@@ -13,12 +13,17 @@ ROOT = Path(__file__).parents[2]
 TRIPLES = json.loads((ROOT / "tests/golden/tag_schemes.json").read_text(encoding="utf-8"))["tag_schemes"]
 
 
+def bioes(bioul):
+    return [tag.translate(str.maketrans("UL", "SE"))[0] + tag[1:] for tag in bioul]
+
+
 def test_golden_triples():
     assert len(TRIPLES) == 60
     for case in TRIPLES:
         assert tags.to_bio(case["iob1"]) == tags.to_bio(case["bio2"]) == case["bio2"]
         assert tags.bio_to_bioul(case["iob1"]) == tags.bio_to_bioul(case["bio2"]) == case["bioul"]
-        assert tags.bioul_to_bio(case["bioul"]) == case["bio2"]
+        assert tags.bioul_to_bio(case["bioul"]) == tags.to_bio(case["bioul"], "BILOU") == case["bio2"]
+        assert tags.to_bio(bioes(case["bioul"]), "BIOES") == case["bio2"]
         assert [[start, end, kind] for kind, start, end in tags.spans(case["iob1"])] == case["spans"]
 
 
@@ -34,6 +39,55 @@ def test_golden_triples():
 )
 def test_to_bio(written, bio):
     assert tags.to_bio(written.split()) == bio.split()
+
+
+def test_the_scheme_of_a_corpus():
+    """The same sentences in four schemes."""
+    for name, scheme in (("iob1", "IOB1"), ("bio2", "BIO"), ("bioul", "BILOU")):
+        assert tags.scheme_of(case[name] for case in TRIPLES) == scheme
+    assert tags.scheme_of([bioes(case["bioul"]) for case in TRIPLES]) == "BIOES"
+
+
+@pytest.mark.parametrize(
+    ("written", "scheme"),
+    [
+        ("O O", "BIO"),
+        ("B-X", "BIO"),
+        ("O I-X", "IOB1"),
+        ("B-X I-Y", "IOB1"),
+        ("S-X", "BIOES"),
+        ("U-X", "BILOU"),
+        ("B-X I-X E-X", "BIOES"),
+        ("B-X S-X U-X", None),
+        ("E-X L-X", None),
+        ("NN VB -LRB-", None),
+        ("B I O", None),
+        ("O X-Y", None),
+        ("B-X b-X", None),
+        ("", None),
+    ],
+)
+def test_scheme_of(written, scheme):
+    assert tags.scheme_of([written.split(), []]) == scheme
+
+
+@pytest.mark.parametrize(
+    ("written", "scheme", "bio"),
+    [
+        ("S-X E-X", "BIOES", "B-X B-X"),
+        ("E-X S-X E-X", "BIOES", "B-X B-X B-X"),
+        ("B-X E-Y O", "BIOES", "B-X B-Y O"),
+        ("B-X E-X I-X", "BIOES", "B-X I-X B-X"),
+        ("I-X L-X U-X", "BILOU", "B-X I-X B-X"),
+    ],
+)
+def test_malformed_chunks_end_where_their_letters_say(written, scheme, bio):
+    assert tags.to_bio(written.split(), scheme) == bio.split()
+
+
+def test_a_tag_of_a_different_scheme_is_refused():
+    with pytest.raises(ValueError, match="'U-X' is not a tag: expected O or B-TYPE, I-TYPE, E-TYPE, S-TYPE"):
+        tags.to_bio(["U-X"], "BIOES")
 
 
 @pytest.mark.parametrize("wrong", ["X", "B", "B-", "-PER", "S-PER", "O-PER", "o", ""])
