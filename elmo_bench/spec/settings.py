@@ -26,7 +26,9 @@ _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 ABSENT: dict[str, Any] = {"task.training.patience": None}
 FILES = ("weights", "inputs")  # of an encoder: only the last component of a path is part of a run
 # Of data of the user's own: its files, of which only the last component is part of a run, and names of its columns.
-OWN = ("file", "train", "dev", "test", "text", "label", "tokens", "tags", "premise", "hypothesis")
+OWN_FILES = ("file", "train", "dev", "test")
+OWN_COLUMNS = ("text", "label", "tokens", "tags", "premise", "hypothesis")
+OWN = (*OWN_FILES, *OWN_COLUMNS)
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,7 +69,8 @@ def _data(config: Mapping[str, Any]) -> dict[str, Any]:
     if data["train_fraction"] != 1:  # an epoch reads the whole training split once
         used["data.least_steps"] = data["least_steps"]
     if reads_own_data(config["task"]["name"]):
-        used |= {f"data.{key}": name_of(data[key]) for key in OWN if data[key] is not None}
+        own = {key: name_of(data[key]) for key in OWN_FILES} | {key: data[key] for key in OWN_COLUMNS}
+        used |= {f"data.{key}": value for key, value in own.items() if value is not None}
     known = task_yaml(config["task"]["name"]).get("data", {})
     source, usual = given.get(suite) or {}, dotted(known.get(suite) or {})
     if not isinstance(source, Mapping):
@@ -221,20 +224,16 @@ def _check_own(config: DictConfig) -> None:
             )
         return
     if wrong := [key for key in given if key not in config.task.data]:
-        raise UserError(f"data.{wrong[0]}: task={task} has no such column. It has: {', '.join(_columns(config))}")
+        columns = ", ".join(f"data.{key}" for key in OWN_COLUMNS if key in config.task.data)
+        raise UserError(f"data.{wrong[0]}: task={task} has no such column. It has: {columns}")
     if (config.data.file is None) == (config.data.train is None):
         raise UserError(f"task={task}: give data.file=FILE, or data.train=FILE (and data.dev=FILE data.test=FILE)")
     if config.data.file is not None and (config.data.dev is not None or config.data.test is not None):
         raise UserError("data.dev and data.test go with data.train, not with data.file")
     if wrong := [key for key in given if not _text(config.data[key])]:
         raise UserError(f"data.{wrong[0]}={config.data[wrong[0]]}: give a text, such as data.{wrong[0]}=\\'1\\'")
-    name = str(config.suite.name)
-    if name not in ("own",) and config_file("suite", name):
+    if (name := str(config.suite.name)) != "own" and config_file("suite", name):
         raise UserError(f"suite {name}: the name of a suite, not of data of your own. Add suite.name=NAME.")
-
-
-def _columns(config: DictConfig) -> list[str]:
-    return [f"data.{key}" for key in OWN[4:] if key in config.task.data]
 
 
 def check_given(options: Sequence[str]) -> None:

@@ -1,19 +1,20 @@
-"""Data of the user's own: which files, which columns, and a split of what is not split. Imports no torch.
+"""Data of the user's own: which columns, which rows, and a split of what is not split. Imports no torch.
 
-`data.file` is a file, a folder with a file for each split, or `hub:user/repo`; `data.train`, `data.dev` and `data.test`
-are files. What is guessed is noted.
+What is guessed is noted.
 """
 
 import random
-import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import note
-from elmo_bench.base.sources import SPLITS, TABLES, hub_file
+from elmo_bench.base.sources import SPLITS, TABLES
+from elmo_bench.text.own_files import files_of
 from elmo_bench.text.tables import Row, ending_of, read_table, write_table
 from elmo_bench.text.vocabulary import tokeniser
 
@@ -25,26 +26,41 @@ USUAL = {  # names of columns, best first
     "premise": ("premise", "sentence1", "text1", "question1", "first", "text_a"),
     "hypothesis": ("hypothesis", "sentence2", "text2", "question2", "second", "text_b"),
 }
-NAMES = {  # of the files of a split, as words in their names
-    "train": {"train", "training"},
-    "dev": {"dev", "devel", "development", "valid", "validation", "val", "testa"},
-    "test": {"test", "testb", "testing"},
-}
 MOST_LABELS = 1000
 SHARE, MOST_HELD_OUT, SEED = 0.2, 2000, 0  # of dev and of test where they are cut from the rest
 GOLD, PREDICTED = "gold", "predicted"  # columns of a file of predictions
-NO_GOLD = "-"  # the tag of a token whose gold is unknown
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Tokenised texts and the label that they have together."""
+
+    texts: tuple[tuple[str, ...], ...]
+    gold: str | None  # None: unknown
+    row: Row = field(default_factory=dict, repr=False, compare=False)  # that it was read from
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """Examples with the same first text stay together, in splits and in fractions of the training data."""
+        return self.texts[0]
+
+
+def places(examples: Sequence[Labelled], labels: Sequence[str]) -> list[int]:
+    """The place of each example's label; 0 for one that training lacks, of which no loss is computed."""
+    of = {label: place for place, label in enumerate(labels)}
+    return [of.get(example.gold or "", 0) for example in examples]
 
 
 class OwnData:
-    """What the `data.py` of the tasks on own data have in common; `columns` are the parts of an example.
+    """What the `data.py` of the tasks on own data have in common: all but `schema` and `parts` for rows with a label.
 
-    A task gives `schema`, `example`, `write` and `vocabulary`; `read_rows` if it reads other files than tables.
+    Built with the options of `data` in the task's yaml: the files, the tokeniser of raw text, and the column of each
+    part where the user names it.
     """
 
     schema: str
     ending = ".jsonl"
-    parts: tuple[str, ...]  # keys of USUAL: texts, and last the gold
+    parts: tuple[str, ...]  # of an example, keys of USUAL: texts, and last the gold
     unit = "rows"
     endings: tuple[str, ...] | None = TABLES  # of the files of a folder that it reads; None: all but .md
 
@@ -59,96 +75,56 @@ class OwnData:
         **columns: str | None,
     ):
         self.file, self.given = file, {"train": train, "dev": dev, "test": test}
-        self.cut, self.columns = tokeniser(tokenizer), columns
-        self.tokenizer = tokenizer
+        self.tokenizer, self.cut, self.columns = tokenizer, tokeniser(tokenizer), columns
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
         """The files that `read` reads. Raises UserError where one is missing."""
-        return [path for paths in self._by_split().values() for path in paths]
+        return [path for paths in files_of(self.file, self.given, self.reads).values() for path in paths]
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
-        """{"train", "dev", "test"}. Raises UserError."""
-        paths = self._by_split()
-        splits = {split: [row for path in own for row in self.read_rows(path)] for split, own in paths.items()}
-        examples = self.examples_of(splits)
-        return cut_missing(examples, self.stratum)
-
-    def examples_of(self, splits: Mapping[str, Sequence[Row]]) -> dict[str, list[Any]]:
-        """The examples of the rows of each split; those without text or gold are left out, with a note."""
-        some = next(iter(splits.values()))
-        names = self.names(some[0], note_them=True)
-        examples: dict[str, list[Any]] = {}
-        for split, rows in splits.items():
-            read = [self.example(row, names, f"{split}, row {number}") for number, row in enumerate(rows, 1)]
-            kept = [each for each in read if each.gold not in (None, ()) and all(each.texts)]
-            if len(kept) < len(read):
-                note(f"{split}: {len(read) - len(kept)} of {len(read)} {self.unit} left out: no text, or no gold")
-            if not kept:
-                raise UserError(f"{split}: no {self.unit} with both {' and '.join(names.values())}. Check the columns.")
-            examples[split] = kept
-        self.check_labels(examples, names[self.parts[-1]])
-        return examples
-
-    def check_labels(self, examples: Mapping[str, Sequence[Any]], column: str) -> None:
-        """Raise UserError for labels that are none; note a label that a single example has."""
-        labels = Counter(label for own in examples.values() for each in own for label in self.labels_of(each))
-        if len(labels) > MOST_LABELS:
-            raise UserError(
-                f"{column}: {len(labels):,} different values, of which at most {MOST_LABELS:,} can be labels. "
-                f"Name another column: data.{self.parts[-1]}=COLUMN"
-            )
-        if len(labels) < 2:
-            raise UserError(f"{column}: the only label is {min(labels, default='none')}, so there is nothing to learn.")
-        if once := sorted(label for label, count in labels.items() if count == 1):
-            note(
-                f"{len(once)} labels occur once, so no head can both learn and show them ({', '.join(once[:5])}"
-                f"{' …' if len(once) > 5 else ''})"
-            )
-
-    def labels_of(self, example: Any) -> Sequence[str]:
-        """The labels of an example."""
-        return (example.gold,)
-
-    def stratum(self, example: Any) -> str:
-        """What a split keeps the shares of: the label."""
-        return str(example.gold)
+        """{"train", "dev", "test"}; a split without a file is cut from train. Raises UserError."""
+        paths = files_of(self.file, self.given, self.reads)
+        if self.file is not None and [path.name for path in paths["train"]] != [Path(self.file).name]:
+            more = {split: f" and {len(own) - 1} more" if len(own) > 1 else "" for split, own in paths.items()}
+            note(f"files: {', '.join(f'{split}={own[0].name}{more[split]}' for split, own in paths.items())}")
+        rows = {split: [row for path in own for row in self.read_rows(path)] for split, own in paths.items()}
+        return cut_missing(self.examples_of(rows), self.stratum)
 
     def read_file(self, path: Path) -> list[Any]:
         """The examples of one file, whose gold may be missing. Raises UserError."""
         rows = self.read_rows(path)
-        names = self.names(rows[0], gold=False)
+        names = self.names(rows, gold=False)
         examples = [self.example(row, names, f"{path}, row {number}") for number, row in enumerate(rows, 1)]
         for number, example in enumerate(examples, 1):
             if not all(example.texts):
                 raise UserError(f"{path}, row {number}: no text. Remove the row, or give it one.")
         return examples
 
+    def canonical(self, example: Any) -> dict[str, Any]:
+        """Texts and gold."""
+        return {"texts": example.texts, "gold": example.gold}
+
+    def vocabulary(self, train: Sequence[Any]) -> dict[str, list[str]]:
+        """{"labels": those of the training data, in order}."""
+        return {"labels": sorted({example.gold for example in train})}
+
+    def write(self, path: Path, examples: Sequence[Any], predicted: Sequence[Any]) -> None:
+        """Write the rows with two more columns, gold and predicted, in the form that the path's ending names."""
+        made = zip(examples, predicted, strict=True)
+        write_table(path, [each.row | {GOLD: each.gold, PREDICTED: guess} for each, guess in made])
+
     def read_rows(self, path: Path) -> list[Row]:
         """The rows of a file. Raises UserError."""
         return read_table(path)
 
-    def names(self, row: Row, *, gold: bool = True, note_them: bool = False) -> dict[str, str]:
-        """The column of each part, as the options say or as it is usually named. Raises UserError.
-
-        Without `gold` the last part may be missing.
-        """
-        lower = {str(name).lower(): str(name) for name in row}
-        chosen: dict[str, str] = {}
-        for part in self.parts:
-            if (given := self.columns.get(part)) is not None:
-                name = given if given in row else None
-            else:
-                free = (name for name in USUAL[part] if name in lower and lower[name] not in chosen.values())
-                name = next((lower[name] for name in free), None)
-            if name is not None:
-                chosen[part] = name
-            elif part != self.parts[-1] or gold:
-                what = f"no column {given!r}" if given is not None else f"no column that is named as {part} usually is"
-                raise UserError(f"{what}. The columns are {', '.join(map(str, row))}. Name one: data.{part}=COLUMN")
-        if note_them:
-            tokens = "" if "tokens" in chosen else f"; texts are tokenised by {self.tokenizer}"
-            note(f"columns: {', '.join(f'{part}={name}' for part, name in chosen.items())}{tokens}")
-        return chosen
+    def example(self, row: Row, names: Mapping[str, str], where: str) -> Any:
+        """The example of a row; `names` as from `names`. Its gold is None where it has none. Raises UserError."""
+        texts = tuple(self.text(row.get(names[part]), where) for part in self.parts[:-1])
+        label = row.get(names.get(self.parts[-1], ""))
+        if not isinstance(label, str | int | float | None):
+            raise UserError(f"{where} has {label!r:.60} where a label belongs. Name another column, or fix the row.")
+        unknown = label is None or (isinstance(label, float) and isnan(label))  # which pandas writes for a missing one
+        return Labelled(texts, None if unknown else str(label).strip() or None, row)
 
     def text(self, cell: Any, where: str) -> tuple[str, ...]:
         """The tokens of a cell: raw text, or a list of tokens. Raises UserError."""
@@ -158,91 +134,90 @@ class OwnData:
             raise UserError(f"{where} has {cell!r:.60} where text belongs. Name another column, or fix the row.")
         return tuple(self.cut(cell or ""))
 
-    def label(self, cell: Any, where: str) -> str | None:
-        """The label of a cell; None for an empty one. Raises UserError."""
-        if cell is None or cell == "":
-            return None
-        if not isinstance(cell, str | int | float):
-            raise UserError(f"{where} has {cell!r:.60} where a label belongs. Name another column, or fix the row.")
-        return str(cell).strip() or None
+    def labels_of(self, example: Any) -> Sequence[str]:
+        """The labels of an example, for what `check_labels` counts."""
+        return (example.gold,)
 
-    def write_rows(self, path: Path, rows: Iterable[Row], gold: Iterable[Any], predicted: Iterable[Any]) -> None:
-        """Write rows with two more columns, gold and predicted, in the form that the path's ending names."""
-        made = zip(rows, gold, predicted, strict=True)
-        write_table(path, [row | {GOLD: of_row, PREDICTED: guess} for row, of_row, guess in made])
+    def stratum(self, example: Any) -> str:
+        """What a split keeps the shares of: the label."""
+        return str(example.gold)
 
-    def example(self, row: Row, names: Mapping[str, str], where: str) -> Any:
-        """The example of a row, whose gold is None where it has none. Raises UserError."""
-        raise NotImplementedError
+    def names(self, rows: Sequence[Row], *, gold: bool = True) -> dict[str, str]:
+        """The column of each part, as the options say or as it is usually named; noted. Raises UserError.
 
-    def _by_split(self) -> dict[str, list[Path]]:
-        if self.file is None:
-            return {split: [_existing(name)] for split, name in self.given.items() if name is not None}
-        if str(self.file).startswith("hub:"):
-            return _of_hub(str(self.file).removeprefix("hub:").strip("/"), self.reads)
-        path = _existing(str(self.file))
-        if path.is_file():
-            return {"train": [path]}
-        return by_split(sorted(each for each in path.rglob("*") if each.is_file() and self.reads(each)), path)
+        Without `gold` the last part may be missing.
+        """
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        lower = {name.lower(): name for name in reversed(columns)}
+        chosen: dict[str, str] = {}
+        told = []
+        for part in self.parts:
+            given = self.columns.get(part)
+            usual = [lower[name] for name in USUAL[part] if name in lower and lower[name] not in chosen.values()]
+            fit = usual if given is None else [given] if given in columns else []
+            if fit:
+                chosen[part] = fit[0]
+                told.append(f"{part}={fit[0]}" + (f" (not {', '.join(fit[1:])})" if fit[1:] else ""))
+            elif part != self.parts[-1] or gold:
+                what = f"no column {given!r}" if given is not None else f"no column that is named as {part} usually is"
+                raise UserError(f"{what}. The columns are {', '.join(columns)}. Name one: data.{part}=COLUMN")
+        raw = any(isinstance(rows[0].get(chosen[part]), str) for part in self.parts[:-1])
+        note(f"columns: {', '.join(told)}{f'; texts are tokenised by {self.tokenizer}' if raw else ''}")
+        return chosen
+
+    def examples_of(self, splits: Mapping[str, Sequence[Row]]) -> dict[str, list[Any]]:
+        """The examples of the rows of each split; those without text or gold are left out, with a note.
+
+        Raises UserError.
+        """
+        names = self.names(next(iter(splits.values())))
+        examples: dict[str, list[Any]] = {}
+        for split, rows in splits.items():
+            read = [self.example(row, names, f"{split}, row {number}") for number, row in enumerate(rows, 1)]
+            kept = [each for each in read if each.gold and all(each.texts)]
+            empty = sum(not all(each.texts) for each in read)
+            for count, lacking in ((empty, "no text"), (len(read) - len(kept) - empty, f"no {self.parts[-1]}")):
+                if count:
+                    note(f"{split}: {count:,} of {len(read):,} {self.unit} left out, because they have {lacking}")
+            if not kept:
+                raise UserError(
+                    f"{split}: no {self.unit} with {' and '.join(names.values())}. Check the columns, or leave this "
+                    "split out: data.train=FILE"
+                )
+            examples[split] = kept
+        self.check_labels(examples, names[self.parts[-1]])
+        return examples
+
+    def check_labels(self, examples: Mapping[str, Sequence[Any]], column: str) -> None:
+        """Note the labels that occur once. Raises UserError for labels that are none, and for a single one."""
+        labels = Counter(label for own in examples.values() for each in own for label in self.labels_of(each))
+        if len(labels) > MOST_LABELS:
+            raise UserError(
+                f"{column}: {len(labels):,} different values, of which at most {MOST_LABELS:,} can be labels. "
+                f"Name another column: data.{self.parts[-1]}=COLUMN"
+            )
+        if len(labels) < 2:
+            raise UserError(f"{column}: the only label is {min(labels)}, so there is nothing to learn.")
+        if once := sorted(label for label, count in labels.items() if count == 1):
+            listed = f"{', '.join(once[:5])}{' …' if len(once) > 5 else ''}"
+            note(f"labels that occur once, which no head can both learn and show: {len(once):,} ({listed})")
 
     def reads(self, path: Path) -> bool:
         """Whether a file of a folder may hold data, by its name."""
-        ending = ending_of(path)
-        return ending in self.endings if self.endings else ending != ".md" and not path.name.startswith(".")
+        ending, name = ending_of(path), path.name
+        described = ending == ".md" or name.startswith((".", "dataset_info"))  # by the folder's maker
+        return not described and (self.endings is None or ending in self.endings)
 
 
-def _existing(name: str) -> Path:
-    path = Path(name).expanduser()
-    if not path.exists():
-        raise UserError(f"{path}: no such file or folder")
-    return path
-
-
-def by_split(files: Sequence[Path], folder: Path) -> dict[str, list[Path]]:
-    """The files of each split, by the words of their names; one file alone is all of the data. Raises UserError."""
-    if len(files) == 1:
-        return {"train": list(files)}
-    chosen: dict[str, list[Path]] = defaultdict(list)
-    for file in files:
-        words = {*re.findall(r"[a-z]+", str(file.relative_to(folder)).lower())}
-        of = [split for split in SPLITS if words & NAMES[split]] or [
-            split for split in SPLITS if any(word.endswith(split) for word in words)
-        ]
-        if len(of) == 1:
-            chosen[of[0]].append(file)
-    if "train" not in chosen:
-        listed = ", ".join(str(file.relative_to(folder)) for file in files[:5]) or "no data"
-        raise UserError(f"{folder}: no file with train in its name ({listed}). Give data.train=FILE.")
-    for split, own in chosen.items():
-        if len({file.parent for file in own}) > 1 or len({ending_of(file) for file in own}) > 1:
-            listed = ", ".join(str(file.relative_to(folder)) for file in own[:5])
-            raise UserError(f"{folder}: more than one {split} ({listed}). Give data.train=FILE, or a folder inside.")
-    return {split: chosen[split] for split in SPLITS if split in chosen}
-
-
-def _of_hub(name: str, reads: Callable[[Path], bool]) -> dict[str, list[Path]]:
-    """The files of each split of `user/repo`, or of a folder in it, downloaded to the Hub's cache. Raises UserError."""
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HTTPError
-
-    user, _, rest = name.partition("/")
-    repo, _, folder = rest.partition("/")
-    if not user or not repo:
-        raise UserError(f"data.file=hub:{name}: give hub:user/repo")
-    try:
-        about = HfApi().dataset_info(f"{user}/{repo}")
-    except (HfHubHTTPError, HTTPError, OSError, ValueError) as error:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
-        raise UserError(f"hub:{name}: not on the Hub, or no network ({reason}). Use your own files instead.") from None
-    listed = sorted(Path(each.rfilename) for each in about.siblings or ())
-    inside = [path for path in listed if path.is_relative_to(folder) and reads(path)]
-    if not inside:
-        raise UserError(f"hub:{name}: no file of data ({', '.join(TABLES)}). Download it and convert it.")
-    splits = by_split(inside, Path(folder))
-    return {
-        split: [hub_file(f"{user}/{repo}", str(path), revision=str(about.sha)) for path in paths]
-        for split, paths in splits.items()
-    }
+def with_gold(rows: Sequence[Row], path: Path) -> Sequence[Row]:
+    """The rows of a file of predictions. Raises UserError if they have no gold, or no predictions."""
+    if lacking := [name for name in (GOLD, PREDICTED) if name not in rows[0]]:
+        raise UserError(f"{path}: no column {lacking[0]}. `predict` writes such a file.")
+    without = sum(row.get(GOLD) in (None, "", []) for row in rows)
+    if without:
+        which = "none of its rows has" if without == len(rows) else f"{without:,} of {len(rows):,} rows do not have"
+        raise UserError(f"{path}: {which} a gold label, so there is nothing to compare. Fill in the column {GOLD}.")
+    return rows
 
 
 def cut_missing(splits: dict[str, list[Any]], stratum: Callable[[Any], str]) -> dict[str, list[Any]]:
@@ -258,7 +233,10 @@ def cut_missing(splits: dict[str, list[Any]], stratum: Callable[[Any], str]) -> 
             raise UserError(f"{split}: cannot be cut from {len(train)} examples. Give more data, or data.{split}=FILE.")
         splits["train"] = [each for number, each in enumerate(train) if number not in chosen]
         splits[split] = [train[number] for number in sorted(chosen)]
-        note(f"{split}: {len(chosen):,} examples cut from train with the shares of its labels, seed {SEED}")
+        note(
+            f"{split}: {len(chosen):,} examples cut from train with the shares of its labels, equal texts together, "
+            f"seed {SEED}"
+        )
     return {split: splits[split] for split in SPLITS}
 
 

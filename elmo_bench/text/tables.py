@@ -1,12 +1,12 @@
-"""Tables of data of the user's own: CSV, TSV, JSON lines and Parquet files, which pandas and pyarrow read.
+"""Tables of data of the user's own: CSV, TSV, JSON lines and Parquet files. Imports no torch.
 
-Cells stay as they are written: no number, date or missing value is guessed in a CSV file. Imports no torch.
+Cells stay as they are written: no number, date or missing value is guessed in a CSV file.
 """
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from elmo_bench.base.json import parse_json
 from elmo_bench.base.progress import note
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.base.sources import PACKED, TABLES
+from elmo_bench.text.columns import line_of
 
-LARGEST = 2**30  # bytes of a file; more takes more memory than a run should
+LARGEST = 2**30  # bytes of a file, and characters of an unpacked one; more takes more memory than a run should
 Row = dict[str, Any]  # cell by column
 
 
@@ -27,16 +28,21 @@ def ending_of(path: Path) -> str:
     return next((ending for ending in reversed(endings) if ending not in PACKED), "")
 
 
+def check_file(path: Path) -> None:
+    """Raise UserError if there is no such file, or if it is too large."""
+    if not path.is_file():
+        raise UserError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
+    if path.stat().st_size > LARGEST:
+        raise UserError(f"{path}: {path.stat().st_size / 2**30:.1f} GiB; at most 1 GiB is read. Take a part of it.")
+
+
 @reader
 def read_table(path: Path) -> list[Row]:
     """The rows of a file, by its ending one of TABLES. A number that stands for a named class has its name.
 
     Raises UserError, with the line where there is one.
     """
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
-    if path.stat().st_size > LARGEST:
-        raise UserError(f"{path}: {path.stat().st_size / 2**30:.1f} GiB; at most 1 GiB is read. Take a part of it.")
+    check_file(path)
     ending = ending_of(path)
     if ending not in TABLES:
         raise UserError(f"{path}: not a table. Give a file that ends in {', '.join(TABLES)}.")
@@ -46,38 +52,42 @@ def read_table(path: Path) -> list[Row]:
     return rows
 
 
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    size = 0
+    for number, line in read_lines(path):
+        size += len(line)
+        if size > LARGEST:
+            raise UserError(f"{path}:{number}: more than {LARGEST:,} characters. Take a part of the file.")
+        yield number, line
+
+
 def _csv(path: Path) -> list[Row]:
-    lines = [line for _, line in read_lines(path)]
+    lines = [line for _, line in _lines(path)]
     if not lines or not lines[0].strip():
         raise UserError(f"{path}: the first line is empty. It must have the names of the columns.")
     separator = "\t" if ending_of(path) == ".tsv" else max(",;\t", key=lines[0].count)
-    if separator == ";":
-        note("columns are separated by semicolons", path)
-    names, *cells = _cells(lines, separator, path)
-    if twice := sorted({name for _, own in [names] for name in own if own.count(name) > 1}):
-        raise UserError(f"{path}: two columns are named {twice[0]!r}. Rename one.")
-    for number, row in cells:
-        if len(row) != len(names[1]):
-            raise UserError(f"{path}:{number}: {len(row)} cells in {len(names[1])} columns. Fix this row.")
-    return [dict(zip(names[1], row, strict=True)) for _, row in cells]
-
-
-def _cells(lines: Sequence[str], separator: str, path: Path) -> list[tuple[int, list[str]]]:
-    """(number of the last line, cells) of each row; rows without a character are left out."""
-    csv.field_size_limit(2**27)
-    rows = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
-    found: list[tuple[int, list[str]]] = []
+    if separator != "," and ending_of(path) == ".csv":
+        note(f"columns are separated by {'semicolons' if separator == ';' else 'tabs'}", path)
+    csv.field_size_limit(LARGEST)
+    cells = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
+    rows, start = [], 1  # the line that a row begins in
     try:
-        for row in rows:
-            if row:
-                found.append((rows.line_num, row))
+        names = next(cells)
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise UserError(f"{path}: two columns are named {twice[0]!r}. Rename one.")
+        start = cells.line_num + 1
+        for row in cells:
+            if row and len(row) != len(names):
+                raise UserError(f"{path}:{start}: {len(row)} cells in {len(names)} columns. Fix this row.")
+            rows += [dict(zip(names, row, strict=True))] if row else []
+            start = cells.line_num + 1
     except csv.Error as error:
-        raise UserError(f"{path}:{rows.line_num}: not a row of a table ({error}). Fix its quotes.") from None
-    return found
+        raise UserError(f"{path}:{start}: not a row of a table ({error}). Fix the quotes of this row.") from None
+    return rows
 
 
 def _json(path: Path) -> list[Row]:
-    lines = [(number, line) for number, line in read_lines(path) if line.strip()]
+    lines = [(number, line) for number, line in _lines(path) if line.strip()]
     if lines and lines[0][1].lstrip().startswith("["):  # one list of objects
         rows = [(1, row) for row in parse_json("\n".join(line for _, line in lines), str(path))]
     else:
@@ -94,42 +104,43 @@ def _parquet(path: Path) -> list[Row]:
     with reading(path, "a Parquet file"):
         table = pyarrow.parquet.read_table(path)
         table.validate(full=True)
-        names = _class_names((table.schema.metadata or {}).get(b"huggingface"))
+        about = (table.schema.metadata or {}).get(b"huggingface")  # the features, as `datasets` keeps them
+        features = json.loads(about)["info"]["features"] if about else {}
+        inner = {column: feature.get("feature", feature) for column, feature in features.items()}
+        classes = {column: kind["names"] for column, kind in inner.items() if kind.get("names")}
         rows = table.to_pylist()
-    for column, classes in names.items():
-        for row in rows if column in table.column_names else ():
-            row[column] = _named(row[column], classes)
-    return rows
-
-
-def _class_names(about: bytes | None) -> dict[str, list[str]]:
-    """The names of classes by column, as `datasets` keeps them in a file."""
-    features = json.loads(about)["info"]["features"] if about else {}
-    inner = {column: kind.get("feature", kind) if isinstance(kind, dict) else {} for column, kind in features.items()}
-    return {column: kind["names"] for column, kind in inner.items() if isinstance(kind, dict) and kind.get("names")}
+        return [row | {column: _named(row[column], names) for column, names in classes.items()} for row in rows]
 
 
 def _named(cell: Any, classes: Sequence[str]) -> Any:
+    """The name of a class for its number, also in lists; None for other numbers, such as -1 for no label."""
     if isinstance(cell, list):
         return [_named(each, classes) for each in cell]
     return classes[cell] if isinstance(cell, int) and 0 <= cell < len(classes) else None
 
 
-def write_table(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows of the same columns in the form that the ending of the path names."""
-    rows, ending = list(rows), ending_of(path)
+def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows in the form that the path's ending names, one of TABLES; lists of words in CSV as `line_of` does.
+
+    Raises UserError for another ending, and for cells that the form cannot have.
+    """
+    ending, names = path.suffix.lower(), list(dict.fromkeys(name for row in rows for name in row))
+    if ending not in TABLES:
+        raise UserError(f"{path}: not a name of a table. Give one that ends in {', '.join(TABLES)}.")
     if ending == ".parquet":
-        import pyarrow
         import pyarrow.parquet
 
+        try:
+            table = pyarrow.table({name: [row.get(name) for row in rows] for name in names})
+        except pyarrow.ArrowException as error:
+            raise UserError(f"{path}: no Parquet table ({error}). Give a name that ends in .jsonl.") from None
         with atomic_write(path) as handle:
-            pyarrow.parquet.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows]), handle)
+            pyarrow.parquet.write_table(table, handle)
         return
     text = io.StringIO()
     if ending in (".csv", ".tsv"):
-        table = csv.DictWriter(text, list(rows[0]), delimiter="\t" if ending == ".tsv" else ",", lineterminator="\n")
-        table.writeheader()
-        table.writerows({key: cell if isinstance(cell, str) else _cell(cell) for key, cell in row.items()} for row in rows)
+        written = csv.writer(text, delimiter="\t" if ending == ".tsv" else ",", lineterminator="\n")
+        written.writerows([names, *([_cell(row.get(name)) for name in names] for row in rows)])
     else:
         text.writelines(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in rows)
     with atomic_write(path, "w") as handle:
@@ -137,4 +148,6 @@ def write_table(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _cell(cell: Any) -> str:
-    return "" if cell is None else cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False, default=str)
+    if isinstance(cell, list) and all(isinstance(word, str) for word in cell):
+        return line_of(cell)
+    return "" if cell is None else cell if isinstance(cell, str) else json.dumps(cell, default=str)

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.tasks.classification.data import Text
 from elmo_bench.tasks.sst5.head import Head as Bcn
 from elmo_bench.text.batch import Indexer
+from elmo_bench.text.own_data import places
 
 
 class Head(Bcn):
@@ -18,13 +18,11 @@ class Head(Bcn):
         super().__init__(embedder, labels=len(labels), **numbers)
         self.names = list(labels)
 
-    def collate(self, examples: Sequence[Text], index: Indexer) -> dict[str, Any]:
+    def collate(self, examples: Sequence[Any], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch, "labels": int64 [B]}."""
-        number = {name: place for place, name in enumerate(self.names)}
-        # A label not seen in training has no number; only dev and test have it, where no loss is computed.
-        labels = torch.tensor([number.get(example.label or "", 0) for example in examples])
-        return {"text": index([example.tokens for example in examples]), "labels": labels}
+        texts = [text for example in examples for text in example.texts]
+        return {"text": index(texts), "labels": torch.tensor(places(examples, self.names))}
 
-    def predict(self, batch: dict[str, Any]) -> list[str]:
+    def predict(self, batch: dict[str, Any]) -> list[Any]:
         """The label of each text."""
         return [self.names[place] for place in super().predict(batch)]

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from elmo_bench.base.errors import UserError
 from elmo_bench.text.figures import ACCURACY, count_labels, label_table, score_labels, shares
-from elmo_bench.text.own_data import GOLD, PREDICTED
+from elmo_bench.text.own_data import GOLD, PREDICTED, with_gold
 from elmo_bench.text.tables import read_table
 
 
@@ -39,15 +38,8 @@ class Metric:
 
     def score_files(self, path: Path) -> dict[str, Any]:
         """The scores of a table with the columns gold and predicted. Raises UserError."""
-        rows = read_table(path)
-        if lacking := [name for name in (GOLD, PREDICTED) if name not in rows[0]]:
-            raise UserError(f"{path}: no column {lacking[0]}. `predict` writes such a file.")
-        labelled = [row for row in rows if row[GOLD] not in (None, "")]
-        if not labelled:
-            raise UserError(f"{path}: no gold labels, so there is nothing to compare. Fill in the column {GOLD}.")
-        if len(labelled) < len(rows):
-            raise UserError(f"{path}: {len(rows) - len(labelled)} of {len(rows)} rows have no gold. Remove them.")
-        return self.score([str(row[GOLD]) for row in labelled], [str(row[PREDICTED]) for row in labelled])
+        rows = with_gold(read_table(path), path)
+        return self.score(*([str(row[side]).strip() for row in rows] for side in (GOLD, PREDICTED)))
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a label."""

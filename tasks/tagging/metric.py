@@ -1,6 +1,5 @@
 """Entity precision, recall and F1 as in conlleval, or the accuracy of plain tags; imports no torch."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,10 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.sources import TABLES
 from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY, Tags
 from elmo_bench.tasks.ner.metric import Metric as Chunks
-from elmo_bench.text.columns import read_columns
-from elmo_bench.text.own_data import GOLD, NO_GOLD, PREDICTED
-from elmo_bench.text.tables import ending_of, read_table
+from elmo_bench.tasks.tagging.data import NO_GOLD
+from elmo_bench.text.columns import read_columns, tokens_of
+from elmo_bench.text.own_data import GOLD, PREDICTED, with_gold
+from elmo_bench.text.tables import Row, ending_of, read_table
 from elmo_bench.text.tags import scheme_of
 
 
@@ -32,25 +32,27 @@ class Metric(Chunks):
 
         Raises UserError.
         """
+        rows: list[Row] = []
         if ending_of(path) in TABLES:
             rows = read_table(path)
-            if lacking := [name for name in (GOLD, PREDICTED) if not isinstance(rows[0].get(name), list)]:
-                raise UserError(f"{path}: no column {lacking[0]} with lists of tags. `predict` writes such a file.")
-            gold, predicted = ([[*map(str, row[name])] for row in rows] for name in (GOLD, PREDICTED))
         else:
-            sentences = [[cells for _, cells in rows] for rows in read_columns(path, boundary=SENTENCE_BOUNDARY)]
-            if not sentences or len(sentences[0][0]) < 3:
-                raise UserError(f"{path}: no predictions. Each line must have a token, its gold and its predicted tag.")
-            gold, predicted = ([[cells[side] for cells in each] for each in sentences] for side in (-2, -1))
-        if all(tag == NO_GOLD for tags in gold for tag in tags):
-            raise UserError(f"{path}: no gold tags, so there is nothing to compare.")
-        if [*map(len, gold)] != [*map(len, predicted)]:
+            for lines in read_columns(path, boundary=SENTENCE_BOUNDARY):
+                gold, predicted = ([cells[side] for _, cells in lines] for side in (-2, -1))
+                rows.append({GOLD: None if set(gold) == {NO_GOLD} else gold, PREDICTED: predicted})
+        if not rows:
+            raise UserError(f"{path}: no predictions. Each line must have a token, its gold and its predicted tag.")
+        sides = [[_tags(row.get(side)) for row in with_gold(rows, path)] for side in (GOLD, PREDICTED)]
+        if [*map(len, sides[0])] != [*map(len, sides[1])]:
             raise UserError(f"{path}: gold and predicted tags must be as many in each sentence.")
-        return self.score(gold, predicted)
+        return self.score(*sides)
+
+
+def _tags(cell: Any) -> list[str]:
+    return tokens_of(cell) if isinstance(cell, str) else [*map(str, cell)] if isinstance(cell, list) else []
 
 
 def _chunks(gold: Tags, predicted: Tags) -> tuple[Tags, Tags]:
     """Both in BIO."""
-    if scheme_of(gold) is not None:
+    if scheme_of([*gold, *predicted]) in ("BIO", "IOB1"):
         return gold, predicted
     return [[f"B-{tag}" for tag in tags] for tags in gold], [[f"B-{tag}" for tag in tags] for tags in predicted]
