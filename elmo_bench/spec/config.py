@@ -178,6 +178,11 @@ def reads_own_data(task: str) -> bool:
     return "file" in (task_yaml(task).get("data") or {})
 
 
+def suite_tasks() -> list[str]:
+    """The tasks that read suites, in order."""
+    return [task for task in choices("task") if not reads_own_data(task)]
+
+
 @cache
 def task_yaml(task: str) -> dict[str, Any]:
     """`conf/task/<task>.yaml` as plain data, interpolations unresolved; {} if there is none."""

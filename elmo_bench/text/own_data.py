@@ -211,8 +211,9 @@ class OwnData:
 
 def with_gold(rows: Sequence[Row], path: Path) -> Sequence[Row]:
     """The rows of a file of predictions. Raises UserError if they have no gold, or no predictions."""
-    if lacking := [name for name in (GOLD, PREDICTED) if name not in rows[0]]:
-        raise UserError(f"{path}: no column {lacking[0]}. `predict` writes such a file.")
+    for number, row in enumerate(rows, 1):
+        if lacking := [name for name in (GOLD, PREDICTED) if name not in row]:
+            raise UserError(f"{path}, row {number}: no {lacking[0]}. `predict` writes files that have both columns.")
     without = sum(row.get(GOLD) in (None, "", []) for row in rows)
     if without:
         which = "none of its rows has" if without == len(rows) else f"{without:,} of {len(rows):,} rows do not have"

@@ -10,11 +10,11 @@ from benchmarks.golden import GOLDEN
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.sources import SHIPPED
 from elmo_bench.runner.data import build_data, data_digest, read_splits
-from elmo_bench.spec.names import tasks
+from elmo_bench.spec.config import suite_tasks
 from tests.runs import CUTS, described
 
 FETCHED = ("coref", "sst5", "wsd")  # data that may not be shipped
-SHIPPED_TASKS = [task for task in tasks() if task not in FETCHED]
+SHIPPED_TASKS = [task for task in suite_tasks() if task not in FETCHED]
 KNOWN = json.loads((GOLDEN / "hashes.json").read_text())["contents"]
 
 
