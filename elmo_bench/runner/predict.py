@@ -35,7 +35,7 @@ from elmo_bench.runner.prepare import Frozen, Lexicon, build_embedder, build_hea
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import load_encoder, tasks
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from elmo_bench.spec.settings import OWN_COLUMNS
+from elmo_bench.spec.settings import OWN_COLUMNS, OWN_FILES
 from elmo_bench.text.batch import Indexer, by_length, pools
 
 _WORD = re.compile(r"\w[\w.-]*")
@@ -152,10 +152,11 @@ def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
         raise UserError(f"task {spec.task}: not installed here. The tasks are: {', '.join(known)}.")
     config = compose("config", [f"task={spec.task}"])
     setup, options = Setup.of(config), spec.part("task.data")
-    taken = {key: value for key, value in options.items() if key in setup.data and not isinstance(value, dict)}
+    known = setup.data.keys() - {*OWN_FILES}
+    taken = {key: value for key, value in options.items() if key in known and not isinstance(value, dict)}
     for key, value in taken.items():
         _check_plain("task", key, value)
-    columns = {key: spec.settings.get(f"data.{key}") for key in OWN_COLUMNS if key in setup.data}
+    columns = {key: spec.settings.get(f"data.{key}") for key in OWN_COLUMNS if key in known}
     taken |= {key: str(name) for key, name in columns.items() if name is not None}
     return RunSpec.of(config), replace(setup, data=setup.data | taken)
 

@@ -72,9 +72,9 @@ def _of_hub(name: str, reads: Callable[[Path], bool]) -> dict[str, list[Path]]:
         raise UserError(f"data.file=hub:{name}: give hub:user/repo")
     revision, files = _listing(f"{user}/{repo}", os.environ.get("HF_ENDPOINT") or None)
     inside = [path for path in files if path.is_relative_to(folder) and reads(path)]
-    splits = by_split([Path("hub:", user, repo, path) for path in inside], Path("hub:", user, repo, folder))
+    splits = by_split([Path(f"hub:{user}", repo, path) for path in inside], Path(f"hub:{user}", repo, folder))
     return {
-        split: [hub_file(f"{user}/{repo}", "/".join(path.parts[3:]), revision=revision) for path in paths]
+        split: [hub_file(f"{user}/{repo}", "/".join(path.parts[2:]), revision=revision) for path in paths]
         for split, paths in splits.items()
     }
 
