@@ -152,11 +152,11 @@ def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
         raise UserError(f"task {spec.task}: not installed here. The tasks are: {', '.join(known)}.")
     config = compose("config", [f"task={spec.task}"])
     setup, options = Setup.of(config), spec.part("task.data")
-    known = setup.data.keys() - {*OWN_FILES}
-    taken = {key: value for key, value in options.items() if key in known and not isinstance(value, dict)}
+    ours = setup.data.keys() - {*OWN_FILES}
+    taken = {key: value for key, value in options.items() if key in ours and not isinstance(value, dict)}
     for key, value in taken.items():
         _check_plain("task", key, value)
-    columns = {key: spec.settings.get(f"data.{key}") for key in OWN_COLUMNS if key in known}
+    columns = {key: spec.settings.get(f"data.{key}") for key in OWN_COLUMNS if key in ours}
     taken |= {key: str(name) for key, name in columns.items() if name is not None}
     return RunSpec.of(config), replace(setup, data=setup.data | taken)
 
