@@ -36,7 +36,7 @@ def task_info(task: str, suite: str) -> TaskInfo:
     if not known:
         return TaskInfo(task, same=same)
     more = {key: known[key] for key in ("trained", "width", "probe") if key in known}
-    return TaskInfo(known["title"], known["unit"], known["data"].get(suite, ""), same=same, **more)
+    return TaskInfo(known["title"], known["unit"], known.get("data", {}).get(suite, ""), same=same, **more)
 
 
 def in_paper_order(tasks: Iterable[str]) -> list[str]:

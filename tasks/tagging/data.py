@@ -1,6 +1,6 @@
 """Sentences of the user's own, with a tag for each token: spans in any usual scheme, or plain tags."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -34,6 +34,7 @@ class Data(OwnData):
     parts = ("tokens", "tags")
     unit = "sentences"
     endings = None
+    plain = False  # whether the tags that were read are no spans
 
     def read_file(self, path: Path) -> list[Sentence]:
         return in_bio(super().read_file(path))[1]
@@ -71,6 +72,7 @@ class Data(OwnData):
             odd = min(tags - in_one - {"O"}, default="letters of two")
             raise UserError(f"tags: {odd}: not in one scheme (BIO, IOB1, BIOES, BILOU) with {min(in_one)}. Use one.")
         note(f"tags: {f'spans in {scheme}, read as BIO' if scheme else 'plain, a label for each token'}")
+        self.plain = scheme is None
         rest = iter(sentences)
         return {split: [next(rest) for _ in own] for split, own in examples.items()}
 
@@ -87,6 +89,15 @@ class Data(OwnData):
         if scheme_of([list(tags)]) is None:
             return {"labels": [f"U-{tag}" for tag in sorted(tags)]}
         return SpanData().vocabulary(train)
+
+    def within(
+        self, example: Sentence, predicted: Sequence[str], keeps: Callable[[Sequence[str]], bool]
+    ) -> tuple[list[str], list[str]] | None:
+        """Gold and predicted tags of the spans whose words `keeps` accepts; of the words alone for plain tags."""
+        if not self.plain:
+            return SpanData().within(example, predicted, keeps)
+        kept = [place for place, word in enumerate(example.tokens) if keeps((word,))]
+        return ([example.tags[place] for place in kept], [predicted[place] for place in kept]) if kept else None
 
     def write(self, path: Path, examples: Sequence[Sentence], predicted: Sequence[Sequence[str]]) -> None:
         """Write token, gold and predicted tag on a line each; a table as the other tasks do if the path ends so."""

@@ -35,14 +35,14 @@ def test_task_table(tmp_path):
 
 
 def test_a_row_that_is_ahead_of_every_other_is_marked(sweep, make_record):
-    assert [row[2] for row in cells(task_table(sweep, suite="open", task="tagging"))[2:4]] == [
+    assert [row[2] for row in cells(task_table(sweep, suite="open", task="chunking"))[2:4]] == [
         "50.00 ± 1.00 `*` †", "47.00 ± 2.00 †",  # no budget of epochs was measured for this task
     ]  # fmt: skip
     close = [make_record(encoder="other", seed=seed, test=test) for seed, test in enumerate((48.5, 49.5, 50.5))]
-    assert "`*`" not in task_table(sweep + close, suite="open", task="tagging")
-    assert "`*`" not in task_table(sweep[:3], suite="open", task="tagging")  # nobody to be ahead of
+    assert "`*`" not in task_table(sweep + close, suite="open", task="chunking")
+    assert "`*`" not in task_table(sweep[:3], suite="open", task="chunking")  # nobody to be ahead of
     one_seed = [record for record in sweep if record["seed"] == 0]
-    assert "`*`" not in task_table(one_seed, suite="open", task="tagging")
+    assert "`*`" not in task_table(one_seed, suite="open", task="chunking")
 
 
 def test_a_sweep_over_tasks_has_a_line_a_task_and_a_column_an_encoder(tmp_path):

@@ -89,6 +89,17 @@ def test_plain_tags_are_labels_and_their_f1_is_the_accuracy(tmp_path):
     assert scores["overall"]["f1"] == pytest.approx(100 * accuracy_score(gold, guess))
 
 
+@pytest.mark.parametrize(("tags", "kept"), [(PLAIN, ["NNP"]), (SCHEMES["BIO"], ["B-P"])])
+def test_slices_are_of_spans_or_of_plain_tags(tmp_path, tags, kept):
+    data = task_class("tagging", "data")(file=write(tmp_path / "x.conll", tagged(tags)))
+    example = data.read("x", None)["test"][0]
+    guess = [*example.tags]
+    gold, predicted = data.within(example, guess, lambda words: words[0] == "Bo")
+    assert gold == predicted
+    assert [tag for tag in gold if tag != "O"] == kept
+    assert data.within(example, guess, lambda words: False) in (None, (["O"] * 9, ["O"] * 9))
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
