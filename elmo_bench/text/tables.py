@@ -72,7 +72,7 @@ def _csv(path: Path) -> list[Row]:
     cells = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
     rows, start = [], 1  # the line that a row begins in
     try:
-        names = next(cells)
+        names = [name.strip() for name in next(cells)]
         if twice := [name for name in names if names.count(name) > 1]:
             raise UserError(f"{path}: two columns are named {twice[0]!r}. Rename one.")
         start = cells.line_num + 1

@@ -60,6 +60,7 @@ FORMS = {
     "g.json": json.dumps(ROWS, indent=1),
     "h.parquet": as_parquet({name: [row[name] for row in ROWS] for name in ("text", "label")}),
     "i.csv": CSV.removesuffix("\n") + "\n\n",
+    "j.csv": CSV.replace("text,label", "text, label "),
 }
 
 
