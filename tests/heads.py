@@ -11,7 +11,7 @@ from elmo_bench.runner.data import build_data, read_splits, training_fraction, w
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Indexer
-from tests.runs import described
+from tests.runs import OWN, described
 
 
 @cache
@@ -23,7 +23,8 @@ def has_layers(task: str) -> bool:
 @cache
 def _read(task: str, suite: str, root: str | None) -> tuple[Any, dict[str, list[Any]], frozenset[str]]:
     """(data, splits, their words): reading them takes longer than building a head."""
-    spec, setup = described(f"task={task}", f"suite={suite}", *([f"data.root={root}"] if root else []))
+    options = OWN.get(task) or [f"suite={suite}", *([f"data.root={root}"] if root else [])]
+    spec, setup = described(f"task={task}", *options)
     data = build_data(spec, setup)
     splits = read_splits(data, spec, setup)
     return data, splits, frozenset(words_of([example for examples in splits.values() for example in examples]))
@@ -31,7 +32,7 @@ def _read(task: str, suite: str, root: str | None) -> tuple[Any, dict[str, list[
 
 def built(task: str, *overrides: str, train: list[Any] | None = None) -> Trial:
     """The head of a run with these overrides; `train`: these training examples instead of the suite's."""
-    config = compose("config", [f"task={task}", *overrides])
+    config = compose("config", [f"task={task}", *OWN.get(task, []), *overrides])
     data, splits, words = _read(task, config.suite.name, config.data.root)
     fraction, limit = config.data.train_fraction, config.data.max_train
     train = train or training_fraction(splits["train"], seed=config.seed, fraction=fraction, limit=limit)

@@ -118,6 +118,7 @@ ANSWERS = {
     r"PUT /upload": Hub.upload,
     rf"POST /api/models/{_REPO}/commit/main": Hub.commit,
     rf"GET /api/models/{_REPO}/revision/(?P<revision>.+)": Hub.info,
+    rf"GET /api/datasets/{_REPO}": lambda hub, body, repo: hub.info(body, repo, "main"),
     rf"GET /api/models/{_REPO}/tree/{COMMIT}": Hub.tree,
     rf"(?:GET|HEAD) /(?:datasets/)?{_REPO}/resolve/(?:{COMMIT}|refs%2F[^/]+)/(?P<file>.+)": Hub.resolve,
 }

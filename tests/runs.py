@@ -20,6 +20,12 @@ SMALL = (
     "data.max_train=60", "task.training.epochs=2", "task.head.hidden=[8,4]", "trainer.threads=1", "logger=none",
 )  # fmt: skip
 
+OWN = {  # options of the tasks on data of the user's own, which read some of the small cuts
+    "classification": [f"data.file={CUTS}/snli/snli_1.0_dev.jsonl", "data.text=sentence2"],
+    "pairs": [f"data.file={CUTS}/snli/snli_1.0_dev.jsonl"],
+    "tagging": [f"data.file={CUTS}/wnut17"],
+}
+
 
 def small(*overrides: str, encoder: str = "elmo") -> list[str]:
     """Overrides of such a run; later ones win."""

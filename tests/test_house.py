@@ -42,6 +42,8 @@ OPENS = re.compile(
     r"|(np|torch)\.load\(|h5py\.File\(path|ZipFile\(|from_pretrained\(folder|from_parquet\("
 )
 TASKS = sorted(path.stem for path in (ROOT / "conf" / "task").glob("*.yaml"))
+# Tasks on data of the user's own, and whose heads and metrics they have. Their names are common words.
+REUSE = {"classification": {"sst5"}, "pairs": {"snli", "classification"}, "tagging": {"ner"}}
 
 
 def sources(folder: Path) -> list[Path]:
@@ -88,14 +90,15 @@ def test_a_package_imports_only_what_it_may(folder):
 def test_a_task_imports_no_other_task_and_no_runner():
     kept_out = ("elmo_bench.runner", "elmo_bench.cli", "elmo_bench.reporting", "elmo_bench.pretraining")
     for path in sources(ROOT / "tasks"):
-        own = f"elmo_bench.tasks.{path.relative_to(ROOT / 'tasks').parts[0]}"
+        task = path.relative_to(ROOT / "tasks").parts[0]
+        allowed = tuple(f"elmo_bench.tasks.{name}." for name in (task, *REUSE.get(task, ())))
         for module in imports(path):
             assert not module.startswith(("tasks", *kept_out)), f"{path}: {module}"
-            assert not module.startswith("elmo_bench.tasks.") or f"{module}.".startswith(f"{own}."), f"{path}: {module}"
+            assert not module.startswith("elmo_bench.tasks.") or f"{module}.".startswith(allowed), f"{path}: {module}"
 
 
 def test_the_package_names_no_task():
-    names = re.compile(rf"\b({'|'.join(TASKS)})\b")
+    names = re.compile(rf"\b({'|'.join({*TASKS} - REUSE.keys())})\b")
     assert TASKS
     assert not {
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 SPLITS = ("train", "dev", "test")
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")  # endings of files that hold a table
+COLUMN_FILES = (".conll", ".iob", ".iob2", ".bio", ".txt")  # of files with a token a line
+PACKED = (".gz", ".xz", ".zst")
 SHIPPED = Path(__file__).parents[1] / "data"  # files that come with the package, as NAME.xz; NOTICE.md has licences
 Suites = Mapping[str, Mapping[str, Any]]  # options by the name of the suite
 

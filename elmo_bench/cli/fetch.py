@@ -26,7 +26,7 @@ from elmo_bench.base.downloads import cache_folder, fetch, mirrored, record, ver
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, open_text, sha256_of, unpack
 from elmo_bench.base.sources import SHIPPED, as_list
-from elmo_bench.spec.config import choices, task_yaml
+from elmo_bench.spec.config import suite_tasks, task_yaml
 
 
 def main(arguments: list[str]) -> int:
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
     root = options.root or (Path(folder) if (folder := os.environ.get("ELMO_BENCH_DATA")) else None)
     if root is None:
         raise UserError("no data folder. Give --root FOLDER, or set $ELMO_BENCH_DATA.")
-    suites = {task: suites_of(task) for task in options.task or choices("task")}
+    suites = {task: suites_of(task) for task in options.task or suite_tasks()}
     if not any(options.suite in own for own in suites.values()):
         known = ", ".join(sorted(set().union(*suites.values())))
         raise UserError(f"--suite {options.suite}: unknown suite. Choose one of: {known}.")
@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
 
 def suites_of(task: str) -> dict[str, dict[str, Any]]:
     """The suites in `conf/task/<task>.yaml`, by name. Raises UserError for an unknown task."""
-    if task not in (known := choices("task")):
+    if task not in (known := suite_tasks()):
         raise UserError(f"unknown task '{task}'. Choose one of: {', '.join(known)}.")
     return {name: node for name, node in task_yaml(task)["data"].items() if isinstance(node, dict)}
 

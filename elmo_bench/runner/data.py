@@ -86,11 +86,15 @@ def training_fraction(train: list[Any], *, seed: int, fraction: float = 1.0, lim
 
 
 def readings(spec: RunSpec, train: Sequence[Any]) -> int:
-    """How often an epoch reads a fraction of the training split, so that it has data.least_steps steps.
+    """How often an epoch reads its training examples.
 
-    It never has more steps than an epoch on the whole split, which is read once.
+    Usually once. With task.training.least_steps, so often that all epochs together have these steps. With
+    data.least_steps, so often that an epoch on a fraction has these steps, or as many as one on the whole split.
     """
     settings = spec.settings
+    if (least := settings.get("task.training.least_steps")) is not None:
+        read = settings["task.training.epochs"] * len(train)  # examples in all epochs
+        return max(1, ceil(least * settings["task.training.batch"] / read))
     least = settings.get("data.least_steps")
     if least is None:
         return 1

@@ -35,6 +35,7 @@ from elmo_bench.runner.prepare import Frozen, Lexicon, build_embedder, build_hea
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import load_encoder, tasks
 from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.settings import OWN_COLUMNS, OWN_FILES
 from elmo_bench.text.batch import Indexer, by_length, pools
 
 _WORD = re.compile(r"\w[\w.-]*")
@@ -143,7 +144,7 @@ def _predictions(head: Any, examples: Sequence[Any], index: Indexer, *, size: in
 
 
 def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
-    """This installation's default run of the task; its data has the record's options, except a suite's.
+    """This installation's default run of the task; its data has the record's options and columns, but no suite or file.
 
     Raises UserError for a task that is not installed here.
     """
@@ -151,9 +152,12 @@ def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
         raise UserError(f"task {spec.task}: not installed here. The tasks are: {', '.join(known)}.")
     config = compose("config", [f"task={spec.task}"])
     setup, options = Setup.of(config), spec.part("task.data")
-    taken = {key: value for key, value in options.items() if key in setup.data and not isinstance(value, dict)}
+    ours = setup.data.keys() - {*OWN_FILES}
+    taken = {key: value for key, value in options.items() if key in ours and not isinstance(value, dict)}
     for key, value in taken.items():
         _check_plain("task", key, value)
+    columns = {key: spec.settings.get(f"data.{key}") for key in OWN_COLUMNS if key in ours}
+    taken |= {key: str(name) for key, name in columns.items() if name is not None}
     return RunSpec.of(config), replace(setup, data=setup.data | taken)
 
 

@@ -15,9 +15,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical, digest
-from elmo_bench.spec.config import compose, task_yaml
+from elmo_bench.spec.config import compose, reads_own_data, task_yaml
 from elmo_bench.spec.options import is_option, spelled
-from elmo_bench.spec.settings import ABSENT, RATE, VERSIONS, name_of, parts_of, settings_of
+from elmo_bench.spec.settings import ABSENT, OWN, RATE, VERSIONS, name_of, parts_of, settings_of
 
 _NAME = re.compile(r"\w[\w.+=-]*")
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
@@ -148,7 +148,8 @@ class RunSpec:
         except UserError:  # of a task or encoder that is not installed here
             usual = {}
         left_out = {key: value for key, value in ABSENT.items() if key in usual}
-        ours = left_out | {key: value for key, value in self.settings.items() if key not in VERSIONS}
+        unchanged = {*VERSIONS, *(f"data.{key}" for key in OWN)}
+        ours = left_out | {key: value for key, value in self.settings.items() if key not in unchanged}
         return {key: spelled(ours[key]) for key in sorted(ours) if _differs(key, ours[key], usual)}
 
     @property
@@ -157,7 +158,7 @@ class RunSpec:
         return ", ".join(f"{key}={value}" for key, value in self.changes.items())
 
     def command(self, seed: int) -> str:
-        """The command that makes this run. A path of weights or vectors appears as its last component."""
+        """The command that makes this run. A path of data, weights or vectors appears as its last component."""
         options, _ = self._base()
         config = _config(tuple(options))
         known = ("mix.layer", "mix.scalars")  # come with their choice of `mix`; a run adds others with `+`
@@ -165,7 +166,8 @@ class RunSpec:
             f"{'' if key in known or is_option(key, config) else '+'}{key}={value}"
             for key, value in self.changes.items()
         ]
-        return shlex.join(["elmo-bench", "run", *options, *changes, f"seed={seed}"])
+        own = [f"{key}={spelled(value)}" for key, value in self.settings.items() if key.removeprefix("data.") in OWN]
+        return shlex.join(["elmo-bench", "run", *options, *own, *changes, f"seed={seed}"])
 
     def _base(self) -> tuple[list[str], "RunSpec"]:
         """The options that name the default run, and its spec."""
@@ -177,7 +179,8 @@ class RunSpec:
             (f"encoder={self.encoder}",),
             (f"encoder={kind or words.get(str(self.settings.get('encoder.words')))}", f"encoder.name={spelled(name)}"),
         ):
-            options = (f"task={self.task}", *encoder, f"suite={self.suite}", f"size={self.size}")
+            suite = f"suite{'.name' if reads_own_data(self.task) else ''}={self.suite}"
+            options = (f"task={self.task}", *encoder, suite, f"size={self.size}")
             try:
                 usual = _composed(options)
             except UserError as error:

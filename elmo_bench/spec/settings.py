@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.spec.config import compose, task_yaml
+from elmo_bench.spec.config import compose, config_file, reads_own_data, task_yaml
 from elmo_bench.spec.options import dotted, is_option, unknown_option
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
@@ -25,6 +25,10 @@ _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 # keep their hash.
 ABSENT: dict[str, Any] = {"task.training.patience": None}
 FILES = ("weights", "inputs")  # of an encoder: only the last component of a path is part of a run
+# Of data of the user's own: its files, of which only the last component is part of a run, and names of its columns.
+OWN_FILES = ("file", "train", "dev", "test")
+OWN_COLUMNS = ("text", "label", "tokens", "tags", "premise", "hypothesis")
+OWN = (*OWN_FILES, *OWN_COLUMNS)
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,6 +68,9 @@ def _data(config: Mapping[str, Any]) -> dict[str, Any]:
     used = {f"data.{key}": data[key] for key in ("train_fraction", "max_train")}
     if data["train_fraction"] != 1:  # an epoch reads the whole training split once
         used["data.least_steps"] = data["least_steps"]
+    if reads_own_data(config["task"]["name"]):
+        own = {key: name_of(data[key]) for key in OWN_FILES} | {key: data[key] for key in OWN_COLUMNS}
+        used |= {f"data.{key}": value for key, value in own.items() if value is not None}
     known = task_yaml(config["task"]["name"]).get("data", {})
     source, usual = given.get(suite) or {}, dotted(known.get(suite) or {})
     if not isinstance(source, Mapping):
@@ -190,6 +197,7 @@ def check_options(config: DictConfig) -> None:
             f"data.least_steps={data.least_steps}: has no effect on data.max_train={data.max_train}. "
             "Use data.train_fraction, or remove data.least_steps."
         )
+    _check_own(config)
     encoder, mix, ledger = config.encoder, config.mix.kind, Path(config.ledger)
     if file := next((path for path in (ledger, *ledger.parents) if path.is_file()), None):
         raise UserError(f"ledger={ledger}: {file} is a file; give a folder")
@@ -204,6 +212,28 @@ def check_options(config: DictConfig) -> None:
         raise UserError(f"encoder={encoder.name} mix={mix}: the same run as {same}. Use that name.")
     if any(options.get("stateful") for options in parts_of(encoder.contextual).values()) and config.store.mode != "off":
         raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")
+
+
+def _check_own(config: DictConfig) -> None:
+    """Data of the user's own: the options fit each other and the task. Raises UserError."""
+    task, given = str(config.task.name), [key for key in OWN if config.data[key] is not None]
+    if not reads_own_data(task):
+        if given:
+            raise UserError(
+                f"data.{given[0]}: task={task} reads a suite. For data of your own: task=classification, pairs, tagging"
+            )
+        return
+    if wrong := [key for key in given if key not in config.task.data]:
+        columns = ", ".join(f"data.{key}" for key in OWN_COLUMNS if key in config.task.data)
+        raise UserError(f"data.{wrong[0]}: task={task} has no such column. It has: {columns}")
+    if (config.data.file is None) == (config.data.train is None):
+        raise UserError(f"task={task}: give data.file=FILE, or data.train=FILE (and data.dev=FILE data.test=FILE)")
+    if config.data.file is not None and (config.data.dev is not None or config.data.test is not None):
+        raise UserError("data.dev and data.test go with data.train, not with data.file")
+    if wrong := [key for key in given if not _text(config.data[key])]:
+        raise UserError(f"data.{wrong[0]}={config.data[wrong[0]]}: give a text, such as data.{wrong[0]}=\\'1\\'")
+    if (name := str(config.suite.name)) != "own" and config_file("suite", name):
+        raise UserError(f"suite {name}: the name of a suite, not of data of your own. Add suite.name=NAME.")
 
 
 def check_given(options: Sequence[str]) -> None:

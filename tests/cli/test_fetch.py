@@ -14,7 +14,7 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.base import downloads
 from elmo_bench.cli import fetch
-from elmo_bench.spec.config import choices, task_yaml
+from elmo_bench.spec.config import suite_tasks, task_yaml
 from elmo_bench.tasks.coref.part import make
 from tests.loopback import loopback
 from tests.runs import DATA, files
@@ -23,7 +23,7 @@ from tests.tasks.test_coref_part import gum
 from tests.test_bad_formats import adapter
 
 ACCEPT = "--accept-research-use"
-TASKS = choices("task")
+TASKS = suite_tasks()
 LICENSED = ("coref", "sst5", "wsd")  # their terms have to be accepted
 SST, GUM = (urlsplit(task_yaml(task)["data"]["open"]["fetch"][0]["url"]).path for task in ("sst5", "coref"))
 

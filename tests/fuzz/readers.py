@@ -41,7 +41,7 @@ from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
 from tests.elmo.bilms import RELU, random_bilm
 from tests.ledger.records import OUTCOMES, make_cost, make_record, store_record
-from tests.runs import GOLDEN
+from tests.runs import GOLDEN, OWN
 from tests.suites import CONLLU, SCORED, SUITES
 from tests.test_bad_formats import PAIR, adapter, pairs
 from tests.tiny_bert import make_tiny_bert
@@ -105,6 +105,27 @@ def of_task(task: str) -> list[Case]:
     ]  # fmt: skip
 
 
+def of_own(task: str) -> list[Case]:
+    """What a task on data of the user's own reads."""
+    data, metric = task_class(task, "data"), task_class(task, "metric")()
+    path = Path(OWN[task][0].removeprefix("data.file="))
+    content = (path if path.is_file() else path / "emerging.dev.conll").read_bytes()[:6000].rpartition(b"\n")[0] + b"\n"
+    name, columns = f"x{path.suffix}", {"text": "sentence2"} if task == "classification" else {}
+    scored = {"tagging": "Ada B-X B-X\nran O O\n"}.get(task, '{"gold": "a", "predicted": "b"}\n' * 5)
+
+    def canonical(examples: list[Any]) -> str:
+        return json.dumps([data().canonical(example) for example in examples])
+
+    return [
+        Case(reader=f"{task}:read_file", make=partial(files, {name: content}),
+             read=lambda folder: canonical(data(**columns).read_file(folder / name))),
+        Case(reader=f"{task}:read", make=partial(files, {name: content}), read=lambda folder: [
+            canonical(own) for own in data(file=str(folder / name), **columns).read("x", None).values()]),
+        Case(reader=f"{task}:score_files", make=partial(files, {name: scored}),
+             read=lambda folder: metric.table(metric.score_files(folder / name))),
+    ]  # fmt: skip
+
+
 def of_ledger(function: str, damaged: str, read: Callable[[Any, RunPaths], Any]) -> Case:
     """A reader of a ledger with a record, a failure and a cost."""
     reader, record = resolve_name(f"elmo_bench.ledger.{function}"), make_record()
@@ -139,6 +160,9 @@ def of_text() -> list[Case]:
         one("elmo.options:BiLMOptions.from_file", json.dumps(RELU.to_json()), "x.json"),
         one("elmo.embed:read", TEXT),
         one("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n"),
+        *(one("text.tables:read_table", pack(text.encode()), f"x{ending}") for ending, text, pack in (
+            (".csv", 'a,b\n"1, 2",x\n3,y\n' * 3, bytes), (".tsv.gz", "a\tb\n1\tx\n", gzip.compress),
+            (".jsonl", '{"a": "1", "b": ["x", 2]}\n' * 5, bytes), (".json", '[{"a": "1"}, {"a": "2"}]\n', bytes))),
         one("text.token_labels:read_conllu", CONLLU),
         one("pretraining.encode:TargetVocabulary.read", "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"),
         one("pretraining.corpus:Corpus.sentences", TEXT, read=lambda read, path: read(Corpus((path,), "spaces"), path)),
@@ -186,6 +210,7 @@ def of_arrays() -> list[Case]:
             finite=False),
         one("runner.predict:read_head", lambda path: write_head(path, KeptHead(
             dict(torch.nn.Linear(3, 2).state_dict()), spec, {"labels": ["O"]}, lexicon, {})), tensors, finite=False),
+        one("text.tables:read_table", lambda path: parquet.write_table(table, path), "x.parquet", mutants=8),
         one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),
         one("pretraining.encode:read_encoded", lambda path: encoded(path.parent), damaged="*.safetensors",
             read=lambda read, path: read(path.parent)),
@@ -199,7 +224,8 @@ def of_arrays() -> list[Case]:
 def cases() -> list[Case]:
     """All of them."""
     return [
-        *of_text(), *of_arrays(), *(case for task in choices("task") for case in of_task(task)),
+        *of_text(), *of_arrays(),
+        *(case for task in choices("task") for case in (of_own if task in OWN else of_task)(task)),
         of_ledger("store:read_record", "seed0.json", lambda read, paths: read(paths.record)),
         of_ledger("store:read_outcomes", "seed0.npz", lambda read, paths: read(paths)),
         of_ledger("outcomes:check_stored", "seed0.npz", lambda _, paths: types_of(read_outcomes(paths), "test")),

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from elmo_bench.ledger import list_runs
 from elmo_bench.runner.run import run
-from elmo_bench.spec.config import compose
-from elmo_bench.spec.names import tasks
+from elmo_bench.spec.config import compose, suite_tasks
 from tests.runs import CUTS
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -27,7 +26,7 @@ def main() -> None:
     """Replace the folder, once all runs are made: until then the checkout has no changes."""
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder)
-        for task in tasks():
+        for task in suite_tasks():
             encoder = "elmo_only" if task in PROBES else "elmo"
             run(compose("config", [f"task={task}", f"encoder={encoder}", f"ledger={ledger}", *OPTIONS]))
         shutil.rmtree(GOLDEN, ignore_errors=True)

@@ -17,7 +17,7 @@ ATTEMPT = "0123456789abcdef" * 2
 def make_record(
     *,
     suite: str = "open",
-    task: str = "tagging",
+    task: str = "chunking",
     encoder: str = "elmo",
     seed: int = 0,
     test: float = 50.0,

@@ -1,0 +1,262 @@
+"""Data of the user's own: which columns, which rows, and a split of what is not split. Imports no torch.
+
+What is guessed is noted.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import note
+from elmo_bench.base.sources import SPLITS, TABLES
+from elmo_bench.text.own_files import files_of
+from elmo_bench.text.tables import Row, ending_of, read_table, write_table
+from elmo_bench.text.vocabulary import tokeniser
+
+USUAL = {  # names of columns, best first
+    "text": ("text", "sentence", "review", "content", "document", "comment", "tweet", "question"),
+    "label": ("label", "labels", "class", "category", "sentiment", "gold_label", "gold", "target"),
+    "tokens": ("tokens", "words", "form"),
+    "tags": ("tags", "ner_tags", "labels", "pos_tags", "gold"),
+    "premise": ("premise", "sentence1", "text1", "question1", "first", "text_a"),
+    "hypothesis": ("hypothesis", "sentence2", "text2", "question2", "second", "text_b"),
+}
+MOST_LABELS = 1000
+SHARE, MOST_HELD_OUT, SEED = 0.2, 2000, 0  # of dev and of test where they are cut from the rest
+GOLD, PREDICTED = "gold", "predicted"  # columns of a file of predictions
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Tokenised texts and the label that they have together."""
+
+    texts: tuple[tuple[str, ...], ...]
+    gold: str | None  # None: unknown
+    row: Row = field(default_factory=dict, repr=False, compare=False)  # that it was read from
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """Examples with the same first text stay together, in splits and in fractions of the training data."""
+        return self.texts[0]
+
+
+def places(examples: Sequence[Labelled], labels: Sequence[str]) -> list[int]:
+    """The place of each example's label; 0 for one that training lacks, of which no loss is computed."""
+    of = {label: place for place, label in enumerate(labels)}
+    return [of.get(example.gold or "", 0) for example in examples]
+
+
+class OwnData:
+    """What the `data.py` of the tasks on own data have in common: all but `schema` and `parts` for rows with a label.
+
+    Built with the options of `data` in the task's yaml: the files, the tokeniser of raw text, and the column of each
+    part where the user names it.
+    """
+
+    schema: str
+    ending = ".jsonl"
+    parts: tuple[str, ...]  # of an example, keys of USUAL: texts, and last the gold
+    unit = "rows"
+    endings: tuple[str, ...] | None = TABLES  # of the files of a folder that it reads; None: all but .md
+
+    def __init__(
+        self,
+        *,
+        file: str | None = None,
+        train: str | None = None,
+        dev: str | None = None,
+        test: str | None = None,
+        tokenizer: str = "spaces",
+        **columns: str | None,
+    ):
+        self.file, self.given = file, {"train": train, "dev": dev, "test": test}
+        self.tokenizer, self.cut, self.columns = tokenizer, tokeniser(tokenizer), columns
+
+    def files(self, suite: str, root: Path | None) -> list[Path]:
+        """The files that `read` reads. Raises UserError where one is missing."""
+        return [path for paths in files_of(self.file, self.given, self.reads).values() for path in paths]
+
+    def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
+        """{"train", "dev", "test"}; a split without a file is cut from train. Raises UserError."""
+        paths = files_of(self.file, self.given, self.reads)
+        if self.file is not None and [path.name for path in paths["train"]] != [Path(self.file).name]:
+            more = {split: f" and {len(own) - 1} more" if len(own) > 1 else "" for split, own in paths.items()}
+            note(f"files: {', '.join(f'{split}={own[0].name}{more[split]}' for split, own in paths.items())}")
+        rows = {split: [row for path in own for row in self.read_rows(path)] for split, own in paths.items()}
+        return cut_missing(self.examples_of(rows), self.stratum)
+
+    def read_file(self, path: Path) -> list[Any]:
+        """The examples of one file, whose gold may be missing. Raises UserError."""
+        rows = self.read_rows(path)
+        names = self.names(rows, gold=False)
+        examples = [self.example(row, names, f"{path}, row {number}") for number, row in enumerate(rows, 1)]
+        for number, example in enumerate(examples, 1):
+            if not all(example.texts):
+                raise UserError(f"{path}, row {number}: no text. Remove the row, or give it one.")
+        return examples
+
+    def canonical(self, example: Any) -> dict[str, Any]:
+        """Texts and gold."""
+        return {"texts": example.texts, "gold": example.gold}
+
+    def vocabulary(self, train: Sequence[Any]) -> dict[str, list[str]]:
+        """{"labels": those of the training data, in order}."""
+        return {"labels": sorted({example.gold for example in train})}
+
+    def write(self, path: Path, examples: Sequence[Any], predicted: Sequence[Any]) -> None:
+        """Write the rows with two more columns, gold and predicted, in the form that the path's ending names."""
+        made = zip(examples, predicted, strict=True)
+        write_table(path, [each.row | {GOLD: each.gold, PREDICTED: guess} for each, guess in made])
+
+    def read_rows(self, path: Path) -> list[Row]:
+        """The rows of a file. Raises UserError."""
+        return read_table(path)
+
+    def example(self, row: Row, names: Mapping[str, str], where: str) -> Any:
+        """The example of a row; `names` as from `names`. Its gold is None where it has none. Raises UserError."""
+        texts = tuple(self.text(row.get(names[part]), where) for part in self.parts[:-1])
+        label = row.get(names.get(self.parts[-1], ""))
+        if not isinstance(label, str | int | float | None):
+            raise UserError(f"{where} has {label!r:.60} where a label belongs. Name another column, or fix the row.")
+        unknown = label is None or (isinstance(label, float) and isnan(label))  # which pandas writes for a missing one
+        return Labelled(texts, None if unknown else str(label).strip() or None, row)
+
+    def text(self, cell: Any, where: str) -> tuple[str, ...]:
+        """The tokens of a cell: raw text, or a list of tokens. Raises UserError."""
+        if isinstance(cell, list) and all(isinstance(token, str) for token in cell):
+            return tuple(cell)
+        if not isinstance(cell, str | None):
+            raise UserError(f"{where} has {cell!r:.60} where text belongs. Name another column, or fix the row.")
+        return tuple(self.cut(cell or ""))
+
+    def labels_of(self, example: Any) -> Sequence[str]:
+        """The labels of an example, for what `check_labels` counts."""
+        return (example.gold,)
+
+    def stratum(self, example: Any) -> str:
+        """What a split keeps the shares of: the label."""
+        return str(example.gold)
+
+    def names(self, rows: Sequence[Row], *, gold: bool = True) -> dict[str, str]:
+        """The column of each part, as the options say or as it is usually named; noted. Raises UserError.
+
+        Without `gold` the last part may be missing.
+        """
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        lower = {name.lower(): name for name in reversed(columns)}
+        chosen: dict[str, str] = {}
+        told = []
+        for part in self.parts:
+            given = self.columns.get(part)
+            usual = [lower[name] for name in USUAL[part] if name in lower and lower[name] not in chosen.values()]
+            fit = usual if given is None else [given] if given in columns else []
+            if fit:
+                chosen[part] = fit[0]
+                told.append(f"{part}={fit[0]}" + (f" (not {', '.join(fit[1:])})" if fit[1:] else ""))
+            elif part != self.parts[-1] or gold:
+                what = f"no column {given!r}" if given is not None else f"no column that is named as {part} usually is"
+                raise UserError(f"{what}. The columns are {', '.join(columns)}. Name one: data.{part}=COLUMN")
+        raw = any(isinstance(rows[0].get(chosen[part]), str) for part in self.parts[:-1])
+        note(f"columns: {', '.join(told)}{f'; texts are tokenised by {self.tokenizer}' if raw else ''}")
+        return chosen
+
+    def examples_of(self, splits: Mapping[str, Sequence[Row]]) -> dict[str, list[Any]]:
+        """The examples of the rows of each split; those without text or gold are left out, with a note.
+
+        Raises UserError.
+        """
+        names = self.names(next(iter(splits.values())))
+        examples: dict[str, list[Any]] = {}
+        for split, rows in splits.items():
+            read = [self.example(row, names, f"{split}, row {number}") for number, row in enumerate(rows, 1)]
+            kept = [each for each in read if each.gold and all(each.texts)]
+            empty = sum(not all(each.texts) for each in read)
+            for count, lacking in ((empty, "no text"), (len(read) - len(kept) - empty, f"no {self.parts[-1]}")):
+                if count:
+                    note(f"{split}: {count:,} of {len(read):,} {self.unit} left out, because they have {lacking}")
+            if not kept:
+                raise UserError(
+                    f"{split}: no {self.unit} with {' and '.join(names.values())}. Check the columns, or leave this "
+                    "split out: data.train=FILE"
+                )
+            examples[split] = kept
+        self.check_labels(examples, names[self.parts[-1]])
+        return examples
+
+    def check_labels(self, examples: Mapping[str, Sequence[Any]], column: str) -> None:
+        """Note the labels that occur once. Raises UserError for labels that are none, and for a single one."""
+        labels = Counter(label for own in examples.values() for each in own for label in self.labels_of(each))
+        if len(labels) > MOST_LABELS:
+            raise UserError(
+                f"{column}: {len(labels):,} different values, of which at most {MOST_LABELS:,} can be labels. "
+                f"Name another column: data.{self.parts[-1]}=COLUMN"
+            )
+        if len(labels) < 2:
+            raise UserError(f"{column}: the only label is {min(labels)}, so there is nothing to learn.")
+        if once := sorted(label for label, count in labels.items() if count == 1):
+            listed = f"{', '.join(once[:5])}{' …' if len(once) > 5 else ''}"
+            note(f"labels that occur once, which no head can both learn and show: {len(once):,} ({listed})")
+
+    def reads(self, path: Path) -> bool:
+        """Whether a file of a folder may hold data, by its name."""
+        ending, name = ending_of(path), path.name
+        described = ending == ".md" or name.startswith((".", "dataset_info"))  # by the folder's maker
+        return not described and (self.endings is None or ending in self.endings)
+
+
+def with_gold(rows: Sequence[Row], path: Path) -> Sequence[Row]:
+    """The rows of a file of predictions. Raises UserError if they have no gold, or no predictions."""
+    for number, row in enumerate(rows, 1):
+        if lacking := [name for name in (GOLD, PREDICTED) if name not in row]:
+            raise UserError(f"{path}, row {number}: no {lacking[0]}. `predict` writes files that have both columns.")
+    without = sum(row.get(GOLD) in (None, "", []) for row in rows)
+    if without:
+        which = "none of its rows has" if without == len(rows) else f"{without:,} of {len(rows):,} rows do not have"
+        raise UserError(f"{path}: {which} a gold label, so there is nothing to compare. Fill in the column {GOLD}.")
+    return rows
+
+
+def cut_missing(splits: dict[str, list[Any]], stratum: Callable[[Any], str]) -> dict[str, list[Any]]:
+    """All three splits: a missing one is cut from train, a fifth of it and at most 2,000, with the shares of labels.
+
+    Examples of one group (the same text, or premise) stay together. Equal data give equal splits. Raises UserError.
+    """
+    wanted = min(round(SHARE * len(splits["train"])), MOST_HELD_OUT)
+    for split in [split for split in ("test", "dev") if split not in splits]:
+        train = splits["train"]
+        chosen = _draw(train, wanted, stratum)
+        if not 0 < len(chosen) < len(train):
+            raise UserError(f"{split}: cannot be cut from {len(train)} examples. Give more data, or data.{split}=FILE.")
+        splits["train"] = [each for number, each in enumerate(train) if number not in chosen]
+        splits[split] = [train[number] for number in sorted(chosen)]
+        note(
+            f"{split}: {len(chosen):,} examples cut from train with the shares of its labels, equal texts together, "
+            f"seed {SEED}"
+        )
+    return {split: splits[split] for split in SPLITS}
+
+
+def _draw(examples: Sequence[Any], wanted: int, stratum: Callable[[Any], str]) -> set[int]:
+    """The places of about `wanted` examples: whole groups, from each stratum as many as its share."""
+    groups: dict[Any, list[int]] = defaultdict(list)
+    for number, example in enumerate(examples):
+        groups[getattr(example, "group", example.texts)].append(number)
+    strata: dict[str, list[list[int]]] = defaultdict(list)
+    for group in groups.values():
+        strata[stratum(examples[group[0]])].append(group)
+    chosen: set[int] = set()
+    left = 0.0  # what rounding has not given to the strata before
+    for name in sorted(strata):
+        own = random.Random(SEED).sample(strata[name], len(strata[name]))
+        left += wanted * sum(map(len, own)) / len(examples)
+        for group in own:
+            if left < len(group) / 2:
+                break
+            chosen.update(group)
+            left -= len(group)
+    return chosen

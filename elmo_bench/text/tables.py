@@ -1,0 +1,153 @@
+"""Tables of data of the user's own: CSV, TSV, JSON lines and Parquet files. Imports no torch.
+
+Cells stay as they are written: no number, date or missing value is guessed in a CSV file.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.base.json import parse_json
+from elmo_bench.base.progress import note
+from elmo_bench.base.reading import reader, reading
+from elmo_bench.base.sources import PACKED, TABLES
+from elmo_bench.text.columns import line_of
+
+LARGEST = 2**30  # bytes of a file, and characters of an unpacked one; more takes more memory than a run should
+Row = dict[str, Any]  # cell by column
+
+
+def ending_of(path: Path) -> str:
+    """The ending that says what a file is: `.csv` of `a.csv.gz`."""
+    endings = [ending.lower() for ending in path.suffixes[-2:]]
+    return next((ending for ending in reversed(endings) if ending not in PACKED), "")
+
+
+def check_file(path: Path) -> None:
+    """Raise UserError if there is no such file, or if it is too large."""
+    if not path.is_file():
+        raise UserError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
+    if path.stat().st_size > LARGEST:
+        raise UserError(f"{path}: {path.stat().st_size / 2**30:.1f} GiB; at most 1 GiB is read. Take a part of it.")
+
+
+@reader
+def read_table(path: Path) -> list[Row]:
+    """The rows of a file, by its ending one of TABLES. A number that stands for a named class has its name.
+
+    Raises UserError, with the line where there is one.
+    """
+    check_file(path)
+    ending = ending_of(path)
+    if ending not in TABLES:
+        raise UserError(f"{path}: not a table. Give a file that ends in {', '.join(TABLES)}.")
+    rows = _parquet(path) if ending == ".parquet" else _json(path) if ending.startswith(".json") else _csv(path)
+    if not rows:
+        raise UserError(f"{path}: no rows{' below its header' if ending in ('.csv', '.tsv') else ''}. Give some.")
+    return rows
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    size = 0
+    for number, line in read_lines(path):
+        size += len(line)
+        if size > LARGEST:
+            raise UserError(f"{path}:{number}: more than {LARGEST:,} characters. Take a part of the file.")
+        yield number, line
+
+
+def _csv(path: Path) -> list[Row]:
+    lines = [line for _, line in _lines(path)]
+    if not lines or not lines[0].strip():
+        raise UserError(f"{path}: the first line is empty. It must have the names of the columns.")
+    separator = "\t" if ending_of(path) == ".tsv" else max(",;\t", key=lines[0].count)
+    if separator != "," and ending_of(path) == ".csv":
+        note(f"columns are separated by {'semicolons' if separator == ';' else 'tabs'}", path)
+    csv.field_size_limit(LARGEST)
+    cells = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
+    rows, start = [], 1  # the line that a row begins in
+    try:
+        names = [name.strip() for name in next(cells)]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise UserError(f"{path}: two columns are named {twice[0]!r}. Rename one.")
+        start = cells.line_num + 1
+        for row in cells:
+            if row and len(row) != len(names):
+                raise UserError(f"{path}:{start}: {len(row)} cells in {len(names)} columns. Fix this row.")
+            rows += [dict(zip(names, row, strict=True))] if row else []
+            start = cells.line_num + 1
+    except csv.Error as error:
+        raise UserError(f"{path}:{start}: not a row of a table ({error}). Fix the quotes of this row.") from None
+    return rows
+
+
+def _json(path: Path) -> list[Row]:
+    lines = [(number, line) for number, line in _lines(path) if line.strip()]
+    if lines and lines[0][1].lstrip().startswith("["):  # one list of objects
+        rows = [(1, row) for row in parse_json("\n".join(line for _, line in lines), str(path))]
+    else:
+        rows = [(number, parse_json(line, f"{path}:{number}")) for number, line in lines]
+    for number, row in rows:
+        if not isinstance(row, dict):
+            raise UserError(f"{path}:{number}: not an object with names and values. Fix this line.")
+    return [row for _, row in rows]
+
+
+def _parquet(path: Path) -> list[Row]:
+    import pyarrow.parquet  # takes a while
+
+    with reading(path, "a Parquet file"):
+        table = pyarrow.parquet.read_table(path)
+        table.validate(full=True)
+        about = (table.schema.metadata or {}).get(b"huggingface")  # the features, as `datasets` keeps them
+        features = json.loads(about)["info"]["features"] if about else {}
+        inner = {column: feature.get("feature", feature) for column, feature in features.items()}
+        classes = {column: kind["names"] for column, kind in inner.items() if kind.get("names")}
+        rows = table.to_pylist()
+        return [row | {column: _named(row[column], names) for column, names in classes.items()} for row in rows]
+
+
+def _named(cell: Any, classes: Sequence[str]) -> Any:
+    """The name of a class for its number, also in lists; None for other numbers, such as -1 for no label."""
+    if isinstance(cell, list):
+        return [_named(each, classes) for each in cell]
+    return classes[cell] if isinstance(cell, int) and 0 <= cell < len(classes) else None
+
+
+def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows in the form that the path's ending names, one of TABLES; lists of words in CSV as `line_of` does.
+
+    Raises UserError for another ending, and for cells that the form cannot have.
+    """
+    ending, names = path.suffix.lower(), list(dict.fromkeys(name for row in rows for name in row))
+    if ending not in TABLES:
+        raise UserError(f"{path}: not a name of a table. Give one that ends in {', '.join(TABLES)}.")
+    if ending == ".parquet":
+        import pyarrow.parquet
+
+        try:
+            table = pyarrow.table({name: [row.get(name) for row in rows] for name in names})
+        except pyarrow.ArrowException as error:
+            raise UserError(f"{path}: no Parquet table ({error}). Give a name that ends in .jsonl.") from None
+        with atomic_write(path) as handle:
+            pyarrow.parquet.write_table(table, handle)
+        return
+    text = io.StringIO()
+    if ending in (".csv", ".tsv"):
+        written = csv.writer(text, delimiter="\t" if ending == ".tsv" else ",", lineterminator="\n")
+        written.writerows([names, *([_cell(row.get(name)) for name in names] for row in rows)])
+    else:
+        text.writelines(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in rows)
+    with atomic_write(path, "w") as handle:
+        handle.write(text.getvalue())
+
+
+def _cell(cell: Any) -> str:
+    if isinstance(cell, list) and all(isinstance(word, str) for word in cell):
+        return line_of(cell)
+    return "" if cell is None else cell if isinstance(cell, str) else json.dumps(cell, default=str)

@@ -1,0 +1,276 @@
+"""Data of the user's own: the files and their forms, the columns, the rows that are left out, and the split."""
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import noted
+from elmo_bench.spec.names import task_class
+from elmo_bench.text.own_data import Labelled, cut_missing
+from elmo_bench.text.tables import read_table, write_table
+from tests.hub import COMMIT, hub_on_loopback
+
+ROWS = [{"text": 'He said "no",\nthen left; twice', "label": "bad"}, {"text": "fine , café", "label": "good"}]
+CSV = 'text,label\n"He said ""no"",\nthen left; twice",bad\n"fine , café",good\n'
+MANY = [(f"text number {n} .", "good" if n % 4 else "bad") for n in range(100)]
+NAMES = {"names": ["O", "B-X", "I-X"], "_type": "ClassLabel"}
+
+
+def data(task="classification", **options):
+    return task_class(task, "data")(**options)
+
+
+def table(rows, *names, separator=","):
+    return "".join(separator.join(row) + "\n" for row in [names, *rows])
+
+
+def write(path: Path, content) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def as_parquet(columns, features=None) -> bytes:
+    made = pa.table(columns)
+    if features:
+        made = made.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    parquet.write_table(made, sink := pa.BufferOutputStream())
+    return sink.getvalue().to_pybytes()
+
+
+def read(path, task="classification", **options):
+    """(the splits, the notes)"""
+    with noted() as notes:
+        return data(task, file=str(path), **options).read("x", None), notes
+
+
+FORMS = {
+    "a.csv": CSV,
+    "b.csv": CSV.replace("text,label", "text;label").replace('",bad', '";bad').replace('",good', '";good'),
+    "c.csv": b"\xef\xbb\xbf" + CSV.replace("\n", "\r\n").encode(),
+    "d.csv.gz": gzip.compress(CSV.encode()),
+    "e.tsv": CSV.replace("text,label", "text\tlabel").replace('",bad', '"\tbad').replace('",good', '"\tgood'),
+    "f.jsonl": "".join(f"{json.dumps(row)}\n\n" for row in ROWS),
+    "g.json": json.dumps(ROWS, indent=1),
+    "h.parquet": as_parquet({name: [row[name] for row in ROWS] for name in ("text", "label")}),
+    "i.csv": CSV.removesuffix("\n") + "\n\n",
+    "j.csv": CSV.replace("text,label", "text, label "),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_has_the_same_rows(tmp_path, name):
+    with noted() as notes:
+        assert read_table(Path(write(tmp_path / name, FORMS[name]))) == ROWS
+    said = {"b": ["b.csv: columns are separated by semicolons"], "c": [
+        "c.csv: begins with a byte order mark, which is left out",
+        "c.csv: line 1 ends in CRLF, which is read as the end of a line",
+    ]}  # fmt: skip
+    assert notes == said.get(name[0], [])
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "json", "parquet"])
+def test_a_table_that_was_written_is_read(tmp_path, ending):
+    write_table(path := tmp_path / f"x.{ending}", ROWS)
+    assert read_table(path) == ROWS
+
+
+def test_numbers_of_classes_get_their_names_in_lists_too_and_other_numbers_are_no_class(tmp_path):
+    content = as_parquet(
+        {"label": [1, -1], "tags": [[0, 1], [2]], "n": [1, 2]},
+        {"label": NAMES, "tags": {"feature": NAMES, "_type": "List"}, "n": {"dtype": "int64", "_type": "Value"}},
+    )
+    assert read_table(Path(write(tmp_path / "x.parquet", content))) == [
+        {"label": "B-X", "tags": ["O", "B-X"], "n": 1},
+        {"label": None, "tags": ["I-X"], "n": 2},
+    ]
+
+
+GOOD = table(MANY, "text", "label")
+BAD = {  # what is wrong: (name, content, options, what is said)
+    "no label column": ("x.csv", table(MANY, "text", "stars"), {},
+                        "no column that is named as label usually is. The columns are text, stars. Name one: data."),
+    "no text column": ("x.csv", table(MANY, "body", "label"), {}, "no column that is named as text usually is."),
+    "a column that is none": ("x.csv", GOOD, {"label": "Label"}, "no column 'Label'. The columns are text, label."),
+    "5,000 classes": ("x.csv", table([(f"a {n}", str(n)) for n in range(5000)], "text", "label"), {},
+                      "label: 5,000 different values, of which at most 1,000 can be labels. Name another column"),
+    "one label": ("x.csv", table([(text, "good") for text, _ in MANY], "text", "label"), {},
+                  "label: the only label is good, so there is nothing to learn."),
+    "a line in another encoding": ("x.csv", f"{GOOD}caf".encode() + b"\xe9,bad\n", {}, "x.csv:102: not UTF-8 text"),
+    "a header alone": ("x.csv", "text,label\n", {}, "x.csv: no rows below its header."),
+    "nothing": ("x.csv", "", {}, "x.csv: the first line is empty. It must have the names of the columns."),
+    "nothing in JSON": ("x.jsonl", "\n", {}, "x.jsonl: no rows. Give some."),
+    "a cell too many": ("x.csv", f"{GOOD}a,b,c\n", {}, "x.csv:102: 3 cells in 2 columns. Fix this row."),
+    "an open quote": ("x.csv", f'{GOOD}"a,b\nc,d\n', {}, "x.csv:102: not a row of a table (unexpected end of data)."),
+    "a name twice": ("x.csv", table(MANY, "text", "text"), {}, "x.csv: two columns are named 'text'. Rename one."),
+    "a line that is no object": ("x.jsonl", '{"text": "a", "label": "b"}\n[1]\n', {}, "x.jsonl:2: not an object"),
+    "a line that is no JSON": ("x.jsonl", '{"text": "a", "label": "b"}\n{"text\n', {}, "x.jsonl:2: "),
+    "numbers as text": ("x.jsonl", '{"text": 5, "label": "b"}\n', {}, "train, row 1 has 5 where text belongs."),
+    "lists of numbers as text": ("x.parquet", as_parquet({"text": [[1, 2]], "label": ["a"]}), {},
+                                 "train, row 1 has [1, 2] where text belongs."),
+    "a list as label": ("x.jsonl", '{"text": "a", "label": ["b"]}\n', {}, "row 1 has ['b'] where a label belongs"),
+    "a damaged Parquet file": ("x.parquet", as_parquet({"text": ["a"]})[:-9], {}, "x.parquet: not a Parquet file, or "),
+    "no labels at all": ("x.csv", table([("a", "")] * 9, "text", "label"), {}, "train: no texts with text and label."),
+    "a folder without data": ("x/README.md", "# Data", {}, "no file of data. Those that end in .csv, "),
+    "a folder without train": ("x/dev.csv", GOOD, {"more": "y.csv"}, "no file with train in its name (dev.csv, y.csv"),
+    "two kinds of train": ("x/train.csv", GOOD, {"more": "train.tsv"}, "more than one train (train.csv, train.tsv)."),
+    "too few to cut": ("x.csv", table(MANY[:2], "text", "label"), {}, "cannot be cut from 2 examples."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_data_end_in_one_line(tmp_path, what):
+    name, content, options, message = BAD[what]
+    path = Path(write(tmp_path / name, content))
+    if "more" in options:
+        write(path.with_name(options["more"]), content)
+    with pytest.raises(UserError) as told:
+        read(tmp_path / Path(name).parts[0], **{key: value for key, value in options.items() if key != "more"})
+    assert message in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_a_large_file_a_missing_one_and_a_folder_for_a_file_are_refused(tmp_path):
+    with (tmp_path / "x.csv").open("wb") as file:
+        file.truncate(2**31)
+    for options, message in (
+        ({"file": tmp_path / "x.csv"}, "x.csv: 2.0 GiB; at most 1 GiB is read. Take a part of it."),
+        ({"file": tmp_path / "y.csv"}, "y.csv: no such file"),
+        ({"train": tmp_path}, ": a folder, not a file"),
+        ({"file": write(tmp_path / "y.doc", "a")}, "y.doc: not a table. Give a file that ends in .csv, .tsv, "),
+    ):
+        with pytest.raises(UserError, match=message):
+            data(**{key: str(path) for key, path in options.items()}).read("x", None)
+
+
+@pytest.mark.parametrize(
+    ("header", "options", "said"),
+    [
+        ("text,label", {}, "text=text, label=label"),
+        ("Sentence,Sentiment", {}, "text=Sentence, label=Sentiment"),
+        ("text,class,sentence,label", {}, "text=text (not sentence), label=label (not class)"),
+        ("text,label,a/b,c", {"text": "a/b", "label": "c"}, "text=a/b, label=c"),
+    ],
+)
+def test_columns_are_guessed_or_given_and_noted(tmp_path, header, options, said):
+    rows = [[text, label, text, label] for text, label in MANY]
+    rows = [row[: header.count(",") + 1] for row in rows]
+    splits, notes = read(write(tmp_path / "x.csv", table(rows, header)), tokenizer="treebank", **options)
+    assert notes[0] == f"columns: {said}; texts are tokenised by treebank"
+    assert splits["train"][0].texts == (("text", "number", "0", "."),)
+
+
+def test_pairs_and_texts_that_are_tokens_already(tmp_path):
+    rows = [{"first": ["It", f"is {n}"], "second": f"No. {n}", "gold": n % 2} for n in range(20)]
+    path = write(tmp_path / "x.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+    splits, notes = read(path, "pairs", tokenizer="treebank")
+    assert notes[0] == "columns: premise=first, hypothesis=second, label=gold; texts are tokenised by treebank"
+    assert {each.texts[0] for own in splits.values() for each in own} == {("It", f"is {n}") for n in range(20)}
+
+
+def test_rows_without_text_or_label_are_left_out_and_counted_and_single_labels_are_named(tmp_path):
+    rows = [*MANY, ("", "good"), (" ", "bad"), ("who knows", ""), ("a b", "odd")]
+    splits, notes = read(write(tmp_path / "x.csv", table(rows, "text", "label")))
+    assert sum(map(len, splits.values())) == 101
+    assert notes[1:4] == [
+        "train: 2 of 104 texts left out, because they have no text",
+        "train: 1 of 104 texts left out, because they have no label",
+        "labels that occur once, which no head can both learn and show: 1 (odd)",
+    ]
+
+
+def test_a_folder_has_a_file_for_each_split_or_one_file(tmp_path):
+    for name in ("my-train.csv", "validation.csv", "test.csv"):
+        write(tmp_path / "many" / name, GOOD.replace("text number", name))
+    splits, notes = read(tmp_path / "many")
+    assert notes[0] == "files: train=my-train.csv, dev=validation.csv, test=test.csv"
+    assert [{each.texts[0][0] for each in splits[split]} for split in splits] == [
+        {"my-train.csv"}, {"validation.csv"}, {"test.csv"}
+    ]  # fmt: skip
+    write(tmp_path / "one" / "whatever.csv", GOOD)
+    write(tmp_path / "one" / "README.md", "text")
+    assert sum(map(len, read(tmp_path / "one")[0].values())) == 100
+
+
+def labelled(rows):
+    return [Labelled(((word,),), label) for word, label in rows]
+
+
+def test_a_split_is_repeatable_keeps_the_shares_of_labels_and_parts_no_group():
+    examples = labelled((f"{n // 2}", "abc"[(n // 2) % 10 // 4]) for n in range(200))  # two have one text
+    splits = cut_missing({"train": examples}, lambda each: each.gold)
+    assert splits == cut_missing({"train": [*examples]}, lambda each: each.gold)
+    assert {split: len(own) for split, own in splits.items()} == {"train": 120, "dev": 40, "test": 40}
+    groups = [{each.group for each in own} for own in splits.values()]
+    assert sum(map(len, groups)) == len(set().union(*groups)) == 100
+    for split, own in splits.items():
+        counts = Counter(each.gold for each in own)
+        for label, share in (("a", 0.4), ("b", 0.4), ("c", 0.2)):
+            assert abs(counts[label] - share * len(own)) <= 2, split  # one group
+
+
+def test_shares_are_within_one_example_and_only_what_is_missing_is_cut():
+    examples = labelled((str(n), label) for n, label in enumerate("a" * 37 + "b" * 11 + "c" * 7))
+    for missing in ("dev", "test"):
+        given = labelled([("x", "a")])
+        splits = cut_missing({"train": [*examples], {"dev": "test", "test": "dev"}[missing]: given}, lambda e: e.gold)
+        assert splits[{"dev": "test", "test": "dev"}[missing]] == given
+        assert [*splits] == ["train", "dev", "test"]
+        counts = Counter(each.gold for each in splits[missing])
+        assert all(abs(counts[label] - 0.2 * whole) <= 1 for label, whole in (("a", 37), ("b", 11), ("c", 7)))
+        assert sorted(splits["train"] + splits[missing], key=repr) == sorted(examples, key=repr)
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """`hub(repo, files)` puts a data set on a stand-in of the Hub; returns what is asked of it."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("ELMO_BENCH_OFFLINE")
+    with hub_on_loopback() as (address, stand):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        yield lambda repo, files: stand.repositories.update({repo: files}) or stand.asked
+
+
+def test_a_data_set_of_the_hub_its_shards_and_a_folder_in_it(hub):
+    def shard(first, count):
+        columns = {"text": [text for text, _ in MANY], "label": [int(label == "good") for _, label in MANY]}
+        part = {name: values[first : first + count] for name, values in columns.items()}
+        return as_parquet(part, {"label": {"names": ["bad", "good"], "_type": "ClassLabel"}})
+
+    files = {"data/train-00000-of-00002.parquet": shard(0, 40), "data/train-00001-of-00002.parquet": shard(40, 40),
+             "data/test-00000-of-00001.parquet": shard(80, 20), "README.md": b"# x", "dataset_infos.json": b"{}",
+             ".gitattributes": b""}  # fmt: skip
+    asked = hub("me/shards", files)
+    splits, notes = read("hub:me/shards")
+    assert notes[0] == "files: train=train-00000-of-00002.parquet and 1 more, test=test-00000-of-00001.parquet"
+    assert {split: len(own) for split, own in splits.items()} == {"train": 64, "dev": 16, "test": 20}
+    assert {each.gold for each in splits["test"]} == {"good", "bad"}
+    assert any(f"/resolve/{COMMIT}/data/train-00001-of-00002.parquet" in each for each in asked)
+    hub("me/folders", {f"{part}/{split}.csv": GOOD.encode() for part in "ab" for split in ("train", "test")})
+    assert len(read("hub:me/folders/b")[0]["test"]) == 100
+    with pytest.raises(UserError, match=r"^hub:me/folders: more than one test \(a/test.csv, .* or a folder inside"):
+        read("hub:me/folders")
+
+
+def test_a_data_set_that_is_not_on_the_hub_or_cannot_be_asked_for_is_one_line(hub, monkeypatch):
+    for name, message in (
+        ("me/nothing", "hub:me/nothing: not on the Hub, or no network"),
+        ("nothing", "data.file=hub:nothing: give hub:user/repo"),
+    ):
+        with pytest.raises(UserError, match=message) as told:
+            read(f"hub:{name}")
+        assert "\n" not in str(told.value)
+    hub("me/text", {"x.md": b"x"})
+    with pytest.raises(UserError, match="no file of data"):
+        read("hub:me/text")
+    monkeypatch.setenv("ELMO_BENCH_OFFLINE", "1")
+    with pytest.raises(UserError, match="without network"):
+        read("hub:me/offline")
