@@ -80,7 +80,7 @@ def test_export(disk, refused):
 
 
 def test_report_says_nothing_untrue(disk, refused, tmp_path):
-    store_record(tmp_path / "runs")
+    store_record(tmp_path / "runs", task="ner", encoder="glove")
     options = ["report", "--ledger", tmp_path / "runs", "--out", disk.path / "out"]
     disk.fill(leave=8_000)
     line = refused(*options)

@@ -112,7 +112,7 @@ def test_a_folder_may_follow_the_command_and_others_come_from_the_environment(
         (other / "conf").mkdir(parents=True)
     monkeypatch.setenv("ELMO_BENCH_INCLUDE", os.pathsep.join(map(str, others)))
     assert main(["score", *include, "no_task"]) == 2
-    assert "unknown task. Choose one of: coref, deprel, mytask, ner," in capsys.readouterr().err
+    assert "unknown task. Choose one of: classification, coref, deprel, mytask, ner," in capsys.readouterr().err
     assert forgotten == [tmp_path / "mine", *others]
     monkeypatch.setenv("ELMO_BENCH_INCLUDE", str(tmp_path / "none"))
     assert main(["status"]) == 2

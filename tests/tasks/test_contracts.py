@@ -70,7 +70,7 @@ NAMES = {"pos": "x.conllu", "deprel": "x.conllu", "squad": "x.json", "wsd": "x.d
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
-@pytest.mark.parametrize("task", tasks())
+@pytest.mark.parametrize("task", suite_tasks())
 def test_packed_files_are_read_as_they_are_unpacked(task, ending, tmp_path):
     """The files of `predict` and of `score`."""
     text, scored = [*SUITES[task].values()][-1].encode(), [each.encode() for each in SCORED[task]]
