@@ -7,7 +7,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import noted
+from elmo_bench.base.notes import noted
 from elmo_bench.ledger import read_ledger
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class

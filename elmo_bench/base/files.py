@@ -20,7 +20,7 @@ from typing import IO, Any
 import zstandard
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader, reading
 
 STANDARD_INPUT = Path("-")

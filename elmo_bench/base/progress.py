@@ -1,10 +1,9 @@
-"""What a run tells: progress of long work, notes about its data, the kernels that it used; and how long it took."""
+"""What a run tells: progress of long work, the kernels that it used; and how long it took."""
 
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import (
@@ -16,8 +15,6 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-
-from elmo_bench.base.errors import redacted
 
 LINE_EVERY = 30.0  # seconds between lines without a terminal
 MINUTE = 60.0  # seconds between lines about what runs at once
@@ -130,32 +127,6 @@ class Clock:
 
 
 _used: dict[str, set[str]] = {}  # ways to compute a part, by its name; of the process, since `forget_kernels`
-_kept: list[tuple[set[str], list[str]]] = [(set(), [])]  # printed lines, notes; of the process, then of each open block
-
-
-def note(text: str, where: Path | None = None) -> None:
-    """Print, once, a line that a reader of the scores must know; `where` is the file that it is about.
-
-    The record keeps it without the file's folders, as a record contains no path of the machine that made it.
-    """
-    text = redacted(text)
-    line = f"{where}: {text}" if where else text
-    printed, notes = _kept[-1]
-    if line not in printed:
-        printed.add(line)
-        notes.append(f"{where.name}: {text}" if where else text)
-        console.print(line, highlight=False, markup=False)
-
-
-@contextmanager
-def noted() -> Iterator[list[str]]:
-    """The notes of this block, as they come."""
-    notes: list[str] = []
-    _kept.append((set(), notes))
-    try:
-        yield notes
-    finally:
-        _kept.pop()
 
 
 def used(name: str, how: str) -> None:

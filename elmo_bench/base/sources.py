@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_bench.base.downloads import offline
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader, reading
 
 if TYPE_CHECKING:

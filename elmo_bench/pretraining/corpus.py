@@ -12,7 +12,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader
 from elmo_bench.text.vocabulary import tokeniser
 

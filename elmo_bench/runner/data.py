@@ -10,7 +10,7 @@ from math import ceil
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.sources import MissingData
 from elmo_bench.runner.finished import how_to_get
 from elmo_bench.spec.names import task_class

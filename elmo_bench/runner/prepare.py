@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import disk_errors
-from elmo_bench.base.progress import noted
+from elmo_bench.base.notes import noted
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.embedder import PLACES, Embedder, LearnedWords, StaticWords, mix_name

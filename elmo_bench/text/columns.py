@@ -11,7 +11,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import is_packed, open_text, read_lines
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader, reading
 
 NO_GOLD = "-"  # the gold label in a file of predictions for text without gold

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, TABLES
 from elmo_bench.text.own_files import files_of
 from elmo_bench.text.tables import Row, ending_of, read_table, write_table

@@ -13,7 +13,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.json import parse_json
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.base.sources import PACKED, TABLES
 from elmo_bench.text.columns import line_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SuiteData, check_texts, hub_table
 from elmo_bench.tasks.coref.conll import Clusters, Document, Part, Span, genre_of, read_parts, tidy, write_documents
 

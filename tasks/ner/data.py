@@ -6,7 +6,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SuiteData, check_texts, data_file, hub_table
 from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY
 from elmo_bench.text.columns import NO_GOLD, cells_of, check_ended, escaped, read_columns, read_plain

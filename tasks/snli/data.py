@@ -13,7 +13,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import parse_json
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, SuiteData, check_texts, data_file, hub_table
 from elmo_bench.text.columns import NO_GOLD, check_ended, filled_lines, line_of, tokens_of
 from elmo_bench.text.vocabulary import BRACKETS, tokeniser

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.tasks.squad.squad_json import Entry, line_of
 from elmo_bench.text.vocabulary import LONGEST_WORD, tokeniser
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, SuiteData, as_list, data_file, hub_table
 from elmo_bench.tasks.squad.build import Builder, Question
 from elmo_bench.tasks.squad.squad_json import Entry, entries, read_json

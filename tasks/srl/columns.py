@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.text.columns import Row, cells_of, check_ended, sentences
 from elmo_bench.text.tags import spans
 

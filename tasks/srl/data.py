@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SuiteData, hub_table
 from elmo_bench.tasks.srl.columns import Proposition, Sentence, read_propositions
 from elmo_bench.tasks.srl.props import write_props

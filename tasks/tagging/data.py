@@ -7,7 +7,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.sources import TABLES
 from elmo_bench.tasks.ner.data import BOUNDARY, RESERVED
 from elmo_bench.tasks.ner.data import Data as SpanData

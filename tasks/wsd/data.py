@@ -12,7 +12,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, open_text, read_lines
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reading
 from elmo_bench.base.sources import SuiteData, data_file
 from elmo_bench.tasks.wsd.evaluation import (

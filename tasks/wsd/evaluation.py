@@ -7,7 +7,7 @@ from xml.parsers import expat
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import is_packed, open_text, read_lines
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reading
 
 # By the first digit of a sense key's second part (WordNet's manual, senseidx(5WN)); 5 is a satellite adjective.

@@ -4,7 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.progress import note
+from elmo_bench.base.notes import note
 from elmo_bench.cli import run
 from elmo_bench.ledger.store import read_failure, write_failure
 from elmo_bench.pretraining.folder import command_line

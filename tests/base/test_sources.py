@@ -3,7 +3,7 @@
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import noted
+from elmo_bench.base.notes import noted
 from elmo_bench.base.sources import SHIPPED, data_file, data_files, suite_files, suite_options
 
 DEV = "emerging.dev.conll"

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import noted
+from elmo_bench.base.notes import noted
 from elmo_bench.elmo.batches import zero_states
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.kernels import PRECISIONS, fastest, packed

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import noted
+from elmo_bench.base.notes import noted
 from elmo_bench.runner.data import (
     build_data,
     distinct_texts,

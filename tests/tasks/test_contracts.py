@@ -11,7 +11,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.sources import SHIPPED
 from elmo_bench.runner.data import build_data, data_digest, read_splits
 from elmo_bench.spec.config import suite_tasks
-from elmo_bench.spec.names import task_class, tasks
+from elmo_bench.spec.names import task_class
 from tests.fuzz.readers import PACK
 from tests.runs import CUTS, described
 from tests.suites import SCORED, SUITES

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import noted
+from elmo_bench.base.notes import noted
 from elmo_bench.tasks.ner.data import Data
 from elmo_bench.text.tags import TaggedSentence as Sentence
 from tests.hub import hub_on_loopback

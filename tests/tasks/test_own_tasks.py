@@ -10,7 +10,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import noted
+from elmo_bench.base.notes import noted
 from elmo_bench.ledger import RunPaths
 from elmo_bench.runner.data import build_data, data_digest, read_splits, readings
 from elmo_bench.runner.finished import contents_of, remember, sources_of

@@ -7,7 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import noted
+from elmo_bench.base.notes import noted
 from elmo_bench.tasks.snli.data import Data, Pair, cut_by_premise, read_pairs
 from elmo_bench.tasks.snli.metric import Metric
 

@@ -7,7 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import noted
+from elmo_bench.base.notes import noted
 from elmo_bench.runner.evaluate import marks_of
 from elmo_bench.tasks.srl.columns import (
     Proposition,

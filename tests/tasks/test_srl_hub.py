@@ -1,6 +1,6 @@
 """Semantic roles in the Hub's table of OntoNotes."""
 
-from elmo_bench.base.progress import noted
+from elmo_bench.base.notes import noted
 from elmo_bench.tasks.srl.data import Data
 from tests.tasks.test_srl_data import OPTIONS, READ
 

@@ -7,7 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import noted
+from elmo_bench.base.notes import noted
 from elmo_bench.tasks.sst5.data import Data, Phrase, parse, plain
 from tests.runs import DATA
 

@@ -9,7 +9,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import noted
+from elmo_bench.base.notes import noted
 from elmo_bench.spec.config import task_yaml
 from elmo_bench.tasks.wsd import data as semcor
 from elmo_bench.tasks.wsd.data import Data, read_first_senses

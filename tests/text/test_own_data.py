@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import noted
+from elmo_bench.base.notes import noted
 from elmo_bench.spec.names import task_class
 from elmo_bench.text.own_data import Labelled, cut_missing
 from elmo_bench.text.tables import read_table, write_table

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.progress import note, used
+from elmo_bench.base.notes import note
+from elmo_bench.base.progress import used
 from elmo_bench.elmo.kernels import packed
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.model import BiLM, State
