@@ -31,10 +31,10 @@ _MEMORY = 2**30  # bytes that xz may use; its strongest preset needs 65 MiB
 
 
 @reader
-def read_lines(path: Path, *, longest: int | None = None) -> Iterator[tuple[int, str]]:
+def read_lines(path: Path, *, longest: int | None = None, crlf: bool = False) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line without newline) of a UTF-8 text file, plain or `.gz`, `.xz`, `.zst`.
 
-    CRLF and a BOM are accepted and noted. `-` is standard input. A line of more than `longest` characters may be
+    CRLF and a BOM are accepted and noted, CRLF not where it is usual (`crlf`). `-` is standard input. A line of more than `longest` characters may be
     truncated, but stays longer than `longest`: about four times `longest` bytes are in memory at most. Raises UserError
     with file and line if the file is missing, cut off, or not UTF-8, and for a line of more than 256 MiB.
     """
@@ -42,7 +42,7 @@ def read_lines(path: Path, *, longest: int | None = None) -> Iterator[tuple[int,
     size = LONGEST_LINE + 1 if longest is None else 4 * (longest + 3)  # bytes; 3 for a BOM and CRLF
     try:
         with open_text(path) as handle:
-            told = False
+            told = crlf
             for number, raw in enumerate(iter(partial(handle.readline, size), b""), start=1):
                 if number == 1 and raw.startswith(codecs.BOM_UTF8):
                     note("begins with a byte order mark, which is left out", path)

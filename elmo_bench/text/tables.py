@@ -54,7 +54,7 @@ def read_table(path: Path) -> list[Row]:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     size = 0
-    for number, line in read_lines(path):
+    for number, line in read_lines(path, crlf=True):
         size += len(line)
         if size > LARGEST:
             raise UserError(f"{path}:{number}: more than {LARGEST:,} characters. Take a part of the file.")

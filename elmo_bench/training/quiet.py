@@ -22,6 +22,8 @@ def quiet() -> Iterator[None]:
 
     Ctrl-C and SIGTERM, which Lightning turns into a silent exit with code 1 and 0, raise KeyboardInterrupt.
     """
+    import pytorch_lightning  # noqa: F401  # sets the level of its loggers when it is imported
+
     loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning.pytorch", "lightning_fabric")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -32,7 +34,7 @@ def quiet() -> Iterator[None]:
         try:
             yield
         except SystemExit as ended:
-            from pytorch_lightning.utilities.exceptions import SIGTERMException  # imports torch; few blocks end here
+            from pytorch_lightning.utilities.exceptions import SIGTERMException
 
             if isinstance(ended, SIGTERMException) or isinstance(ended.__context__, KeyboardInterrupt):
                 raise KeyboardInterrupt from None
