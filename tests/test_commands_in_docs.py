@@ -14,7 +14,7 @@ from elmo_bench.spec.experiments import experiments
 ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "conf/experiment/README.md")),
-    *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name != "own-data.md"),
+    *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "tasks").glob("*/README.md")),
 ]
 COMMAND = re.compile(
