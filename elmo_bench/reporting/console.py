@@ -26,7 +26,7 @@ MOST = 30  # rows of a table
 NEAR = 0.5  # points from the score of the same seed on the same kind of processor
 DEVIATIONS = 3  # standard deviations from the mean, elsewhere
 SEEDS = 3  # of the sweep that is suggested
-REPORT = "elmo-bench report", "tables and a page from all runs of the ledger"
+REPORT = "elmo-bench report", "tables and a page from all runs that are done"
 
 
 def task_table(records: Iterable[Record], *, suite: str, task: str, highlight: str | None = None) -> str:
