@@ -72,6 +72,22 @@ def test_a_tie_of_few_seeds_says_what_could_have_been_seen(tmp_path, capsys):
     assert "a difference below x points could not be seen" in table
 
 
+def test_data_of_ones_own_are_said_to_be_enough_or_how_many_more_are_needed(tmp_path, capsys):
+    for encoder in ("glove", "elmo"):
+        for seed in range(3):
+            add(tmp_path, "classification", encoder, seed, suite="reviews")
+    _, said, _ = compare(tmp_path, capsys, "elmo", "glove")
+    assert "suite reviews, size cpu" in said
+    [line] = [line for line in said.splitlines() if line.startswith("With 60 test items and these seeds,")]
+    assert "test items would be needed" in line or "more seeds are needed first" in line
+
+
+def test_runs_that_change_an_option_are_not_compared(tmp_path, capsys):
+    add(tmp_path, "ner", "elmo", 0, settings={"task.training.epochs": 1})
+    code, _, error = compare(tmp_path, capsys, "elmo", "glove")
+    assert code == 2 and "no run to compare. Runs that change an option, such as epochs, are left out." in error
+
+
 def test_the_one_suite_and_size_of_the_ledger_are_taken_and_several_are_named(tmp_path, capsys):
     for encoder in ("glove", "elmo"):
         add(tmp_path, "ner", encoder, 0, suite="paper", size="paper")

@@ -62,8 +62,10 @@ def main(arguments: list[str]) -> int:
 def _only(option: str, values: Iterable[str], ledger: Path) -> str:
     """The one value that the runs have. Raises UserError if they have several, or if there is no run."""
     known = sorted(set(values))
-    if len(known) != 1:
-        raise UserError(f"{ledger} has runs of --{option} {' and '.join(known) or 'no kind'}. Give one of them.")
+    if not known:
+        raise UserError(f"{ledger}: no run to compare. Runs that change an option, such as epochs, are left out.")
+    if len(known) > 1:
+        raise UserError(f"{ledger} has runs of --{option} {' and '.join(known)}. Give one of them.")
     return known[0]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.ledger import Record, RunPaths, digest_of, joined, write_record
-from elmo_bench.spec.config import compose
+from elmo_bench.spec.config import compose, reads_own_data
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import make_record
 
@@ -35,6 +35,7 @@ TASKS = {
     "pos": Made(1000, 12544, 0.80),
     "deprel": Made(1000, 12544, 0.70),
     "wsd": Made(973, 19935, 0.55),
+    "classification": Made(60, 120, 0.50),
 }
 PAPER = ("ner", "sst5", "snli", "srl", "coref", "squad")
 LIGHT = ("ner", "snli", "srl")
@@ -48,7 +49,11 @@ PLACES = {"input": ["input"], "output": ["output"], "both": ["input", "output"]}
 def default(task: str, encoder: str, suite: str, size: str) -> RunSpec:
     """The default run; `mybert` is a transformer without a yaml."""
     chosen = ["encoder=hf", "encoder.name=mybert"] if encoder == "mybert" else [f"encoder={encoder}"]
-    return RunSpec.of(compose("config", [f"task={task}", *chosen, f"suite={suite}", f"size={size}"]))
+    return RunSpec.of(compose("config", [f"task={task}", *chosen, _suite(task, suite), f"size={size}"]))
+
+
+def _suite(task: str, suite: str) -> str:
+    return f"suite.name={suite}" if reads_own_data(task) else f"suite={suite}"
 
 
 def today() -> tuple[int, int]:
@@ -87,7 +92,7 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     whole = made.train - 10 * ("data" in options)
     train = min(round(whole * fraction), options.get("max_train") or whole)
     right = made.right + LIFT[encoder] + lift + 0.06 * np.log10(fraction) * (1 - 0.4 * (encoder == "elmo"))
-    accuracy = task in ("sst5", "snli")
+    accuracy = task in ("sst5", "snli", "classification")
     data = {"counts": {"train": train, "dev": made.items, "test": made.items}, "notes": options.get("notes", [])}
     mixed = "mix" in spec.settings
     limit, patience = spec.settings["task.training.epochs"], spec.settings.get("task.training.patience", 9)

@@ -110,6 +110,13 @@ def test_what_could_be_detected():
     assert difference.detectable == pytest.approx(2 * (norm.ppf(0.975) + norm.ppf(0.8)), rel=1e-6)  # 80 % power, z test
 
 
+def test_how_many_items_would_detect_a_difference():
+    seeds, many = (Variance(0.01, 1e9), Variance(0.02, 1e9)), 1e9
+    factor = Difference(0.0, seeds, Variance(3.0, many)).items_to_detect(2.0) / (many + 1)
+    assert Difference(0.0, seeds, Variance(3.0 / factor, many)).detectable == pytest.approx(2.0, rel=1e-6)
+    assert Difference(0.0, (Variance(0.6, many), NONE), Variance(3.0, many)).items_to_detect(2.0) is None
+
+
 @pytest.mark.parametrize(("mean", "p"), [(0.0, 1.0), (0.1, 0.0)])
 def test_without_any_variance_equal_is_equal(mean, p):
     difference = Difference(mean, (NONE, NONE), NONE)
