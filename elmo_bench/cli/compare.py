@@ -127,7 +127,7 @@ def _print(notes: Sequence[str], gains: Sequence[Gain]) -> None:
 
 def _power(gains: Sequence[Gain]) -> list[str]:
     """What data of the user's own can show, by the least certain of these differences, and what POINTS would take."""
-    tested = [gain.difference for gain in gains if gain.difference and gain.difference.items.value]
+    tested = [gain.difference for gain in gains if gain.difference]
     if not tested:
         return []
     widest = max(tested, key=lambda each: each.detectable)

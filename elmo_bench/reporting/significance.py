@@ -103,6 +103,7 @@ class Difference:
     mean: float
     seeds: tuple[Variance, ...]  # of the mean of each arm, or, with paired seeds, of the mean difference
     items: Variance
+    noise: float = 0.0  # what single seeds did with single items: it is part of the variance of the seeds
 
     @classmethod
     def of(cls, items: OverItems, seeds: tuple[Variance, ...]) -> "Difference":
@@ -111,7 +112,7 @@ class Difference:
         It is at least what single items show: by chance three seeds may score closer together than that allows.
         """
         raised = (replace(own, value=max(own.value, least)) for own, least in zip(seeds, items.noise, strict=True))
-        return cls(items.mean, tuple(raised), items.variance)
+        return cls(items.mean, tuple(raised), items.variance, sum(items.noise))
 
     @property
     def error(self) -> float:
@@ -148,8 +149,9 @@ class Difference:
         None if its seeds alone are too uncertain for that. The degrees of freedom are taken as they are.
         """
         usual = t_quantile((1 + LEVEL) / 2, self.df) + t_quantile(POWER, self.df)
-        left = (points / usual) ** 2 - sum(part.value for part in self.seeds)
-        return (self.items.df + 1) * self.items.value / left if left > 0 else None
+        of_items = self.items.value + self.noise  # falls with the number of items
+        left = (points / usual) ** 2 - max(0.0, sum(part.value for part in self.seeds) - self.noise)
+        return (self.items.df + 1) * of_items / left if left > 0 else None
 
     @property
     def _parts(self) -> tuple[Variance, ...]:

@@ -114,6 +114,8 @@ def test_how_many_items_would_detect_a_difference():
     seeds, many = (Variance(0.01, 1e9), Variance(0.02, 1e9)), 1e9
     factor = Difference(0.0, seeds, Variance(3.0, many)).items_to_detect(2.0) / (many + 1)
     assert Difference(0.0, seeds, Variance(3.0 / factor, many)).detectable == pytest.approx(2.0, rel=1e-6)
+    noisy = Difference(0.0, (Variance(0.51, many), Variance(0.52, many)), Variance(2.0, many), noise=1.0)
+    assert noisy.items_to_detect(2.0) == pytest.approx(factor * (many + 1))
     assert Difference(0.0, (Variance(0.6, many), NONE), Variance(3.0, many)).items_to_detect(2.0) is None
 
 
