@@ -34,7 +34,7 @@ _MEMORY = 2**30  # bytes that xz may use; its strongest preset needs 65 MiB
 def read_lines(path: Path, *, longest: int | None = None, crlf: bool = False) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line without newline) of a UTF-8 text file, plain or `.gz`, `.xz`, `.zst`.
 
-    CRLF and a BOM are accepted and noted, but CRLF not where it is usual (`crlf`). `-` is standard input. A line of more
+    CRLF and a BOM are accepted and noted, CRLF not where it is usual (`crlf`). `-` is standard input. A line of more
     than `longest` characters may be truncated, but stays longer than `longest`: about four times `longest` bytes are in
     memory at most. Raises UserError with file and line if the file is missing, cut off, or not UTF-8, and for a line of
     more than 256 MiB.
