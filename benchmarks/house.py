@@ -40,7 +40,7 @@ WALKS = {
     ),
     "a record, to its cell": (
         "elmo_bench.ledger.store:read_record",
-        "elmo_bench.reporting.page.render:html_page",
+        "elmo_bench.reporting.page:html_page",
     ),
 }
 
