@@ -68,11 +68,9 @@ def expected(folder, sentences):
     }
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_figures_are_those_of_the_definition(folder, text, capsys, threads):
-    assert main(["evaluate", f"weights={folder}", f"corpus={text[0]}", "format=json", f"threads={threads}"]) == 0
+def test_figures_are_those_of_the_definition(folder, text, capsys):
+    assert main(["evaluate", f"weights={folder}", f"corpus={text[0]}", "format=json", "threads=1"]) == 0
     found = json.loads(capsys.readouterr().out)
-    torch.set_num_threads(1)
     wanted = expected(folder, text[1])
     assert wanted["targets"] > 2048  # several batches
     assert wanted["unknown_percent"] > 0

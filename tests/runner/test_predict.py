@@ -25,11 +25,11 @@ def text(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("encoder", ["none", "glove", "elmo", "elmo_only"])
+@pytest.mark.parametrize("encoder", ["glove", "elmo"])
 def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys):
     record = run_small(tmp_path, "predictions=true", encoder=encoder)
     paths = RunPaths.of(tmp_path, record)
-    given = ["--weights", str(GOLDEN)] if encoder.startswith("elmo") else []
+    given = ["--weights", str(GOLDEN)] if encoder == "elmo" else []
     assert main(["predict", str(paths.record), str(text), str(tmp_path / "out.conll"), *given]) == 0
     assert capsys.readouterr().out == f"{tmp_path}/out.conll: 60 examples\n"
     assert (tmp_path / "out.conll").read_bytes() == (paths.work / "test.predictions.conll").read_bytes()

@@ -142,6 +142,7 @@ def test_rows_of_a_hub_table_without_tokens_are_counted(monkeypatch):
     assert notes[0] == "eriktks/conll2003/conll2003/train/0000.parquet: 2 rows without tokens skipped"
 
 
+@pytest.mark.slow
 def test_no_network_is_one_sentence(tmp_path):
     message = read_from_hub(tmp_path, "http://127.0.0.1:9", {"HF_HUB_OFFLINE": "1"})
     where = "eriktks/conll2003@refs/convert/parquet/conll2003/train/0000.parquet"
