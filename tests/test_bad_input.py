@@ -49,25 +49,9 @@ def on(root, *options):
     return ("suite=open", f"data.root={root}", *options)
 
 
-def test_no_data_root(ends_in_one_line):
-    line = ends_in_one_line("task=sst5", "data.root=null")
-    assert "data.root is not set" in line and line.endswith("elmo-bench fetch --task sst5 --root FOLDER")
-
-
-def test_a_missing_data_root(ends_in_one_line, tmp_path):
-    line = ends_in_one_line(*on(tmp_path / "nowhere"))
-    assert f"data.root={tmp_path / 'nowhere'}: not a folder" in line
-
-
 def test_a_missing_file(ends_in_one_line, root):
     (root / "sst").mkdir()
     assert f"{root / 'sst'}: train.txt not found" in ends_in_one_line("task=sst5", *on(root))
-
-
-def test_text_that_is_not_utf8(ends_in_one_line, root):
-    path = root / "wnut17" / NAMES["train"]
-    path.write_bytes("Zoë\tO\n\n".encode("latin-1"))
-    assert f"{path}:1: not UTF-8" in ends_in_one_line(*on(root))
 
 
 @pytest.fixture

