@@ -6,13 +6,10 @@ import torch
 
 from elmo_bench.tasks.snli.data import Pair
 from tests import heads
+from tests.heads import linear
 from tests.runs import GOLDEN
 
 build = partial(heads.build, "snli")
-
-
-def linear(x, layer):
-    return x @ layer.weight.T + layer.bias
 
 
 def aligned(x, other):
