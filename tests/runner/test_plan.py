@@ -1,10 +1,17 @@
-"""What a sweep runs; the runs of every experiment are those of tests/golden/hashes.json."""
+"""What a sweep runs; the runs of most experiments are in tests/golden/hashes.json."""
 
 import pytest
 
 from elmo_bench.runner.sweep import plan
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
+
+
+@pytest.mark.parametrize(("experiment", "count"), [("figure2", 6 * 1), ("speed", 6 * 3)])
+def test_an_experiment_outside_the_golden_hashes_has_a_run_for_every_task_and_column(experiment, count):
+    found = plan([f"experiment={experiment}", "seed=0"]).runs
+    assert len({run.spec.key for run in found}) == count
+    assert {run.spec.suite for run in found} == {"open"} and len({run.spec.task for run in found}) == 6
 
 
 def test_given_options_replace_those_of_the_experiment():
