@@ -45,6 +45,11 @@ def build(task: str, *overrides: str, train: list[Any] | None = None) -> tuple[D
     return compose("config", [f"task={task}", *overrides]), made.train, made.head, made.index
 
 
+def linear(x, layer):
+    """A layer of weights and biases, written out."""
+    return x @ layer.weight.T + layer.bias
+
+
 def both_ways(x, layer):
     """A bidirectional layer over one sequence, without padding: [T, D] -> [T, 2H]."""
     return torch.cat([layer.forwards(x)[0], layer.backwards(x.flip(0))[0].flip(0)], dim=1)

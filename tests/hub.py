@@ -11,6 +11,9 @@ import re
 import threading
 from contextlib import contextmanager
 
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.names import task_class
+
 COMMIT = "1" * 40
 
 
@@ -135,3 +138,12 @@ def hub_on_loopback():
     finally:
         server.shutdown()
         server.server_close()
+
+
+def from_hub(monkeypatch, task, columns):
+    """(the paper suite of a task from this table of the Hub, what was asked of it); the task ner tests downloads."""
+    table, asked = type("Table", (dict,), {"column_names": property(list)})(columns), []
+    read = lambda repo, file, revision: asked.append((repo, file, revision)) or table  # noqa: E731
+    monkeypatch.setattr(f"elmo_bench.tasks.{task}.data.hub_table", read)
+    options = compose("config", [f"task={task}", "task.data.paper.source=hub"]).task.data
+    return task_class(task, "data")(**options).read("paper", None), asked

@@ -49,34 +49,9 @@ def on(root, *options):
     return ("suite=open", f"data.root={root}", *options)
 
 
-def test_no_data_root(ends_in_one_line):
-    line = ends_in_one_line("task=sst5", "data.root=null")
-    assert "data.root is not set" in line and line.endswith("elmo-bench fetch --task sst5 --root FOLDER")
-
-
-def test_a_missing_data_root(ends_in_one_line, tmp_path):
-    line = ends_in_one_line(*on(tmp_path / "nowhere"))
-    assert f"data.root={tmp_path / 'nowhere'}: not a folder" in line
-
-
 def test_a_missing_file(ends_in_one_line, root):
     (root / "sst").mkdir()
     assert f"{root / 'sst'}: train.txt not found" in ends_in_one_line("task=sst5", *on(root))
-
-
-@pytest.mark.parametrize("split", NAMES)
-def test_a_file_cut_in_the_middle(ends_in_one_line, root, split):
-    path = root / "wnut17" / NAMES[split]
-    path.write_bytes(path.read_bytes()[:301])
-    line = ends_in_one_line(*on(root))
-    assert f"{path}:" in line
-    assert "cut off" in line or "columns" in line
-
-
-def test_text_that_is_not_utf8(ends_in_one_line, root):
-    path = root / "wnut17" / NAMES["train"]
-    path.write_bytes("Zoë\tO\n\n".encode("latin-1"))
-    assert f"{path}:1: not UTF-8" in ends_in_one_line(*on(root))
 
 
 @pytest.fixture
@@ -126,21 +101,6 @@ def test_damaged_weights(ends_in_one_line, weights, damage):
     line = ends_in_one_line(f"encoder.weights={weights}", encoder="elmo")
     assert said in line
     assert str(weights) in line
-
-
-def test_a_vectors_file_with_a_short_line(ends_in_one_line, tmp_path):
-    path = tmp_path / "vectors.txt"
-    path.write_text("".join(f"word{n} 0.1 0.2 0.3\n" for n in range(20)) + "short 0.1 0.2\n")
-    line = ends_in_one_line(f"encoder.vectors={path}", encoder="glove")
-    assert f"{path}:21: 2 numbers, expected 3" in line
-
-
-@pytest.mark.parametrize("option", ["task=nre", "encoder=bert", "suite=big", "sed=1", "data.root"])
-def test_misspelt_options(main_job, capsys, tmp_path, option):
-    assert main_job(option) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("elmo-bench run: ")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("command", [["run.py", "encoder=bert"], ["-m", "elmo_bench", "score", "nre", "file"]])

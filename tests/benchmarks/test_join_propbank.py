@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.base.errors import UserError
 from tests.runs import DATA, ROOT
 
 SAMPLE = ROOT / "tests" / "golden" / "propbank"
@@ -42,17 +41,6 @@ def test_sentences_get_their_words_if_the_tokens_are_as_many(join, corpora, tmp_
     assert join(*corpora, tmp_path / "out") == 0
     assert capsys.readouterr().out.splitlines()[0] == "train: 3 of 4 sentences"
     assert (tmp_path / "out" / "train.conll").read_text() == (SAMPLE / "expected.conll").read_text()
-
-
-def test_another_corpus_is_one_line(join, corpora, tmp_path):
-    text = (SAMPLE / "ud.conllu").read_text()
-    for content, said in ((text.replace("275919", "1"), "no document reviews-275919"), ("1\tA\n", "has no sent_id")):
-        (corpora[1] / "en_ewt-ud-train.conllu").write_text(content)
-        with pytest.raises(UserError, match=said):
-            join(*corpora, tmp_path / "out")
-    shutil.rmtree(corpora[1])
-    with pytest.raises(UserError, match=r"en_ewt-ud-train\.conllu: cannot be read"):
-        join(*corpora, tmp_path / "out")
 
 
 @pytest.mark.slow

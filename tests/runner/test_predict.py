@@ -25,11 +25,11 @@ def text(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("encoder", ["none", "glove", "elmo", "elmo_only"])
+@pytest.mark.parametrize("encoder", ["glove", "elmo"])
 def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys):
     record = run_small(tmp_path, "predictions=true", encoder=encoder)
     paths = RunPaths.of(tmp_path, record)
-    given = ["--weights", str(GOLDEN)] if encoder.startswith("elmo") else []
+    given = ["--weights", str(GOLDEN)] if encoder == "elmo" else []
     assert main(["predict", str(paths.record), str(text), str(tmp_path / "out.conll"), *given]) == 0
     assert capsys.readouterr().out == f"{tmp_path}/out.conll: 60 examples\n"
     assert (tmp_path / "out.conll").read_bytes() == (paths.work / "test.predictions.conll").read_bytes()
@@ -198,17 +198,17 @@ def test_layers_without_end_are_not_built(stranger, text, tmp_path, capsys):
     assert "its spec asks for far more tensors than it has" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("weights", ["https://example.org/elmo_weights.hdf5", "/etc/passwd", "user/repo", "models"])
-def test_weights_that_a_strangers_record_names_are_not_opened(stranger, text, tmp_path, capsys, weights):
-    file = stranger(setting("encoder.weights", weights))
-    assert main(["predict", str(file), str(text), str(tmp_path / "out")]) == 2
-    assert "are not published ones. Say where they are: --weights" in capsys.readouterr().err
+STRANGE = ("https://example.org/elmo_weights.hdf5", "/etc/passwd", "user/repo", "models")
 
 
-def test_vectors_that_a_strangers_record_names_are_not_opened(stranger, text, tmp_path, capsys):
-    file = stranger(setting("encoder.vectors", "/etc/passwd"))
-    assert main(["predict", str(file), str(text), str(tmp_path / "out"), "--weights", str(GOLDEN)]) == 2
-    assert "are not published ones. Say where they are: --vectors" in capsys.readouterr().err
+@pytest.mark.parametrize(("kind", "name"), [*(("weights", name) for name in STRANGE), ("vectors", "/etc/passwd")])
+def test_files_that_a_strangers_record_names_are_not_opened(  # noqa: PLR0917
+    stranger, text, tmp_path, capsys, kind, name
+):
+    given = [] if kind == "weights" else ["--weights", str(GOLDEN)]
+    file = stranger(setting(f"encoder.{kind}", name))
+    assert main(["predict", str(file), str(text), str(tmp_path / "out"), *given]) == 2
+    assert f"are not published ones. Say where they are: --{kind}" in capsys.readouterr().err
 
 
 def test_the_head_of_another_run_is_refused(stranger, text, tmp_path, capsys):

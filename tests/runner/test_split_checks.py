@@ -75,8 +75,8 @@ def test_labels_that_one_split_has():
     ("task", "counts"),
     [  # counted with a few lines of Python over the columns of the files
         ("ner", {"repeated_in_train": 91, "labels_in_train": 7}),
-        ("pos", {"test_in_train": 94, "dev_in_train": 68, "test_in_dev": 73, "repeated_in_train": 803,
-                 "labels_in_train": 49}),
+        pytest.param("pos", {"test_in_train": 94, "dev_in_train": 68, "test_in_dev": 73, "repeated_in_train": 803,
+                 "labels_in_train": 49}, marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_the_open_suite_has_the_counts_of_its_files(task, counts):

@@ -10,9 +10,6 @@ from elmo_bench.cli import run
 from elmo_bench.runner.sweep import plan
 from elmo_bench.spec import config
 from elmo_bench.spec.config import compose, sweep
-from tests.runs import ROOT
-
-ENCODERS = sorted(path.stem for path in (ROOT / "conf" / "encoder").glob("*.yaml"))
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def specs(experiment: Experiment, *options: str) -> Iterator[tuple[Variant, RunS
 def test_a_variant_is_recognised_by_its_spec(name):
     experiment = Experiment.load(name)
     suite = "suite=paper" if name == "ladder" else "suite=open"  # with vectors that are not the ladder's
-    for task in experiment.values("task")[:2]:
+    for task in experiment.values("task")[:1]:
         for variant, spec in specs(experiment, f"task={task}", suite):
             assert experiment.variant_of(spec) == variant
     for variant, spec in specs(experiment, "task=ner", suite, "data.train_fraction=0.3"):

@@ -8,6 +8,7 @@ import yaml
 
 from elmo_bench.tasks.coref.conll import Document, format_column, parse_column
 from elmo_bench.tasks.coref.data import Data
+from tests.hub import from_hub
 from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
@@ -139,17 +140,8 @@ SENTENCES = [
 ]
 
 
-def from_hub(monkeypatch, table):
-    """The paper suite from this table, and what was asked of the Hub; ner has the test of downloads."""
-    asked = []
-    found = type("Table", (dict,), {"column_names": property(list)})(table)
-    read = lambda repo, file, revision: asked.append((repo, file, revision)) or found  # noqa: E731
-    monkeypatch.setattr("elmo_bench.tasks.coref.data.hub_table", read)
-    return Data(width=10, window=50, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None), asked
-
-
 def test_the_hubs_tables_hold_the_same_documents(monkeypatch):
-    read, asked = from_hub(monkeypatch, {"document_id": [NAME], "sentences": [SENTENCES]})
+    read, asked = from_hub(monkeypatch, "coref", {"document_id": [NAME], "sentences": [SENTENCES]})
     assert read == dict.fromkeys(("train", "dev", "test"), READ)
     files = [f"english_v4/{split}/0000.parquet" for split in ("train", "validation", "test")]
     assert asked == [("ontonotes/conll2012_ontonotesv5", file, "refs/convert/parquet") for file in files]

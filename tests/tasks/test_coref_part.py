@@ -5,7 +5,6 @@ import tarfile
 
 import pytest
 
-from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.coref import part
 from tests.runs import DATA
 
@@ -73,27 +72,6 @@ def test_words_sentences_speakers_and_chains_of_a_split_without_a_genre(source):
     assert part.make(source, split="dev", without="reddit").decode() == MADE
     assert part.make(source, split="dev", without="news").decode() == MADE.replace("news_b", "reddit_d")
     assert part.make(source, split="test", without="reddit").decode() == MADE.replace("news_b", "bio_c")
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"coref/ontogum/conll/GUM_news_b.conll": None}, "no 'GUM_news_b.conll'"),
-        (
-            {"coref/ontogum/conll/GUM_news_b.conll": "0\tAnn\t(1)\n"},
-            "GUM_news_b.conll has 1 tokens, GUM_news_b.conllu 4",
-        ),
-        ({"coref/ontogum/conllu/GUM_news_b.conllu": "1\tAnn\n"}, "list index out of range"),
-        ({"splits.md": "none"}, "list index out of range"),
-        ({"splits.md": None}, "no 'splits.md'"),
-    ],
-)
-def test_another_archive_is_one_line(source, changes, said):
-    source.write_bytes(gum(**changes))
-    with pytest.raises(UserError, match=r"gum\.tar\.gz: not an archive of GUM, or damaged") as raised:
-        part.make(source, split="dev", without="reddit")
-    assert said in str(raised.value)
-    assert "Delete it to download it again." in str(raised.value)
 
 
 @pytest.mark.skipif(not (DATA / "sources").is_dir(), reason="needs GUM's files in $ELMO_BENCH_DATA")

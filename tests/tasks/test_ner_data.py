@@ -15,7 +15,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.tasks.ner.data import Data
 from elmo_bench.text.tags import TaggedSentence as Sentence
-from tests.hub import hub_on_loopback
+from tests.hub import from_hub, hub_on_loopback
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = yaml.safe_load((ROOT / "conf/task/ner.yaml").read_text(encoding="utf-8"))["data"]
@@ -127,21 +127,18 @@ def test_a_missing_and_a_damaged_file_are_one_sentence(tmp_path, hub):
     ],
 )
 def test_hub_tables_of_another_shape(monkeypatch, table, message):
-    found = type("Table", (dict,), {"column_names": property(list)})(table)
-    monkeypatch.setattr("elmo_bench.tasks.ner.data.hub_table", lambda *_, **__: found)
     with pytest.raises(UserError, match=message):
-        Data(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+        from_hub(monkeypatch, "ner", table)
 
 
 def test_rows_of_a_hub_table_without_tokens_are_counted(monkeypatch):
-    table = type("Table", (dict,), {"column_names": property(list)})(tokens=[["a"], [], []], ner_tags=[[0], [], []])
-    monkeypatch.setattr("elmo_bench.tasks.ner.data.hub_table", lambda *_, **__: table)
     with noted() as notes:
-        splits = Data(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+        splits, _ = from_hub(monkeypatch, "ner", {"tokens": [["a"], [], []], "ner_tags": [[0], [], []]})
     assert [len(split) for split in splits.values()] == [1, 1, 1]
     assert notes[0] == "eriktks/conll2003/conll2003/train/0000.parquet: 2 rows without tokens skipped"
 
 
+@pytest.mark.slow
 def test_no_network_is_one_sentence(tmp_path):
     message = read_from_hub(tmp_path, "http://127.0.0.1:9", {"HF_HUB_OFFLINE": "1"})
     where = "eriktks/conll2003@refs/convert/parquet/conll2003/train/0000.parquet"

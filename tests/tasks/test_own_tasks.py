@@ -12,7 +12,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.ledger import RunPaths
-from elmo_bench.runner.data import build_data, data_digest, read_splits, readings
+from elmo_bench.runner.data import build_data, data_digest, read_splits
 from elmo_bench.runner.finished import contents_of, remember, sources_of
 from elmo_bench.runner.predict import installed
 from elmo_bench.runner.prepare import prepare
@@ -181,13 +181,6 @@ def test_a_suite_has_the_name_of_its_file_or_the_one_that_is_given():
         assert config.suite.name == name
 
 
-def test_small_data_are_read_as_often_as_the_steps_need():
-    options = ("task=classification", "data.file=x.csv", "task.training.least_steps=1000", "task.training.epochs=8")
-    spec, _ = described(*options)  # 8 epochs of 4 batches are 32 steps
-    assert readings(spec, [0] * 128) == 32
-    assert readings(spec, [0] * 32 * 1000) == 1
-
-
 def spec_and_digest(path):
     run = described(*CLASSES, f"data.file={path}")
     data = build_data(*run)
@@ -235,9 +228,9 @@ def test_the_columns_of_a_record_are_used_for_new_text_and_its_files_are_not_ope
 @pytest.mark.parametrize(
     ("task", "content", "out"),
     [
-        ("classification", "id,sentence2\n1,A dog sleeps .\n2,A man runs .\n", ["new.csv", "new.parquet"]),
-        ("pairs", '{"sentence1": "A dog", "sentence2": "No dog"}\n', ["new.tsv", "new.jsonl"]),
-        ("tagging", "Ada\nran\n\nBo\n", ["new.conll", "new.jsonl", "new.csv"]),
+        ("classification", "id,sentence2\n1,A dog sleeps .\n2,A man runs .\n", ["new.parquet"]),
+        ("pairs", '{"sentence1": "A dog", "sentence2": "No dog"}\n', ["new.tsv"]),
+        ("tagging", "Ada\nran\n\nBo\n", ["new.conll", "new.jsonl"]),
     ],
 )
 def test_a_kept_head_predicts_new_text_in_every_form(tmp_path, task, content, out, capsys):

@@ -10,6 +10,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.tasks.snli.data import Data, Pair, cut_by_premise, read_pairs
 from elmo_bench.tasks.snli.metric import Metric
+from tests.hub import from_hub
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/snli.yaml").data)
@@ -107,20 +108,13 @@ def test_predictions_are_written_as_score_reads_them(tmp_path):
     assert Metric().score_files(written)["overall"] == {"accuracy": 50, "correct": 1, "pairs": 2, "left_out": 2}
 
 
-def from_hub(monkeypatch, labels):
-    """The paper suite from a table in the Hub's columns; ner has the test of downloads."""
-    table = {
+def test_paper_suite_from_the_hubs_layout(monkeypatch):
+    columns = {
         "premise": ["Two women (sisters) don't talk.", "A man sings.", 'A "man" sings.'],
         "hypothesis": ["Sleeping", "He's loud.", "Nobody."],
-        "label": labels,
+        "label": [1, -1, 2],
     }
-    found = type("Table", (dict,), {"column_names": property(list)})(table)
-    monkeypatch.setattr("elmo_bench.tasks.snli.data.hub_table", lambda *_, **__: found)
-    return Data(**OPTIONS | {"paper": {**OPTIONS["paper"], "source": "hub"}}).read("paper", None)
-
-
-def test_paper_suite_from_the_hubs_layout(monkeypatch):
     with noted() as notes:
-        found = from_hub(monkeypatch, [1, -1, 2])
+        found, _ = from_hub(monkeypatch, "snli", columns)
     assert found == {split: [PAIRS[0], PAIRS[2]] for split in ("train", "dev", "test")}
     assert "dev: 1 pairs without a gold label dropped, 2 kept" in notes

@@ -27,12 +27,11 @@ def plainly(head, example, index):
 NARROW = "task.sizes.cpu.hidden=[7,5,6,5,4,5,6,7]"
 
 
-@pytest.mark.parametrize("place", ["input", "output", "both"])
-def test_scores_equal_a_plain_computation_of_each_proposition(place):
+def test_scores_equal_a_plain_computation_of_each_proposition():
     _, train, head, index = build(
-        "encoder=elmo", f"encoder.weights={GOLDEN}", f"place={place}", "data.max_train=10", NARROW
+        "encoder=elmo", f"encoder.weights={GOLDEN}", "place=both", "data.max_train=10", NARROW
     )
-    assert (head.embedder.output_dim > 0) == (place != "input")
+    assert head.embedder.output_dim > 0
     head.eval()
     with torch.no_grad():
         together = head(head.collate(train, index))

@@ -1,8 +1,8 @@
 """Semantic roles in the Hub's table of OntoNotes."""
 
 from elmo_bench.base.notes import noted
-from elmo_bench.tasks.srl.data import Data
-from tests.tasks.test_srl_data import OPTIONS, READ
+from tests.hub import from_hub
+from tests.tasks.test_srl_data import READ
 
 
 def frame(tags):
@@ -22,18 +22,8 @@ HUB = [
 ]
 
 
-def from_hub(monkeypatch, rows, column="sentences"):
-    asked = []
-    table = type("Table", (dict,), {"column_names": property(list)})({column: rows})
-    monkeypatch.setattr(
-        "elmo_bench.tasks.srl.data.hub_table",
-        lambda repo, file, revision: asked.append((repo, file, revision)) or table,
-    )
-    return Data(paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None), asked
-
-
 def test_paper_suite_from_the_hub(monkeypatch):
-    suite, asked = from_hub(monkeypatch, [HUB, HUB])
+    suite, asked = from_hub(monkeypatch, "srl", {"sentences": [HUB, HUB]})
     assert suite == dict.fromkeys(("train", "dev", "test"), READ * 2)
     assert asked == [
         ("ontonotes/conll2012_ontonotesv5", f"english_v12/{part}/0000.parquet", "refs/convert/parquet")
@@ -45,7 +35,7 @@ def test_a_frame_of_the_hub_without_its_verb_is_left_out_with_a_note(monkeypatch
     """OntoNotes has a predicate whose column has no (V*)."""
     rows = [[{**each, "srl_frames": [frame(["O"] * len(each["words"])), *each["srl_frames"]]} for each in HUB]]
     with noted() as notes:
-        suite, _ = from_hub(monkeypatch, rows)
+        suite, _ = from_hub(monkeypatch, "srl", {"sentences": rows})
     assert suite["train"] == READ
     assert notes[0].endswith(
         "english_v12/train/0000.parquet: 5 predicates left out: their roles do not name the predicate (B-V)"
