@@ -45,7 +45,6 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add("--costs", type=Path, help="folder of `elmo-bench cost` (default: costs next to the ledger, if there is one)")
     add("--out", type=Path, default=Path("results"), help="folder to write to (default: %(default)s)")
     add("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all)")
-    add("--wandb", metavar="PROJECT", help="also upload the tables and figures to this wandb project")
     add("--readme", type=Path, metavar="FILE", help="also write the main table between the markers in this file")
     add("--published", type=Path, metavar="FILE", help="also write the scores that runs are compared with at their end")
     return parser.parse_args(arguments)
@@ -70,7 +69,7 @@ def _read(ledger: Path, suites: list[str] | None) -> Ledger:
 
 
 def _write(board: "Leaderboard", options: argparse.Namespace) -> None:
-    from elmo_bench.reporting.page import upload, write, write_published, write_readme
+    from elmo_bench.reporting.page import write, write_published, write_readme
 
     try:
         options.out.mkdir(parents=True, exist_ok=True)
@@ -86,5 +85,3 @@ def _write(board: "Leaderboard", options: argparse.Namespace) -> None:
         write_published(board, options.published)
     rows, older = len(board.selection.rows), len(board.selection.superseded)
     print(f"{options.out}: {rows} rows, {older} superseded, {len(board.failures)} failed; {len(files)} files")
-    if options.wandb:
-        print(f"wandb: {upload(board, options.out, project=options.wandb)}")

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
@@ -13,7 +13,19 @@ from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.gains import Gain, Gains, adjusted
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.table import Cell, Line, Table, gain_cells, make_table, marked, seeds, signed, spread, words
+from elmo_bench.reporting.table import (
+    ROW,
+    Cell,
+    Line,
+    Table,
+    gain_cells,
+    make_table,
+    number,
+    p_value,
+    seeds,
+    signed,
+    spread,
+)
 from elmo_bench.spec.experiments import MAIN, Experiment, Variant
 
 Names = tuple[str, str]  # of a row and of what it is compared with
@@ -32,6 +44,11 @@ class Picked:
     def gains(self) -> dict[str, Gain]:
         """Over the baseline."""
         return {ours: gain for (ours, _), gain in self.tests.items() if gain.theirs.spec.encoder == BASELINE}
+
+    @property
+    def beside(self) -> dict[Names, Gain]:
+        """Over other encoders."""
+        return {names: gain for names, gain in self.tests.items() if gain.theirs.spec.encoder != BASELINE}
 
 
 def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
@@ -94,34 +111,28 @@ def _named(experiment: Experiment, suite: str, name: str, title: str) -> tuple[s
 
 
 def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
-    cells = [
-        (at, name, _judged(row, one.gains.get(name))) for at, one in enumerate(picked) for name, row in one.rows.items()
+    names = sorted({name for one in picked for name in one.rows}, key=experiment.position)
+    gaps = [{f"{ours} − {theirs}": _gap(each) for (ours, theirs), each in one.beside.items()} for one in picked]
+    columns = dict.fromkeys([*names, *(name for own in gaps for name in own)])
+    lines = [
+        {"task": one.group.heading, **columns, **{name: _judged(one, name) for name in one.rows}, **own}
+        | _about(experiment, one)
+        for one, own in zip(picked, gaps, strict=True)
     ]
-    over = [
-        (at, f"{ours} − {theirs}", _difference(gain))
-        for at, one in enumerate(picked)
-        for (ours, theirs), gain in one.tests.items()
-        if gain.theirs.spec.encoder != BASELINE
-    ]
-    frame = pd.DataFrame([*cells, *over], columns=["group", "column", "cell"])
-    order = [*sorted({name for _, name, _ in cells}, key=experiment.position), *(o[1] for o in over)]
-    pivot = frame.pivot(index="group", columns="column", values="cell")[list(dict.fromkeys(order))]
-    heads = pd.DataFrame([{"task": words(one.group.heading)} for one in picked])
-    about = pd.DataFrame([_about(experiment, one) for one in picked])
     stem, title = _named(experiment, suite, "glance", f"Test scores, suite {suite}")
-    return make_table(stem, title, pd.concat([heads, pivot, about], axis=1), tasks=[one.group.task for one in picked])
+    return make_table(stem, title, lines, tasks=[one.group.task for one in picked])
 
 
-def _judged(row: Row, gain: Gain | None) -> Cell:
+def _judged(one: Picked, name: str) -> Cell:
+    row, gain = one.rows[name], one.gains.get(name)
     hint = gain.said if gain else "not converged" if row.mark else ""
     mark = (gain.mark if gain else "") or row.mark
     return spread(row.summary("test"), run=row.anchor, mark=mark, hint=hint, verdict=hint or None)
 
 
-def _difference(gain: Gain) -> Cell:
-    return marked(
-        Cell(signed(gain.mean), {"mean": gain.mean, "verdict": gain.said}, gain.ours.anchor, hint=gain.said), gain.mark
-    )
+def _gap(gain: Gain) -> Cell:
+    text = f"{signed(gain.mean)} {gain.mark}".rstrip()
+    return Cell(text, {"mean": gain.mean, "verdict": gain.said}, gain.ours.anchor, hint=gain.said)
 
 
 def _about(experiment: Experiment, one: Picked) -> Line:
@@ -131,11 +142,11 @@ def _about(experiment: Experiment, one: Picked) -> Line:
     width = f"{info.width} of the paper's" if info.width and group.basis.size == "cpu" else ""
     beside = info.beside_paper(f"{paper.scored}: {both}") if paper else ""
     return {
-        "score": words("/".join(sorted({row.newest["metric"] for row in one.rows.values()}))),
-        "n": words(_seeds(one.rows)),
-        "trained on": words(_trained_on(group)),
-        "width": words(width),
-        f"the paper, {BASELINE} → {experiment.encoder}": words(beside),
+        "score": "/".join(sorted({row.newest["metric"] for row in one.rows.values()})),
+        "n": _seeds(one.rows),
+        "trained on": _trained_on(group),
+        "width": width,
+        f"the paper, {BASELINE} → {experiment.encoder}": beside,
     }
 
 
@@ -159,24 +170,28 @@ def _trained_on(group: Group) -> str:
 
 
 def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
-    tested = [(one.group, *names, gain) for one in picked for names, gain in one.tests.items()]
     lines: list[Line] = []
-    for group, name, other, gain in tested:
+    for group, (name, other), gain in ((one.group, *test) for one in picked for test in one.tests.items()):
         paper = experiment.paper.get(group.task) if (name, other) == (experiment.encoder, BASELINE) else None
         beside = group.info.beside_paper(f"{paper.gain}, {paper.scored}") if paper else ""
+        tested = gain.difference
         lines.append(
             {
-                "task": words(group.heading),
-                "encoder": words(name),
-                "over": words(other),
-                "family": words("primary" if _primary(experiment, gain.ours) else "exploratory"),
+                ROW: gain.ours,
+                "task": group.heading,
+                "encoder": name,
+                "over": other,
+                "family": "primary" if _primary(experiment, gain.ours) else "exploratory",
                 "seeds": seeds(gain.ours),
-                **gain_cells(gain, "", parts=True),
-                "the paper's gain": Cell(f"+{beside}", {"": beside}) if paper else Cell(),
+                **gain_cells(gain, ""),
+                "p": p_value(gain.p),
+                "± seeds": number(sqrt(sum(own.value for own in tested.seeds)) if tested else None),
+                "± items": number(sqrt(tested.items.value) if tested else None),
+                "df": number(tested.df if tested else None, ".1f"),
+                "the paper's gain": Cell(f"+{beside}", {"": beside}, run="") if paper else None,
             }
         )
-    stem, title = _named(experiment, suite, "gains", f"Gains on test, suite {suite}")
-    return make_table(stem, title, lines, tasks=[each[0].task for each in tested], gains=[each[3] for each in tested])
+    return make_table(*_named(experiment, suite, "gains", f"Gains on test, suite {suite}"), lines)
 
 
 def readme_table(experiment: Experiment, picked: Sequence[Picked]) -> str:

@@ -12,7 +12,7 @@ from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import Row
 from elmo_bench.reporting.significance import Summary, summarise
-from elmo_bench.reporting.table import Cell, Line, make_table, number, spread, words
+from elmo_bench.reporting.table import ROW, Line, make_table, number, spread
 from elmo_bench.reporting.variants import controls_of, selectivity
 from elmo_bench.spec.experiments import Experiment
 
@@ -37,10 +37,10 @@ def weights(experiment: Experiment, suite: str, groups: Sequence[Group], gain: G
     mixes = learned(groups)
     if not mixes:
         return [], []
-    lines = [_line(mix, max(len(m.weights) for m in mixes), max(len(m.shares) for m in mixes)) for mix in mixes]
+    lines = [_line(mix, max(len(each.weights) for each in mixes)) for mix in mixes]
     title = f"Learned weights of the layers at the best epoch, suite {suite}"
     title += "; share: of weight times mean norm" if any(mix.shares for mix in mixes) else ""
-    table = make_table(f"{suite}-{experiment.name}", title, lines, tasks=[mix.group.task for mix in mixes])
+    table = make_table(f"{suite}-{experiment.name}", title, lines)
     encoders = sorted({mix.row.encoder for mix in mixes})
     return [table], [_weights(experiment, suite, n, [m for m in mixes if m.row.encoder == n]) for n in encoders]
 
@@ -79,27 +79,19 @@ def _shares(mixes: Sequence[Any]) -> tuple[Summary, ...]:
     return tuple(summarise(layer) for layer in zip(*shares, strict=True))
 
 
-def _line(mix: Mix, layers: int, shares: int) -> Line:
-    run = mix.row.anchor
-    columns = {"layer": (mix.weights, layers), "share of layer": (mix.shares, shares)}
-    cells = {
-        f"{name} {k}": spread(own, run=run) if own else Cell()
-        for name, (summaries, count) in columns.items()
-        for k, own in zip_longest(range(count), summaries)
-    }
+def _line(mix: Mix, layers: int) -> Line:
+    """A column for each of the layers, then for the share of each."""
+    columns = {"layer": mix.weights, "share of layer": mix.shares}
+    cells = {f"{name} {k}": spread(own) for name, by_layer in columns.items() for k, own in enumerate(by_layer)}
     return {
-        "task": words(f"{mix.group.heading} {mix.row.mark}".strip(), run=run),
-        "encoder": words(mix.row.encoder),
-        "place": words(mix.place),
-        "γ": spread(mix.gamma, run=run),
-        **cells,
+        ROW: mix.row,
+        "task": f"{mix.group.heading} {mix.row.mark}".strip(),
+        "encoder": mix.row.encoder,
+        "place": mix.place,
+        "γ": spread(mix.gamma),
+        **{f"{name} {k}": cells.get(f"{name} {k}") for name in columns for k in range(layers)},
         "λ": number(mix.row.spec.settings.get("mix.penalty"), "g"),
     }
-
-
-def hatch_of(weight: float, layers: int) -> str:
-    """How a cell of so many layers is marked."""
-    return SMALL if weight < 1 / layers else LARGE if weight > 2 / layers else ""
 
 
 def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
@@ -109,7 +101,8 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
         block, column = f"{part}\nat the {place}".lstrip(), mix.group.label("\n")
         for layer, (weight, share) in enumerate(zip_longest(mix.weights, mix.shares)):
             text = f"{weight.mean:.2f}" + (f"\n{share.mean:.0%}" if share else "")
-            hatch = hatch_of(weight.mean, len(mix.weights))
+            even = 1 / len(mix.weights)
+            hatch = SMALL if weight.mean < even else LARGE if weight.mean > 2 * even else ""
             boxes.append((block, column, f"layer {layer}", weight.mean, text, hatch))
     title = f"Layer weights of {encoder}, suite {suite}"
     title += "; below, each layer's share of weight times mean norm" if any(mix.shares for mix in mixes) else ""
@@ -119,61 +112,33 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
 
 
 def probes(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    """A table and a heat map: encoders and layers by probes. None without two layers of an encoder."""
-    frame = probed(experiment, groups)
-    if len(frame[["encoder", "layer"]].dropna().drop_duplicates()) < 2:
-        return [], []
-    stem, order = f"{suite}-{experiment.name}", list(dict.fromkeys(frame["probe"]))
-    frame = frame.sort_values("rank", kind="stable")
-    cells = frame.pivot(index="rank", columns="probe", values="cell")[order].reset_index(drop=True)
-    places = frame[["encoder", "layer"]].drop_duplicates()
-    places["layer"] = [Cell() if pd.isna(layer) else number(int(layer), "d") for layer in places["layer"]]
-    heads = places.assign(encoder=places["encoder"].map(words)).reset_index(drop=True)
-    title = f"{experiment.caption}: test scores, suite {suite}"
-    table = make_table(stem, title, pd.concat([heads, cells], axis=1), tasks=frame["task"].iloc[0])
-    names = list(dict.fromkeys(frame.set_index("probe").loc[order, "name"]))[::-1]
-    low, high = (frame.groupby("name")["mean"].transform(end) for end in ("min", "max"))
-    shades = (frame["mean"] - low) / (high - low).where(high > low, 1.0)
-    boxes = pd.DataFrame(
-        {
-            "block": frame["encoder"].str.replace(", ", "\n"),
-            "column": ["–" if pd.isna(layer) else f"{layer:.0f}" for layer in frame["layer"]],
-            "row": frame["name"],
-            "shade": shades,
-            "text": frame["mean"].map("{:.1f}".format),
-            "hatch": "",
-        }
-    )
-    title, note = f"{experiment.caption}, suite {suite}", "Darker is higher within a row."
-    return [table], [heat(stem, title, note, boxes, names, xlabel="layer, 0 is the lowest")]
+    """A table of encoders and layers by probes, with selectivity where runs on control labels are known.
 
-
-def probed(experiment: Experiment, groups: Sequence[Group]) -> pd.DataFrame:
-    """For each encoder and layer the score of each task, and its selectivity if runs on control labels are known.
-
-    Encoders without layers come first, then the experiment's encoders, then others.
+    None without two layers. Encoders without layers come first, then the experiment's encoders, then others.
     """
-    controls, tasks, lines = controls_of(groups), experiment.values("task"), []
+    controls, tasks = controls_of(groups), experiment.values("task")
     order = [str(encoder) for encoder in experiment.values("encoder")]
     shown = [group for group in groups if group.task in tasks and not group.basis.fraction and not group.basis.labels]
-    for group in sorted(shown, key=lambda group: tasks.index(group.task)):
-        every = [(row, *place) for row in group.rows if (place := _place(experiment, row))]
-        for figure in (group.metric, "selectivity"):
-            for row, encoder, layer in every:
-                own = row.summary("test") if figure == group.metric else selectivity(row, controls)
-                at = order.index(encoder) if encoder in order else len(order)
-                rank = (layer is not None, at, encoder, layer or 0)
-                if own:
-                    names = (f"{group.name} {figure}", f"{group.label()}, {figure}")
-                    lines.append((group.task, *names, encoder, layer, rank, own.mean, spread(own, run=row.anchor)))
-    columns = ["task", "probe", "name", "encoder", "layer", "rank", "mean", "cell"]
-    return pd.DataFrame(lines, columns=columns).astype({"layer": "Float64"})
+    shown.sort(key=lambda group: tasks.index(group.task))
+    columns = [f"{group.name} {figure}" for group in shown for figure in (group.metric, "selectivity")]
+    lines: dict[tuple[bool, int, str, int], Line] = {}
+    for group in shown:
+        for row, layer in ((row, layer) for row in group.rows if (layer := _layer(experiment, row)) is not None):
+            at = order.index(row.encoder) if row.encoder in order else len(order)
+            head: Line = {"encoder": row.encoder, "layer": number(layer, "d") if layer >= 0 else None}
+            line = lines.setdefault((layer >= 0, at, row.encoder, layer), head | dict.fromkeys(columns))
+            line[f"{group.name} {group.metric}"] = spread(row.summary("test"), run=row.anchor)
+            if own := selectivity(row, controls):
+                line[f"{group.name} selectivity"] = spread(own, run=row.anchor)
+    if sum(layered for layered, *_ in lines) < 2:
+        return [], []
+    title, tasks = f"{experiment.caption}: test scores, suite {suite}", [shown[0].task] * len(lines)
+    return [make_table(f"{suite}-{experiment.name}", title, [lines[key] for key in sorted(lines)], tasks=tasks)], []
 
 
-def _place(experiment: Experiment, row: Row) -> tuple[str, int | None] | None:
-    """(encoder, layer), None for the layer of an encoder that has no layers; None for any other run."""
-    variant = experiment.variant_of(row.spec)
-    if variant is not None:
-        return row.encoder, variant.options[experiment.axis]
+def _layer(experiment: Experiment, row: Row) -> int | None:
+    """Which layer a run reads, -1 of an encoder that has no layers; None for any other run."""
+    if variant := experiment.variant_of(row.spec):
+        return int(variant.options[experiment.axis])
     layered = "encoder.contextual.kind" in row.spec.settings
-    return None if layered or row.variation or row.other_vectors else (row.encoder, None)
+    return None if layered or row.variation or row.other_vectors else -1

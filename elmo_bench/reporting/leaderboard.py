@@ -12,7 +12,7 @@ from elmo_bench.reporting.canvas import Drawing
 from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseline
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
 from elmo_bench.reporting.rows import Selection, of_newest_protocol
-from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, make_table, number, printed, scores, words
+from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, make_table, number, printed, scores
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
 ALL_RUNS = (
@@ -159,23 +159,20 @@ def _runs(group: Group, gain: Gains) -> Table:
     """Every run, whatever it changed."""
     paper = Experiment.load(MAIN).paper.get(group.task) if not group.basis.fraction else None
     gains = family_of(over_baseline(group.rows), gain)
-    lines: list[Line] = []
-    for row in group.rows:
-        run = row.anchor
-        lines.append(
-            {
-                "run": words(row.label, run=run),
-                **scores(row, group.metric),
-                **gain_cells(gains.get(run)),
-                "trainable": number(row.newest["parameters"]["trainable"], ",", run=run),
-                "tokens/s": number(row.cost("tokens_per_second"), ",.0f", run=run),
-                "minutes a run": number(row.cost("seconds") / 60, ".1f", run=run),
-                **printed(paper, None if row.changes else row.spec.encoder, group),
-            }
-        )
+    lines: list[Line] = [
+        {
+            "run": row.label,
+            **scores(row, group.metric),
+            **gain_cells(gains.get(row.anchor)),
+            "trainable": number(row.newest["parameters"]["trainable"], ","),
+            "tokens/s": number(row.cost("tokens_per_second"), ",.0f"),
+            "minutes a run": number(row.cost("seconds") / 60, ".1f"),
+            **printed(paper, None if row.changes else row.spec.encoder, group),
+        }
+        for row in group.rows
+    ]
     title = f"{group.any_amount.heading}, suite {group.suite}: all runs on {group.fraction or 'all of the data'}"
-    tasks, notes = [group.task] * len(lines), [EXPLORATORY, spent(group)]
-    return make_table(f"{group.stem}-runs", title, lines, tasks=tasks, gains=gains.values(), notes=notes, most=BEST)
+    return make_table(f"{group.stem}-runs", title, lines, notes=[EXPLORATORY, spent(group)], most=BEST)
 
 
 def spent(group: Group) -> str:

@@ -1,6 +1,6 @@
 """Slices of test: each encoder on words that training or the static vectors lack, from the outcomes of its records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -13,7 +13,7 @@ from elmo_bench.reporting.gains import formula_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row, baseline_of
 from elmo_bench.reporting.significance import Difference, over_items, over_seeds, summarise
-from elmo_bench.reporting.table import Line, Table, interval, make_table, number, seeds, spread, words
+from elmo_bench.reporting.table import ROW, Line, Table, interval, make_table, number, seeds, spread
 from elmo_bench.spec.experiments import MAIN, Experiment
 
 WHOLE = "all of test"
@@ -45,10 +45,8 @@ def made(suite: str, groups: Sequence[Group], ledger: Path) -> list[Table]:
     for group, own in sliced:
         newest[group.task] = max(newest.get(group.task, 0), own[0][0].spec.protocol)
     sliced = [(group, own) for group, own in sliced if own[0][0].spec.protocol == newest[group.task]]
-    pairs = [(group.task, line) for group, own in sliced for name in TITLES for line in _lines(group, own, name)]
-    tasks, lines = [task for task, _ in pairs], [line for _, line in pairs]
-    title = f"Slices of test, suite {suite}"
-    return [make_table(f"{suite}-slices", title, lines, tasks=tasks, notes=notes)] if lines else []
+    lines = [line for group, own in sliced for name in TITLES for line in _lines(group, own, name)]
+    return [make_table(f"{suite}-slices", f"Slices of test, suite {suite}", lines, notes=notes)] if lines else []
 
 
 def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Slices]]:
@@ -70,29 +68,26 @@ def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Sli
     return sliced
 
 
-def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> list[Line]:
+def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> Iterator[Line]:
     """One for each row that has this slice."""
-    arms, lines = {row.anchor: slices[name] for row, slices in sliced if name in slices}, list[Line]()
+    arms = {row.anchor: slices[name] for row, slices in sliced if name in slices}
     for row, slices in ((row, slices) for row, slices in sliced if name in slices):
-        run, how = row.anchor, formula_of(row.newest)
-        baseline = baseline_of(row, [other for other, _ in sliced if other.anchor in arms])
+        how, baseline = formula_of(row.newest), baseline_of(row, [other for other, _ in sliced if other.anchor in arms])
         theirs = arms[baseline.anchor] if baseline else []
-        scores, other = ([how.score_of(outcomes) for outcomes in arm] for arm in (arms[run], theirs))
-        tested = _difference(row, arms[run], theirs) if theirs else None
-        share = how.gold_of(arms[run][0]) / how.gold_of(slices[WHOLE][0])
-        lines.append(
-            {
-                "task": words(group.heading),
-                "slice": words(TITLES[name]),
-                "share": number(100 * share, ".1f", suffix=" %"),
-                "encoder": words(row.label, run=run),
-                "seeds": seeds(row),
-                "score": spread(summarise(scores), run=run, mark=row.mark),
-                f"gain over {BASELINE}": number(fmean(scores) - fmean(other) if other else None, "+.2f", run=run),
-                **({"95 %": interval(tested.interval, run=run)} if tested else {}),
-            }
-        )
-    return lines
+        scores, other = ([how.score_of(outcomes) for outcomes in arm] for arm in (slices[name], theirs))
+        tested = _difference(row, slices[name], theirs) if theirs else None
+        share = how.gold_of(slices[name][0]) / how.gold_of(slices[WHOLE][0])
+        yield {
+            ROW: row,
+            "task": group.heading,
+            "slice": TITLES[name],
+            "share": number(100 * share, ".1f", suffix=" %"),
+            "encoder": row.label,
+            "seeds": seeds(row),
+            "score": spread(summarise(scores), mark=row.mark),
+            f"gain over {BASELINE}": number(fmean(scores) - fmean(other) if other else None, "+.2f"),
+            "95 %": interval(tested.interval) if tested else None,
+        }
 
 
 def _difference(row: Row, *arms: Sequence[Outcomes]) -> Difference | None:

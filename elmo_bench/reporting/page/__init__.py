@@ -1,12 +1,11 @@
 """The leaderboard as files: README.md, one index.html that loads nothing from elsewhere, tables/ and figures/.
 
-Both pages have the same content. If asked for, the tables and figures are also one run on wandb.
+Both pages have the same content.
 """
 
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -83,30 +82,6 @@ def write_readme(board: Leaderboard, path: Path) -> None:
     short = next((suite.short for suite in board.suites if suite.name == console.SUITE), "")
     with atomic_write(path, "w") as handle:
         handle.write(f"{before}{START}\n\n{short or 'No runs yet.'}\n\n{END}{after}")
-
-
-def upload(board: Leaderboard, out: Path, *, project: str) -> str:
-    """Log every table and figure that was written to `out`. Returns the run's address or, offline, its folder.
-
-    Offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` is online; `wandb sync FOLDER`
-    uploads an offline run later. Nothing else in a report uses a network.
-    """
-    import wandb
-
-    online = bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)
-    mode = os.environ.get("WANDB_MODE", "online" if online else "offline")
-    tables = {
-        table.stem: wandb.Table(columns=[*table.columns], data=[[cell.text for cell in row] for row in table.rows])
-        for table in board.tables
-    }
-    figures = {
-        f"figure {figure.stem}": wandb.Image(str(out / "figures" / f"{figure.stem}.png"), caption=figure.title)
-        for figure in board.figures
-    }
-    folder = os.environ.get("WANDB_DIR", tempfile.gettempdir() if mode == "online" else ".")
-    with wandb.init(project=project, name="report", job_type="report", mode=mode, dir=folder) as run:  # type: ignore[arg-type]
-        run.log({**tables, **figures})
-        return run.url or str(Path(run.dir).parent)
 
 
 def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
