@@ -18,10 +18,8 @@ from elmo_bench.reporting.table import (
     Table,
     gain_cells,
     make_table,
-    marked,
     number,
-    score,
-    seeds,
+    scores,
     spread,
 )
 from elmo_bench.spec.experiments import Experiment
@@ -83,12 +81,10 @@ def _share_table(experiment: Experiment, points: pd.DataFrame, gains: dict[str, 
             need = Cell(f"{bound} {percent(needs)}".strip(), {"share": needs, "bound": bound})
         lines.append(
             {
-                ROW: row,
                 "share": Cell(percent(share), {"": share}),
                 "examples": number(row.train, ","),
                 "encoder": row.encoder,
-                f"test {group.metric}": score(row, "test"),
-                "seeds": seeds(row),
+                **scores(row, group.metric, "test"),
                 **gain_cells(own),
                 f"{BASELINE} needs": need,
             }
@@ -153,7 +149,7 @@ def _soon(group: Group, row: Row, curve: pd.Series, baseline: Row, theirs: pd.Se
         "task": group.heading,
         "encoder": row.encoder,
         **{f"epoch {epoch}": number(gains.get(epoch), "+.2f") for epoch in EPOCHS},
-        "end": marked(number(curve.iloc[-1] - best, "+.2f"), row.mark or baseline.mark),
+        "end": number(curve.iloc[-1] - best, "+.2f", suffix=f" {row.mark or baseline.mark}"),
         "steps an epoch": number(int(steps[0]), ","),
         f"steps of {BASELINE} to its best": number(int(theirs[theirs >= best].index.min()), ",", run=baseline.anchor),
         "steps to the same score": Cell("never", {"": None}) if pd.isna(level) else number(int(level), ","),
@@ -194,7 +190,7 @@ def _tuned(group: Group, by_name: dict[str, dict[float, Row]], factors: Sequence
         if ours is None or theirs is None or name == BASELINE:
             return None
         over = ours.summary("dev").mean - theirs.summary("dev").mean
-        return marked(number(over, "+.2f", run=ours.anchor), ours.mark or theirs.mark)
+        return number(over, "+.2f", run=ours.anchor, suffix=f" {ours.mark or theirs.mark}")
 
     baseline = by_name[BASELINE]
     for name, rows in by_name.items():

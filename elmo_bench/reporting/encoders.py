@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -13,19 +12,7 @@ from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.gains import Gain, Gains, adjusted
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.table import (
-    ROW,
-    Cell,
-    Line,
-    Table,
-    gain_cells,
-    make_table,
-    number,
-    p_value,
-    seeds,
-    signed,
-    spread,
-)
+from elmo_bench.reporting.table import ROW, Cell, Line, Table, gain_cells, make_table, part_cells, seeds, signed, spread
 from elmo_bench.spec.experiments import MAIN, Experiment, Variant
 
 Names = tuple[str, str]  # of a row and of what it is compared with
@@ -67,17 +54,20 @@ def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list
     """
     chosen = [(group, _rows(experiment, group)) for group in groups if not group.basis.fraction]
     chosen = [(group, own) for group, own in chosen if len(own) >= (1 if experiment.name == MAIN else 2)]
-    every = [
-        (group, names, gain(*(own[name][1] for name in names)))
-        for group, own in chosen
-        for names in _pairs(experiment, own)
-    ]
-    tests: dict[Group, dict[Names, Gain]] = {group: {} for group, _ in chosen}
+    gains = {
+        (group, names): gain(*(own[n][1] for n in names)) for group, own in chosen for names in _pairs(experiment, own)
+    }
     for primary in (True, False):
-        family = [each for each in every if _primary(experiment, each[2].ours) == primary]
-        for (group, names, _), tested in zip(family, adjusted([each for *_, each in family]), strict=True):
-            tests[group][names] = tested
-    return [Picked(group, {name: row for name, (_, row) in own.items()}, tests[group]) for group, own in chosen]
+        family = {key: each for key, each in gains.items() if _primary(experiment, each.ours) == primary}
+        gains |= dict(zip(family, adjusted([*family.values()]), strict=True))
+    return [
+        Picked(
+            group,
+            {name: row for name, (_, row) in own.items()},
+            {names: each for (its, names), each in gains.items() if its is group},
+        )
+        for group, own in chosen
+    ]
 
 
 def _rows(experiment: Experiment, group: Group) -> dict[str, tuple[Variant, Row]]:
@@ -89,7 +79,7 @@ def _rows(experiment: Experiment, group: Group) -> dict[str, tuple[Variant, Row]
 
 def _pairs(experiment: Experiment, own: dict[str, tuple[Variant, Row]]) -> list[Names]:
     """Each row and a reference of its variant; an encoder in another's position has the first."""
-    pairs = []
+    pairs = list[Names]()
     for name, (variant, row) in own.items():
         keys = experiment.references(variant.key)
         for key in keys if variant.encoder or row.encoder == experiment.encoder else keys[:1]:
@@ -174,20 +164,16 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
     for group, (name, other), gain in ((one.group, *test) for one in picked for test in one.tests.items()):
         paper = experiment.paper.get(group.task) if (name, other) == (experiment.encoder, BASELINE) else None
         beside = group.info.beside_paper(f"{paper.gain}, {paper.scored}") if paper else ""
-        tested = gain.difference
         lines.append(
             {
                 ROW: gain.ours,
                 "task": group.heading,
                 "encoder": name,
-                "over": other,
+                "over": Cell(other, {"": other}, gain.theirs.anchor),
                 "family": "primary" if _primary(experiment, gain.ours) else "exploratory",
                 "seeds": seeds(gain.ours),
                 **gain_cells(gain, ""),
-                "p": p_value(gain.p),
-                "± seeds": number(sqrt(sum(own.value for own in tested.seeds)) if tested else None),
-                "± items": number(sqrt(tested.items.value) if tested else None),
-                "df": number(tested.df if tested else None, ".1f"),
+                **part_cells(gain),
                 "the paper's gain": Cell(f"+{beside}", {"": beside}, run="") if paper else None,
             }
         )

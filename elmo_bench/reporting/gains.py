@@ -159,7 +159,7 @@ def _over_items(ours: Row, theirs: Row, split: str, read: Callable[[Record], Out
 
 def _is_paired(ours: Row, theirs: Row) -> bool:
     """Whether equal seeds trained on the same subset, which the seed draws; so they do wherever a fraction is taken."""
-    return ours.by_seed and ours.basis == theirs.basis
+    return "data.train_fraction" in dict(ours.basis.fraction) and ours.basis == theirs.basis
 
 
 def _of_common_seeds(row: Row, other: Row) -> Row:

@@ -15,9 +15,9 @@ from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.reporting.table import ROW, Line, make_table, number, spread
 from elmo_bench.reporting.variants import controls_of, selectivity
 from elmo_bench.spec.experiments import Experiment
+from elmo_bench.spec.settings import VECTORS
 
 SMALL, LARGE = "////", ".."  # below 1/3 hatched, above 2/3 speckled (with three layers, as the paper's figure 2)
-BOX = ["block", "column", "row", "shade", "text", "hatch"]  # columns of a heat map
 MARKED = "Hatched: below an even share; speckled: above two."
 
 
@@ -52,7 +52,7 @@ def learned(groups: Sequence[Group]) -> list[Mix]:
     """
     mixes: list[Mix] = []
     for group in (group for group in groups if not group.basis.fraction):
-        rows = [r for r in group.rows if r.spec.settings.get("mix") == "scalar" and not r.other_vectors]
+        rows = [r for r in group.rows if r.spec.settings.get("mix") == "scalar" and VECTORS not in r.changes]
         rows = [r for r in rows if r.variation.keys() <= {"place"}]
         rows.sort(key=lambda row: (bool(row.variation), row.variation.get("place") != "both", row.label))
         every = [mix for row in rows for mix in mixes_of(group, row)]
@@ -95,20 +95,17 @@ def _line(mix: Mix, layers: int) -> Line:
 
 
 def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
-    boxes = []
+    cells = []
     for mix in sorted(mixes, key=lambda mix: mix.place):
-        place, _, part = mix.place.partition(" ")
-        block, column = f"{part}\nat the {place}".lstrip(), mix.group.label("\n")
+        even = 1 / len(mix.weights)
         for layer, (weight, share) in enumerate(zip_longest(mix.weights, mix.shares)):
             text = f"{weight.mean:.2f}" + (f"\n{share.mean:.0%}" if share else "")
-            even = 1 / len(mix.weights)
             hatch = SMALL if weight.mean < even else LARGE if weight.mean > 2 * even else ""
-            boxes.append((block, column, f"layer {layer}", weight.mean, text, hatch))
+            cells.append((f"{mix.group.label()},\n{mix.place}", f"layer {layer}", weight.mean, text, hatch))
     title = f"Layer weights of {encoder}, suite {suite}"
     title += "; below, each layer's share of weight times mean norm" if any(mix.shares for mix in mixes) else ""
     stem = "-".join([suite, experiment.name, *re.findall(r"[\w.]+", encoder)])
-    rows = [f"layer {k}" for k in range(max(len(mix.weights) for mix in mixes))]
-    return heat(stem, title, MARKED, pd.DataFrame(boxes, columns=BOX), rows)
+    return heat(stem, title, MARKED, pd.DataFrame(cells, columns=["column", "row", "shade", "text", "hatch"]))
 
 
 def probes(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
@@ -141,4 +138,4 @@ def _layer(experiment: Experiment, row: Row) -> int | None:
     if variant := experiment.variant_of(row.spec):
         return int(variant.options[experiment.axis])
     layered = "encoder.contextual.kind" in row.spec.settings
-    return None if layered or row.variation or row.other_vectors else -1
+    return None if layered or row.variation or VECTORS in row.changes else -1

@@ -11,7 +11,6 @@ from elmo_bench.ledger import Record
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec, converged
-from elmo_bench.spec.settings import VECTORS
 
 LABELS = "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones
 BASELINE = "glove"  # static vectors: what an encoder is compared with
@@ -76,16 +75,6 @@ class Row:
         """The changes to neither the encoder nor the amount of data; empty for a run that compares encoders."""
         return {k: v for k, v in self.changes.items() if not k.startswith("encoder.") and k not in FRACTION}
 
-    @property
-    def by_seed(self) -> bool:
-        """Whether each seed trained on a subset of its own, the same for every run with that seed."""
-        return any(option == "data.train_fraction" for option, _ in self.basis.fraction)
-
-    @property
-    def other_vectors(self) -> bool:
-        """Whether its static vectors are not its suite's: it belongs to no table of those."""
-        return VECTORS in self.changes
-
     @cached_property
     def label(self) -> str:
         """The row's name in a table of one basis."""
@@ -96,14 +85,6 @@ class Row:
     def anchor(self) -> str:
         """The run's address on a page."""
         return "-".join(["run", self.spec.suite, self.spec.task, self.spec.encoder, self.newest["hash"]])
-
-    @property
-    def command(self) -> str:
-        """What makes the first seed again; empty if the task or encoder is not installed here."""
-        try:
-            return self.spec.command(self.seeds[0])
-        except UserError:
-            return ""
 
     @property
     def train(self) -> int:

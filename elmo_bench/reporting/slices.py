@@ -15,6 +15,7 @@ from elmo_bench.reporting.rows import BASELINE, Row, baseline_of
 from elmo_bench.reporting.significance import Difference, over_items, over_seeds, summarise
 from elmo_bench.reporting.table import ROW, Line, Table, interval, make_table, number, seeds, spread
 from elmo_bench.spec.experiments import MAIN, Experiment
+from elmo_bench.spec.settings import VECTORS
 
 WHOLE = "all of test"
 TITLES = {
@@ -51,7 +52,7 @@ def made(suite: str, groups: Sequence[Group], ledger: Path) -> list[Table]:
 
 def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Slices]]:
     """The rows of a group that have slices, in the main experiment's order."""
-    rows = [row for row in group.rows if not row.variation and not row.other_vectors]
+    rows = [row for row in group.rows if not row.variation and VECTORS not in row.changes]
     rows.sort(key=lambda row: Experiment.load(MAIN).position(row.encoder))
     sliced = []
     for row in rows:

@@ -6,6 +6,7 @@ A cell knows what people read, what programs read, and its run.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
 import pandas as pd
@@ -90,7 +91,7 @@ EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test o
 
 def number(value: float | None, form: str = ".2f", *, run: str | None = None, suffix: str = "") -> Cell:
     """An empty cell for None and NaN."""
-    return Cell("" if pd.isna(value) else f"{value:{form}}{suffix}".replace("-", "−"), {"": value}, run)
+    return Cell("" if pd.isna(value) else f"{value:{form}}{suffix}".rstrip().replace("-", "−"), {"": value}, run)
 
 
 def spread(summary: Summary, *, run: str | None = None, mark: str = "", hint: str = "", **more: Value) -> Cell:
@@ -107,9 +108,13 @@ def score(row: Row, split: str) -> Cell:
     return spread(summary, mark=row.mark, hint=hint, low=low, high=high, converged=row.converged)
 
 
-def scores(row: Row, metric: str) -> Line:
-    """The line of a row: dev and test score, and the seeds."""
-    return {ROW: row, **{f"{split} {metric}": score(row, split) for split in ("dev", "test")}, "seeds": seeds(row)}
+def scores(row: Row, metric: str, *splits: str) -> Line:
+    """The line of a row: its scores on these splits, by default dev and test, and its seeds."""
+    return {
+        ROW: row,
+        **{f"{each} {metric}": score(row, each) for each in splits or ("dev", "test")},
+        "seeds": seeds(row),
+    }
 
 
 def printed(paper: PaperFigures | None, variant: str | None, group: Group) -> Line:
@@ -144,8 +149,19 @@ def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test") 
         "n of the two": Cell(f"{ours} and {other}", {"ours": ours, "other": other}) if ours != other else None,
         "fewer errors": number(gain.reduction, ".1f", suffix=" %"),
         "detectable": number(tested.detectable) if tested else None,
-        "p (Holm)": p_value(gain.p_holm),
+        "p (Holm)": _p_value(gain.p_holm),
         "verdict": Cell(f"{gain.mark} {gain.shown}".strip(), {"": gain.said}, hint=gain.said, note=why),
+    }
+
+
+def part_cells(gain: Gain) -> Line:
+    """p before the adjustment, and of what the standard error consists."""
+    tested = gain.difference
+    return {
+        "p": _p_value(gain.p),
+        "± seeds": number(sqrt(sum(own.value for own in tested.seeds)) if tested else None),
+        "± items": number(sqrt(tested.items.value) if tested else None),
+        "df": number(tested.df if tested else None, ".1f"),
     }
 
 
@@ -179,11 +195,6 @@ def _cell(content: Any, row: Row | None) -> Cell:
     return replace(content, run=row.anchor) if row and content.run is None else content
 
 
-def marked(cell: Cell, mark: str) -> Cell:
-    """The cell with a sign behind its text."""
-    return replace(cell, text=f"{cell.text} {mark}".rstrip())
-
-
 def signed(number: float) -> str:
     """Two decimals, always with a sign."""
     return f"{number:+.2f}".replace("-", "−")
@@ -194,7 +205,7 @@ def interval(bounds: tuple[float, float]) -> Cell:
     return Cell(" … ".join(map(signed, bounds)), dict(zip(("low", "high"), bounds, strict=True)))
 
 
-def p_value(p: float | None) -> Cell:
+def _p_value(p: float | None) -> Cell:
     """Three decimals, or that it is smaller."""
     return Cell("" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}", {"": p})
 
