@@ -54,20 +54,18 @@ def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list
     """
     chosen = [(group, _rows(experiment, group)) for group in groups if not group.basis.fraction]
     chosen = [(group, own) for group, own in chosen if len(own) >= (1 if experiment.name == MAIN else 2)]
-    gains = {
-        (group, names): gain(*(own[n][1] for n in names)) for group, own in chosen for names in _pairs(experiment, own)
+    every = {
+        (group, names): gain(*(own[name][1] for name in names))
+        for group, own in chosen
+        for names in _pairs(experiment, own)
     }
     for primary in (True, False):
-        family = {key: each for key, each in gains.items() if _primary(experiment, each.ours) == primary}
-        gains |= dict(zip(family, adjusted([*family.values()]), strict=True))
-    return [
-        Picked(
-            group,
-            {name: row for name, (_, row) in own.items()},
-            {names: each for (its, names), each in gains.items() if its is group},
-        )
-        for group, own in chosen
-    ]
+        family = {key: each for key, each in every.items() if _primary(experiment, each.ours) == primary}
+        every |= dict(zip(family, adjusted([*family.values()]), strict=True))
+    tests: dict[Group, dict[Names, Gain]] = {group: {} for group, _ in chosen}
+    for (group, names), each in every.items():
+        tests[group][names] = each
+    return [Picked(group, {name: row for name, (_, row) in own.items()}, tests[group]) for group, own in chosen]
 
 
 def _rows(experiment: Experiment, group: Group) -> dict[str, tuple[Variant, Row]]:
@@ -101,14 +99,15 @@ def _named(experiment: Experiment, suite: str, name: str, title: str) -> tuple[s
 
 
 def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
-    names = sorted({name for one in picked for name in one.rows}, key=experiment.position)
-    gaps = [{f"{ours} − {theirs}": _gap(each) for (ours, theirs), each in one.beside.items()} for one in picked]
-    columns = dict.fromkeys([*names, *(name for own in gaps for name in own)])
-    lines = [
-        {"task": one.group.heading, **columns, **{name: _judged(one, name) for name in one.rows}, **own}
-        | _about(experiment, one)
-        for one, own in zip(picked, gaps, strict=True)
-    ]
+    columns = dict.fromkeys(sorted({name for one in picked for name in one.rows}, key=experiment.position))
+    columns |= dict.fromkeys(f"{ours} − {theirs}" for one in picked for ours, theirs in one.beside)
+    lines = []
+    for one in picked:
+        line = {"task": one.group.heading, **columns, **{name: _judged(one, name) for name in one.rows}}
+        for (ours, theirs), gain in one.beside.items():
+            values, text = {"mean": gain.mean, "verdict": gain.said}, f"{signed(gain.mean)} {gain.mark}".rstrip()
+            line[f"{ours} − {theirs}"] = Cell(text, values, gain.ours.anchor, hint=gain.said)
+        lines.append(line | _about(experiment, one))
     stem, title = _named(experiment, suite, "glance", f"Test scores, suite {suite}")
     return make_table(stem, title, lines, tasks=[one.group.task for one in picked])
 
@@ -118,11 +117,6 @@ def _judged(one: Picked, name: str) -> Cell:
     hint = gain.said if gain else "not converged" if row.mark else ""
     mark = (gain.mark if gain else "") or row.mark
     return spread(row.summary("test"), run=row.anchor, mark=mark, hint=hint, verdict=hint or None)
-
-
-def _gap(gain: Gain) -> Cell:
-    text = f"{signed(gain.mean)} {gain.mark}".rstrip()
-    return Cell(text, {"mean": gain.mean, "verdict": gain.said}, gain.ours.anchor, hint=gain.said)
 
 
 def _about(experiment: Experiment, one: Picked) -> Line:

@@ -21,8 +21,6 @@ NOT_CONVERGED = (
     "budget, run the baseline and an encoder at twice the epochs, three seeds: if neither gains more than one point "
     "and more than twice its standard error, write the epochs to report.budget in the task's yaml."
 )
-# Options that the baseline does not have: they belong to the encoder above it.
-CONTEXTUAL = ("mix", "place", "store", "encoder.weights", "encoder.precision", "encoder.contextual")
 
 
 @dataclass(frozen=True, order=True)
@@ -194,15 +192,3 @@ def of_newest_protocol(rows: Sequence[Row]) -> list[Row]:
     """The rows of the newest training protocol among them: rows of two protocols are not comparable."""
     newest = max((row.spec.protocol for row in rows), default=0)
     return [row for row in rows if row.spec.protocol == newest]
-
-
-def baseline_of(row: Row, rows: Iterable[Row]) -> Row | None:
-    """The baseline of a row: on the same basis, with the same changes as far as they concern the baseline.
-
-    None for the baseline itself, or if that row is missing.
-    """
-    if row.spec.encoder == BASELINE:
-        return None
-    wanted = {key: value for key, value in row.changes.items() if not key.startswith(CONTEXTUAL)}
-    same = (other for other in rows if other.spec.encoder == BASELINE and other.basis == row.basis)
-    return next((other for other in same if other.changes == wanted), None)

@@ -9,9 +9,9 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes, slices_of
 from elmo_bench.ledger.outcomes import Outcomes
-from elmo_bench.reporting.gains import formula_of
+from elmo_bench.reporting.gains import formula_of, over_baseline
 from elmo_bench.reporting.groups import Group
-from elmo_bench.reporting.rows import BASELINE, Row, baseline_of
+from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.significance import Difference, over_items, over_seeds, summarise
 from elmo_bench.reporting.table import ROW, Line, Table, interval, make_table, number, seeds, spread
 from elmo_bench.spec.experiments import MAIN, Experiment
@@ -71,13 +71,16 @@ def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Sli
 
 def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> Iterator[Line]:
     """One for each row that has this slice."""
-    arms = {row.anchor: slices[name] for row, slices in sliced if name in slices}
-    for row, slices in ((row, slices) for row, slices in sliced if name in slices):
-        how, baseline = formula_of(row.newest), baseline_of(row, [other for other, _ in sliced if other.anchor in arms])
-        theirs = arms[baseline.anchor] if baseline else []
-        scores, other = ([how.score_of(outcomes) for outcomes in arm] for arm in (slices[name], theirs))
-        tested = _difference(row, slices[name], theirs) if theirs else None
-        share = how.gold_of(slices[name][0]) / how.gold_of(slices[WHOLE][0])
+    slices = {row.anchor: own for row, own in sliced}
+    for row, baseline in over_baseline([row for row, own in sliced if name in own]):
+        how, ours, theirs = (
+            formula_of(row.newest),
+            slices[row.anchor],
+            slices[baseline.anchor][name] if baseline else [],
+        )
+        scores, other = ([how.score_of(outcomes) for outcomes in arm] for arm in (ours[name], theirs))
+        tested = _difference(row, ours[name], theirs) if theirs else None
+        share = how.gold_of(ours[name][0]) / how.gold_of(ours[WHOLE][0])
         yield {
             ROW: row,
             "task": group.heading,
