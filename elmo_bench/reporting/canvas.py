@@ -53,11 +53,6 @@ class Drawing:
         """The file, at 160 dots an inch."""
         return self._files[1]
 
-    @property
-    def width(self) -> float:
-        """Of the SVG, in points."""
-        return self.size[0] * 72
-
     @cached_property
     def _files(self) -> tuple[str, bytes]:
         with mpl.rc_context():

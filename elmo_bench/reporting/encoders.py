@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -13,10 +12,10 @@ from elmo_bench.reporting.gains import Gain, Gains, adjusted
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.table import ROW, Cell, Line, Table, gain_cells, make_table, part_cells, seeds, signed, spread
-from elmo_bench.spec.experiments import MAIN, Experiment, Variant
+from elmo_bench.reporting.variants import VariantRow, is_reference
+from elmo_bench.spec.experiments import MAIN, Experiment
 
 Names = tuple[str, str]  # of a row and of what it is compared with
-RING: dict[str, Any] = {"color": FAINT, "marker": "o", "markerfacecolor": SURFACE, "linestyle": ""}
 
 
 @dataclass(frozen=True)
@@ -55,9 +54,11 @@ def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list
     chosen = [(group, _rows(experiment, group)) for group in groups if not group.basis.fraction]
     chosen = [(group, own) for group, own in chosen if len(own) >= (1 if experiment.name == MAIN else 2)]
     every = {
-        (group, names): gain(*(own[name][1] for name in names))
+        (group, (name, other)): gain(pair[1], its[1])
         for group, own in chosen
-        for names in _pairs(experiment, own)
+        for name, pair in own.items()
+        for other, its in own.items()
+        if experiment.reference is not None and is_reference(experiment, pair, its)
     }
     for primary in (True, False):
         family = {key: each for key, each in every.items() if _primary(experiment, each.ours) == primary}
@@ -68,22 +69,11 @@ def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list
     return [Picked(group, {name: row for name, (_, row) in own.items()}, tests[group]) for group, own in chosen]
 
 
-def _rows(experiment: Experiment, group: Group) -> dict[str, tuple[Variant, Row]]:
+def _rows(experiment: Experiment, group: Group) -> dict[str, VariantRow]:
     """By name: that of the variant if it has an encoder of its own, else the encoder's; in order."""
     compared = [(variant, row) for row in group.rows if (variant := experiment.variant_of(row.spec))]
     own = {variant.key if variant.encoder else row.encoder: (variant, row) for variant, row in compared}
     return {name: own[name] for name in sorted(own, key=experiment.position)}
-
-
-def _pairs(experiment: Experiment, own: dict[str, tuple[Variant, Row]]) -> list[Names]:
-    """Each row and a reference of its variant; an encoder in another's position has the first."""
-    pairs = list[Names]()
-    for name, (variant, row) in own.items():
-        keys = experiment.references(variant.key)
-        for key in keys if variant.encoder or row.encoder == experiment.encoder else keys[:1]:
-            fits = (other for other, (its, _) in own.items() if its.key == key and other != name)
-            pairs += [(name, other) for other in fits if own[other][0].encoder or own[other][1].encoder == row.encoder]
-    return pairs
 
 
 def _primary(experiment: Experiment, row: Row) -> bool:
@@ -233,7 +223,8 @@ def _figure(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
         axes.set_xlabel(f"points over {BASELINE} on test\nbars: 95 % interval over seeds and items{below}")
         keys = [Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n) for n in encoders]
         if hollow:
-            keys.append(Line2D([], [], label=f"hollow: {' or '.join(hollow)}", **RING))
+            label = f"hollow: {' or '.join(hollow)}"
+            keys.append(Line2D([], [], color=FAINT, marker="o", markerfacecolor=SURFACE, linestyle="", label=label))
         if any(gain is not None for gain in printed):
             label = f"the paper's {experiment.encoder}" + ("" if suite == "paper" else ", on its data")
             keys.append(Line2D([], [], color=INK, marker="|", markersize=12, linestyle="", mew=1.4, label=label))

@@ -44,18 +44,20 @@ def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
 
 
 def reference(experiment: Experiment, pair: VariantRow, among: Sequence[VariantRow]) -> Row | None:
-    """The row that a row is compared with: with the same encoder, unless its variant has a fixed one.
+    """The row that a row is compared with; None for the reference itself, or if the row is missing."""
+    return next((other[1] for other in among if is_reference(experiment, pair, other)), None)
 
-    None for the reference itself, or if the row is missing.
+
+def is_reference(experiment: Experiment, pair: VariantRow, other: VariantRow) -> bool:
+    """Whether a row is compared with another, of the same encoder unless the other's variant has a fixed one.
+
+    An encoder in another's position is compared with the first reference alone.
     """
-    variant, row = pair
+    (variant, row), (its, theirs) = pair, other
     keys = experiment.references(variant.key)
-    for other_variant, other in among:
-        fits = other_variant.key in keys if experiment.reference is not None else not other.variation
-        same = other_variant.encoder or other.encoder == row.encoder
-        if fits and same and other is not row:
-            return other
-    return None
+    keys = keys if variant.encoder or row.encoder == experiment.encoder else keys[:1]
+    fits = its.key in keys if experiment.reference is not None else not theirs.variation
+    return fits and theirs is not row and (its.encoder is not None or theirs.encoder == row.encoder)
 
 
 def controls_of(groups: Iterable[Group]) -> Controls:

@@ -87,11 +87,9 @@ def write_readme(board: Leaderboard, path: Path) -> None:
 def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
     """The whole page. The same ledger, discussions (by suite) and command give the same text."""
     environment = _environment(escape=False)
-    environment.filters |= {
-        "literal": literal,
-        "lines": lambda text: "\n".join(map(literal, text.split("\n"))),
-        "code": lambda text: "`" + " ".join(text.replace("`", "'").split()) + "`",
-    }
+    environment.filters["literal"] = literal
+    environment.filters["lines"] = lambda text: "\n".join(map(literal, text.split("\n")))
+    environment.filters["code"] = lambda text: "`" + " ".join(text.replace("`", "'").split()) + "`"
     page = environment.get_template("README.md.j2")
     text = page.render(_content(board), discussions=discussions, markdown=to_markdown)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
