@@ -103,5 +103,4 @@ def worth(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, co
     of = next(g.info.title for g in groups if g.task == tasks[0]) if len(tasks) == 1 else f"mean of {', '.join(tasks)}"
     stem, title = f"{suite}-worth", f"{TITLE}: {of}, suite {suite}"
     note = NOTE.format(machine_of(start), len(start["rounds"]), f"{start['text']['tokens']:,}")
-    only = (tasks if len(tasks) == 1 else [""]) * len(lines)
-    return [make_table(stem, title, lines, tasks=only, notes=[note])], [chart(f"{stem}-speed", title, frame)]
+    return [make_table(stem, title, lines, notes=[note])], [chart(f"{stem}-speed", title, frame)]

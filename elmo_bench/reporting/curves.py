@@ -10,18 +10,7 @@ from elmo_bench.reporting.canvas import Drawing, Made, chart
 from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.table import (
-    EXPLORATORY,
-    ROW,
-    Cell,
-    Line,
-    Table,
-    gain_cells,
-    make_table,
-    number,
-    scores,
-    spread,
-)
+from elmo_bench.reporting.table import EXPLORATORY, ROW, Cell, Line, gain_cells, make_table, number, scores, spread
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
 
@@ -33,26 +22,44 @@ SHARE = "share of the training data"
 
 
 def fractions(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    """A table and learning curves for each family. The tests of all tables are one family of tests."""
-    own = families(experiment, groups)
-    gains = family_of([pair for points in own for pair in over_baseline(list(points["row"]))], gain)
-    return [_share_table(experiment, each, gains) for each in own], [_curves(experiment, each) for each in own]
+    """A table and learning curves for each group, called as for any amount of training data.
 
-
-def families(experiment: Experiment, groups: Sequence[Group]) -> list[pd.DataFrame]:
-    """Runs that differ in the amount of training data alone: columns group, row, encoder, share, score.
-
-    Only encoders with two or more shares. The group is called as for any amount of data.
+    Runs that differ in the amount alone, of encoders with two or more shares. The tests of all tables are one family.
     """
     runs = [
-        (replace(group.basis, fraction=()), group.any_amount, row, row.encoder, share, row.summary("test").mean)
+        (group.any_amount.basis, group.any_amount, row, row.encoder, share, row.summary("test").mean)
         for group in groups
         for row in group.rows
         if experiment.variant_of(row.spec) and (share := group.share(row)) is not None
     ]
-    frame = pd.DataFrame(runs, columns=["home", "group", "row", "encoder", "share", "score"])
-    frame = frame[frame.groupby(["home", "encoder"])["share"].transform("nunique") > 1]
-    return [own.sort_values(["share", "encoder"]) for _, own in frame.groupby("home", sort=False)]
+    frame = pd.DataFrame(runs, columns=["basis", "group", "row", "encoder", "share", "score"])
+    frame = frame[frame.groupby(["basis", "encoder"])["share"].transform("nunique") > 1]
+    own = [points.sort_values(["share", "encoder"]) for _, points in frame.groupby("basis", sort=False)]
+    gains, tables, figures = family_of([p for points in own for p in over_baseline([*points["row"]])], gain), [], []
+    for points in own:
+        group: Group = points["group"].iloc[0]
+        lines = [_of_share(group, row, points, gains.get(row.anchor)) for row in points["row"]]
+        tables.append(make_table(*group.titles(experiment), lines, notes=[EXPLORATORY, PAIRED]))
+        drawn = points[["encoder", "share", "score"]].set_axis(["encoder", SHARE, f"test {group.metric}"], axis=1)
+        drawn["sd"] = [row.summary("test").sd or 0.0 for row in points["row"]]
+        drawn, heading = drawn.sort_values("encoder", kind="stable"), group.label("\n")
+        figures.append(chart(*group.titles(experiment), drawn, heading=heading, share=True, task=group.task))
+    return tables, figures
+
+
+def _of_share(group: Group, row: Row, points: pd.DataFrame, gain: Gain | None) -> Line:
+    share, need = group.share(row), Cell()
+    if gain and BASELINE in set(points["encoder"]):
+        needs, bound = needed(row.summary("test").mean, points)
+        need = Cell(f"{bound} {percent(needs)}".strip(), {"share": needs, "bound": bound})
+    return {
+        "share": Cell(percent(share), {"": share}),
+        "examples": number(row.train, ","),
+        "encoder": row.encoder,
+        **scores(row, group.metric, "test"),
+        **gain_cells(gain),
+        f"{BASELINE} needs": need,
+    }
 
 
 def needed(score: float, points: pd.DataFrame) -> tuple[float, str]:
@@ -70,35 +77,6 @@ def needed(score: float, points: pd.DataFrame) -> tuple[float, str]:
             return exp(log(before[0]) + along * (log(share) - log(before[0]))), ""
         before = share, reached
     return share, ">"
-
-
-def _share_table(experiment: Experiment, points: pd.DataFrame, gains: dict[str, Gain]) -> Table:
-    group, lines = points["group"].iloc[0], list[Line]()
-    for row, share in zip(points["row"], points["share"], strict=True):
-        own, need = gains.get(row.anchor), Cell()
-        if own and BASELINE in set(points["encoder"]):
-            needs, bound = needed(row.summary("test").mean, points)
-            need = Cell(f"{bound} {percent(needs)}".strip(), {"share": needs, "bound": bound})
-        lines.append(
-            {
-                "share": Cell(percent(share), {"": share}),
-                "examples": number(row.train, ","),
-                "encoder": row.encoder,
-                **scores(row, group.metric, "test"),
-                **gain_cells(own),
-                f"{BASELINE} needs": need,
-            }
-        )
-    return make_table(*group.titles(experiment), lines, notes=[EXPLORATORY, PAIRED])
-
-
-def _curves(experiment: Experiment, points: pd.DataFrame) -> Drawing:
-    """Test score over the share of the training data, a line an encoder."""
-    group: Group = points["group"].iloc[0]
-    points = points.sort_values("encoder", kind="stable")
-    frame = points[["encoder", "share", "score"]].set_axis(["encoder", SHARE, f"test {group.metric}"], axis=1)
-    frame["sd"] = [row.summary("test").sd or 0.0 for row in points["row"]]
-    return chart(*group.titles(experiment), frame, heading=group.label("\n"), share=True, task=group.task)
 
 
 SOON = (
