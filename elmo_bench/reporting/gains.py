@@ -115,8 +115,9 @@ def gains_from(ledger: Path) -> Gains:
             return Gain(ours, theirs, split, None, reason)
 
     def gain(ours: Row, theirs: Row, *, split: str = "test") -> Gain:
-        if _is_paired(ours, theirs):
-            ours, theirs = _of_common_seeds(ours, theirs), _of_common_seeds(theirs, ours)
+        if _is_paired(ours, theirs) and (common := {*ours.seeds} & {*theirs.seeds}):
+            cut = [tuple(each for each in row.records if each["seed"] in common) for row in (ours, theirs)]
+            ours, theirs = replace(ours, records=cut[0]), replace(theirs, records=cut[1])
         pair = ours.anchor, theirs.anchor, split
         if pair not in known:
             known[pair] = test(ours, theirs, split)
@@ -160,12 +161,6 @@ def _over_items(ours: Row, theirs: Row, split: str, read: Callable[[Record], Out
 def _is_paired(ours: Row, theirs: Row) -> bool:
     """Whether equal seeds trained on the same subset, which the seed draws; so they do wherever a fraction is taken."""
     return "data.train_fraction" in dict(ours.basis.fraction) and ours.basis == theirs.basis
-
-
-def _of_common_seeds(row: Row, other: Row) -> Row:
-    """The row without the seeds that the other does not have; all of it if they have none in common."""
-    kept = tuple(record for record in row.records if record["seed"] in other.seeds)
-    return replace(row, records=kept or row.records)
 
 
 def _over_what(ours: Row, theirs: Row, split: str) -> list[list[float]]:

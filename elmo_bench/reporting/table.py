@@ -1,4 +1,4 @@
-"""A table is a pandas frame of cells, and becomes markdown, CSV and LaTeX.
+"""A table is rows of cells, and becomes markdown, CSV and LaTeX.
 
 A cell knows what people read, what programs read, and its run.
 """
@@ -49,18 +49,11 @@ class Table:
 
     stem: str
     title: str
-    cells: pd.DataFrame  # of Cell, by heading
+    columns: list[str]
+    rows: list[list[Cell]]
     tasks: list[str]  # one for each row
     notes: list[str] = field(default_factory=list)
     most: int | None = None  # rows that a page shows at once; it shows the others on request, and files have them all
-
-    @cached_property
-    def columns(self) -> list[str]:
-        return list(self.cells)
-
-    @cached_property
-    def rows(self) -> list[list[Cell]]:
-        return self.cells.to_numpy().tolist()
 
     @property
     def shown(self) -> list[list[Cell]]:
@@ -178,14 +171,14 @@ def make_table(
 
     `tasks`: of each line, where lines have no rows.
     """
-    rows = [line.get(ROW) for line in lines]
-    made = [{name: _cell(cell, row) for name, cell in line.items()} for line, row in zip(lines, rows, strict=True)]
-    cells = pd.DataFrame(made).drop(columns=ROW, errors="ignore").map(lambda cell: _cell(cell, None))
-    texts, below = cells.map(lambda cell: cell.text), cells.map(lambda cell: cell.note).to_numpy().flat
-    dagger = [NOT_CONVERGED] if texts.map(lambda text: DAGGER in text).any(axis=None) else []
-    notes = [*notes, *dagger, *dict.fromkeys(filter(None, below))]
-    tasks = list(tasks or (row.spec.task if row else "" for row in rows))
-    return Table(stem, title, cells.loc[:, (texts != "").any()], tasks, notes, most)
+    columns = dict.fromkeys(name for line in lines for name in line if name != ROW)
+    cells = {name: [_cell(line.get(name), line.get(ROW)) for line in lines] for name in columns}
+    cells = {name: own for name, own in cells.items() if any(cell.text for cell in own)}
+    rows = [[*row] for row in zip(*cells.values(), strict=True)]
+    dagger = [NOT_CONVERGED] if any(DAGGER in cell.text for row in rows for cell in row) else []
+    below = dict.fromkeys(cell.note for row in rows for cell in row if cell.note)
+    tasks = list(tasks or (line[ROW].spec.task if ROW in line else "" for line in lines))
+    return Table(stem, title, [*cells], rows, tasks, [*notes, *dagger, *below], most)
 
 
 def _cell(content: Any, row: Row | None) -> Cell:
@@ -218,7 +211,7 @@ def to_markdown(table: Table) -> str:
 def to_csv(table: Table) -> str:
     """One line a row, unrounded, without notes; one column for each part of a column. UTF-8, comma, line feeds."""
     frame = {}
-    for name, cells in table.cells.items():
+    for name, *cells in zip(table.columns, *table.rows, strict=True):
         for part in dict.fromkeys(part for cell in cells for part in cell.values):
             frame[f"{name} {part}".strip()] = [_exact(cell.values.get(part)) for cell in cells]
     return pd.DataFrame(frame, dtype=object).rename(columns=_exact).to_csv(index=False, lineterminator="\n")
