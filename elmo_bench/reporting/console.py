@@ -164,13 +164,14 @@ def verdict(score: float, seed: int, processor: str, row: Row) -> str:
     """
     own = row.seeds.get(str(seed))
     if own and own["processor"] == processor:
-        off, where = abs(score - own["test"]), f"the published {own['test']:.2f} of seed {seed} on the same processor"
-        return f"reproduced: {off:.2f} from {where}" if off <= NEAR else f"not reproduced: {off:.2f} from {where}"
-    if row.sd is None:
+        off, most = abs(score - own["test"]), NEAR
+        where = f"the published {own['test']:.2f} of seed {seed} on the same processor"
+    elif row.sd is None:
         return f"not comparable: published {row.mean:.2f} for one seed on another processor or seed"
-    off, most = abs(score - row.mean), DEVIATIONS * row.sd
-    where = f"the published mean {row.mean:.2f}; {DEVIATIONS} standard deviations are {most:.2f}"
-    return f"reproduced: {off:.2f} from {where}" if off <= most else f"not reproduced: {off:.2f} from {where}"
+    else:
+        off, most = abs(score - row.mean), DEVIATIONS * row.sd
+        where = f"the published mean {row.mean:.2f}; {DEVIATIONS} standard deviations are {most:.2f}"
+    return f"{'' if off <= most else 'not '}reproduced: {off:.2f} from {where}"
 
 
 def outcome(ledger: Path, record: Record, state: str) -> str:

@@ -110,15 +110,17 @@ def _judged(one: Picked, name: str) -> Cell:
 
 
 def _about(experiment: Experiment, one: Picked) -> Line:
-    """What is scored, and on what."""
+    """What is scored and trained on: the data set and how many examples of it, out of how many in the paper."""
     group, info, paper = one.group, one.group.info, experiment.paper.get(one.group.task)
     both = " → ".join(str(paper.figures[name]) for name in (BASELINE, experiment.encoder)) if paper else ""
     width = f"{info.width} of the paper's" if info.width and group.basis.size == "cpu" else ""
     beside = info.beside_paper(f"{paper.scored}: {both}") if paper else ""
+    of = f" (paper: {info.trained:,})" if info.trained and info.trained != group.whole else ""
+    data = f"{info.data}: " if info.data else ""
     return {
         "score": "/".join(sorted({row.newest["metric"] for row in one.rows.values()})),
         "n": _seeds(one.rows),
-        "trained on": _trained_on(group),
+        "trained on": f"{data}{group.whole:,} {info.unit}{of}" if group.whole else "no run on all of it",
         "width": width,
         f"the paper, {BASELINE} → {experiment.encoder}": beside,
     }
@@ -132,15 +134,6 @@ def _seeds(rows: dict[str, Row]) -> str:
     if len(names) == 1:
         return str(*names)
     return "; ".join(f"{count}: {', '.join(names[count])}" for count in sorted(names, reverse=True))
-
-
-def _trained_on(group: Group) -> str:
-    """The data set and how many examples of it, out of how many in the paper."""
-    if group.whole is None:
-        return "no run on all of it"
-    info = group.info
-    of = f" (paper: {info.trained:,})" if info.trained and info.trained != group.whole else ""
-    return (f"{info.data}: " if info.data else "") + f"{group.whole:,} {info.unit}{of}"
 
 
 def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:

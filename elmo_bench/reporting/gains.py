@@ -11,7 +11,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
 from elmo_bench.ledger.outcomes import AGREES, Formula, Outcomes, formula
 from elmo_bench.reporting.rows import BASELINE, Row, score_of
-from elmo_bench.reporting.significance import Difference, OverItems, holm, over_items, over_seeds, relative_reduction
+from elmo_bench.reporting.significance import Difference, OverItems, holm, over_items, over_seeds
 
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
@@ -41,11 +41,6 @@ class Gain:
     def on(self, split: str) -> float:
         """The difference of the means on a split."""
         return self.ours.summary(split).mean - self.theirs.summary(split).mean
-
-    @property
-    def reduction(self) -> float | None:
-        """Relative error reduction in percent."""
-        return relative_reduction(*(row.summary(self.split).mean for row in (self.ours, self.theirs)))
 
     @property
     def converged(self) -> bool:

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from elmo_bench.reporting.canvas import Drawing, Made, heat
@@ -62,21 +63,17 @@ def learned(groups: Sequence[Group]) -> list[Mix]:
 
 
 def mixes_of(group: Group, row: Row) -> list[Mix]:
-    """By place; none for a row without a mix."""
+    """By place; none for a row without a mix. Shares are of what each layer adds to the mixed vector."""
     epochs = [r["layer_weights"][r["epochs"]["best"] - 1] for r in row.records if r["layer_weights"]]
     every = []
     for place in sorted({place for epoch in epochs for place in epoch}):
         mixes = [epoch[place] for epoch in epochs if place in epoch]
-        layers = tuple(summarise(layer) for layer in zip(*(mix["weights"] for mix in mixes), strict=True))
-        every.append(Mix(group, row, place, summarise(mix["gamma"] for mix in mixes), layers, _shares(mixes)))
+        products = [np.multiply(mix["weights"], mix["norms"]) for mix in mixes if "norms" in mix]
+        layers = zip(*(mix["weights"] for mix in mixes), strict=True)
+        shares = zip(*((each / each.sum()).tolist() for each in products if each.sum()), strict=True)
+        gamma = summarise(mix["gamma"] for mix in mixes)
+        every.append(Mix(group, row, place, gamma, *(tuple(map(summarise, own)) for own in (layers, shares))))
     return every
-
-
-def _shares(mixes: Sequence[Any]) -> tuple[Summary, ...]:
-    """What each layer adds to the mixed vector, as a share: weight times mean norm. Empty without norms."""
-    products = [[w * n for w, n in zip(m["weights"], m["norms"], strict=True)] for m in mixes if "norms" in m]
-    shares = [[value / sum(each) for value in each] for each in products if sum(each)]
-    return tuple(summarise(layer) for layer in zip(*shares, strict=True))
 
 
 def _line(mix: Mix, layers: int) -> Line:

@@ -145,12 +145,13 @@ def listed(groups: Sequence[Group]) -> list[Group]:
     """The groups without those whose runs are all points of a learning curve."""
     curves = [experiment for experiment in map(Experiment.load, experiments()) if experiment.layout == "fractions"]
     whole = {(group.suite, group.task) for group in groups if not group.basis.fraction}
-
-    def is_curve(group: Group) -> bool:
-        drawn = all(any(curve.variant_of(row.spec) for curve in curves) for row in group.rows)
-        return bool(group.basis.fraction) and (group.suite, group.task) in whole and drawn
-
-    return [group for group in groups if not is_curve(group)]
+    return [
+        group
+        for group in groups
+        if not group.basis.fraction
+        or (group.suite, group.task) not in whole
+        or not all(any(curve.variant_of(row.spec) for curve in curves) for row in group.rows)
+    ]
 
 
 def _runs(group: Group, gain: Gains) -> Table:

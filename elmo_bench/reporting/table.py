@@ -15,7 +15,7 @@ from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.gains import Gain
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, DAGGER, NOT_CONVERGED, Row
-from elmo_bench.reporting.significance import Summary
+from elmo_bench.reporting.significance import Summary, relative_reduction
 from elmo_bench.spec.experiments import PaperFigures
 
 Value = float | int | str | None
@@ -93,21 +93,19 @@ def spread(summary: Summary, *, run: str | None = None, mark: str = "", hint: st
     return Cell(shown, {"mean": summary.mean, "sd": summary.sd, "n": summary.n, **more}, run, hint=hint)
 
 
-def score(row: Row, split: str) -> Cell:
-    """Mean ± sd of the main score; the 95 % interval over seeds is in the values and the hint."""
-    summary = row.summary(split)
-    low, high = summary.interval or (None, None)
-    hint = f"95 % over seeds: {low:.2f} … {high:.2f}" if summary.interval else ""
-    return spread(summary, mark=row.mark, hint=hint, low=low, high=high, converged=row.converged)
-
-
 def scores(row: Row, metric: str, *splits: str) -> Line:
-    """The line of a row: its scores on these splits, by default dev and test, and its seeds."""
-    return {
-        ROW: row,
-        **{f"{each} {metric}": score(row, each) for each in splits or ("dev", "test")},
-        "seeds": seeds(row),
-    }
+    """The line of a row: mean ± sd of its main score on these splits, by default dev and test, and its seeds.
+
+    The 95 % interval over seeds is in the values and the hint.
+    """
+    line: Line = {ROW: row}
+    for split in splits or ("dev", "test"):
+        summary = row.summary(split)
+        low, high = summary.interval or (None, None)
+        hint = f"95 % over seeds: {low:.2f} … {high:.2f}" if summary.interval else ""
+        more = {"low": low, "high": high, "converged": row.converged}
+        line[f"{split} {metric}"] = spread(summary, mark=row.mark, hint=hint, **more)
+    return line | {"seeds": seeds(row)}
 
 
 def printed(paper: PaperFigures | None, variant: str | None, group: Group) -> Line:
@@ -135,12 +133,13 @@ def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test") 
     if gain is None:
         return dict.fromkeys([mean, "95 %", "n of the two", "fewer errors", "detectable", "p (Holm)", "verdict"])
     tested, ours, other = gain.difference, len(gain.ours.seeds), len(gain.theirs.seeds)
+    means = [row.summary(split).mean for row in (gain.ours, gain.theirs)]
     why = f"Not tested: {gain.untested}." if gain.untested else ""
     return {
         mean: Cell(signed(gain.mean), {"mean": gain.mean, "se": tested.error if tested else None}),
         "95 %": interval(tested.interval) if tested else None,
         "n of the two": Cell(f"{ours} and {other}", {"ours": ours, "other": other}) if ours != other else None,
-        "fewer errors": number(gain.reduction, ".1f", suffix=" %"),
+        "fewer errors": number(relative_reduction(*means), ".1f", suffix=" %"),
         "detectable": number(tested.detectable) if tested else None,
         "p (Holm)": _p_value(gain.p_holm),
         "verdict": Cell(f"{gain.mark} {gain.shown}".strip(), {"": gain.said}, hint=gain.said, note=why),
