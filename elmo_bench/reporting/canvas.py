@@ -14,7 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from elmo_bench.reporting.groups import percent
@@ -23,11 +22,8 @@ from elmo_bench.reporting.table import Table
 
 SURFACE, INK, FAINT, GRID = "#ffffff", "#1c2128", "#646c76", "#dde1e6"
 SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")  # markers differ too
-DARK, LIGHT = "#10151c", "#fdfdfd"  # on the cells of a heat map, whether the page is light or dark
-BLUE, PALE = "#7d93ad", "#dfe9f5"  # patterns on the cells
 NAMED = {"none": ("#757d87", "v"), BASELINE: ("#b26a00", "s"), "elmo": (SERIES[0], "o")}
 MARKERS = ("D", "^", "P", "X", "h", "*")
-CELL = 0.56  # of a heat map: inches across
 
 _STYLE = Path(__file__).with_name("figures.mplstyle")
 
@@ -135,33 +131,3 @@ def chart(
     width = max(3.7, 0.7 + 1.25 * inches(heading or " "), 1.2 + 2 * inches(*lines))
     height = 2.8 + 0.17 * (heading.count("\n") + len(lines) * 0.5)
     return Drawing(stem, title, f"{y} by {x}. {said}.".replace("\n", ", "), paint, size=(width, height), task=task)
-
-
-def heat(stem: str, title: str, note: str, cells: pd.DataFrame) -> Drawing:
-    """A heat map. `note`: what the hatches mean.
-
-    cells: columns column, row (the lowest first), shade (0 to 1), text, and hatch, which may be empty.
-    """
-    columns, rows = (list(dict.fromkeys(cells[name])) for name in ("column", "row"))
-
-    def paint(axes: Axes) -> None:
-        for column, row, shade, text, hatch in cells.itertuples(index=False):
-            x, y, dark = columns.index(column), rows.index(row), shade > 0.6
-            fill, edge = mpl.colormaps["Blues"](0.08 + 0.8 * shade), PALE if dark else BLUE
-            axes.add_patch(Rectangle((x, y), 0.96, 0.94, facecolor=fill, edgecolor=edge, hatch=hatch, linewidth=0.0))
-            behind = {"facecolor": fill, "edgecolor": "none", "pad": 1.2}  # no hatch behind the number
-            colour = LIGHT if dark else DARK
-            axes.text(x + 0.48, y + 0.47, text, fontsize=8, color=colour, ha="center", va="center", bbox=behind)
-        axes.set(xlim=(0, len(columns)), ylim=(0, len(rows) + 0.1))
-        places = [k + 0.48 for k in range(len(columns))]
-        axes.set_xticks(places, columns, rotation=35, ha="right", rotation_mode="anchor")
-        axes.set_yticks([k + 0.47 for k in range(len(rows))], rows)
-        axes.grid(visible=False)
-        axes.tick_params(length=0)
-        axes.spines[["left", "bottom"]].set_visible(False)
-
-    told = cells.assign(told=cells["row"] + " " + cells["text"]).groupby("column", sort=False)["told"].agg(", ".join)
-    alt = f"{title}. {'; '.join(f'{column}: {said}' for column, said in told.items())}. {note}".replace("\n", " ")
-    long = inches(*columns)  # slanted: 0.82 to the side and 0.57 down
-    width, height = 0.4 + max(inches(*rows), 0.82 * long) + CELL * len(columns), 0.8 + 0.57 * long + 0.4 * len(rows)
-    return Drawing(stem, title, alt, paint, size=(width, height))

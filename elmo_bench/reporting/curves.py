@@ -38,7 +38,7 @@ def fractions(experiment: Experiment, suite: str, groups: Sequence[Group], gain:
     gains, tables, figures = family_of([p for points in own for p in over_baseline([*points["row"]])], gain), [], []
     for points in own:
         group: Group = points["group"].iloc[0]
-        lines = [_of_share(group, row, points, gains.get(row.anchor)) for row in points["row"]]
+        lines = [_of_share(group, *point, points, gains) for point in zip(points["row"], points["share"], strict=True)]
         tables.append(make_table(*group.titles(experiment), lines, notes=[EXPLORATORY, PAIRED]))
         drawn = points[["encoder", "share", "score"]].set_axis(["encoder", SHARE, f"test {group.metric}"], axis=1)
         drawn["sd"] = [row.summary("test").sd or 0.0 for row in points["row"]]
@@ -47,8 +47,8 @@ def fractions(experiment: Experiment, suite: str, groups: Sequence[Group], gain:
     return tables, figures
 
 
-def _of_share(group: Group, row: Row, points: pd.DataFrame, gain: Gain | None) -> Line:
-    share, need = group.share(row), Cell()
+def _of_share(group: Group, row: Row, share: float, points: pd.DataFrame, gains: dict[str, Gain]) -> Line:
+    gain, need = gains.get(row.anchor), Cell()
     if gain and BASELINE in set(points["encoder"]):
         needs, bound = needed(row.summary("test").mean, points)
         need = Cell(f"{bound} {percent(needs)}".strip(), {"share": needs, "bound": bound})

@@ -95,8 +95,8 @@ def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tab
     for one in picked:
         line = {"task": one.group.heading, **columns, **{name: _judged(one, name) for name in one.rows}}
         for (ours, theirs), gain in one.beside.items():
-            values, text = {"mean": gain.mean, "verdict": gain.said}, f"{signed(gain.mean)} {gain.mark}".rstrip()
-            line[f"{ours} − {theirs}"] = Cell(text, values, gain.ours.anchor, hint=gain.said)
+            text, run = f"{signed(gain.mean)} {gain.mark}".rstrip(), gain.ours.anchor
+            line[f"{ours} − {theirs}"] = Cell(text, {"mean": gain.mean, "verdict": gain.said}, run, hint=gain.said)
         lines.append(line | _about(experiment, one))
     stem, title = _named(experiment, suite, "glance", f"Test scores, suite {suite}")
     return make_table(stem, title, lines, tasks=[one.group.task for one in picked])

@@ -103,8 +103,8 @@ def scores(row: Row, metric: str, *splits: str) -> Line:
         summary = row.summary(split)
         low, high = summary.interval or (None, None)
         hint = f"95 % over seeds: {low:.2f} … {high:.2f}" if summary.interval else ""
-        more = {"low": low, "high": high, "converged": row.converged}
-        line[f"{split} {metric}"] = spread(summary, mark=row.mark, hint=hint, **more)
+        cell = spread(summary, mark=row.mark, hint=hint, low=low, high=high, converged=row.converged)
+        line[f"{split} {metric}"] = cell
     return line | {"seeds": seeds(row)}
 
 
