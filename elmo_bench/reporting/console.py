@@ -176,8 +176,7 @@ def verdict(score: float, seed: int, processor: str, row: Row) -> str:
 
 def outcome(ledger: Path, record: Record, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
-    main, scores = record["metric"], record["scores"]
-    dev, test = scores["dev"]["overall"][main], scores["test"]["overall"][main]
+    main, dev, test = record["metric"], score_of(record, "dev"), score_of(record, "test")
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
@@ -197,7 +196,7 @@ def ending(record: Record) -> Iterator[str]:
     why = "its budget" if epochs["run"] == most else f"then no better dev score; at most {most}"
     minutes = record["cost"]["seconds"] / 60
     yield f"best epoch on dev: {epochs['best']} of {epochs['run']} ({why}); {minutes:.1f} minutes"
-    score = record["scores"]["test"]["overall"][record["metric"]]
+    score = score_of(record, "test")
     if row := rows().get(record["hash"]):
         said = verdict(score, record["seed"], processor(record["environment"]), row)
         yield f"published: test {record['metric']} {_spread(row)}. This run: {said}."

@@ -37,7 +37,7 @@ class Mix(NamedTuple):
 
 
 def weights(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    """A table of every mix of every task, and a heat map an encoder: layers by tasks, a block a place."""
+    """A table of every mix of every task, and a heat map an encoder: layers by places and tasks."""
     mixes = learned(groups)
     if not mixes:
         return [], []
@@ -95,7 +95,7 @@ def _line(mix: Mix, layers: int) -> Line:
 
 
 def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
-    """A heat map: layers by tasks and places."""
+    """A heat map: layers by places and tasks; hatches mark weights below and above an even share."""
     mixes = sorted(mixes, key=lambda mix: mix.place)
     columns = [f"{mix.group.label()},\n{mix.place}" for mix in mixes]
     rows = [f"layer {layer}" for layer in range(max(len(mix.weights) for mix in mixes))]
