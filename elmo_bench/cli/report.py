@@ -3,14 +3,10 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Ledger, check_exists, read_all
 from elmo_bench.ledger.costs import read_costs
-
-if TYPE_CHECKING:
-    from elmo_bench.reporting.leaderboard import Leaderboard
 
 
 def main(arguments: list[str]) -> int:
@@ -21,6 +17,7 @@ def main(arguments: list[str]) -> int:
     """
     options = _parse(arguments)
     from elmo_bench.reporting.leaderboard import leaderboard
+    from elmo_bench.reporting.page import write, write_published, write_readme
     from elmo_bench.reporting.rows import select
 
     read = _read(options.ledger, options.suite)
@@ -31,7 +28,20 @@ def main(arguments: list[str]) -> int:
     # Without the folders, which may be of this machine alone.
     command = " ".join(["elmo-bench report", *(["--suite", *options.suite] if options.suite else [])])
     board = leaderboard(selection, read.failures, ledger=options.ledger, command=command, costs=costs)
-    _write(board, options)
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {options.out}: cannot be a folder ({error.strerror})") from None
+    apart = [group.name for suite in board.suites for group in suite.listed if group.note]
+    if apart:
+        print(f"in tables of their own: {'; '.join(apart)}", file=sys.stderr)
+    files = write(board, ledger=options.ledger, out=options.out)
+    if options.readme:
+        write_readme(board, options.readme)
+    if options.published:
+        write_published(board, options.published)
+    rows, older = len(board.selection.rows), len(board.selection.superseded)
+    print(f"{options.out}: {rows} rows, {older} superseded, {len(board.failures)} failed; {len(files)} files")
     return int(bool(read.problems or problems))
 
 
@@ -45,7 +55,6 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add("--costs", type=Path, help="folder of `elmo-bench cost` (default: costs next to the ledger, if there is one)")
     add("--out", type=Path, default=Path("results"), help="folder to write to (default: %(default)s)")
     add("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all)")
-    add("--wandb", metavar="PROJECT", help="also upload the tables and figures to this wandb project")
     add("--readme", type=Path, metavar="FILE", help="also write the main table between the markers in this file")
     add("--published", type=Path, metavar="FILE", help="also write the scores that runs are compared with at their end")
     return parser.parse_args(arguments)
@@ -67,24 +76,3 @@ def _read(ledger: Path, suites: list[str] | None) -> Ledger:
         records=[record for record in read.records if record["spec"]["suite"] in shown],
         failures=[(run, failure) for run, failure in read.failures if run.suite in shown],
     )
-
-
-def _write(board: "Leaderboard", options: argparse.Namespace) -> None:
-    from elmo_bench.reporting.page import upload, write, write_published, write_readme
-
-    try:
-        options.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--out {options.out}: cannot be a folder ({error.strerror})") from None
-    apart = [group.name for suite in board.suites for group in suite.listed if group.note]
-    if apart:
-        print(f"in tables of their own: {'; '.join(apart)}", file=sys.stderr)
-    files = write(board, ledger=options.ledger, out=options.out)
-    if options.readme:
-        write_readme(board, options.readme)
-    if options.published:
-        write_published(board, options.published)
-    rows, older = len(board.selection.rows), len(board.selection.superseded)
-    print(f"{options.out}: {rows} rows, {older} superseded, {len(board.failures)} failed; {len(files)} files")
-    if options.wandb:
-        print(f"wandb: {upload(board, options.out, project=options.wandb)}")

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from elmo_bench.reporting.groups import percent
@@ -24,11 +22,8 @@ from elmo_bench.reporting.table import Table
 
 SURFACE, INK, FAINT, GRID = "#ffffff", "#1c2128", "#646c76", "#dde1e6"
 SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")  # markers differ too
-DARK, LIGHT = "#10151c", "#fdfdfd"  # on the cells of a heat map, whether the page is light or dark
-BLUE, PALE = "#7d93ad", "#dfe9f5"  # patterns on the cells
 NAMED = {"none": ("#757d87", "v"), BASELINE: ("#b26a00", "s"), "elmo": (SERIES[0], "o")}
 MARKERS = ("D", "^", "P", "X", "h", "*")
-CELL, GAP = 0.56, 0.4  # of a heat map: inches across; between blocks, in cells
 
 _STYLE = Path(__file__).with_name("figures.mplstyle")
 
@@ -53,11 +48,6 @@ class Drawing:
     def png(self) -> bytes:
         """The file, at 160 dots an inch."""
         return self._files[1]
-
-    @property
-    def width(self) -> float:
-        """Of the SVG, in points."""
-        return self.size[0] * 72
 
     @cached_property
     def _files(self) -> tuple[str, bytes]:
@@ -141,43 +131,3 @@ def chart(
     width = max(3.7, 0.7 + 1.25 * inches(heading or " "), 1.2 + 2 * inches(*lines))
     height = 2.8 + 0.17 * (heading.count("\n") + len(lines) * 0.5)
     return Drawing(stem, title, f"{y} by {x}. {said}.".replace("\n", ", "), paint, size=(width, height), task=task)
-
-
-def heat(stem: str, title: str, note: str, boxes: pd.DataFrame, rows: list[str], *, xlabel: str = "") -> Drawing:
-    """A heat map with its columns in blocks. `note`: what the marks mean; `rows`: their names, the lowest first.
-
-    boxes: columns block, column, row, shade (0 to 1), text, and hatch, which may be empty.
-    """
-    blocks = dict[str, list[str]]()
-    for block, own in boxes.groupby("block", sort=False):
-        blocks[str(block)] = list(dict.fromkeys(own["column"]))
-    ends = [max(len(own), inches(block) / CELL) + GAP for block, own in blocks.items()]
-    left = dict(zip(blocks, accumulate(ends, initial=0.0), strict=False))
-    ticks = {left[block] + k + 0.48: column for block, own in blocks.items() for k, column in enumerate(own)}
-
-    def paint(axes: Axes) -> None:
-        for block, start in left.items():
-            axes.text(start, len(rows) + 0.12, block, fontweight="bold", va="bottom")
-        for block, column, row, shade, text, hatch in boxes.itertuples(index=False):
-            x, y, dark = left[block] + blocks[block].index(column), rows.index(row), shade > 0.6
-            fill, edge = mpl.colormaps["Blues"](0.08 + 0.8 * shade), PALE if dark else BLUE
-            axes.add_patch(Rectangle((x, y), 0.96, 0.94, facecolor=fill, edgecolor=edge, hatch=hatch, linewidth=0.0))
-            behind = {"facecolor": fill, "edgecolor": "none", "pad": 1.2}  # no hatch behind the number
-            colour = LIGHT if dark else DARK
-            axes.text(x + 0.48, y + 0.47, text, fontsize=8, color=colour, ha="center", va="center", bbox=behind)
-        axes.set(xlim=(0, sum(ends) - GAP), ylim=(0, len(rows) + 0.1), xlabel=xlabel)
-        axes.set_xticks([*ticks], [*ticks.values()], rotation=35, ha="right", rotation_mode="anchor")
-        axes.set_yticks([k + 0.47 for k in range(len(rows))], rows)
-        axes.grid(visible=False)
-        axes.tick_params(length=0)
-        axes.spines[["left", "bottom"]].set_visible(False)
-
-    said = "; ".join(
-        f"{block}, {column}: {', '.join(f'{row} {text}' for row, text in zip(own['row'], own['text'], strict=True))}"
-        for (block, column), own in boxes.groupby(["block", "column"], sort=False)
-    )
-    long = max(0.3, inches(*ticks.values()))  # slanted: 0.82 to the side and 0.57 down
-    aside = max(inches(*rows), 0.82 * long)
-    height = 0.95 + 0.57 * long + 0.4 * len(rows) + 0.17 * max(block.count("\n") for block in blocks)
-    alt = f"{title}. {said}. {note}".replace("\n", " ")
-    return Drawing(stem, title, alt, paint, size=(0.4 + aside + CELL * sum(ends), height))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from elmo_bench.base.json import read_json
 from elmo_bench.ledger import Record, RunPaths, read_all
 from elmo_bench.reporting.groups import groups
-from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, of_newest_protocol, select
+from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, of_newest_protocol, score_of, select
 from elmo_bench.reporting.rows import Row as Current
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.run_spec import RunSpec
@@ -131,15 +131,16 @@ def rows_of(rows: Iterable[Current]) -> list[dict[str, Any]]:
     """What is published of the rows of a report, as JSON."""
     published_rows = []
     for row in (row for row in rows if row.spec.suite == SUITE):
-        spec, test, dev, scored = row.spec, row.scores("test"), row.scores("dev"), row.summary("test")
-        places = {r["seed"]: r["environment"] for r in row.records}
+        spec, scored = row.spec, row.summary("test")
         seeds = {
-            str(seed): {"test": test[seed], "dev": dev[seed], "processor": processor(places[seed])}
-            for seed in row.seeds
+            str(record["seed"]): {
+                **{split: score_of(record, split) for split in ("test", "dev")},
+                "processor": processor(record["environment"]),
+            }
+            for record in row.records
         }
-        minutes = row.cost("seconds") / 60
         own = (spec.suite, spec.task, spec.encoder, spec.size, row.newest["hash"], spec.label)
-        data = (spec.contents or {}).get("data", "")
+        data, minutes = (spec.contents or {}).get("data", ""), row.cost("seconds") / 60
         published_rows.append(Row(*own, data, scored.mean, scored.sd, minutes, seeds)._asdict())
     return published_rows
 
@@ -147,11 +148,6 @@ def rows_of(rows: Iterable[Current]) -> list[dict[str, Any]]:
 def processor(environment: Any) -> str:
     """The kind of processor of a record's environment: the GPU, if it ran on one."""
     return environment["cpu"] if environment["device"] == "cpu" else environment["device"]
-
-
-def published(spec_hash: str) -> Row | None:
-    """The published run of this hash, if there is one."""
-    return rows().get(spec_hash)
 
 
 @cache
@@ -168,19 +164,19 @@ def verdict(score: float, seed: int, processor: str, row: Row) -> str:
     """
     own = row.seeds.get(str(seed))
     if own and own["processor"] == processor:
-        off, where = abs(score - own["test"]), f"the published {own['test']:.2f} of seed {seed} on the same processor"
-        return f"reproduced: {off:.2f} from {where}" if off <= NEAR else f"not reproduced: {off:.2f} from {where}"
-    if row.sd is None:
+        off, most = abs(score - own["test"]), NEAR
+        where = f"the published {own['test']:.2f} of seed {seed} on the same processor"
+    elif row.sd is None:
         return f"not comparable: published {row.mean:.2f} for one seed on another processor or seed"
-    off, most = abs(score - row.mean), DEVIATIONS * row.sd
-    where = f"the published mean {row.mean:.2f}; {DEVIATIONS} standard deviations are {most:.2f}"
-    return f"reproduced: {off:.2f} from {where}" if off <= most else f"not reproduced: {off:.2f} from {where}"
+    else:
+        off, most = abs(score - row.mean), DEVIATIONS * row.sd
+        where = f"the published mean {row.mean:.2f}; {DEVIATIONS} standard deviations are {most:.2f}"
+    return f"{'' if off <= most else 'not '}reproduced: {off:.2f} from {where}"
 
 
 def outcome(ledger: Path, record: Record, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
-    main, scores = record["metric"], record["scores"]
-    dev, test = scores["dev"]["overall"][main], scores["test"]["overall"][main]
+    main, dev, test = record["metric"], score_of(record, "dev"), score_of(record, "test")
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
@@ -200,8 +196,8 @@ def ending(record: Record) -> Iterator[str]:
     why = "its budget" if epochs["run"] == most else f"then no better dev score; at most {most}"
     minutes = record["cost"]["seconds"] / 60
     yield f"best epoch on dev: {epochs['best']} of {epochs['run']} ({why}); {minutes:.1f} minutes"
-    score = record["scores"]["test"]["overall"][record["metric"]]
-    if row := published(record["hash"]):
+    score = score_of(record, "test")
+    if row := rows().get(record["hash"]):
         said = verdict(score, record["seed"], processor(record["environment"]), row)
         yield f"published: test {record['metric']} {_spread(row)}. This run: {said}."
     default = not RunSpec(**spec).changes

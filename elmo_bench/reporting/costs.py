@@ -1,4 +1,4 @@
-"""Worth against cost: the gain of each encoder over static vectors by what the frozen encoder costs."""
+"""What encoders are worth: the gains of the main experiment against what the frozen encoder costs."""
 
 from collections.abc import Iterable, Sequence
 from math import nan
@@ -14,7 +14,7 @@ from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, DAGGER, Row
 from elmo_bench.reporting.significance import mean_interval
-from elmo_bench.reporting.table import Cell, Line, interval, make_table, number, words
+from elmo_bench.reporting.table import Cell, Line, interval, make_table, number
 from elmo_bench.spec.experiments import Experiment
 
 TITLE = "Worth against cost"
@@ -23,20 +23,23 @@ ABOUT = (
     "frozen encoder with its static vectors costs (elmo-bench cost). Costs are of the same weights as the runs."
 )
 SPEED = "best tokens/s"
+NOTE = (
+    "Costs: {}; median (and range) of {} processes that read {} tokens. load: processor seconds, with the libraries "
+    "that the encoder imports. peak: above a process without encoder."
+)
 
 
 def cost_cells(cost: EncoderCost) -> Line:
     """Medians over the rounds, with the range of rates."""
     rates = pd.DataFrame([each["tokens_per_second"] for each in cost["rounds"]]).rename(columns=int).sort_index(axis=1)
     best = int(rates.median().idxmax())  # of equal ones the smallest
-    stored = None if cost["stored_bytes"] is None else cost["stored_bytes"] / 2**20
     return {
         "tokens/s, batch 1": _range(rates[int(SINGLE)]),
         SPEED: _range(rates[best]),
         "batch": number(best, ","),
         "load, s": number(median(each["load_seconds"] for each in cost["rounds"])),
         "peak MiB": number(median(each["memory_mib"] for each in cost["rounds"]), ",.0f"),
-        "stored MiB": number(stored, ",.1f"),
+        "stored MiB": number(cost["stored_bytes"] and cost["stored_bytes"] / 2**20, ",.1f"),
         "frozen numbers": number(cost["parameters"], ","),
     }
 
@@ -48,9 +51,10 @@ def _range(rates: pd.Series) -> Cell:
 
 def console(costs: Sequence[EncoderCost]) -> str:
     """A table, and a line about the machine and the text."""
-    lines = [{"encoder": words(cost["encoder"]), **cost_cells(cost)} for cost in costs]
+    lines = [cost_cells(cost) for cost in costs]
+    body = [[cost["encoder"], *(c.text for c in line.values())] for cost, line in zip(costs, lines, strict=True)]
     machines = dict.fromkeys(f"{machine_of(cost)}; {cost['text']['tokens']:,} tokens" for cost in costs)
-    return "\n".join([fitted([*lines[0]], [[c.text for c in line.values()] for line in lines]), "", *machines])
+    return "\n".join([fitted(["encoder", *lines[0]], body), "", *machines])
 
 
 def machine_of(cost: EncoderCost) -> str:
@@ -68,43 +72,35 @@ def costs_of(rows: Iterable[Row], costs: Iterable[EncoderCost]) -> dict[str, Enc
     keys = {row.anchor: encoder_key(row.spec.settings, row.spec.contents) for row in rows}
     places: dict[tuple[str, str], dict[str, EncoderCost]] = {}
     for cost in sorted(costs, key=lambda cost: cost["created"]):
+        key = encoder_key(cost["settings"], cost["contents"])
         own = places.setdefault((machine_of(cost), cost["text"]["digest"]), {})
-        own |= {anchor: cost for anchor, key in keys.items() if key == encoder_key(cost["settings"], cost["contents"])}
+        own |= {anchor: cost for anchor, its in keys.items() if its == key}
     return max((own for _, own in sorted(places.items())), key=len, default={})
 
 
 def worth(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[EncoderCost]) -> Made:
-    """A table, the baseline first, and a figure; nothing without costs of two encoders that were compared.
-
-    If no task has all encoders, the one with fewest tasks is left out, until one does.
-    """
-    gains = {(name, one.group.task): each for one in picked(main, groups, gain) for name, each in one.gains.items()}
-    known = costs_of((row for each in gains.values() for row in (each.ours, each.theirs)), costs)
-    gains = {key: each for key, each in gains.items() if {each.ours.anchor, each.theirs.anchor} <= known.keys()}
-    by_task = pd.Series(gains, dtype=object).unstack(sort=False) if gains else pd.DataFrame()
-    while len(by_task) and not by_task.notna().all().any():
-        by_task = by_task.drop(index=min(by_task.index, key=lambda name: (by_task.loc[name].notna().sum(), name)))
-    if by_task.empty:
+    """A table, the baseline first, and a figure; nothing without costs of two encoders that share a task."""
+    every = {(name, one.group.task): each for one in picked(main, groups, gain) for name, each in one.gains.items()}
+    known = costs_of((row for each in every.values() for row in (each.ours, each.theirs)), costs)
+    every = {key: each for key, each in every.items() if {each.ours.anchor, each.theirs.anchor} <= known.keys()}
+    names = dict.fromkeys(name for name, _ in every)
+    tasks = [task for task in dict.fromkeys(task for _, task in every) if all((name, task) in every for name in names)]
+    if not tasks:
         return [], []
-    by_task = by_task.dropna(axis=1)
-    measured, tasks, over = known[by_task.iloc[0, 0].theirs.anchor], list(by_task), f"gain over {BASELINE}"
-    names = ["encoder", "tokens/s, best batch", f"points over {BASELINE} on test", "sd"]
-    lines: list[Line] = [{"encoder": words(BASELINE), over: Cell(), "95 %": Cell(), **cost_cells(measured)}]
-    points = [(BASELINE, lines[0][SPEED].values[""], 0.0, 0.0)]
-    for name, own in by_task.iterrows():
+    start = known[every[next(iter(names)), tasks[0]].theirs.anchor]
+    over, points = f"gain over {BASELINE}", [(BASELINE, 0.0, 0.0)]
+    lines: list[Line] = [{"encoder": BASELINE, over: None, "95 %": None, **cost_cells(start)}]
+    for name in names:
+        own = [every[name, task] for task in tasks]
         mean, tested = fmean(each.mean for each in own), [each.difference for each in own if each.difference]
         mark = "" if all(each.converged for each in own) else f" {DAGGER}"
         bounds = mean_interval(tested) if len(tested) == len(own) else None
-        line = {"encoder": words(name), over: number(mean, "+.2f", suffix=mark)}
-        line |= {"95 %": interval(bounds) if bounds else Cell(), **cost_cells(known[own.iloc[0].ours.anchor])}
-        lines.append(line)
-        points.append((name, line[SPEED].values[""], mean, (bounds[1] - bounds[0]) / 2 if bounds else nan))
+        line = {"encoder": name, over: number(mean, "+.2f", suffix=mark), "95 %": interval(bounds) if bounds else None}
+        lines.append(line | cost_cells(known[own[0].ours.anchor]))
+        points.append((name, mean, (bounds[1] - bounds[0]) / 2 if bounds else nan))
+    frame = pd.DataFrame(points, columns=["encoder", f"points over {BASELINE} on test", "sd"])
+    frame.insert(1, "tokens/s, best batch", [line[SPEED].order for line in lines])
     of = next(g.info.title for g in groups if g.task == tasks[0]) if len(tasks) == 1 else f"mean of {', '.join(tasks)}"
     stem, title = f"{suite}-worth", f"{TITLE}: {of}, suite {suite}"
-    note = (
-        f"Costs: {machine_of(measured)}; median (and range) of {len(measured['rounds'])} processes that read "
-        f"{measured['text']['tokens']:,} tokens. load: processor seconds, with the libraries that the encoder imports. "
-        "peak: above a process without encoder."
-    )
-    table = make_table(stem, title, lines, tasks=tasks[0] if len(tasks) == 1 else "", notes=[note])
-    return [table], [chart(f"{stem}-speed", title, pd.DataFrame(points, columns=names))]
+    note = NOTE.format(machine_of(start), len(start["rounds"]), f"{start['text']['tokens']:,}")
+    return [make_table(stem, title, lines, notes=[note])], [chart(f"{stem}-speed", title, frame)]

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
@@ -13,11 +11,11 @@ from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.gains import Gain, Gains, adjusted
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.table import Cell, Line, Table, gain_cells, make_table, marked, seeds, signed, spread, words
-from elmo_bench.spec.experiments import MAIN, Experiment, Variant
+from elmo_bench.reporting.table import ROW, Cell, Line, Table, gain_cells, make_table, part_cells, seeds, signed, spread
+from elmo_bench.reporting.variants import VariantRow, is_reference
+from elmo_bench.spec.experiments import MAIN, Experiment
 
 Names = tuple[str, str]  # of a row and of what it is compared with
-RING: dict[str, Any] = {"color": FAINT, "marker": "o", "markerfacecolor": SURFACE, "linestyle": ""}
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,11 @@ class Picked:
     def gains(self) -> dict[str, Gain]:
         """Over the baseline."""
         return {ours: gain for (ours, _), gain in self.tests.items() if gain.theirs.spec.encoder == BASELINE}
+
+    @property
+    def beside(self) -> dict[Names, Gain]:
+        """Over other encoders."""
+        return {names: gain for names, gain in self.tests.items() if gain.theirs.spec.encoder != BASELINE}
 
 
 def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
@@ -50,35 +53,27 @@ def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list
     """
     chosen = [(group, _rows(experiment, group)) for group in groups if not group.basis.fraction]
     chosen = [(group, own) for group, own in chosen if len(own) >= (1 if experiment.name == MAIN else 2)]
-    every = [
-        (group, names, gain(*(own[name][1] for name in names)))
+    every = {
+        (group, (name, other)): gain(pair[1], its[1])
         for group, own in chosen
-        for names in _pairs(experiment, own)
-    ]
-    tests: dict[Group, dict[Names, Gain]] = {group: {} for group, _ in chosen}
+        for name, pair in own.items()
+        for other, its in own.items()
+        if experiment.reference is not None and is_reference(experiment, pair, its)
+    }
     for primary in (True, False):
-        family = [each for each in every if _primary(experiment, each[2].ours) == primary]
-        for (group, names, _), tested in zip(family, adjusted([each for *_, each in family]), strict=True):
-            tests[group][names] = tested
+        family = {key: each for key, each in every.items() if _primary(experiment, each.ours) == primary}
+        every |= dict(zip(family, adjusted([*family.values()]), strict=True))
+    tests: dict[Group, dict[Names, Gain]] = {group: {} for group, _ in chosen}
+    for (group, names), each in every.items():
+        tests[group][names] = each
     return [Picked(group, {name: row for name, (_, row) in own.items()}, tests[group]) for group, own in chosen]
 
 
-def _rows(experiment: Experiment, group: Group) -> dict[str, tuple[Variant, Row]]:
+def _rows(experiment: Experiment, group: Group) -> dict[str, VariantRow]:
     """By name: that of the variant if it has an encoder of its own, else the encoder's; in order."""
     compared = [(variant, row) for row in group.rows if (variant := experiment.variant_of(row.spec))]
     own = {variant.key if variant.encoder else row.encoder: (variant, row) for variant, row in compared}
     return {name: own[name] for name in sorted(own, key=experiment.position)}
-
-
-def _pairs(experiment: Experiment, own: dict[str, tuple[Variant, Row]]) -> list[Names]:
-    """Each row and a reference of its variant; an encoder in another's position has the first."""
-    pairs = []
-    for name, (variant, row) in own.items():
-        keys = experiment.references(variant.key)
-        for key in keys if variant.encoder or row.encoder == experiment.encoder else keys[:1]:
-            fits = (other for other, (its, _) in own.items() if its.key == key and other != name)
-            pairs += [(name, other) for other in fits if own[other][0].encoder or own[other][1].encoder == row.encoder]
-    return pairs
 
 
 def _primary(experiment: Experiment, row: Row) -> bool:
@@ -94,48 +89,40 @@ def _named(experiment: Experiment, suite: str, name: str, title: str) -> tuple[s
 
 
 def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
-    cells = [
-        (at, name, _judged(row, one.gains.get(name))) for at, one in enumerate(picked) for name, row in one.rows.items()
-    ]
-    over = [
-        (at, f"{ours} − {theirs}", _difference(gain))
-        for at, one in enumerate(picked)
-        for (ours, theirs), gain in one.tests.items()
-        if gain.theirs.spec.encoder != BASELINE
-    ]
-    frame = pd.DataFrame([*cells, *over], columns=["group", "column", "cell"])
-    order = [*sorted({name for _, name, _ in cells}, key=experiment.position), *(o[1] for o in over)]
-    pivot = frame.pivot(index="group", columns="column", values="cell")[list(dict.fromkeys(order))]
-    heads = pd.DataFrame([{"task": words(one.group.heading)} for one in picked])
-    about = pd.DataFrame([_about(experiment, one) for one in picked])
+    columns = dict.fromkeys(sorted({name for one in picked for name in one.rows}, key=experiment.position))
+    columns |= dict.fromkeys(f"{ours} − {theirs}" for one in picked for ours, theirs in one.beside)
+    lines = []
+    for one in picked:
+        line = {"task": one.group.heading, **columns, **{name: _judged(one, name) for name in one.rows}}
+        for (ours, theirs), gain in one.beside.items():
+            text, run = f"{signed(gain.mean)} {gain.mark}".rstrip(), gain.ours.anchor
+            line[f"{ours} − {theirs}"] = Cell(text, {"mean": gain.mean, "verdict": gain.said}, run, hint=gain.said)
+        lines.append(line | _about(experiment, one))
     stem, title = _named(experiment, suite, "glance", f"Test scores, suite {suite}")
-    return make_table(stem, title, pd.concat([heads, pivot, about], axis=1), tasks=[one.group.task for one in picked])
+    return make_table(stem, title, lines, tasks=[one.group.task for one in picked])
 
 
-def _judged(row: Row, gain: Gain | None) -> Cell:
+def _judged(one: Picked, name: str) -> Cell:
+    row, gain = one.rows[name], one.gains.get(name)
     hint = gain.said if gain else "not converged" if row.mark else ""
     mark = (gain.mark if gain else "") or row.mark
     return spread(row.summary("test"), run=row.anchor, mark=mark, hint=hint, verdict=hint or None)
 
 
-def _difference(gain: Gain) -> Cell:
-    return marked(
-        Cell(signed(gain.mean), {"mean": gain.mean, "verdict": gain.said}, gain.ours.anchor, hint=gain.said), gain.mark
-    )
-
-
 def _about(experiment: Experiment, one: Picked) -> Line:
-    """What is scored, and on what."""
+    """What is scored and trained on: the data set and how many examples of it, out of how many in the paper."""
     group, info, paper = one.group, one.group.info, experiment.paper.get(one.group.task)
     both = " → ".join(str(paper.figures[name]) for name in (BASELINE, experiment.encoder)) if paper else ""
     width = f"{info.width} of the paper's" if info.width and group.basis.size == "cpu" else ""
     beside = info.beside_paper(f"{paper.scored}: {both}") if paper else ""
+    of = f" (paper: {info.trained:,})" if info.trained and info.trained != group.whole else ""
+    data = f"{info.data}: " if info.data else ""
     return {
-        "score": words("/".join(sorted({row.newest["metric"] for row in one.rows.values()}))),
-        "n": words(_seeds(one.rows)),
-        "trained on": words(_trained_on(group)),
-        "width": words(width),
-        f"the paper, {BASELINE} → {experiment.encoder}": words(beside),
+        "score": "/".join(sorted({row.newest["metric"] for row in one.rows.values()})),
+        "n": _seeds(one.rows),
+        "trained on": f"{data}{group.whole:,} {info.unit}{of}" if group.whole else "no run on all of it",
+        "width": width,
+        f"the paper, {BASELINE} → {experiment.encoder}": beside,
     }
 
 
@@ -149,34 +136,25 @@ def _seeds(rows: dict[str, Row]) -> str:
     return "; ".join(f"{count}: {', '.join(names[count])}" for count in sorted(names, reverse=True))
 
 
-def _trained_on(group: Group) -> str:
-    """The data set and how many examples of it, out of how many in the paper."""
-    if group.whole is None:
-        return "no run on all of it"
-    info = group.info
-    of = f" (paper: {info.trained:,})" if info.trained and info.trained != group.whole else ""
-    return (f"{info.data}: " if info.data else "") + f"{group.whole:,} {info.unit}{of}"
-
-
 def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
-    tested = [(one.group, *names, gain) for one in picked for names, gain in one.tests.items()]
     lines: list[Line] = []
-    for group, name, other, gain in tested:
+    for group, (name, other), gain in ((one.group, *test) for one in picked for test in one.tests.items()):
         paper = experiment.paper.get(group.task) if (name, other) == (experiment.encoder, BASELINE) else None
         beside = group.info.beside_paper(f"{paper.gain}, {paper.scored}") if paper else ""
         lines.append(
             {
-                "task": words(group.heading),
-                "encoder": words(name),
-                "over": words(other),
-                "family": words("primary" if _primary(experiment, gain.ours) else "exploratory"),
+                ROW: gain.ours,
+                "task": group.heading,
+                "encoder": name,
+                "over": Cell(other, {"": other}, gain.theirs.anchor),
+                "family": "primary" if _primary(experiment, gain.ours) else "exploratory",
                 "seeds": seeds(gain.ours),
-                **gain_cells(gain, "", parts=True),
-                "the paper's gain": Cell(f"+{beside}", {"": beside}) if paper else Cell(),
+                **gain_cells(gain, ""),
+                **part_cells(gain),
+                "the paper's gain": Cell(f"+{beside}", {"": beside}, run="") if paper else None,
             }
         )
-    stem, title = _named(experiment, suite, "gains", f"Gains on test, suite {suite}")
-    return make_table(stem, title, lines, tasks=[each[0].task for each in tested], gains=[each[3] for each in tested])
+    return make_table(*_named(experiment, suite, "gains", f"Gains on test, suite {suite}"), lines)
 
 
 def readme_table(experiment: Experiment, picked: Sequence[Picked]) -> str:
@@ -238,7 +216,8 @@ def _figure(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
         axes.set_xlabel(f"points over {BASELINE} on test\nbars: 95 % interval over seeds and items{below}")
         keys = [Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n) for n in encoders]
         if hollow:
-            keys.append(Line2D([], [], label=f"hollow: {' or '.join(hollow)}", **RING))
+            label = f"hollow: {' or '.join(hollow)}"
+            keys.append(Line2D([], [], color=FAINT, marker="o", markerfacecolor=SURFACE, linestyle="", label=label))
         if any(gain is not None for gain in printed):
             label = f"the paper's {experiment.encoder}" + ("" if suite == "paper" else ", on its data")
             keys.append(Line2D([], [], color=INK, marker="|", markersize=12, linestyle="", mew=1.4, label=label))

@@ -1,6 +1,5 @@
 """What a row gains over another, and whether that holds over seeds and items. Imports no pandas."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -11,13 +10,15 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
 from elmo_bench.ledger.outcomes import AGREES, Formula, Outcomes, formula
-from elmo_bench.reporting.rows import BASELINE, Basis, Row, baseline_of, score_of
-from elmo_bench.reporting.significance import Difference, OverItems, holm, over_items, over_seeds, relative_reduction
+from elmo_bench.reporting.rows import BASELINE, Row, score_of
+from elmo_bench.reporting.significance import Difference, OverItems, holm, over_items, over_seeds
 
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
 FEW = 3  # seeds
 SEEN = "tie (± x): with so few seeds a difference below x points could not be seen."
+# Options that the baseline does not have: they belong to the encoder above it.
+CONTEXTUAL = ("mix", "place", "store", "encoder.weights", "encoder.precision", "encoder.contextual")
 KEPT = 1000  # records whose outcomes stay in memory, as a row is compared with several others
 
 
@@ -40,11 +41,6 @@ class Gain:
     def on(self, split: str) -> float:
         """The difference of the means on a split."""
         return self.ours.summary(split).mean - self.theirs.summary(split).mean
-
-    @property
-    def reduction(self) -> float | None:
-        """Relative error reduction in percent."""
-        return relative_reduction(*(row.summary(self.split).mean for row in (self.ours, self.theirs)))
 
     @property
     def converged(self) -> bool:
@@ -114,8 +110,9 @@ def gains_from(ledger: Path) -> Gains:
             return Gain(ours, theirs, split, None, reason)
 
     def gain(ours: Row, theirs: Row, *, split: str = "test") -> Gain:
-        if _is_paired(ours, theirs):
-            ours, theirs = _of_common_seeds(ours, theirs), _of_common_seeds(theirs, ours)
+        if _is_paired(ours, theirs) and (common := {*ours.seeds} & {*theirs.seeds}):
+            cut = [tuple(each for each in row.records if each["seed"] in common) for row in (ours, theirs)]
+            ours, theirs = replace(ours, records=cut[0]), replace(theirs, records=cut[1])
         pair = ours.anchor, theirs.anchor, split
         if pair not in known:
             known[pair] = test(ours, theirs, split)
@@ -132,12 +129,11 @@ def _over_items(ours: Row, theirs: Row, split: str, read: Callable[[Record], Out
     """
     records, how = [*ours.records, *theirs.records], formula_of(ours.newest)
     sides = [of_split(read(record), split) for record in records]
-    shapes = [{name: len(values) for name, values in side.items()} for side in sides]
-    clusters = [side.get(CLUSTER) for side in sides]
     names = ["/".join(RunPaths.of(Path(), record).record.with_suffix("").parts) for record in records]
-    for name, record, side, shape, own in zip(names, records, sides, shapes, clusters, strict=True):
-        same = own is clusters[0] is None or np.array_equal(own, clusters[0])  # type: ignore[arg-type]
-        if shape != shapes[0] or not same or len(set(shape.values())) != 1:
+    clusters, count = sides[0].get(CLUSTER), len(next(iter(sides[0].values())))
+    for name, record, side in zip(names, records, sides, strict=True):
+        same = side.keys() == sides[0].keys() and all(len(values) == count for values in side.values())
+        if not same or (clusters is not None and not np.array_equal(side[CLUSTER], clusters)):
             raise UserError(
                 f"{name}: its outcomes are of other items than the outcomes of {names[0]}. "
                 "Run both again with overwrite=true."
@@ -150,22 +146,16 @@ def _over_items(ours: Row, theirs: Row, split: str, read: Callable[[Record], Out
             raise UserError(
                 f"{name}: its outcomes give {score:.2f}, its record says {said:.2f}. Run again with overwrite=true."
             )
-    if len(np.unique(clusters[0]) if clusters[0] is not None else next(iter(sides[0].values()))) < 2:
+    if (count if clusters is None else len(np.unique(clusters))) < 2:
         raise UserError(f"{names[0]}: its outcomes are of a single item. Compare on more data.")
     counts, seeds = [how.counts_of(side) for side in sides], len(ours.records)
     left, right = np.stack(counts[:seeds]), np.stack(counts[seeds:])
-    return over_items(left, right, how.score, clusters[0], paired=_is_paired(ours, theirs))
+    return over_items(left, right, how.score, clusters, paired=_is_paired(ours, theirs))
 
 
 def _is_paired(ours: Row, theirs: Row) -> bool:
     """Whether equal seeds trained on the same subset, which the seed draws; so they do wherever a fraction is taken."""
-    return ours.by_seed and ours.basis == theirs.basis
-
-
-def _of_common_seeds(row: Row, other: Row) -> Row:
-    """The row without the seeds that the other does not have; all of it if they have none in common."""
-    kept = tuple(record for record in row.records if record["seed"] in other.seeds)
-    return replace(row, records=kept or row.records)
+    return "data.train_fraction" in dict(ours.basis.fraction) and ours.basis == theirs.basis
 
 
 def _over_what(ours: Row, theirs: Row, split: str) -> list[list[float]]:
@@ -179,12 +169,16 @@ def _over_what(ours: Row, theirs: Row, split: str) -> list[list[float]]:
 
 
 def over_baseline(rows: Sequence[Row]) -> list[Pair]:
-    """Each row with its baseline among these rows."""
-    baselines: dict[Basis, list[Row]] = defaultdict(list)
+    """Each row with its baseline among these: on the same basis, with the same changes as far as they concern it.
+
+    None for the baseline itself, or if that row is missing.
+    """
+    known = {(row.basis, frozenset(row.changes.items())): row for row in rows[::-1] if row.spec.encoder == BASELINE}
+    pairs = list[Pair]()
     for row in rows:
-        if row.spec.encoder == BASELINE:
-            baselines[row.basis].append(row)
-    return [(row, baseline_of(row, baselines[row.basis])) for row in rows]
+        same = frozenset((key, value) for key, value in row.changes.items() if not key.startswith(CONTEXTUAL))
+        pairs.append((row, None if row.spec.encoder == BASELINE else known.get((row.basis, same))))
+    return pairs
 
 
 def family_of(pairs: Iterable[Pair], gain: Gains, *, split: str = "test") -> dict[str, Gain]:

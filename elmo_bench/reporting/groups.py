@@ -33,10 +33,8 @@ def task_info(task: str, suite: str) -> TaskInfo:
     """What tables call a task on this suite. Nothing of it enters a run."""
     known = task_yaml(task).get("report", {})
     same = "" if suite == "paper" else known.get("same", {}).get(suite, OTHER)
-    if not known:
-        return TaskInfo(task, same=same)
-    more = {key: known[key] for key in ("trained", "width", "probe") if key in known}
-    return TaskInfo(known["title"], known["unit"], known.get("data", {}).get(suite, ""), same=same, **more)
+    more = {key: known[key] for key in ("unit", "trained", "width", "probe") if key in known}
+    return TaskInfo(known.get("title", task), data=known.get("data", {}).get(suite, ""), same=same, **more)
 
 
 def in_paper_order(tasks: Iterable[str]) -> list[str]:

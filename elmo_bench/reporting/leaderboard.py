@@ -2,17 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.ledger.costs import EncoderCost
 from elmo_bench.reporting import costs, curves, encoders, layers, slices, variants
-from elmo_bench.reporting.canvas import Drawing
+from elmo_bench.reporting.canvas import Drawing, Made
 from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseline
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
 from elmo_bench.reporting.rows import Selection, of_newest_protocol
-from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, make_table, number, printed, scores, words
+from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, make_table, number, printed, scores
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
 ALL_RUNS = (
@@ -39,10 +39,14 @@ class Section:
     name: str
     title: str
     about: str
-    tables: list[Table] = field(default_factory=list)
-    figures: list[Drawing] = field(default_factory=list)
-    legend: bool = False  # whether its first table needs the legend of the verdicts
-    protocols: Sequence[int] = ()  # training protocols of its runs
+    tables: list[Table]
+    figures: list[Drawing]
+    protocols: Sequence[int]  # training protocols of its runs
+
+    @property
+    def legend(self) -> bool:
+        """Whether its first table needs the legend of the verdicts."""
+        return self.tables[0].stem.endswith("-glance")
 
     @property
     def heading(self) -> str:
@@ -57,13 +61,9 @@ class Suite:
 
     name: str
     groups: list[Group]
+    listed: list[Group]  # those with a table of all runs
     sections: list[Section]
     short: str  # the main table in markdown, for the repository's README; empty without one
-
-    @property
-    def listed(self) -> list[Group]:
-        """The groups with a table of all runs."""
-        return listed(self.groups)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def leaderboard(
         own = [group for group in every if group.suite == name]
         main = Experiment.load(MAIN)
         short = encoders.readme_table(main, encoders.picked(main, shown(main, own), gain))
-        suites.append(Suite(name, own, sections(name, own, gain, costs, ledger), short))
+        suites.append(Suite(name, own, listed(own), sections(name, own, gain, costs, ledger), short))
     return Leaderboard(command, suites, selection, failures)
 
 
@@ -112,21 +112,23 @@ def sections(
 
     An experiment shows the runs of the newest training protocol that it has records of; `All runs` has the others too.
     """
-    made = []
+    parts: list[tuple[str, str, str, Made, Sequence[Group]]] = []
     for experiment in (each for each in map(Experiment.load, experiments()) if each.caption):
         newest = shown(experiment, groups)
-        tables, figures = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
-        if tables:
-            about, legend = (experiment.name, experiment.caption, experiment.about), experiment.layout == "encoders"
-            made.append(Section(*about, tables, figures, legend, _protocols(newest)))
+        made = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
+        parts.append((experiment.name, experiment.caption, experiment.about, made, newest))
     main = shown(Experiment.load(MAIN), groups)
-    tables, figures = costs.worth(Experiment.load(MAIN), suite, main, gain, given)
-    made.append(Section("worth", costs.TITLE, costs.ABOUT, tables, figures, protocols=_protocols(main)))
-    sliced = slices.made(suite, groups, ledger)
-    made.append(Section("slices", "Slices of test", slices.ABOUT, sliced, protocols=_protocols(main)))
-    runs = [_runs(group, gain) for group in listed(groups)]
-    made.append(Section("runs", "All runs", ALL_RUNS, runs, protocols=_protocols(groups)))
-    return [section for section in made if section.tables]
+    worth = costs.worth(Experiment.load(MAIN), suite, main, gain, given)
+    parts += [
+        ("worth", costs.TITLE, costs.ABOUT, worth, main),
+        ("slices", "Slices of test", slices.ABOUT, (slices.made(suite, groups, ledger), []), main),
+        ("runs", "All runs", ALL_RUNS, ([_runs(group, gain) for group in listed(groups)], []), groups),
+    ]
+    return [
+        Section(name, title, about, *made, sorted({row.spec.protocol for group in own for row in group.rows}))
+        for name, title, about, made, own in parts
+        if made[0]
+    ]
 
 
 def shown(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:
@@ -139,43 +141,37 @@ def shown(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:
     return [group for group in cut if group.rows]
 
 
-def _protocols(groups: Sequence[Group]) -> list[int]:
-    return sorted({row.spec.protocol for group in groups for row in group.rows})
-
-
 def listed(groups: Sequence[Group]) -> list[Group]:
     """The groups without those whose runs are all points of a learning curve."""
     curves = [experiment for experiment in map(Experiment.load, experiments()) if experiment.layout == "fractions"]
     whole = {(group.suite, group.task) for group in groups if not group.basis.fraction}
-
-    def is_curve(group: Group) -> bool:
-        drawn = all(any(curve.variant_of(row.spec) for curve in curves) for row in group.rows)
-        return bool(group.basis.fraction) and (group.suite, group.task) in whole and drawn
-
-    return [group for group in groups if not is_curve(group)]
+    return [
+        group
+        for group in groups
+        if not group.basis.fraction
+        or (group.suite, group.task) not in whole
+        or not all(any(curve.variant_of(row.spec) for curve in curves) for row in group.rows)
+    ]
 
 
 def _runs(group: Group, gain: Gains) -> Table:
     """Every run, whatever it changed."""
     paper = Experiment.load(MAIN).paper.get(group.task) if not group.basis.fraction else None
     gains = family_of(over_baseline(group.rows), gain)
-    lines: list[Line] = []
-    for row in group.rows:
-        run = row.anchor
-        lines.append(
-            {
-                "run": words(row.label, run=run),
-                **scores(row, group.metric),
-                **gain_cells(gains.get(run)),
-                "trainable": number(row.newest["parameters"]["trainable"], ",", run=run),
-                "tokens/s": number(row.cost("tokens_per_second"), ",.0f", run=run),
-                "minutes a run": number(row.cost("seconds") / 60, ".1f", run=run),
-                **printed(paper, None if row.changes else row.spec.encoder, group),
-            }
-        )
+    lines: list[Line] = [
+        {
+            "run": row.label,
+            **scores(row, group.metric),
+            **gain_cells(gains.get(row.anchor)),
+            "trainable": number(row.newest["parameters"]["trainable"], ","),
+            "tokens/s": number(row.cost("tokens_per_second"), ",.0f"),
+            "minutes a run": number(row.cost("seconds") / 60, ".1f"),
+            **printed(paper, None if row.changes else row.spec.encoder, group),
+        }
+        for row in group.rows
+    ]
     title = f"{group.any_amount.heading}, suite {group.suite}: all runs on {group.fraction or 'all of the data'}"
-    tasks, notes = [group.task] * len(lines), [EXPLORATORY, spent(group)]
-    return make_table(f"{group.stem}-runs", title, lines, tasks=tasks, gains=gains.values(), notes=notes, most=BEST)
+    return make_table(f"{group.stem}-runs", title, lines, notes=[EXPLORATORY, spent(group)], most=BEST)
 
 
 def spent(group: Group) -> str:

@@ -1,7 +1,6 @@
 """The ledger as one pandas data frame."""
 
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +37,11 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     read = read_all(Path(ledger), suite=suite)
     for problem in read.problems:
         warnings.warn(problem, stacklevel=2)
-    return frame_of(read.records)
-
-
-def frame_of(records: Sequence[Record]) -> pd.DataFrame:
-    """The same, of records."""
-    pairs, order = over_baseline(select(records).rows), ["suite", "task", "encoder", "label", "seed"]
+    pairs, order = over_baseline(select(read.records).rows), ["suite", "task", "encoder", "label", "seed", "hash"]
     means = {row.newest["hash"]: base.summary("test").mean for row, base in pairs if base}
     names = {row.newest["hash"]: row.name for row, _ in pairs}
-    frame = pd.DataFrame([_run(r, means.get(r["hash"]), names.get(r["hash"])) for r in records])
-    return frame.sort_values([*order, "hash"], ignore_index=True) if len(frame) else frame
+    frame = pd.DataFrame([_run(r, means.get(r["hash"]), names.get(r["hash"])) for r in read.records])
+    return frame.sort_values(order, ignore_index=True) if len(frame) else frame
 
 
 def _run(record: Record, baseline: float | None, name: str | None) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from elmo_bench.ledger import Record
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec, converged
-from elmo_bench.spec.settings import VECTORS
 
 LABELS = "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones
 BASELINE = "glove"  # static vectors: what an encoder is compared with
@@ -22,8 +21,6 @@ NOT_CONVERGED = (
     "budget, run the baseline and an encoder at twice the epochs, three seeds: if neither gains more than one point "
     "and more than twice its standard error, write the epochs to report.budget in the task's yaml."
 )
-# Options that the baseline does not have: they belong to the encoder above it.
-CONTEXTUAL = ("mix", "place", "store", "encoder.weights", "encoder.precision", "encoder.contextual")
 
 
 @dataclass(frozen=True, order=True)
@@ -76,16 +73,6 @@ class Row:
         """The changes to neither the encoder nor the amount of data; empty for a run that compares encoders."""
         return {k: v for k, v in self.changes.items() if not k.startswith("encoder.") and k not in FRACTION}
 
-    @property
-    def by_seed(self) -> bool:
-        """Whether each seed trained on a subset of its own, the same for every run with that seed."""
-        return any(option == "data.train_fraction" for option, _ in self.basis.fraction)
-
-    @property
-    def other_vectors(self) -> bool:
-        """Whether its static vectors are not its suite's: it belongs to no table of those."""
-        return VECTORS in self.changes
-
     @cached_property
     def label(self) -> str:
         """The row's name in a table of one basis."""
@@ -96,14 +83,6 @@ class Row:
     def anchor(self) -> str:
         """The run's address on a page."""
         return "-".join(["run", self.spec.suite, self.spec.task, self.spec.encoder, self.newest["hash"]])
-
-    @property
-    def command(self) -> str:
-        """What makes the first seed again; empty if the task or encoder is not installed here."""
-        try:
-            return self.spec.command(self.seeds[0])
-        except UserError:
-            return ""
 
     @property
     def train(self) -> int:
@@ -213,15 +192,3 @@ def of_newest_protocol(rows: Sequence[Row]) -> list[Row]:
     """The rows of the newest training protocol among them: rows of two protocols are not comparable."""
     newest = max((row.spec.protocol for row in rows), default=0)
     return [row for row in rows if row.spec.protocol == newest]
-
-
-def baseline_of(row: Row, rows: Iterable[Row]) -> Row | None:
-    """The baseline of a row: on the same basis, with the same changes as far as they concern the baseline.
-
-    None for the baseline itself, or if that row is missing.
-    """
-    if row.spec.encoder == BASELINE:
-        return None
-    wanted = {key: value for key, value in row.changes.items() if not key.startswith(CONTEXTUAL)}
-    same = (other for other in rows if other.spec.encoder == BASELINE and other.basis == row.basis)
-    return next((other for other in same if other.changes == wanted), None)

@@ -1,6 +1,6 @@
 """Slices of test: each encoder on words that training or the static vectors lack, from the outcomes of its records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -9,12 +9,13 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes, slices_of
 from elmo_bench.ledger.outcomes import Outcomes
-from elmo_bench.reporting.gains import formula_of
+from elmo_bench.reporting.gains import formula_of, over_baseline
 from elmo_bench.reporting.groups import Group
-from elmo_bench.reporting.rows import BASELINE, Row, baseline_of
+from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.significance import Difference, over_items, over_seeds, summarise
-from elmo_bench.reporting.table import Line, Table, interval, make_table, number, seeds, spread, words
+from elmo_bench.reporting.table import ROW, Line, Table, interval, make_table, number, seeds, spread
 from elmo_bench.spec.experiments import MAIN, Experiment
+from elmo_bench.spec.settings import VECTORS
 
 WHOLE = "all of test"
 TITLES = {
@@ -45,15 +46,13 @@ def made(suite: str, groups: Sequence[Group], ledger: Path) -> list[Table]:
     for group, own in sliced:
         newest[group.task] = max(newest.get(group.task, 0), own[0][0].spec.protocol)
     sliced = [(group, own) for group, own in sliced if own[0][0].spec.protocol == newest[group.task]]
-    pairs = [(group.task, line) for group, own in sliced for name in TITLES for line in _lines(group, own, name)]
-    tasks, lines = [task for task, _ in pairs], [line for _, line in pairs]
-    title = f"Slices of test, suite {suite}"
-    return [make_table(f"{suite}-slices", title, lines, tasks=tasks, notes=notes)] if lines else []
+    lines = [line for group, own in sliced for name in TITLES for line in _lines(group, own, name)]
+    return [make_table(f"{suite}-slices", f"Slices of test, suite {suite}", lines, notes=notes)] if lines else []
 
 
 def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Slices]]:
     """The rows of a group that have slices, in the main experiment's order."""
-    rows = [row for row in group.rows if not row.variation and not row.other_vectors]
+    rows = [row for row in group.rows if not row.variation and VECTORS not in row.changes]
     rows.sort(key=lambda row: Experiment.load(MAIN).position(row.encoder))
     sliced = []
     for row in rows:
@@ -70,29 +69,29 @@ def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Sli
     return sliced
 
 
-def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> list[Line]:
+def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> Iterator[Line]:
     """One for each row that has this slice."""
-    arms, lines = {row.anchor: slices[name] for row, slices in sliced if name in slices}, list[Line]()
-    for row, slices in ((row, slices) for row, slices in sliced if name in slices):
-        run, how = row.anchor, formula_of(row.newest)
-        baseline = baseline_of(row, [other for other, _ in sliced if other.anchor in arms])
-        theirs = arms[baseline.anchor] if baseline else []
-        scores, other = ([how.score_of(outcomes) for outcomes in arm] for arm in (arms[run], theirs))
-        tested = _difference(row, arms[run], theirs) if theirs else None
-        share = how.gold_of(arms[run][0]) / how.gold_of(slices[WHOLE][0])
-        lines.append(
-            {
-                "task": words(group.heading),
-                "slice": words(TITLES[name]),
-                "share": number(100 * share, ".1f", suffix=" %"),
-                "encoder": words(row.label, run=run),
-                "seeds": seeds(row),
-                "score": spread(summarise(scores), run=run, mark=row.mark),
-                f"gain over {BASELINE}": number(fmean(scores) - fmean(other) if other else None, "+.2f", run=run),
-                **({"95 %": interval(tested.interval, run=run)} if tested else {}),
-            }
+    slices = {row.anchor: own for row, own in sliced}
+    for row, baseline in over_baseline([row for row, own in sliced if name in own]):
+        how, ours, theirs = (
+            formula_of(row.newest),
+            slices[row.anchor],
+            slices[baseline.anchor][name] if baseline else [],
         )
-    return lines
+        scores, other = ([how.score_of(outcomes) for outcomes in arm] for arm in (ours[name], theirs))
+        tested = _difference(row, ours[name], theirs) if theirs else None
+        share = how.gold_of(ours[name][0]) / how.gold_of(ours[WHOLE][0])
+        yield {
+            ROW: row,
+            "task": group.heading,
+            "slice": TITLES[name],
+            "share": number(100 * share, ".1f", suffix=" %"),
+            "encoder": row.label,
+            "seeds": seeds(row),
+            "score": spread(summarise(scores), mark=row.mark),
+            f"gain over {BASELINE}": number(fmean(scores) - fmean(other) if other else None, "+.2f"),
+            "95 %": interval(tested.interval) if tested else None,
+        }
 
 
 def _difference(row: Row, *arms: Sequence[Outcomes]) -> Difference | None:

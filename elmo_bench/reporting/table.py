@@ -1,9 +1,9 @@
-"""A table is a pandas frame of cells, and becomes markdown, CSV and LaTeX.
+"""A table is rows of cells, and becomes markdown, CSV and LaTeX.
 
 A cell knows what people read, what programs read, and its run.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import sqrt
@@ -15,7 +15,7 @@ from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.gains import Gain
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, DAGGER, NOT_CONVERGED, Row
-from elmo_bench.reporting.significance import Summary
+from elmo_bench.reporting.significance import Summary, relative_reduction
 from elmo_bench.spec.experiments import PaperFigures
 
 Value = float | int | str | None
@@ -27,9 +27,10 @@ class Cell:
 
     text: str = ""
     values: Mapping[str, Value] = field(default_factory=dict)  # by part: a column of a CSV file each, "" has no name
-    run: str = ""  # anchor of the row that the cell describes
+    run: str | None = None  # anchor of the row that the cell describes; None: the row of its line, if that has one
     seeds: tuple[int, ...] = ()  # of the records of `run`, if each gets a link
     hint: str = ""  # what a sign in `text` means, or more detail
+    note: str = ""  # a sentence below the table
 
     @property
     def order(self) -> Value:
@@ -38,7 +39,8 @@ class Cell:
         return "" if first is None else first
 
 
-Line = dict[str, Cell]  # a row of a table by heading, before its empty columns are left out
+ROW = "row"  # the key of a line's row, beside its headings
+Line = dict[str, Any]  # by heading a cell, words or None, before empty columns are left out; and ROW
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,11 @@ class Table:
 
     stem: str
     title: str
-    cells: pd.DataFrame  # of Cell, by heading
+    columns: list[str]
+    rows: list[list[Cell]]
     tasks: list[str]  # one for each row
     notes: list[str] = field(default_factory=list)
     most: int | None = None  # rows that a page shows at once; it shows the others on request, and files have them all
-
-    @cached_property
-    def columns(self) -> list[str]:
-        return list(self.cells)
-
-    @cached_property
-    def rows(self) -> list[list[Cell]]:
-        return self.cells.to_numpy().tolist()
 
     @property
     def shown(self) -> list[list[Cell]]:
@@ -87,34 +82,30 @@ _LATEX = str.maketrans({
 EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
 
 
-def words(text: str, *, run: str = "") -> Cell:
-    return Cell(text, {"": text}, run)
+def number(value: float | None, form: str = ".2f", *, run: str | None = None, suffix: str = "") -> Cell:
+    """An empty cell for None and NaN."""
+    return Cell("" if pd.isna(value) else f"{value:{form}}{suffix}".rstrip().replace("-", "−"), {"": value}, run)
 
 
-def number(value: float | None, form: str = ".2f", *, run: str = "", suffix: str = "") -> Cell:
-    """An empty cell for None."""
-    return Cell("" if value is None else f"{value:{form}}{suffix}".replace("-", "−"), {"": value}, run)
-
-
-def spread(summary: Summary, *, run: str = "", mark: str = "", hint: str = "", **more: Value) -> Cell:
+def spread(summary: Summary, *, run: str | None = None, mark: str = "", hint: str = "", **more: Value) -> Cell:
     """Mean ± sd. `more`: parts after mean, sd and n."""
-    shown = str(summary) + (f" {mark}" if mark else "")
-    values = {"mean": summary.mean, "sd": summary.sd, "n": summary.n, **more}
-    return Cell(shown.replace("-", "−"), values, run, hint=hint)
+    shown = f"{summary} {mark}".rstrip().replace("-", "−")
+    return Cell(shown, {"mean": summary.mean, "sd": summary.sd, "n": summary.n, **more}, run, hint=hint)
 
 
-def score(row: Row, split: str) -> Cell:
-    """Mean ± sd of the main score; the 95 % interval over seeds is in the values and the hint."""
-    summary = row.summary(split)
-    low, high = summary.interval or (None, None)
-    hint = f"95 % over seeds: {low:.2f} … {high:.2f}" if summary.interval else ""
-    more = {"low": low, "high": high, "converged": row.converged}
-    return spread(summary, run=row.anchor, mark=row.mark, hint=hint, **more)
+def scores(row: Row, metric: str, *splits: str) -> Line:
+    """The line of a row: mean ± sd of its main score on these splits, by default dev and test, and its seeds.
 
-
-def scores(row: Row, metric: str) -> Line:
-    """Dev and test score, and the seeds."""
-    return {**{f"{split} {metric}": score(row, split) for split in ("dev", "test")}, "seeds": seeds(row)}
+    The 95 % interval over seeds is in the values and the hint.
+    """
+    line: Line = {ROW: row}
+    for split in splits or ("dev", "test"):
+        summary = row.summary(split)
+        low, high = summary.interval or (None, None)
+        hint = f"95 % over seeds: {low:.2f} … {high:.2f}" if summary.interval else ""
+        cell = spread(summary, mark=row.mark, hint=hint, low=low, high=high, converged=row.converged)
+        line[f"{split} {metric}"] = cell
+    return line | {"seeds": seeds(row)}
 
 
 def printed(paper: PaperFigures | None, variant: str | None, group: Group) -> Line:
@@ -123,7 +114,7 @@ def printed(paper: PaperFigures | None, variant: str | None, group: Group) -> Li
         return {}
     figure = paper.figures.get(variant or "")
     heading = "paper: " + group.info.beside_paper(paper.scored)
-    return {heading: Cell(str(figure), {"mean": figure.mean, "sd": figure.sd}) if figure else Cell()}
+    return {heading: Cell(str(figure), {"mean": figure.mean, "sd": figure.sd}, run="") if figure else None}
 
 
 def seeds(row: Row) -> Cell:
@@ -132,63 +123,68 @@ def seeds(row: Row) -> Cell:
     return Cell(f"{len(row.seeds)} ({listed})", {"": listed}, row.anchor, tuple(row.seeds))
 
 
-def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test", parts: bool = False) -> Line:
+def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test") -> Line:
     """Gain, interval, relative error reduction, what could be detected, adjusted p and verdict.
 
     Also how many seeds each of the two has, where the numbers differ. `over`: empty if another column says it.
-    `split`: of every gain in the table. `parts`: also p before the adjustment, and of what the error consists.
+    `split`: of every gain in the table.
     """
-    name = f"gain over {over}" if over else "gain"
-    mean = name if split == "test" else f"{split} {name}"
-    named = [mean, "95 %", "n of the two", "fewer errors", "detectable", "p (Holm)", "verdict"]
-    line = dict.fromkeys([*named, *(["p", "± seeds", "± items", "df"] if parts else [])], Cell())
+    mean = " ".join(filter(None, [split if split != "test" else "", "gain", over and f"over {over}"]))
     if gain is None:
-        return line
-    tested, run = gain.difference, gain.ours.anchor
-    line[mean] = Cell(signed(gain.mean), {"mean": gain.mean, "se": tested.error if tested else None}, run)
-    ours, other = (len(row.seeds) for row in (gain.ours, gain.theirs))
-    if ours != other:
-        line["n of the two"] = Cell(f"{ours} and {other}", {"ours": ours, "other": other}, run)
-    line["fewer errors"] = number(gain.reduction, ".1f", run=run, suffix=" %")
-    line["verdict"] = Cell(f"{gain.mark} {gain.shown}".strip(), {"": gain.said}, run, hint=gain.said)
-    if tested:
-        line["95 %"] = interval(tested.interval, run=run)
-        line["detectable"] = number(tested.detectable, run=run)
-        line["p (Holm)"] = _p_value(gain.p_holm, run=run)
-        if parts:
-            line["p"] = _p_value(gain.p, run=run)
-            line["± seeds"] = number(sqrt(sum(own.value for own in tested.seeds)), run=run)
-            line["± items"] = number(sqrt(tested.items.value), run=run)
-            line["df"] = number(tested.df, ".1f", run=run)
-    return line
+        return dict.fromkeys([mean, "95 %", "n of the two", "fewer errors", "detectable", "p (Holm)", "verdict"])
+    tested, ours, other = gain.difference, len(gain.ours.seeds), len(gain.theirs.seeds)
+    means = [row.summary(split).mean for row in (gain.ours, gain.theirs)]
+    why = f"Not tested: {gain.untested}." if gain.untested else ""
+    return {
+        mean: Cell(signed(gain.mean), {"mean": gain.mean, "se": tested.error if tested else None}),
+        "95 %": interval(tested.interval) if tested else None,
+        "n of the two": Cell(f"{ours} and {other}", {"ours": ours, "other": other}) if ours != other else None,
+        "fewer errors": number(relative_reduction(*means), ".1f", suffix=" %"),
+        "detectable": number(tested.detectable) if tested else None,
+        "p (Holm)": _p_value(gain.p_holm),
+        "verdict": Cell(f"{gain.mark} {gain.shown}".strip(), {"": gain.said}, hint=gain.said, note=why),
+    }
+
+
+def part_cells(gain: Gain) -> Line:
+    """p before the adjustment, and of what the standard error consists."""
+    tested = gain.difference
+    return {
+        "p": _p_value(gain.p),
+        "± seeds": number(sqrt(sum(own.value for own in tested.seeds)) if tested else None),
+        "± items": number(sqrt(tested.items.value) if tested else None),
+        "df": number(tested.df if tested else None, ".1f"),
+    }
 
 
 def make_table(
     stem: str,
     title: str,
-    lines: Sequence[Line] | pd.DataFrame,
+    lines: Sequence[Line],
     *,
-    tasks: Sequence[str] | str,
-    gains: Iterable[Gain | None] = (),
+    tasks: Sequence[str] = (),
     notes: Sequence[str] = (),
     most: int | None = None,
 ) -> Table:
-    """A table without its empty columns, with notes on daggers and on each reason why a gain is not tested.
+    """A table without its empty columns; below `notes` come the notes on daggers and of cells.
 
-    `tasks`: of each row, or of all.
+    `tasks`: of each line, where lines have no rows.
     """
-    cells = pd.DataFrame(lines).map(lambda cell: cell if isinstance(cell, Cell) else Cell())
-    texts = cells.map(lambda cell: cell.text)
-    reasons = dict.fromkeys(gain.untested for gain in gains if gain and gain.untested)
-    dagger = [NOT_CONVERGED] if texts.map(lambda text: DAGGER in text).any(axis=None) else []
-    why = [f"Not tested: {reason}." for reason in reasons]
-    tasks = [tasks] * len(cells) if isinstance(tasks, str) else list(tasks)
-    return Table(stem, title, cells.loc[:, (texts != "").any()], tasks, [*notes, *dagger, *why], most)
+    columns = dict.fromkeys(name for line in lines for name in line if name != ROW)
+    cells = {name: [_cell(line.get(name), line.get(ROW)) for line in lines] for name in columns}
+    cells = {name: own for name, own in cells.items() if any(cell.text for cell in own)}
+    rows = [[*row] for row in zip(*cells.values(), strict=True)]
+    dagger = [NOT_CONVERGED] if any(DAGGER in cell.text for row in rows for cell in row) else []
+    below = dict.fromkeys(cell.note for row in rows for cell in row if cell.note)
+    tasks = list(tasks or (line[ROW].spec.task if ROW in line else "" for line in lines))
+    return Table(stem, title, [*cells], rows, tasks, [*notes, *dagger, *below], most)
 
 
-def marked(cell: Cell, mark: str) -> Cell:
-    """The cell with a sign behind its text."""
-    return replace(cell, text=f"{cell.text} {mark}".rstrip())
+def _cell(content: Any, row: Row | None) -> Cell:
+    """A cell of a line, from words too; about the line's row if it names no other."""
+    if not isinstance(content, Cell):
+        content = Cell(content, {"": content}) if isinstance(content, str) else Cell()
+    return replace(content, run=row.anchor) if row and content.run is None else content
 
 
 def signed(number: float) -> str:
@@ -196,14 +192,14 @@ def signed(number: float) -> str:
     return f"{number:+.2f}".replace("-", "−")
 
 
-def interval(bounds: tuple[float, float], *, run: str = "") -> Cell:
+def interval(bounds: tuple[float, float]) -> Cell:
     """The bounds as one text; apart for programs."""
-    return Cell(" … ".join(map(signed, bounds)), dict(zip(("low", "high"), bounds, strict=True)), run)
+    return Cell(" … ".join(map(signed, bounds)), dict(zip(("low", "high"), bounds, strict=True)))
 
 
-def _p_value(p: float | None, *, run: str) -> Cell:
+def _p_value(p: float | None) -> Cell:
     """Three decimals, or that it is smaller."""
-    return Cell("" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}", {"": p}, run)
+    return Cell("" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}", {"": p})
 
 
 def to_markdown(table: Table) -> str:
@@ -214,7 +210,7 @@ def to_markdown(table: Table) -> str:
 def to_csv(table: Table) -> str:
     """One line a row, unrounded, without notes; one column for each part of a column. UTF-8, comma, line feeds."""
     frame = {}
-    for name, cells in table.cells.items():
+    for name, *cells in zip(table.columns, *table.rows, strict=True):
         for part in dict.fromkeys(part for cell in cells for part in cell.values):
             frame[f"{name} {part}".strip()] = [_exact(cell.values.get(part)) for cell in cells]
     return pd.DataFrame(frame, dtype=object).rename(columns=_exact).to_csv(index=False, lineterminator="\n")

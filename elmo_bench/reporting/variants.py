@@ -10,7 +10,7 @@ from elmo_bench.reporting.gains import Gain, Gains, family_of, formula_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import LABELS, Row
 from elmo_bench.reporting.significance import Summary, summarise
-from elmo_bench.reporting.table import Cell, Line, Table, gain_cells, make_table, number, printed, scores, spread, words
+from elmo_bench.reporting.table import Cell, Line, Table, gain_cells, make_table, number, printed, scores, spread
 from elmo_bench.spec.experiments import Experiment, Variant
 
 EXPLORATORY_ON_DEV = "Exploratory, and judged on dev, as the paper's ablations are."
@@ -44,18 +44,20 @@ def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
 
 
 def reference(experiment: Experiment, pair: VariantRow, among: Sequence[VariantRow]) -> Row | None:
-    """The row that a row is compared with: with the same encoder, unless its variant has a fixed one.
+    """The row that a row is compared with; None for the reference itself, or if the row is missing."""
+    return next((other[1] for other in among if is_reference(experiment, pair, other)), None)
 
-    None for the reference itself, or if the row is missing.
+
+def is_reference(experiment: Experiment, pair: VariantRow, other: VariantRow) -> bool:
+    """Whether a row is compared with another, of the same encoder unless the other's variant has a fixed one.
+
+    An encoder in another's position is compared with the first reference alone.
     """
-    variant, row = pair
+    (variant, row), (its, theirs) = pair, other
     keys = experiment.references(variant.key)
-    for other_variant, other in among:
-        fits = other_variant.key in keys if experiment.reference is not None else not other.variation
-        same = other_variant.encoder or other.encoder == row.encoder
-        if fits and same and other is not row:
-            return other
-    return None
+    keys = keys if variant.encoder or row.encoder == experiment.encoder else keys[:1]
+    fits = its.key in keys if experiment.reference is not None else not theirs.variation
+    return fits and theirs is not row and (its.encoder is not None or theirs.encoder == row.encoder)
 
 
 def controls_of(groups: Iterable[Group]) -> Controls:
@@ -93,25 +95,21 @@ def _own(experiment: Experiment, pair: VariantRow) -> bool:
 def _table(
     experiment: Experiment, group: Group, pairs: Sequence[VariantRow], gains: dict[str, Gain], controls: Controls
 ) -> Table:
-    paper, over = experiment.paper.get(group.task), experiment.over or str(experiment.reference)
-    lines: list[Line] = []
+    paper, over, lines = experiment.paper.get(group.task), experiment.over or str(experiment.reference), list[Line]()
     for variant, row in pairs:
-        gain, run = gains.get(row.anchor), row.anchor
-        fixed, own = _own(experiment, (variant, row)), selectivity(row, controls)
-        name = variant.name if fixed else f"{row.encoder}: {variant.name}"
+        gain, own, told = gains.get(row.anchor), selectivity(row, controls), _own(experiment, (variant, row))
         lines.append(
             {
-                experiment.heading: words(name, run=run),
+                experiment.heading: variant.name if told else f"{row.encoder}: {variant.name}",
                 **scores(row, group.metric),
                 **({experiment.pooled: _pooled(row)} if experiment.pooled else {}),
-                "selectivity": spread(own, run=run) if own else Cell(),
+                "selectivity": spread(own) if own else None,
                 **gain_cells(gain, over, split="dev"),
-                "test gain": number(gain.on("test") if gain else None, "+.2f", run=run),
-                **printed(paper, variant.key if fixed else None, group),
+                "test gain": number(gain.on("test") if gain else None, "+.2f"),
+                **printed(paper, variant.key if told else None, group),
             }
         )
-    mine = [gains.get(row.anchor) for _, row in pairs]
-    return make_table(*group.titles(experiment), lines, tasks=group.task, gains=mine, notes=[EXPLORATORY_ON_DEV])
+    return make_table(*group.titles(experiment), lines, notes=[EXPLORATORY_ON_DEV])
 
 
 def _pooled(row: Row) -> Cell:
@@ -122,4 +120,4 @@ def _pooled(row: Row) -> Cell:
         if not {*how.outcomes} <= dev.keys() & test.keys():
             return Cell()
         pooled.append(how.score_of({name: np.array([dev[name], test[name]]) for name in how.outcomes}))
-    return spread(summarise(pooled), run=row.anchor)
+    return spread(summarise(pooled))

@@ -6,22 +6,22 @@ import io
 import pytest
 
 from elmo_bench.reporting.significance import summarise
-from elmo_bench.reporting.table import Cell, make_table, number, spread, to_csv, to_latex, to_markdown, words
+from elmo_bench.reporting.table import Cell, make_table, number, spread, to_csv, to_latex, to_markdown
 
 
 @pytest.fixture
 def table():
     lines = [
         {
-            "a|b": words("x_y & 5 %"),
+            "a|b": "x_y & 5 %",
             "f1": spread(summarise([1.0, 2.0, 3.0]), mark="▲"),
             "95 %": Cell("−1.50 … +2.25", {"low": -1.5, "high": 2.25}),
             "p": Cell("< 0.001", {"": 0.0001}),
             "empty": number(None),
         },
-        {"a|b": words("z"), "f1": spread(summarise([-4.0])), "p": Cell("0.042", {"": 0.0421})},
+        {"a|b": "z", "f1": spread(summarise([-4.0])), "p": Cell("0.042", {"": 0.0421})},
     ]
-    return make_table("stem", "A title", lines, tasks="t", notes=["A note."])
+    return make_table("stem", "A title", lines, notes=["A note."])
 
 
 def test_markdown(table):
@@ -51,8 +51,8 @@ def test_latex_is_booktabs_and_escaped(table):
 
 def test_names_from_records_are_neither_formulas_nor_headings():
     names = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "a\n# heading"]
-    lines = [{"place": words(name), "=f": number(-1.5)} for name in names]
-    table = make_table("stem", "A title", lines, tasks="t")
+    lines = [{"place": name, "=f": number(-1.5)} for name in names]
+    table = make_table("stem", "A title", lines)
     head, *rows = csv.reader(io.StringIO(to_csv(table)))
     assert not any(cell.startswith(("=", "+", "@", "\t")) for row in [head, *rows] for cell in row)
     assert [row[0].removeprefix("'") for row in rows] == names and {row[1] for row in rows} == {"-1.5"}

@@ -55,7 +55,6 @@ def test_a_gain_by_hand(tmp_path, compared):
     elmo = picked.gains["elmo"]
     assert (elmo.mean, elmo.difference.error) == (70.0, pytest.approx(error))
     assert elmo.p == elmo.p_holm == pytest.approx(2 * t.sf(70 / error, df))  # a family of one: none is another's
-    assert elmo.reduction == pytest.approx(100 * 70 / 85)
     assert {name: each.verdict for name, each in picked.gains.items()} == {"none": "tie", "elmo": "ahead"}
     glance, gains = encoders.made(TABLE1, "open", own, gain)[0]
     reach = t.ppf(0.975, df) * error

@@ -194,4 +194,4 @@ def test_a_place_that_the_default_run_lacks_comes_from_a_run_that_differs_in_it_
     }  # fmt: skip
     [table], [figure] = layers.weights(FIGURE2, "open", own, gain)
     assert [row[2].text for row in table.rows] == ["input", "output"]
-    assert "at the output, Named entities: layer 0 " in figure.alt
+    assert "Named entities, output: layer 0 " in figure.alt

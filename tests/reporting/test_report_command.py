@@ -135,24 +135,6 @@ def test_a_mistake_is_one_line_and_leaves_the_page_alone(run, tmp_path):
     assert (tmp_path / "results/README.md").read_text(encoding="utf-8") == before
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("default")  # wandb's own
-def test_tables_and_figures_go_to_wandb_offline(run, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setenv("WANDB_SILENT", "true")
-    monkeypatch.setenv("WANDB_DIR", str(tmp_path / "w"))
-    (tmp_path / "w").mkdir()
-    for encoder in ("glove", "elmo"):
-        add(tmp_path / "runs", "ner", encoder, 0)
-    run("--wandb", "a-project")
-    [folder] = (tmp_path / "w").glob("wandb/offline-run-*")
-    kept = {path.name.partition("_")[0] for path in folder.rglob("media/*/*")}
-    tables = {"open-glance", "open-gains", "open-ner-runs", "open-figure2", "open-speed"}
-    figures = {"open-gains", "open-figure2-elmo", "open-ner-speed"}
-    assert kept == tables | {f"figure {name}" for name in figures}
-    assert f"wandb: {folder}" in capsys.readouterr().out
-
-
 @pytest.mark.usefixtures("undrawn")
 def test_runs_on_other_data_are_apart(run, tmp_path, capsys):
     add(tmp_path / "runs", "ner", "elmo", 0)

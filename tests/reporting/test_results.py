@@ -61,12 +61,12 @@ def test_published_rows_are_read_again(tmp_path, monkeypatch):
     assert len(json.loads(path.read_text(encoding="utf-8"))) == 1  # of the suite open
     monkeypatch.setattr(console, "FILE", path)
     console.rows.cache_clear()
-    row = console.published(records[0]["hash"])
+    [row] = console.rows().values()
+    assert row.hash == records[0]["hash"]
     assert (row.task, row.encoder, row.label, row.minutes) == ("ner", "glove", "", 1.5)
     scores = {str(r["seed"]): r["scores"]["test"]["overall"]["f1"] for r in records}
     assert {seed: each["test"] for seed, each in row.seeds.items()} == scores
     assert row.seeds["1"]["processor"] == "A processor"
-    assert console.published("0" * 12) is None
     console.rows.cache_clear()
 
 

@@ -8,7 +8,8 @@ import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, read_ledger, write_record
 from elmo_bench.reporting.console import task_table
-from elmo_bench.reporting.rows import baseline_of, select
+from elmo_bench.reporting.gains import over_baseline
+from elmo_bench.reporting.rows import select
 from tests.ledger.records import OUTCOMES
 from tests.reporting.ledgers import add
 
@@ -67,12 +68,10 @@ def test_the_baseline_has_the_same_changes_as_far_as_they_concern_it(tmp_path, r
     for encoder, options in (("glove", {}), ("glove", few), *(("elmo", o) for o in ({}, few, {"mix": "last"}, long))):
         add(tmp_path, "ner", encoder, 0, **options)
     add(tmp_path, "sst5", "elmo", 0)
-    current = rows()
-    against = {}
-    for row in current:
-        baseline = baseline_of(row, current)
-        against[row.spec.task, row.label, row.train] = baseline and (baseline.label, baseline.train)
-    assert against == {
+    assert {
+        (row.spec.task, row.label, row.train): baseline and (baseline.label, baseline.train)
+        for row, baseline in over_baseline(rows())
+    } == {
         ("ner", "elmo", 3394): ("glove", 3394),
         ("ner", "elmo", 339): ("glove", 339),
         ("ner", "elmo, mix=last", 3394): ("glove", 3394),

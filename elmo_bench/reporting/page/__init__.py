@@ -1,12 +1,11 @@
 """The leaderboard as files: README.md, one index.html that loads nothing from elsewhere, tables/ and figures/.
 
-Both pages have the same content. If asked for, the tables and figures are also one run on wandb.
+Both pages have the same content.
 """
 
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.table import Cell, to_csv, to_latex, to_markdown
+from elmo_bench.reporting.table import to_csv, to_latex, to_markdown
 
 START, END = "<!-- table: make report writes it -->", "<!-- /table -->"  # around the table in the repository's README
 # The page names every table and figure that was written with it; links in a discussion have other texts.
@@ -85,35 +84,12 @@ def write_readme(board: Leaderboard, path: Path) -> None:
         handle.write(f"{before}{START}\n\n{short or 'No runs yet.'}\n\n{END}{after}")
 
 
-def upload(board: Leaderboard, out: Path, *, project: str) -> str:
-    """Log every table and figure that was written to `out`. Returns the run's address or, offline, its folder.
-
-    Offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` is online; `wandb sync FOLDER`
-    uploads an offline run later. Nothing else in a report uses a network.
-    """
-    import wandb
-
-    online = bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)
-    mode = os.environ.get("WANDB_MODE", "online" if online else "offline")
-    tables = {
-        table.stem: wandb.Table(columns=[*table.columns], data=[[cell.text for cell in row] for row in table.rows])
-        for table in board.tables
-    }
-    figures = {
-        f"figure {figure.stem}": wandb.Image(str(out / "figures" / f"{figure.stem}.png"), caption=figure.title)
-        for figure in board.figures
-    }
-    folder = os.environ.get("WANDB_DIR", tempfile.gettempdir() if mode == "online" else ".")
-    with wandb.init(project=project, name="report", job_type="report", mode=mode, dir=folder) as run:  # type: ignore[arg-type]
-        run.log({**tables, **figures})
-        return run.url or str(Path(run.dir).parent)
-
-
 def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
     """The whole page. The same ledger, discussions (by suite) and command give the same text."""
     environment = _environment(escape=False)
-    environment.filters |= {"literal": literal, "code": _code}
+    environment.filters["literal"] = literal
     environment.filters["lines"] = lambda text: "\n".join(map(literal, text.split("\n")))
+    environment.filters["code"] = lambda text: "`" + " ".join(text.replace("`", "'").split()) + "`"
     page = environment.get_template("README.md.j2")
     text = page.render(_content(board), discussions=discussions, markdown=to_markdown)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
@@ -125,15 +101,15 @@ def literal(text: str) -> str:
     return re.sub(r"\\*([\[\]])", r"\\\1", text)
 
 
-def _code(text: str) -> str:
-    return "`" + " ".join(text.replace("`", "'").split()) + "`"
-
-
 def html_page(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[str, str]) -> Iterator[str]:
     """The page in pieces, to be written to the folder `out`, with links to the records in `ledger`.
 
     The same ledger, discussions (by suite) and command give the same text. Of thousands of runs it is many megabytes.
     """
+
+    def link(record: Record) -> str:
+        return quote(RunPaths.of(home, record).record.as_posix())
+
     home = Path(os.path.relpath(ledger, out))
     rows = [(row, group) for suite in board.suites for group in suite.groups for row in group.rows]
     shown = {cell.run for table in board.tables for line in table.shown for cell in line}
@@ -143,10 +119,10 @@ def html_page(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mappi
         .stream(
             _content(board),
             runs=((row, group, _facts(row, group)) for row, group in rows),
-            links={row.anchor: {r["seed"]: _link(home, r) for r in row.records} for row, _ in rows},
+            links={row.anchor: {r["seed"]: link(r) for r in row.records} for row, _ in rows},
             closed=len(rows) > CLOSED,
             folded={row.anchor for row, _ in rows} - shown,
-            verdict=_verdict,
+            verdict=lambda cell: cell.hint if cell.hint in MARKS else "",
             inline=lambda figure: Markup(inline(figure)),  # from matplotlib, which escapes its text
             style=Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
             script=Markup((FOLDER / "script.js").read_text(encoding="utf-8")),
@@ -172,7 +148,7 @@ def _content(board: Leaderboard) -> dict[str, Any]:
         "board": board,
         "data_of": data_of,
         "machines": machines(record for row in board.selection.rows for record in row.records),
-        "more_runs": more_runs,
+        "counted": counted,
         "older": [superseded(*pair) for pair in board.selection.superseded],
         "failed": [
             (run.failure.relative_to(run.ledger).as_posix(), failure["created"], failure["error"])
@@ -195,18 +171,14 @@ def machines(records: Iterable[Record]) -> list[str]:
         ]
         seconds.setdefault(", ".join(parts), []).append(round(record["cost"]["seconds"]))
     every = [each for own in seconds.values() for each in own]
-    lines = [f"{place}: {_runs(len(own))}, {sum(own) / 3600:.1f} hours" for place, own in sorted(seconds.items())]
-    total = f"In total: {_runs(len(every))}, {sum(every) / 3600:.1f} hours of computing"
+    lines = [f"{place}: {counted(len(own))}, {sum(own) / 3600:.1f} hours" for place, own in sorted(seconds.items())]
+    total = f"In total: {counted(len(every))}, {sum(every) / 3600:.1f} hours of computing"
     return [*lines, total] if len(lines) > 1 else lines
 
 
-def _runs(count: int) -> str:
-    return f"{count:,} run{'s' if count != 1 else ''}"
-
-
-def more_runs(count: int) -> str:
-    """How many runs a table or the page folds away: "1 more run", "1,200 more runs"."""
-    return f"{count:,} more run{'s' if count != 1 else ''}"
+def counted(count: int, what: str = "run") -> str:
+    """Such as "1 run" and "1,200 more runs"."""
+    return f"{count:,} {what}{'s' if count != 1 else ''}"
 
 
 def data_of(group: Group) -> str:
@@ -226,15 +198,6 @@ def superseded(old: Row, new: Row) -> tuple[str, str]:
     return path, f"({seeds}) by {new.newest['hash']}; changed: {', '.join(changed)}"
 
 
-def _verdict(cell: Cell) -> str:
-    """ahead, behind, tie, or empty."""
-    return cell.hint if cell.hint in MARKS else ""
-
-
-def _link(home: Path, record: Record) -> str:
-    return quote(RunPaths.of(home, record).record.as_posix())
-
-
 def _facts(row: Row, group: Group) -> dict[str, str]:
     """What the entry of a run says below its scores."""
     newest, share = row.newest, group.share(row)
@@ -244,7 +207,7 @@ def _facts(row: Row, group: Group) -> dict[str, str]:
     return {
         "trained on": f"{counts['train']:,} {group.info.unit}{part}",
         "scored on": f"{counts['dev']:,} dev, {counts['test']:,} test",
-        "command": row.command or "unknown: the task or encoder is not installed",
+        "command": row.spec.command(row.seeds[0]),
         "changed": row.spec.label or "nothing",
         "data": "; ".join([row.basis.data, *newest["data"]["notes"]]),
         "parameters": f"{sizes['trainable']:,} trainable, {sizes['frozen']:,} frozen",
@@ -261,12 +224,10 @@ def inline(figure: Drawing) -> str:
     svg = re.sub(r"\s*<metadata>.*?</metadata>|\s*<title>.*?</title>|\s*<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.stem}-", svg)
-    svg = re.sub(r"#[0-9a-f]{6}\b", lambda colour: _coloured(colour[0]), svg)
+    svg = re.sub(
+        r"#[0-9a-f]{6}\b", lambda colour: f"var(--{_COLOURS[colour[0]]})" if colour[0] in _COLOURS else colour[0], svg
+    )
     svg = re.sub(r"font-family: [^;\"]+;? ?", "", svg)
     return re.sub(
         r"\n\s*", "\n", svg.replace("<svg", f'<svg role="img" aria-labelledby="{figure.stem}-said"', 1)
     ).strip()
-
-
-def _coloured(colour: str) -> str:
-    return f"var(--{_COLOURS[colour]})" if colour in _COLOURS else colour
