@@ -80,6 +80,8 @@ def test_data_of_ones_own_are_said_to_be_enough_or_how_many_more_are_needed(tmp_
     assert "suite reviews, size cpu" in said
     [line] = [line for line in said.splitlines() if line.startswith("With 60 test items and these seeds,")]
     assert "test items would be needed" in line or "more seeds are needed first" in line
+    assert main(["report", "--ledger", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
+    assert "\n## Your data: reviews\n" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
 
 
 def test_runs_that_change_an_option_are_not_compared(tmp_path, capsys):

@@ -13,6 +13,7 @@ from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseli
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
 from elmo_bench.reporting.rows import Selection, of_newest_protocol
 from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, make_table, number, printed, scores
+from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
 ALL_RUNS = (
@@ -64,6 +65,12 @@ class Suite:
     listed: list[Group]  # those with a table of all runs
     sections: list[Section]
     short: str  # the main table in markdown, for the repository's README; empty without one
+
+    @property
+    def title(self) -> str:
+        """The suite's name; of data that a user brought, that they are this."""
+        own = all(reads_own_data(group.task) for group in self.groups)
+        return f"Your data: {self.name}" if own else f"Suite {self.name}"
 
 
 @dataclass(frozen=True)
