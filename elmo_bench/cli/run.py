@@ -12,10 +12,9 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.machine import gpus
 from elmo_bench.base.progress import console
-from elmo_bench.base.sources import MissingData
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_record
 from elmo_bench.reporting.console import ending, outcome, show
-from elmo_bench.runner.finished import contents_of, data_files, finished, how_to_get, sources_of
+from elmo_bench.runner.finished import contents_of, finished, sources_of
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_given, check_options
@@ -96,11 +95,6 @@ def _run(config: DictConfig, attempt: str | None) -> tuple[Record, bool]:
         return read_record(paths.record), True
     check_here(setup)
     console.print(f"{spec.task} {spec.encoder} seed {setup.seed}: reading data …", highlight=False)
-    if attempt is None:  # a sweep keeps the failures of its runs
-        try:
-            data_files(sources_of(spec, setup))
-        except MissingData as error:
-            raise UserError(f"{error} {how_to_get(spec, setup)}".rstrip()) from None
     from elmo_bench.runner.run import run
 
     return run(config, attempt=attempt)

@@ -24,16 +24,7 @@ from elmo_bench.ledger.paths import (
     new_attempt,
     run_lock,
 )
-from elmo_bench.ledger.record import (
-    SCHEMA,
-    Failure,
-    Record,
-    Spec,
-    check_record,
-    now,
-    run_hash,
-    settings_key,
-)
+from elmo_bench.ledger.record import SCHEMA, Failure, Record, Spec, check_record, now, run_hash, settings_key
 from elmo_bench.ledger.store import (
     Ledger,
     read_all,

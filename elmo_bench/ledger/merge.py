@@ -10,14 +10,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.ledger.paths import RunPaths, check_is_ledger, list_runs, run_lock
 from elmo_bench.ledger.record import Copies, Record
-from elmo_bench.ledger.store import (
-    put_failure,
-    read_all,
-    read_failure,
-    read_outcomes,
-    read_record_at,
-    write_record,
-)
+from elmo_bench.ledger.store import put_failure, read_all, read_failure, read_outcomes, read_record_at, write_record
 
 
 @dataclass

@@ -1,14 +1,14 @@
 """Finished runs, found without reading data and weights, and the state of every run of a plan: imports no torch.
 
 A run is finished if its record is in the folder that the digests of today's files lead to. Computing these digests
-takes parsing and encoders, so the cache folder has a memo of them: of a task's data by the digests of its files, its
-options and the code that reads them, and of an encoder by its options, its code and the digests of its files. Files are
-hashed again, large ones by the rule of `base/downloads.py`. Without a memo the run does the full work, and writes one.
+takes parsing and encoders, so the cache folder has a memo of them, by the options that say where data, weights and
+vectors are and by the code that reads them, with the digests of their files. Files are hashed again, large ones by the
+rule of `base/downloads.py`. Without a memo the run does the full work, and writes one.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -40,7 +40,7 @@ Sources = dict[str, Any]
 
 
 class Memo(TypedDict):
-    """What was read: a part of the `contents` of a spec."""
+    """What was read: the `contents` of a spec."""
 
     contents: dict[str, Any]
     files: dict[str, str]  # digests of the files that it was read from, by path
@@ -76,9 +76,10 @@ def finished(ledger: Path, spec: RunSpec, seed: int, contents: Mapping[str, Any]
 def contents_of(sources: Sources) -> dict[str, Any] | None:
     """The `contents` of a spec that today's files give; None if there is no memo of them."""
     with suppress(Exception):  # a file is gone, there is no sound memo, or a task fails, which its run will report
-        data, frozen = read_memo(_data_memo(sources)), read_memo(_encoder_memo(sources))
-        if all(_digest(Path(path)) == known for path, known in frozen["files"].items()):
-            return data["contents"] | frozen["contents"]
+        memo = read_memo(_memo(sources))
+        same_files = {*map(str, data_files(sources))} <= memo["files"].keys()
+        if same_files and all(_digest(Path(path)) == known for path, known in memo["files"].items()):
+            return memo["contents"]
     return None
 
 
@@ -89,13 +90,11 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
     `started` (seconds, as time.time()).
     """
     with suppress(Exception):  # a run that can be made needs no memo
-        if (files := _files(sources, frozen)) is None:
+        if (own := _files(sources, frozen)) is None:
             return
-        memo, digests = _data_memo(sources), {str(path): _digest(path) for path in files}
-        if all(_last_change(path) < started - SETTLED for path in [*files, *data_files(sources)]):
-            write_memo(memo, {"contents": {"data": contents["data"]}, "files": {}})  # which are in its name
-            rest = {name: value for name, value in contents.items() if name != "data"}
-            write_memo(_encoder_memo(sources), {"contents": rest, "files": digests})
+        digests = {str(path): _digest(path) for path in (*data_files(sources), *own)}
+        if all(_last_change(Path(path)) < started - SETTLED for path in digests):
+            write_memo(_memo(sources), {"contents": dict(contents), "files": digests})
 
 
 def _files(sources: Sources, frozen: "Frozen") -> list[Path] | None:
@@ -111,12 +110,6 @@ def _files(sources: Sources, frozen: "Frozen") -> list[Path] | None:
     return [*files, *([path_of(sources["encoder"]["vectors"]).resolve()] if frozen.width else [])]
 
 
-def _data_memo(sources: Sources) -> Path:
-    of = [sources[name] for name in ("task", "version", "suite", "data")]
-    folders = [Path(root, sources["task"]) for root in import_module("elmo_bench.tasks").__path__]
-    return _memo([*of, [[path.name, _digest(path)] for path in data_files(sources)], _code("base", "text", *folders)])
-
-
 def data_files(sources: Sources) -> list[Path]:
     """The files of a run's data. Raises UserError where one is missing."""
     data = task_class(sources["task"], "data")(**sources["data"])
@@ -124,23 +117,12 @@ def data_files(sources: Sources) -> list[Path]:
     return [Path(path) for path in data.files(sources["suite"], root)]
 
 
-def how_to_get(spec: RunSpec, setup: Setup) -> str:
-    """One or two sentences from the suite's node `fetch`: a list of downloads, or text."""
-    fetch = setup.data[spec.suite].get("fetch") or ""
-    if isinstance(fetch, str):
-        return f"{fetch[:1].upper()}{fetch[1:]}".rstrip(".") + "." if fetch else ""
-    which = "" if spec.suite == "open" else f"--suite {spec.suite} "
-    return f"Download it: elmo-bench fetch {which}--task {spec.task} --root FOLDER"
-
-
-def _encoder_memo(sources: Sources) -> Path:
+def _memo(sources: Sources) -> Path:
     """By the current folder too, since options may name files in it."""
-    folders = map(Path, import_module("elmo_bench.encoders").__path__)
-    return _memo([sources["encoder"], str(Path.cwd()), _code("base", "elmo", *folders)])
-
-
-def _memo(of: Any) -> Path:
-    return cache_folder() / "contents" / f"{digest(of)}.json"
+    tasks = (Path(root, sources["task"]) for root in import_module("elmo_bench.tasks").__path__)
+    encoders = map(Path, import_module("elmo_bench.encoders").__path__)
+    code = _code("base", "text", "elmo", *tasks, *encoders)
+    return cache_folder() / "contents" / f"{digest([sources, str(Path.cwd()), code])}.json"
 
 
 @reader
@@ -230,10 +212,6 @@ class LedgerState:
             (key, seed) for spec, seeds in self._specs.values() for key in [RunSpec(**spec).identity] for seed in seeds
         }
 
-    def of_runs(self, runs: "Sequence[PlannedRun]") -> list[RunState]:
-        """The state of every run, in order."""
-        return [self._of_run(run) for run in runs]
-
     def seconds_left(
         self, runs: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
     ) -> tuple[float, int]:
@@ -254,7 +232,8 @@ class LedgerState:
                 unknown += seconds is None
         return total, unknown
 
-    def _of_run(self, run: "PlannedRun") -> RunState:
+    def of_run(self, run: "PlannedRun") -> RunState:
+        """The state of a run."""
         place = (run.spec.key, run.seed)
         if where := self._running.get(place):
             return RunState(run, "running", where)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,8 +23,6 @@ from elmo_bench.spec.settings import check_options
 from elmo_bench.training.quiet import quiet
 
 if TYPE_CHECKING:
-    from pytorch_lightning.loggers import Logger
-
     from elmo_bench.runner.evaluate import Outcomes
     from elmo_bench.runner.train import Trained
 
@@ -41,7 +38,9 @@ def record(
     """Write the head, the outcomes and the record; then remove what is no longer needed. Returns the record."""
     spec, setup, history = prepared.spec, prepared.setup, trained.history
     head: Any = trained.module.head
-    trained_head = KeptHead(head.state_dict(), spec, trained.vocabulary, trained.lexicon, prepared.frozen.checksums)
+    trained_head = KeptHead(
+        head.state_dict(), spec.to_json(), trained.vocabulary, trained.lexicon, prepared.frozen.checksums
+    )
     kept = write_head(paths.work / "head.safetensors", trained_head)
     encoders = prepared.frozen.encoders.values()
     made = Record(
@@ -132,37 +131,23 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
         _remove_checkpoints_of_record(paths)
         from elmo_bench.runner.evaluate import evaluate  # these import Lightning, which takes seconds
         from elmo_bench.runner.train import train
+        from elmo_bench.training.loggers import open_loggers
 
+        about = {
+            "work": paths.work,
+            "title": prepared.title,
+            "config": spec.to_json() | {"seed": setup.seed},
+            "group": setup.experiment,
+            "tags": [spec.suite, spec.task, spec.encoder],
+        }
         with (
             _failure_file(paths, spec, attempt),
             disk_errors(paths.work),
-            _loggers(prepared, paths.work) as logs,
+            open_loggers(setup.logger, **about) as logs,
         ):
             trained = train(prepared, paths.work, logs=logs)
             scores, outcomes = evaluate(prepared, trained, paths.work)
             return record(prepared, trained, scores, outcomes, paths, attempt=attempt), False
-
-
-@contextmanager
-def _loggers(prepared: Prepared, work: Path) -> "Iterator[list[Logger]]":
-    """The run's loggers, closed when the block ends."""
-    from elmo_bench.training import loggers
-
-    spec, setup = prepared.spec, prepared.setup
-    logs = loggers.build_loggers(
-        setup.logger,
-        work=work,
-        title=prepared.title,
-        config=spec.to_json() | {"seed": setup.seed},
-        group=setup.experiment,
-        tags=[spec.suite, spec.task, spec.encoder],
-    )
-    failed = True
-    try:
-        yield logs
-        failed = False
-    finally:
-        loggers.finish(logs, failed=failed)
 
 
 def _paths(spec: RunSpec, setup: Setup, hash_: str) -> RunPaths:

@@ -176,7 +176,7 @@ def of_text() -> list[Case]:
 def of_arrays() -> list[Case]:
     """Readers of weights, vectors, layers and tables."""
     vectors, words, tensors = np.ones((20, 4), np.float32), [f"w{n}" for n in range(20)], "x.safetensors"
-    spec, lexicon = RunSpec.of(compose("config", ["task=ner", "encoder=none"])), Lexicon(["the"], 1, ["t"])
+    spec, lexicon = RunSpec.of(compose("config", ["task=ner", "encoder=none"])).to_json(), Lexicon(["the"], 1, ["t"])
     layers, index = {"0": torch.ones(3, 2, 4)}, {"sentence_to_index": '{"a b": "0"}'}
     lstm = torch.nn.LSTM(3, 2, num_layers=2, bidirectional=True).state_dict()
     table = pyarrow.table({"tokens": [["Ada", "ran"], ["It"]] * 5, "ner_tags": [[1, 0], [0]] * 5})

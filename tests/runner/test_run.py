@@ -38,7 +38,7 @@ def test_a_run_leaves_a_whole_record(finished, ledger):
     check_record(finished)
     assert read_ledger(ledger) == ([finished], [])
     assert finished.keys() == Record.__annotations__.keys()
-    spec = RunSpec.from_json(finished["spec"])
+    spec = RunSpec(**finished["spec"])
     assert (spec.suite, spec.task, spec.encoder, spec.size, finished["seed"]) == ("open", "ner", "elmo", "cpu", 0)
     assert spec.hash == finished["hash"]
     assert (finished["metric"], finished["formula"]) == ("f1", "f1-counts")
