@@ -12,9 +12,10 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.machine import gpus
 from elmo_bench.base.progress import console
+from elmo_bench.base.sources import MissingData
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_record
 from elmo_bench.reporting.console import ending, outcome, show
-from elmo_bench.runner.finished import contents_of, finished, sources_of
+from elmo_bench.runner.finished import contents_of, data_files, finished, how_to_get, sources_of
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_given, check_options
@@ -63,7 +64,12 @@ def main(arguments: list[str]) -> int:
 
         return sweep(given.options)
     if given.help or not (given.options or given.cfg):
-        print(_fitted(HELP.format(groups=_groups())))
+        groups = (
+            f"{folder.name}: {', '.join(choices(folder.name))}" for folder in sorted(CONF.iterdir()) if folder.is_dir()
+        )
+        width = min(shutil.get_terminal_size().columns, 120)
+        for line in HELP.format(groups="\n".join(groups)).splitlines():
+            print(textwrap.fill(line, width, subsequent_indent=" " * 6))
         return 0
     check_given(given.options)
     config = compose("config", given.options)
@@ -95,6 +101,11 @@ def _run(config: DictConfig, attempt: str | None) -> tuple[Record, bool]:
         return read_record(paths.record), True
     check_here(setup)
     console.print(f"{spec.task} {spec.encoder} seed {setup.seed}: reading data …", highlight=False)
+    if attempt is None:  # a sweep keeps the failures of its runs
+        try:
+            data_files(sources_of(spec, setup))
+        except MissingData as error:
+            raise UserError(f"{error} {how_to_get(spec, setup)}".rstrip()) from None
     from elmo_bench.runner.run import run
 
     return run(config, attempt=attempt)
@@ -118,14 +129,3 @@ def check_here(setup: Setup) -> None:
     if not os.access(folder, os.W_OK):
         why = "a read-only file system" if os.statvfs(folder).f_flag & os.ST_RDONLY else "no permission"
         raise UserError(f"{folder}: the ledger cannot be written ({why}). Choose another folder: ledger=FOLDER.")
-
-
-def _groups() -> str:
-    names = sorted(path.name for path in CONF.iterdir() if path.is_dir())
-    return "\n".join(f"{name}: {', '.join(choices(name))}" for name in names)
-
-
-def _fitted(text: str) -> str:
-    """The text with lines that the terminal is wide enough for."""
-    width = min(shutil.get_terminal_size().columns, 120)
-    return "\n".join(textwrap.fill(line, width, subsequent_indent=" " * 6) for line in text.splitlines())

@@ -12,6 +12,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import MissingData
+from elmo_bench.runner.finished import how_to_get
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Text
@@ -32,7 +33,7 @@ def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
     try:
         splits = data.read(spec.suite, setup.data_root)
     except MissingData as error:
-        raise UserError(f"{error} {_how_to_get(spec, setup)}".rstrip()) from None
+        raise UserError(f"{error} {how_to_get(spec, setup)}".rstrip()) from None
     for split in ("train", "dev", "test"):
         if not splits.get(split):
             raise UserError(f"task={spec.task}: Data.read gives no {split} examples. Each split needs some.")
@@ -44,15 +45,6 @@ def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
                     f"task={spec.task}: {split}, example {number}: texts is not a tuple of tuples of words."
                 )
     return splits
-
-
-def _how_to_get(spec: RunSpec, setup: Setup) -> str:
-    """One or two sentences from the suite's node `fetch`: a list of downloads, or text."""
-    fetch = setup.data[spec.suite].get("fetch") or ""
-    if isinstance(fetch, str):
-        return f"{fetch[:1].upper()}{fetch[1:]}".rstrip(".") + "." if fetch else ""
-    which = "" if spec.suite == "open" else f"--suite {spec.suite} "
-    return f"Download it: elmo-bench fetch {which}--task {spec.task} --root FOLDER"
 
 
 def data_digest(data: Data, splits: Splits) -> str:

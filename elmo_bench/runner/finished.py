@@ -117,6 +117,15 @@ def data_files(sources: Sources) -> list[Path]:
     return [Path(path) for path in data.files(sources["suite"], root)]
 
 
+def how_to_get(spec: RunSpec, setup: Setup) -> str:
+    """One or two sentences from the suite's node `fetch`: a list of downloads, or text."""
+    fetch = setup.data[spec.suite].get("fetch") or ""
+    if isinstance(fetch, str):
+        return f"{fetch[:1].upper()}{fetch[1:]}".rstrip(".") + "." if fetch else ""
+    which = "" if spec.suite == "open" else f"--suite {spec.suite} "
+    return f"Download it: elmo-bench fetch {which}--task {spec.task} --root FOLDER"
+
+
 def _memo(sources: Sources) -> Path:
     """By the current folder too, since options may name files in it."""
     tasks = (Path(root, sources["task"]) for root in import_module("elmo_bench.tasks").__path__)

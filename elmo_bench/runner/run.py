@@ -79,15 +79,11 @@ def record(
         created=ledger.now(),
     )
     ledger.write_record(paths, made, outcomes)
-    _remove_leftovers(paths, predictions=not setup.predictions)
-    return made
-
-
-def _remove_leftovers(paths: RunPaths, *, predictions: bool) -> None:
-    """Remove the checkpoints; with `predictions` also predictions, which are an earlier head's (overwrite=true)."""
-    for pattern in ("*.ckpt", *(["*.predictions.*"] if predictions else [])):
+    # Without predictions=true, any that are here are an earlier head's (overwrite=true).
+    for pattern in ("*.ckpt", *([] if setup.predictions else ["*.predictions.*"])):
         for path in paths.work.glob(pattern):
             path.unlink()
+    return made
 
 
 def _cost(prepared: Prepared, trained: "Trained") -> dict[str, Any]:
