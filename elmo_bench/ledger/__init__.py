@@ -1,6 +1,6 @@
 """The ledger: the folder of records. Its schema, its files, its locks. Imports nothing of ours but `base`."""
 
-from elmo_bench.ledger.environment import environment
+from elmo_bench.base.machine import environment
 from elmo_bench.ledger.outcomes import (
     CLUSTER,
     PAIRS,

@@ -4,7 +4,6 @@ The record and the head may come from a stranger. They are data: names in them c
 this installation, and only weights and vectors that it knows by name are loaded without being asked for.
 """
 
-import dataclasses
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -56,36 +55,31 @@ class Words(TypedDict):
 
 
 class About(TypedDict):
-    """The metadata of the file, as in a `KeptHead`."""
+    """The metadata of the file."""
 
     spec: Spec
     vocabulary: dict[str, list[str] | Annotated[int, Field(gt=0, le=1_000_000)]]  # labels, or how many there are
     lexicon: Words
-    encoders: dict[str, str]
+    encoders: dict[str, str]  # `Frozen.checksums`
 
 
 class KeptHead(NamedTuple):
     """The contents of the file."""
 
     tensors: dict[str, Tensor]
-    spec: Spec
-    vocabulary: dict[str, Any]  # what the head knows of the training data
-    lexicon: Lexicon
-    encoders: dict[str, str]  # `Frozen.checksums`
+    about: About
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """What the embedder knows of the training text."""
+        return Lexicon(**self.about["lexicon"])
 
 
 def write_head(path: Path, head: KeptHead) -> Path:
     """Write the trained parameters; the encoder and the static table are not among them."""
-    about = {
-        "spec": head.spec,
-        "vocabulary": head.vocabulary,
-        "lexicon": dataclasses.asdict(head.lexicon),
-        "encoders": head.encoders,
-    }
+    tensors = {name: each.contiguous() for name, each in head.tensors.items()}
     with atomic_write(path) as handle:
-        handle.write(
-            save({name: each.contiguous() for name, each in head.tensors.items()}, {"about": json.dumps(about)})
-        )
+        handle.write(save(tensors, {"about": json.dumps(head.about)}))
     return path
 
 
@@ -101,7 +95,7 @@ def read_head(path: Path) -> KeptHead:
             about = parse_json((kept.metadata() or {})["about"], f"{path}: metadata")
             tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118
         check(about, About, f"{path}: metadata")
-        return KeptHead(tensors, **about | {"lexicon": Lexicon(**about["lexicon"])})
+        return KeptHead(tensors, about)
 
 
 def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = None, vectors: str | None = None) -> int:
@@ -115,7 +109,7 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     spec = RunSpec(**record["spec"])
     head_file = record_file.with_suffix("") / "head.safetensors"
     kept = read_head(head_file)
-    if kept.spec != record["spec"]:
+    if kept.about["spec"] != record["spec"]:
         raise UserError(f"{head_file}: the head of another run than {record_file}")
     usual, setup = installed(spec)
     data = build_data(spec, setup)
@@ -233,18 +227,18 @@ def build_kept(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -
     The head is first built without memory: the file's tensors bound its sizes and its layers, whatever numbers a spec
     holds.
     """
-    if kept.encoders != frozen.checksums:
+    if kept.about["encoders"] != frozen.checksums:
         raise UserError(
             f"{head_file}: trained with other random numbers in its encoder than are drawn here, of another seed or by "
             "another version of torch. Run it again with overwrite=true."
         )
     try:
         with torch.device("meta"), _few_tensors(10 * len(kept.tensors) + 1000):
-            wanted = build_head(spec, build_embedder(spec, frozen, kept.lexicon), kept.vocabulary).state_dict()
+            wanted = build_head(spec, build_embedder(spec, frozen, kept.lexicon), kept.about["vocabulary"]).state_dict()
         if {name: value.shape for name, value in wanted.items()} != {n: t.shape for n, t in kept.tensors.items()}:
             raise ValueError("its tensors have other names or shapes")
         embedder = build_embedder(spec, frozen, kept.lexicon)
-        head = build_head(spec, embedder, kept.vocabulary)
+        head = build_head(spec, embedder, kept.about["vocabulary"])
         head.load_state_dict(kept.tensors)
     except (TypeError, ValueError, KeyError, IndexError, RuntimeError, MemoryError, OverflowError) as error:
         why = str(error).partition("\n")[0]

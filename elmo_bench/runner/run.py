@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,7 +17,7 @@ from elmo_bench.base.progress import forget_kernels, kernels_used
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.runner.finished import remember, sources_of
-from elmo_bench.runner.predict import KeptHead, write_head
+from elmo_bench.runner.predict import About, KeptHead, write_head
 from elmo_bench.runner.prepare import Prepared, prepare
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_options
@@ -38,10 +39,13 @@ def record(
     """Write the head, the outcomes and the record; then remove what is no longer needed. Returns the record."""
     spec, setup, history = prepared.spec, prepared.setup, trained.history
     head: Any = trained.module.head
-    trained_head = KeptHead(
-        head.state_dict(), spec.to_json(), trained.vocabulary, trained.lexicon, prepared.frozen.checksums
+    about = About(
+        spec=spec.to_json(),  # type: ignore[typeddict-item]
+        vocabulary=trained.vocabulary,
+        lexicon=asdict(trained.lexicon),  # type: ignore[typeddict-item]
+        encoders=prepared.frozen.checksums,
     )
-    kept = write_head(paths.work / "head.safetensors", trained_head)
+    kept = write_head(paths.work / "head.safetensors", KeptHead(head.state_dict(), about))
     encoders = prepared.frozen.encoders.values()
     made = Record(
         schema=ledger.SCHEMA,

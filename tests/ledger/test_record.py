@@ -64,8 +64,8 @@ def test_a_missing_key_is_named(make_record, key):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"schema": 1}, r"record.schema: 1, but this version of elmo-bench reads 3"),
-        ({"attempt": "latest"}, r"record.attempt: 'latest' is not 32 hex digits"),
+        ({"schema": 1}, r"record.schema: 1 should be 3"),
+        ({"attempt": "latest"}, r"record.attempt: 'latest' String should match pattern"),
         ({"extra": 1}, r"record: unknown key extra"),
         ({"seed": "0"}, r"record.seed: '0' should be a valid integer"),
         ({"metric": "accuracy"}, r"record.scores.dev.overall: accuracy missing"),
@@ -80,9 +80,9 @@ def test_a_missing_key_is_named(make_record, key):
             {"curves": {"dev": [55.0, 99.0, 59.0], "steps": [1] * 3}},
             r"record.epochs.best: 2, .* the score of dev 60.00",
         ),
-        ({"curves": {"dev": [55.0, 60.0, 120.0], "steps": [1] * 3}}, r"record.curves.dev: 120.0 is not between 0 and"),
+        ({"curves": {"dev": [55.0, 60.0, 120.0], "steps": [1] * 3}}, r"record.curves.dev\[2\]: 120.0 should be less"),
         ({"scores": {"dev": {"overall": {"f1": 60.0}}, "test": {"overall": {"f1": 120.0}}}}, r"120.0 is not between"),
-        ({"parameters": {"trainable": -1, "frozen": 0}}, r"record.trainable: -1 is below 0"),
+        ({"parameters": {"trainable": -1, "frozen": 0}}, r"record.parameters.trainable: -1 should be greater"),
         ({"created": "2999-01-01T00:00:00+00:00"}, r"record.created: 2999-.* is in the future"),
         ({"curves": {"dev": [1.0], "steps": [7, 7.5]}}, r"record.curves.steps\[1\]: 7.5 should be a valid integer"),
         ({"created": "yesterday"}, r"record.created: 'yesterday'"),

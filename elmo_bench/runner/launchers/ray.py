@@ -18,10 +18,8 @@ from elmo_bench.runner.launchers import Ended, Job, command
 
 def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended]:
     """Give all jobs to Ray, which starts as many as its CPUs (and GPUs) allow; a worker that dies concerns no other."""
-    try:
-        import ray
-    except ImportError:
-        raise UserError("launcher=ray: needs Ray. Run pip install 'elmo-bench[ray]'.") from None
+    import ray
+
     own = not ray.is_initialized()
     if own:
         cpus = options["cpus"] * options["jobs"] if options["jobs"] and options["address"] is None else None
