@@ -29,7 +29,6 @@ from elmo_bench.ledger.store import (
     Ledger,
     read_all,
     read_holders,
-    read_ledger,
     read_outcomes,
     read_record,
     write_failure,

@@ -169,7 +169,8 @@ def list_runs(
             for name in {*names} - links:
                 seeds.setdefault(int(_ENTRY.fullmatch(name)[1]), set()).add(name)  # type: ignore[index]
             with suppress(UserError):  # somebody else's folder
-                runs |= {RunPaths(ledger, *place, seed): seeds[seed] for seed in sorted(seeds)}  # type: ignore[arg-type, call-arg]
+                suite_, task_, encoder_, hash_ = place
+                runs |= {RunPaths(ledger, suite_, task_, encoder_, hash_, seed): seeds[seed] for seed in sorted(seeds)}
     return Listing(runs, problems)
 
 

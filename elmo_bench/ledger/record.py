@@ -19,7 +19,8 @@ _TIME = "%Y-%m-%dT%H:%M:%S+00:00"  # one format, so that times sort as texts
 NEAR = 0.5  # points between the best of the dev curve and the score of the checkpoint that was loaded again
 CLOCKS = timedelta(days=1)  # by which clocks may differ
 Attempt = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
-Amount, Count = Annotated[float, Field(ge=0)], Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 

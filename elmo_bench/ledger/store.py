@@ -83,12 +83,6 @@ def read_holders(
     return [holder for holder in locked if holder]
 
 
-def read_ledger(root: Path) -> tuple[list[Record], list[str]]:
-    """(every record, every problem): see `read_all`."""
-    ledger = read_all(root)
-    return ledger.records, ledger.problems
-
-
 @reader
 def read_record(path: Path) -> Record:
     """The record in this file. Raises UserError if it is damaged, of another version, or a link."""

@@ -23,7 +23,7 @@ from elmo_bench.base.downloads import SETTLED, Content, cache_folder
 from elmo_bench.base.files import atomic_write, sha256_of
 from elmo_bench.base.json import digest, read_json
 from elmo_bench.base.reading import reader
-from elmo_bench.ledger import Record, RunPaths, Spec, read_all, read_holders, settings_key
+from elmo_bench.ledger import Record, RunPaths, read_all, read_holders, settings_key
 from elmo_bench.ledger.schema import check
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.spec.names import task_class
@@ -185,8 +185,8 @@ class LedgerState:
     """What a ledger knows of runs, found by the key of their settings and by seed. Each file is read once."""
 
     problems: list[str]
+    records: list[Record]  # the newest last
     _records: dict[str, dict[int, Record]] = field(default_factory=lambda: defaultdict(dict))
-    _specs: dict[str, tuple[Spec, set[int]]] = field(default_factory=dict)  # with the seeds, by hash
     _failed: dict[tuple[str, int], str] = field(default_factory=dict)
     _running: dict[tuple[str, int], str] = field(default_factory=dict)
     _seconds: dict[tuple[str, ...], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -194,16 +194,12 @@ class LedgerState:
     @classmethod
     def of(cls, ledger: Path) -> "LedgerState":
         records, failures, problems = read_all(ledger)
-        state = cls(problems)
-        keys: dict[str, str] = {}  # by hash: seeds share a spec
-        for record in sorted(records, key=lambda record: record["created"]):  # the newest stays
-            spec, seed = record["spec"], record["seed"]
-            if record["hash"] not in keys:
-                keys[record["hash"]] = settings_key(spec)
-                state._specs[record["hash"]] = spec, set()
-            key = keys[record["hash"]]
-            state._records[key][seed] = record
-            state._specs[record["hash"]][1].add(seed)
+        state = cls(problems, sorted(records, key=lambda record: record["created"]))
+        specs = {record["hash"]: record["spec"] for record in records}  # seeds share a spec
+        keys = {hash_: settings_key(spec) for hash_, spec in specs.items()}
+        for record in state.records:
+            spec, key = record["spec"], keys[record["hash"]]
+            state._records[key][record["seed"]] = record
             for group in _groups(key, spec["suite"], spec["task"], spec["encoder"], spec["settings"]):
                 state._seconds[group].append(record["cost"]["seconds"])
         for _, failure in failures:
@@ -217,9 +213,8 @@ class LedgerState:
     @cached_property
     def _outdated(self) -> set[tuple[str, int]]:
         """The runs that have a record of any version; takes a while, and is needed only if a run is not done."""
-        return {
-            (key, seed) for spec, seeds in self._specs.values() for key in [RunSpec(**spec).identity] for seed in seeds
-        }
+        specs = {record["hash"]: RunSpec(**record["spec"]) for record in self.records}
+        return {(specs[record["hash"]].identity, record["seed"]) for record in self.records}
 
     def seconds_left(
         self, runs: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
