@@ -1,10 +1,10 @@
 """Published files, downloaded once to the cache folder and verified by checksum; checksums of what a run reads.
 
-The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench` (a temporary folder for a
-user without a home). Next to a file in it is `<file>.sha256` (in
-the format of `sha256sum`): the published checksum, or the one recorded when the file was first read. A file that the
-user put there counts as well. With `$ELMO_BENCH_OFFLINE=1` (or `$HF_HUB_OFFLINE=1`) nothing is downloaded.
-`$ELMO_BENCH_MIRROR=https://host/folder` replaces scheme and host of the published addresses.
+The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench` (a temporary folder for a user without a
+home). Next to a file in it is `<file>.sha256` (in the format of `sha256sum`): the published checksum, or the one
+recorded when the file was first read. A file that the user put there counts as well. With `$ELMO_BENCH_OFFLINE=1` (or
+`$HF_HUB_OFFLINE=1`) nothing is downloaded. `$ELMO_BENCH_MIRROR=https://host/folder` replaces scheme and host of the
+published addresses.
 """
 
 import contextlib

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from elmo_bench.runner.sweep import PlannedRun
 
 
-MAX_BYTES = 2**20
+MAX_BYTES = 2**24  # of a memo: the data of a suite may be thousands of files
 _PACKAGE = Path(__file__).parents[1]
 Sources = dict[str, Any]
 
