@@ -41,7 +41,7 @@ def scores(ledger: Path, suite: str) -> dict[tuple[str, str], dict[str, dict[int
     """{(task, encoder): {option=value, or "" for the default run: {seed: dev score}}}; newest records win."""
     found: dict[tuple[str, str], dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for record in sorted(read_all(ledger, suite=suite).records, key=lambda record: record["created"]):
-        spec = RunSpec.from_json(record["spec"])
+        spec = RunSpec(**record["spec"])
         if spec.changes.keys() <= {*CHOSEN} and len(spec.changes) <= 1 and _is_current(spec):
             dev = record["scores"]["dev"]["overall"][record["metric"]]
             found[spec.task, spec.encoder][spec.label][record["seed"]] = dev

@@ -23,7 +23,7 @@ import torch
 from sides import Ours, PeerProcess, Reference, Sentences
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger.environment import environment
+from elmo_bench.base.machine import environment
 
 LIMIT = 2e-5  # largest difference of a float32 layer from the peer's, relative to numbers larger than 1
 COMPARED = 16  # sentences whose layers are compared

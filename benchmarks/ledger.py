@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from elmo_bench.ledger import RunPaths, read_ledger, run_hash
+from elmo_bench.ledger import RunPaths, read_all, run_hash
 
 ROOT = Path(__file__).resolve().parents[1]
 RATE = "task.training.optimizer.lr"
@@ -35,7 +35,7 @@ def main() -> None:
 def make(ledger: Path, count: int) -> None:
     """Write so many records with their outcomes."""
     home = ROOT / "results/runs"
-    originals = read_ledger(home)[0]
+    originals = read_all(home).records
     for number in range(count):
         record = copy.deepcopy(original := originals[number % len(originals)])
         record["spec"]["settings"][RATE] = 0.001 * (1 + number // len(originals) / 1000)

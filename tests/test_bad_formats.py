@@ -8,7 +8,7 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
-from elmo_bench.ledger import read_ledger
+from elmo_bench.ledger import read_all
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
 from tests.runs import small
@@ -257,5 +257,5 @@ def test_a_span_in_two_chains_stays_in_the_first_and_a_chain_of_one_mention_goes
     said = "1 mentions are in two chains (kept in the first), 1 chains have one mention (dropped)"
     said += "; the first of them in nw/x"
     assert f"{path}: {said}" in capsys.readouterr().err
-    [record], _ = read_ledger(tmp_path / "runs")
+    [record], _, _ = read_all(tmp_path / "runs")
     assert record["data"]["notes"] == [f"{path.name}: {said}"]

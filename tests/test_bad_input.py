@@ -9,7 +9,7 @@ import sys
 import h5py
 import pytest
 
-from elmo_bench.ledger import read_ledger
+from elmo_bench.ledger import read_all
 from tests.runs import GOLDEN, ROOT, files, small
 
 TRAIN = "Ada\tB-person\nvisited\tO\nParis\tB-location\n.\tO\n\n" * 20
@@ -37,7 +37,7 @@ def ends_in_one_line(main_job, tmp_path, capsys):
         [line] = [line for line in said.err.splitlines() if not line.endswith(": reading data …")]
         assert line.startswith("elmo-bench run: ")
         assert said.out == ""
-        assert read_ledger(tmp_path / "runs") == ([], [])
+        assert read_all(tmp_path / "runs")[::2] == ([], [])
         left = files(tmp_path / "runs") if (tmp_path / "runs").exists() else []
         assert [name for name in left if not name.endswith(".failed.json")] == []
         return line

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import read_ledger
+from elmo_bench.ledger import read_all
 from tests.disks import small_disk
 from tests.ledger.records import store_record
 from tests.pretraining import corpora
@@ -46,10 +46,10 @@ def test_a_run_on_a_full_disk(disk, refused, leave):
     options = ["run", "task=ner", *small("logger=csv", encoder="none"), f"ledger={ledger}", "store=off"]
     disk.fill(leave=leave)
     assert FULL in refused(*options)
-    assert read_ledger(ledger)[0] == []
+    assert read_all(ledger).records == []
     disk.make_room()
     assert main(options) == 0
-    assert len(read_ledger(ledger)[0]) == 1
+    assert len(read_all(ledger).records) == 1
 
 
 def test_a_run_on_a_read_only_disk(disk, refused):

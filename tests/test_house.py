@@ -34,8 +34,8 @@ LONGEST = 350  # lines of a file
 # made by this process a moment ago.
 OWN_FILES = {
     "__main__", "base/downloads", "base/machine", "cli/test", "elmo/export", "elmo/published",
-    "ledger/environment", "ledger/merge", "reporting/page/__init__", "reporting/console",
-    "runner/sweep", "text/sample", "training/loggers",
+    "ledger/merge", "reporting/page/__init__", "reporting/console",
+    "runner/launchers/ray", "runner/sweep", "text/sample", "training/loggers",
 }  # fmt: skip
 OPENS = re.compile(
     r"json\.loads?\(|\.read_text\(|\.read_bytes\(|\b(safe_open|load_file|read_lines|read_json|parse_json|safe_load)\("

@@ -1,10 +1,10 @@
 """Published files, downloaded once to the cache folder and verified by checksum; checksums of what a run reads.
 
-The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench` (a temporary folder for a
-user without a home). Next to a file in it is `<file>.sha256` (in
-the format of `sha256sum`): the published checksum, or the one recorded when the file was first read. A file that the
-user put there counts as well. With `$ELMO_BENCH_OFFLINE=1` (or `$HF_HUB_OFFLINE=1`) nothing is downloaded.
-`$ELMO_BENCH_MIRROR=https://host/folder` replaces scheme and host of the published addresses.
+The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench` (a temporary folder for a user without a
+home). Next to a file in it is `<file>.sha256` (in the format of `sha256sum`): the published checksum, or the one
+recorded when the file was first read. A file that the user put there counts as well. With `$ELMO_BENCH_OFFLINE=1` (or
+`$HF_HUB_OFFLINE=1`) nothing is downloaded. `$ELMO_BENCH_MIRROR=https://host/folder` replaces scheme and host of the
+published addresses.
 """
 
 import contextlib
@@ -226,52 +226,39 @@ class Content:
 
         Raises UserError if the file cannot be read, and if it changes meanwhile.
         """
-        self.path, self._large, self._seconds = path, large, settled
+        self.path = path
         now = time.time()
         try:
             self._state = _state(path)
             self._settled = now - max(self._state[1:3]) / 1e9 >= settled
-            self.sha256 = self._recall() or self._hash()
+            # Then the state alone says what the bytes are, and hashing takes long enough to remember it.
+            trusted = self._settled and self._state[0] >= large
+            key = hashlib.sha256(os.fsencode("\n".join(map(str, (path.resolve(), *self._state))))).hexdigest()
+            self.sha256 = self._checksum(cache_folder() / "checksums" / key if trusted else None)
         except OSError as error:
             raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
 
     def check(self) -> None:
         """Raises UserError unless the file held the bytes of this checksum ever since it was taken."""
         with contextlib.suppress(OSError, UserError):  # it is gone, or changes while it is hashed again
-            if self._settled and _state(self.path) == self._state:
+            same = self._settled or sha256_of(self.path) == self.sha256
+            if same and _state(self.path) == self._state:
                 return
-            if not self._settled:
-                again = Content(self.path, large=self._large, settled=self._seconds)
-                if (again.sha256, again._state) == (self.sha256, self._state):
-                    self._settled = again._settled
-                    return
         raise changed(self.path)
 
-    def _hash(self) -> str:
+    def _checksum(self, remembered: Path | None) -> str:
+        """The hash of the file; `remembered` is where it is kept."""
+        if remembered is not None:
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                if re.fullmatch("[0-9a-f]{64}", text := remembered.read_text()):
+                    return text
         checksum = sha256_of(self.path)
         if _state(self.path) != self._state:
             raise changed(self.path)
-        if self._trusted:
-            with contextlib.suppress(OSError, UserError), atomic_write(self._memory, "w") as handle:  # never needed
+        if remembered is not None:
+            with contextlib.suppress(OSError, UserError), atomic_write(remembered, "w") as handle:  # never needed
                 handle.write(checksum)
         return checksum
-
-    def _recall(self) -> str | None:
-        if self._trusted:
-            with contextlib.suppress(OSError, UserError, UnicodeDecodeError):
-                if re.fullmatch("[0-9a-f]{64}", text := self._memory.read_text()):
-                    return text
-        return None
-
-    @property
-    def _trusted(self) -> bool:
-        """Whether the state alone says what the bytes are, and hashing takes long enough to remember it."""
-        return self._settled and self._state[0] >= self._large
-
-    @property
-    def _memory(self) -> Path:
-        key = "\n".join(map(str, (self.path.resolve(), *self._state)))
-        return cache_folder() / "checksums" / hashlib.sha256(os.fsencode(key)).hexdigest()
 
 
 def changed(path: Path | str) -> UserError:

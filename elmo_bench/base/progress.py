@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 
 from rich.console import Console
 from rich.progress import (
@@ -26,12 +27,12 @@ console = Console(stderr=True, soft_wrap=True, markup=False)
 class Meter:
     """Counts the steps and tokens of one job; made by `progress`."""
 
-    def __init__(self, bar: Progress | None, title: str, total: int | None, done: int):
-        self.bar, self.title, self.total, self.steps, self.tokens, self.text = bar, title, total, done, 0, ""
+    def __init__(self, bar: Progress, title: str, total: int | None, done: int):
+        self.bar, self.title, self.steps, self.tokens, self.text = bar, title, done, 0, ""
         self.started = self.printed = time.monotonic()
-        self.first = done
         self.lines: dict[str, TaskID] = {}  # of `show`
-        self.task = bar.add_task(title, total=total, completed=done, info="") if bar else None
+        self.id = bar.add_task(title, total=total, completed=done, info="")
+        [self.task] = bar.tasks
 
     @property
     def tokens_per_second(self) -> float:
@@ -44,27 +45,25 @@ class Meter:
         self.tokens += tokens
         self.text = self.text if text is None else text
         info = (f"{self.tokens_per_second:,.0f} tokens/s  " if self.tokens else "") + self.text
-        if self.bar is not None and self.task is not None:
-            self.bar.update(self.task, completed=self.steps, info=info)
-        elif time.monotonic() - self.printed > LINE_EVERY:
+        self.bar.update(self.id, completed=self.steps, info=info)
+        if self.bar.disable and time.monotonic() - self.printed > LINE_EVERY:
             self.printed = time.monotonic()
-            console.print(
-                f"{self.title}: step {self.steps}/{self.total or '?'}  {info}  {self._remaining()}", highlight=False
-            )
+            left = self.task.time_remaining
+            eta = "" if left is None else f"ETA {timedelta(seconds=int(left))}"
+            console.print(f"{self.title}: step {self.steps}/{self.task.total or '?'}  {info}  {eta}", highlight=False)
 
     def skip(self) -> None:
         """Leave out a step that takes no time, so that the estimate does not count it."""
-        self.total = None if self.total is None else self.total - 1
-        if self.bar is not None and self.task is not None:
-            self.bar.update(self.task, total=self.total)
+        if self.task.total is not None:
+            self.bar.update(self.id, total=self.task.total - 1)
 
     def show(self, running: Mapping[str, str]) -> None:
         """Show what runs, {title: what it said last}: a line for each below the bar; without one, a line a minute."""
-        if self.bar is None:
+        if self.bar.disable:
             if running and time.monotonic() - self.printed > MINUTE:
                 self.printed = time.monotonic()
                 told = "; ".join(text or title for title, text in running.items())
-                console.print(f"{self.title}: {self.steps}/{self.total or '?'} done; {told}", highlight=False)
+                console.print(f"{self.title}: {self.steps}/{self.task.total or '?'} done; {told}", highlight=False)
             return
         for title in running.keys() | self.lines.keys():
             if title not in self.lines:
@@ -76,24 +75,15 @@ class Meter:
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""
-        (self.bar.console if self.bar is not None else console).print(line, highlight=False)
-
-    def _remaining(self) -> str:
-        if not self.total or self.steps == self.first:
-            return ""
-        seconds = (time.monotonic() - self.started) / (self.steps - self.first) * (self.total - self.steps)
-        return f"ETA {int(seconds // 3600)}:{int(seconds // 60 % 60):02d}:{int(seconds % 60):02d}"
+        self.bar.console.print(line, highlight=False)
 
 
 @contextmanager
 def progress(title: str, total: int | None = None, done: int = 0) -> Iterator[Meter]:
     """A meter for a job of `total` steps, `done` of them earlier; shown on standard error until the block ends."""
-    if not sys.stderr.isatty():
-        yield Meter(None, title, total, done)
-        return
     title_column, info = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[info]}"))
-    columns = (title_column, BarColumn(), MofNCompleteColumn(), info)
-    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
+    columns = (title_column, BarColumn(), MofNCompleteColumn(), info, TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
         yield Meter(bar, title, total, done)
 
 

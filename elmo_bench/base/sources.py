@@ -4,7 +4,7 @@ The options of one suite (a node of `task.data` in the yaml) say which: `source`
 """
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")  # endings of files tha
 COLUMN_FILES = (".conll", ".iob", ".iob2", ".bio", ".txt")  # of files with a token a line
 PACKED = (".gz", ".xz", ".zst")
 SHIPPED = Path(__file__).parents[1] / "data"  # files that come with the package, as NAME.xz; NOTICE.md has licences
-Suites = Mapping[str, Mapping[str, Any]]  # options by the name of the suite
 
 
 class MissingData(UserError):
@@ -43,20 +42,6 @@ class SuiteOptions(dict[str, Any]):
         raise UserError(f"{self.name}.{option}: not set. Set it as the other suites in the task's yaml do.")
 
 
-def suite_options(suites: Suites, suite: str, sources: Collection[str]) -> SuiteOptions:
-    """The options of a suite. Raises UserError for an unknown suite, and for a source that is not in `sources`."""
-    if suite not in suites:
-        raise UserError(f"suite={suite}: unknown suite. Choose one of: {', '.join(suites)}.")
-    options = SuiteOptions(f"task.data.{suite}", suites[suite])
-    if options["source"] not in sources:
-        raise UserError(
-            f"task.data.{suite}.source={options['source']}: unknown source. Choose one of: {', '.join(sources)}."
-        )
-    if options["source"] == "hub" and not isinstance(options["hub"], Mapping):
-        raise UserError(f"task.data.{suite}.hub={options['hub']}: give a mapping with repo, revision and files")
-    return options
-
-
 class SuiteData:
     """What the `data.py` of most tasks have in common: the suites, and how the splits of one are read.
 
@@ -74,8 +59,16 @@ class SuiteData:
         self.suites = suites
 
     def options(self, suite: str) -> SuiteOptions:
-        """The options of a suite. Raises UserError."""
-        return suite_options(self.suites, suite, self.sources)
+        """The options of a suite. Raises UserError for an unknown suite, and for a source that is not in `sources`."""
+        if suite not in self.suites:
+            raise UserError(f"suite={suite}: unknown suite. Choose one of: {', '.join(self.suites)}.")
+        options = SuiteOptions(f"task.data.{suite}", self.suites[suite])
+        source, known = options["source"], ", ".join(self.sources)
+        if source not in self.sources:
+            raise UserError(f"{options.name}.source={source}: unknown source. Choose one of: {known}.")
+        if source == "hub" and not isinstance(options["hub"], Mapping):
+            raise UserError(f"{options.name}.hub={options['hub']}: give a mapping with repo, revision and files")
+        return options
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
         """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
@@ -84,9 +77,13 @@ class SuiteData:
         return {split: read(options, split, root) for split in SPLITS}
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads. Raises UserError."""
+        """The files that `read` reads, in the order of SPLITS; those of the Hub are downloaded. Raises UserError."""
         options = self.options(suite)
-        return suite_files(options, root, pattern=options.get("pattern", self.pattern))
+        if options["source"] == "hub":
+            hub = options["hub"]
+            return [hub_file(hub["repo"], hub[split], revision=hub["revision"]) for split in SPLITS if split in hub]
+        splits = [split for split in SPLITS if isinstance(options[split], str | Sequence)]
+        return [path for split in splits for path in self.paths(options, split, root)]
 
     def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Any]:
         """The examples of a split in the data folder. Raises UserError."""
@@ -107,18 +104,6 @@ class SuiteData:
     def read_file(self, path: Path) -> list[Any]:
         """The examples of a file, whose gold may be missing. Raises UserError with file and line."""
         raise NotImplementedError
-
-
-def suite_files(options: Mapping[str, Any], root: Path | None, *, pattern: str | None = None) -> list[Path]:
-    """The files that hold the splits of a suite, in the order of SPLITS.
-
-    Files of the Hub are downloaded. Raises UserError where a file is missing.
-    """
-    if options["source"] == "hub":
-        hub = options["hub"]
-        return [hub_file(hub["repo"], hub[split], revision=hub["revision"]) for split in SPLITS if split in hub]
-    names = [options[split] for split in SPLITS if isinstance(options[split], str | Sequence)]
-    return [path for name in names for path in data_files(root, options["folder"], name, pattern=pattern)]
 
 
 def as_list(names: Any) -> list[Any]:

@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _about(record: Record) -> Iterator[Finding]:
-    spec = RunSpec.from_json(record["spec"])
+    spec = RunSpec(**record["spec"])
     label = f", {spec.label}" if spec.label else ""
     version, protocol = (spec.settings.get(key, "?") for key in ("task.version", "protocol"))
     yield Finding(

@@ -60,7 +60,9 @@ def main(arguments: list[str]) -> int:
             path = root / suite["folder"] / file["file"]
             try:
                 if "terms" in file and not path.is_file() and not options.accept_research_use:
-                    raise UserError(f"{path}: {file['terms']}. {repeat(task, options.suite, root)}")
+                    again = f"--suite {options.suite} --task {task} --root {shlex.quote(str(root))}"
+                    accept = f"If you accept that, run: elmo-bench fetch {again} --accept-research-use"
+                    raise UserError(f"{path}: {file['terms']}. {accept}")
                 print(f"{task}: {fetch_file(file, path, task)}", flush=True)
             except UserError as error:
                 failed += 1
@@ -75,12 +77,6 @@ def suites_of(task: str) -> dict[str, dict[str, Any]]:
     if task not in (known := suite_tasks()):
         raise UserError(f"unknown task '{task}'. Choose one of: {', '.join(known)}.")
     return {name: node for name, node in task_yaml(task)["data"].items() if isinstance(node, dict)}
-
-
-def repeat(task: str, suite: str, root: Path) -> str:
-    """The sentence with the command that accepts the terms of a task's files."""
-    command = f"elmo-bench fetch --suite {suite} --task {task} --root {shlex.quote(str(root))} --accept-research-use"
-    return f"If you accept that, run: {command}"
 
 
 def shipped(suite: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:

@@ -64,7 +64,12 @@ def main(arguments: list[str]) -> int:
 
         return sweep(given.options)
     if given.help or not (given.options or given.cfg):
-        print(_fitted(HELP.format(groups=_groups())))
+        groups = (
+            f"{folder.name}: {', '.join(choices(folder.name))}" for folder in sorted(CONF.iterdir()) if folder.is_dir()
+        )
+        width = min(shutil.get_terminal_size().columns, 120)
+        for line in HELP.format(groups="\n".join(groups)).splitlines():
+            print(textwrap.fill(line, width, subsequent_indent=" " * 6))
         return 0
     check_given(given.options)
     config = compose("config", given.options)
@@ -124,14 +129,3 @@ def check_here(setup: Setup) -> None:
     if not os.access(folder, os.W_OK):
         why = "a read-only file system" if os.statvfs(folder).f_flag & os.ST_RDONLY else "no permission"
         raise UserError(f"{folder}: the ledger cannot be written ({why}). Choose another folder: ledger=FOLDER.")
-
-
-def _groups() -> str:
-    names = sorted(path.name for path in CONF.iterdir() if path.is_dir())
-    return "\n".join(f"{name}: {', '.join(choices(name))}" for name in names)
-
-
-def _fitted(text: str) -> str:
-    """The text with lines that the terminal is wide enough for."""
-    width = min(shutil.get_terminal_size().columns, 120)
-    return "\n".join(textwrap.fill(line, width, subsequent_indent=" " * 6) for line in text.splitlines())

@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
         raise UserError("give --experiment NAME, or the options of a sweep (encoder=none,glove,elmo seed=0,1)")
     planned = plan(options)
     ledger = LedgerState.of(planned.ledger)
-    states = ledger.of_runs(planned.runs)
+    states = [ledger.of_run(run) for run in planned.runs]
     for problem in ledger.problems:
         print(f"elmo-bench status: {problem}", file=sys.stderr)
     if given.missing or given.failed:

@@ -1,6 +1,6 @@
 """The ledger: the folder of records. Its schema, its files, its locks. Imports nothing of ours but `base`."""
 
-from elmo_bench.ledger.environment import environment
+from elmo_bench.base.machine import environment
 from elmo_bench.ledger.outcomes import (
     CLUSTER,
     PAIRS,
@@ -24,21 +24,11 @@ from elmo_bench.ledger.paths import (
     new_attempt,
     run_lock,
 )
-from elmo_bench.ledger.record import (
-    SCHEMA,
-    Failure,
-    Record,
-    Spec,
-    check_record,
-    now,
-    run_hash,
-    settings_key,
-)
+from elmo_bench.ledger.record import SCHEMA, Failure, Record, Spec, check_record, now, run_hash, settings_key
 from elmo_bench.ledger.store import (
     Ledger,
     read_all,
     read_holders,
-    read_ledger,
     read_outcomes,
     read_record,
     write_failure,

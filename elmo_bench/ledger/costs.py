@@ -8,8 +8,9 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
@@ -18,9 +19,11 @@ from elmo_bench.base.json import digest, read_json
 from elmo_bench.base.reading import reader
 from elmo_bench.ledger.schema import check
 
-SCHEMA = 1
+SCHEMA: Literal[1] = 1
 MAX_BYTES = 2**18
 SINGLE = "1"  # sentences a batch: the one that every file has
+Batch = Annotated[str, Field(pattern=r"^\d+$")]
+Rate = Annotated[float, Field(gt=0, lt=1e15)]
 
 
 class Round(TypedDict):
@@ -28,7 +31,7 @@ class Round(TypedDict):
 
     load_seconds: float  # until the first sentence can be read; libraries that the encoder imports included
     memory_mib: float  # peak of the process above a process without encoder; on a GPU, peak of the GPU's memory
-    tokens_per_second: dict[str, float]  # by sentences a batch
+    tokens_per_second: dict[Batch, Rate]  # by sentences a batch
 
 
 class Machine(TypedDict):
@@ -53,13 +56,13 @@ class Text(TypedDict):
 class EncoderCost(TypedDict):
     """One file."""
 
-    schema: int  # SCHEMA
-    encoder: str  # as in the spec of a run
+    schema: Literal[1]  # SCHEMA
+    encoder: Annotated[str, Field(pattern=r"^\w[\w.+=-]*$")]  # as in the spec of a run
     settings: dict[str, Any]  # of the encoder, from the settings of a run
     contents: dict[str, Any]  # checksums of its weights and vectors, as in the spec of a run
     machine: Machine
     text: Text
-    rounds: list[Round]
+    rounds: Annotated[list[Round], Field(min_length=1)]
     parameters: int  # numbers that are frozen: of networks and of whole tables of vectors
     stored_bytes: int | None  # of the files that it was loaded from; null if that is not known
     created: str
@@ -112,13 +115,7 @@ def read_costs(folder: Path) -> tuple[list[EncoderCost], list[str]]:
 
 
 def _check(cost: Any) -> None:
-    if not isinstance(cost, dict) or cost.get("schema") != SCHEMA:
-        raise UserError(f"not of schema {SCHEMA}, which this version reads")
     check(cost, EncoderCost, "cost")
-    rates = [each["tokens_per_second"] for each in cost["rounds"]]
-    if not rates or SINGLE not in rates[0] or any(each.keys() != rates[0].keys() for each in rates):
+    batches = [each["tokens_per_second"].keys() for each in cost["rounds"]]
+    if SINGLE not in batches[0] or any(each != batches[0] for each in batches):
         raise UserError("cost.rounds: not measured with batches of one sentence, and with the same ones in each round")
-    if not all(batch.isdecimal() and 0 < each[batch] < 1e15 for each in rates for batch in each):
-        raise UserError("cost.rounds: a batch that is no number, or a rate that is none")
-    if not re.fullmatch(r"\w[\w.+=-]*", cost["encoder"]):
-        raise UserError("cost.encoder: not the name of an encoder")

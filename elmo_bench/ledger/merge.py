@@ -7,17 +7,10 @@ from math import nan
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
+from elmo_bench.base.files import atomic_write, disk_errors
 from elmo_bench.ledger.paths import RunPaths, check_is_ledger, list_runs, run_lock
 from elmo_bench.ledger.record import Copies, Record
-from elmo_bench.ledger.store import (
-    put_failure,
-    read_all,
-    read_failure,
-    read_outcomes,
-    read_record_at,
-    write_record,
-)
+from elmo_bench.ledger.store import put_failure, read_all, read_failure, read_outcomes, read_record_at, write_record
 
 
 @dataclass
@@ -45,7 +38,10 @@ def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
         with suppress(UserError):  # of a copy that is ours already
             copies.check(record)
     if runs:
-        _make_writable(into)
+        with disk_errors(into):
+            into.mkdir(parents=True, exist_ok=True)
+        if not os.access(into, os.W_OK):
+            raise UserError(f"{into}: cannot be written")
     for run, names in runs.items():
         ours = RunPaths(into, run.suite, run.task, run.encoder, run.hash, run.seed)
         check_is_ledger(source, merged.problems)
@@ -61,15 +57,6 @@ def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
         except UserError as error:
             merged.problems.append(str(error))
     return merged
-
-
-def _make_writable(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written ({error.strerror or error})") from None
-    if not os.access(folder, os.W_OK):
-        raise UserError(f"{folder}: cannot be written")
 
 
 def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, copies: Copies, *, overwrite: bool) -> None:

@@ -150,43 +150,28 @@ def list_runs(
     """
     runs: dict[RunPaths, set[str]] = {}
     problems: list[str] = []
-    for folder in _folders(ledger, (suite, task, encoder, None), problems):
-        seeds: dict[int, set[str]] = {}
-        for entry in _entries(folder, problems):
-            if match := _ENTRY.fullmatch(entry.name):
-                if entry.is_symlink():
-                    problems.append(f"{entry.path}: a symbolic link, which a ledger does not follow")
-                else:
-                    seeds.setdefault(int(match[1]), set()).add(entry.name)
-        with suppress(UserError):  # somebody else's folder
-            suite_, task_, encoder_, hash_ = folder.parts[-4:]
-            runs |= {RunPaths(ledger, suite_, task_, encoder_, hash_, seed): seeds[seed] for seed in sorted(seeds)}
+
+    def refused(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            problems.append(f"{error.filename}: cannot be read ({error.strerror or error})")
+
+    wanted = (suite, task, encoder, None)
+    for folder, folders, files in os.walk(ledger, onerror=refused):
+        place = Path(folder).parts[len(ledger.parts) :]
+        names = [name for name in (*folders, *files) if len(place) == len(wanted) or wanted[len(place)] in (None, name)]
+        if is_run := len(place) == len(wanted):
+            names = [name for name in names if _ENTRY.fullmatch(name)]
+        links = {name for name in names if os.path.islink(os.path.join(folder, name))}  # noqa: PTH114, PTH118  faster
+        problems += [f"{folder}/{name}: a symbolic link, which a ledger does not follow" for name in sorted(links)]
+        folders[:] = [] if is_run else sorted({*folders} & {*names} - links)
+        if is_run:
+            seeds: dict[int, set[str]] = {}
+            for name in {*names} - links:
+                seeds.setdefault(int(_ENTRY.fullmatch(name)[1]), set()).add(name)  # type: ignore[index]
+            with suppress(UserError):  # somebody else's folder
+                suite_, task_, encoder_, hash_ = place
+                runs |= {RunPaths(ledger, suite_, task_, encoder_, hash_, seed): seeds[seed] for seed in sorted(seeds)}
     return Listing(runs, problems)
-
-
-def _folders(folder: Path, names: tuple[str | None, ...], problems: list[str]) -> Iterator[Path]:
-    """The folders `names` levels below, of these names; None: any."""
-    if not names:
-        yield folder
-        return
-    for entry in sorted(_entries(folder, problems), key=lambda entry: entry.name):
-        if names[0] not in (None, entry.name):
-            continue
-        if entry.is_symlink():
-            problems.append(f"{entry.path}: a symbolic link, which a ledger does not follow")
-        elif entry.is_dir(follow_symlinks=False):
-            yield from _folders(folder / entry.name, names[1:], problems)
-
-
-def _entries(folder: Path, problems: list[str]) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        problems.append(f"{folder}: cannot be read ({error.strerror or error})")
-        return []
 
 
 PATIENCE = 0.2  # seconds: `is_held` takes the lock for a moment

@@ -4,22 +4,24 @@ Each is plain JSON and, in Python, the dict of the same shape. Scores are what t
 they are shares. Keys marked NotRequired are left out where they do not apply; all other keys are always present.
 """
 
-import math
-import re
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import digest
 from elmo_bench.ledger.schema import check
 
-SCHEMA = 3
+SCHEMA: Literal[3] = 3
 _TIME = "%Y-%m-%dT%H:%M:%S+00:00"  # one format, so that times sort as texts
 NEAR = 0.5  # points between the best of the dev curve and the score of the checkpoint that was loaded again
 CLOCKS = timedelta(days=1)  # by which clocks may differ
-_ATTEMPT = re.compile(r"[0-9a-f]{32}")
+Attempt = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+Amount = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
+Percent = Annotated[float, Field(ge=0, le=100)]
 
 
 class Spec(TypedDict):
@@ -65,7 +67,7 @@ class Epochs(TypedDict):
 class Curves(TypedDict):
     """One number per epoch."""
 
-    dev: list[float]  # the main score on dev
+    dev: list[Percent]  # the main score on dev
     steps: list[int]  # training steps of the epoch
     train_loss: NotRequired[list[float]]  # mean over the epoch
     lr: NotRequired[list[float]]  # learning rate of the epoch's first step
@@ -75,16 +77,16 @@ class Curves(TypedDict):
 class Parameters(TypedDict):
     """How many numbers the model has."""
 
-    trainable: int  # given to the optimiser
-    frozen: int  # in the encoder and in frozen vectors
+    trainable: Count  # given to the optimiser
+    frozen: Count  # in the encoder and in frozen vectors
 
 
 class Counts(TypedDict):
     """Examples per split, after data.train_fraction and data.max_train."""
 
-    train: int  # trained on
-    dev: int  # used to choose the epoch
-    test: int  # scored once, at the end
+    train: Count  # trained on
+    dev: Count  # used to choose the epoch
+    test: Count  # scored once, at the end
 
 
 class Data(TypedDict):
@@ -101,14 +103,14 @@ class Cost(TypedDict):
     Processor time (cpu) is that of all threads of the run's process, work on a GPU not counted.
     """
 
-    seconds: float  # of the whole run, from building the head to the scores: data and weights were read before
-    cpu_seconds: float  # the same in processor time
-    train_seconds: float  # of training steps, without scoring dev; with store.mode=off they compute layers too
-    train_cpu_seconds: float  # the same in processor time
-    encode_seconds: NotRequired[float]  # of computing the frozen layers or reading them from the cache
-    encode_cpu_seconds: NotRequired[float]  # the same in processor time
-    tokens_per_second: float  # while training, by wall time
-    peak_memory_mib: float  # of the process, or of the GPU if there is one
+    seconds: Amount  # of the whole run, from building the head to the scores: data and weights were read before
+    cpu_seconds: Amount  # the same in processor time
+    train_seconds: Amount  # of training steps, without scoring dev; with store.mode=off they compute layers too
+    train_cpu_seconds: Amount  # the same in processor time
+    encode_seconds: NotRequired[Amount]  # of computing the frozen layers or reading them from the cache
+    encode_cpu_seconds: NotRequired[Amount]  # the same in processor time
+    tokens_per_second: Amount  # while training, by wall time
+    peak_memory_mib: Amount  # of the process, or of the GPU if there is one
 
 
 class Kept(TypedDict):
@@ -137,8 +139,8 @@ class Environment(TypedDict):
 class Record(TypedDict):
     """One finished run."""
 
-    schema: int  # SCHEMA
-    attempt: str  # 32 hex digits: the attempt that made the record
+    schema: Literal[3]  # SCHEMA
+    attempt: Attempt  # 32 hex digits: the attempt that made the record
     spec: Spec
     hash: str  # 12 hex digits that identify the spec: run_hash(spec)
     seed: int  # of everything random in the run
@@ -161,8 +163,8 @@ class Record(TypedDict):
 class Failure(TypedDict):
     """What a failed attempt leaves; the next record of the run removes it."""
 
-    schema: int  # SCHEMA
-    attempt: str  # 32 hex digits
+    schema: Literal[3]  # SCHEMA
+    attempt: Attempt  # 32 hex digits
     spec: Spec
     seed: int  # of the run
     error: str  # one line
@@ -198,9 +200,6 @@ def check_record(record: Any) -> None:
         raise UserError(f"record.hash: {record['hash']:.60} is not the hash of record.spec")
     if datetime.fromisoformat(record["created"]) > datetime.now(UTC) + CLOCKS:
         raise UserError(f"record.created: {record['created']} is in the future")
-    for part in (record["cost"], record["parameters"], record["data"]["counts"]):
-        for name, value in part.items():
-            _in_range(name, value)
     _check_epochs(record)
 
 
@@ -211,14 +210,14 @@ def _check_epochs(record: Any) -> None:
     for split, scores in record["scores"].items():
         if main not in scores["overall"]:
             raise UserError(f"record.scores.{split}.overall: {main} missing")
-        _in_range(f"scores.{split}.overall.{main}", scores["overall"][main], 100)
+        if not 0 <= (score := scores["overall"][main]) <= 100:
+            raise UserError(f"record.scores.{split}.overall.{main}: {score} is not between 0 and 100")
     for name, curve in curves.items():
         if len(curve) != run:
             raise UserError(f"record.curves.{name}: {len(curve)} numbers of {run} epochs")
     if not 1 <= best <= min(run, len(record["layer_weights"]) or run):
         raise UserError(f"record.epochs.best: {best} is not an epoch of the run")
-    _in_range("curves.dev", top := max(curves["dev"]), 100)
-    chosen, dev = curves["dev"][best - 1], record["scores"]["dev"]["overall"][main]
+    chosen, top, dev = curves["dev"][best - 1], max(curves["dev"]), record["scores"]["dev"]["overall"][main]
     if chosen < top or abs(chosen - dev) > NEAR:
         raise UserError(
             f"record.epochs.best: {best}, with dev {main} {chosen:.2f}; the best of its curve is {top:.2f}, the score "
@@ -246,22 +245,12 @@ class Copies:
                 raise UserError(f"the same {what} as seed {other[1]} of {other[0]}, so one of the two is a copy")
 
 
-def _in_range(name: str, value: float, most: float = math.inf) -> None:
-    if not 0 <= value <= most:
-        wanted = "below 0" if most == math.inf else f"not between 0 and {most}"
-        raise UserError(f"record.{name}: {value} is {wanted}")
-
-
 def _check_schema(content: Any, hint: Any, name: str) -> None:
     check(content, hint, name)
-    if content["schema"] != SCHEMA:
-        raise UserError(f"{name}.schema: {content['schema']}, but this version of elmo-bench reads {SCHEMA}")
     try:
         digest(content["spec"])
     except (TypeError, ValueError, RecursionError) as error:  # NaN, or a thousand levels
         raise UserError(f"{name}.spec: {error}") from None
-    if not _ATTEMPT.fullmatch(content["attempt"]):
-        raise UserError(f"{name}.attempt: {content['attempt']!r:.60} is not 32 hex digits")
     try:
         well_formed = datetime.fromisoformat(content["created"]).strftime(_TIME) == content["created"]
     except ValueError:

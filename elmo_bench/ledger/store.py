@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.files import atomic_write
@@ -82,12 +81,6 @@ def read_holders(
     runs = list_runs(root, suite=suite, task=task, encoder=encoder).runs
     locked = (holder_of(run) for run, names in runs.items() if f"seed{run.seed}.lock" in names)
     return [holder for holder in locked if holder]
-
-
-def read_ledger(root: Path) -> tuple[list[Record], list[str]]:
-    """(every record, every problem): see `read_all`."""
-    ledger = read_all(root)
-    return ledger.records, ledger.problems
 
 
 @reader
@@ -194,31 +187,20 @@ def _read(path: Path, check_content: Callable[[Any], None]) -> Any:
     if not os.path.lexists(path):
         raise UserError(f"{path}: no such file. Give one of a ledger: suite/task/encoder/hash/seed<k>.json.")
     try:
-        content = _load(path)
+        content = read_json(path, max_bytes=MAX_RECORD_BYTES, follow_links=False)
     except UserError as error:
         raise UserError(f"{error}. Run again with overwrite=true.") from None
     schema = content.get("schema") if isinstance(content, dict) else None
-    if type(schema) is int and schema > SCHEMA:
-        raise UserError(f"{path}: of a newer version (schema {schema}, this one reads {SCHEMA}). Update elmo-bench.")
-    if type(schema) is int and schema < SCHEMA:
-        raise UserError(
-            f"{path}: of an older version (schema {schema}, this one reads {SCHEMA}). Run again with overwrite=true."
+    if type(schema) is int and schema != SCHEMA:
+        age, advice = (
+            ("a newer", "Update elmo-bench") if schema > SCHEMA else ("an older", "Run again with overwrite=true")
         )
+        raise UserError(f"{path}: of {age} version (schema {schema}, this one reads {SCHEMA}). {advice}.")
     try:
         check_content(content)
     except UserError as error:
         raise UserError(f"{path}: damaged ({error}). Run again with overwrite=true.") from None
     return content
-
-
-def _load(path: Path) -> Any:
-    """The JSON of a file; orjson is several times faster, `read_json` says what is wrong."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # no link, and no waiting for a pipe
-        with os.fdopen(file, "rb") as opened:
-            return orjson.loads(opened.read(MAX_RECORD_BYTES))
-    except (OSError, ValueError):
-        return read_json(path, max_bytes=MAX_RECORD_BYTES, follow_links=False)
 
 
 def _unpack(path: Path) -> dict[str, np.ndarray]:

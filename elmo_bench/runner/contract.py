@@ -30,7 +30,7 @@ from elmo_bench.spec.names import load_encoder, task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Indexer
 from elmo_bench.training.contracts import Data, Metric
-from elmo_bench.training.module import HeadTraining
+from elmo_bench.training.module import HeadTraining, predictions_of, scores_of
 
 FEW, OTHERS = 4, 12  # examples that a head is trained on, and others
 STEPS, RATE = 400, 0.01  # of Adam, after which the loss of the few is half of what it was
@@ -89,10 +89,7 @@ class Trial:
     def predict(self, examples: Sequence[Any]) -> list[Any]:
         """A prediction for each example. Raises UserError."""
         with torch.no_grad():
-            found = self.head.eval().predict(self.head.collate(examples, self.index))
-        if not isinstance(found, list) or len(found) != len(examples):
-            raise UserError(f"Head.predict: {found!r:.60} for {len(examples)} examples. Return a list, one for each.")
-        return found
+            return predictions_of(self.head.eval(), self.head.collate(examples, self.index), len(examples))
 
 
 def check_gradients(trial: Trial) -> str:
@@ -220,9 +217,7 @@ def _odd(example: Any) -> Any:
 def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> str:
     """The outcomes of predictions add up to their score, and no prediction is better than the gold."""
     gold = [example.gold for example in examples]
-    scores, outcomes = metric.score(gold, predicted), metric.outcomes(gold, predicted)
-    if not isinstance(scores, Mapping) or metric.main not in scores.get("overall", {}):
-        raise UserError(f"Metric.score: no '{metric.main}' under 'overall', which is its main figure. Add it.")
+    scores, outcomes = scores_of(metric, gold, predicted), metric.outcomes(gold, predicted)
     for name, counted in outcomes.items():
         if not isinstance(counted, np.ndarray) or counted.shape != (len(gold),) or counted.dtype.kind not in "biu":
             raise UserError(

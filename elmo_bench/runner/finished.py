@@ -1,14 +1,14 @@
 """Finished runs, found without reading data and weights, and the state of every run of a plan: imports no torch.
 
 A run is finished if its record is in the folder that the digests of today's files lead to. Computing these digests
-takes parsing and encoders, so the cache folder has a memo of them: of a task's data by the digests of its files, its
-options and the code that reads them, and of an encoder by its options, its code and the digests of its files. Files are
-hashed again, large ones by the rule of `base/downloads.py`. Without a memo the run does the full work, and writes one.
+takes parsing and encoders, so the cache folder has a memo of them, by the options that say where data, weights and
+vectors are and by the code that reads them, with the digests of their files. Files are hashed again, large ones by the
+rule of `base/downloads.py`. Without a memo the run does the full work, and writes one.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -23,7 +23,7 @@ from elmo_bench.base.downloads import SETTLED, Content, cache_folder
 from elmo_bench.base.files import atomic_write, sha256_of
 from elmo_bench.base.json import digest, read_json
 from elmo_bench.base.reading import reader
-from elmo_bench.ledger import Record, RunPaths, Spec, read_all, read_holders, settings_key
+from elmo_bench.ledger import Record, RunPaths, read_all, read_holders, settings_key
 from elmo_bench.ledger.schema import check
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.spec.names import task_class
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from elmo_bench.runner.sweep import PlannedRun
 
 
-MAX_BYTES = 2**20
+MAX_BYTES = 2**24  # of a memo: the data of a suite may be thousands of files
 _PACKAGE = Path(__file__).parents[1]
 Sources = dict[str, Any]
 
 
 class Memo(TypedDict):
-    """What was read: a part of the `contents` of a spec."""
+    """What was read: the `contents` of a spec."""
 
     contents: dict[str, Any]
     files: dict[str, str]  # digests of the files that it was read from, by path
@@ -76,9 +76,10 @@ def finished(ledger: Path, spec: RunSpec, seed: int, contents: Mapping[str, Any]
 def contents_of(sources: Sources) -> dict[str, Any] | None:
     """The `contents` of a spec that today's files give; None if there is no memo of them."""
     with suppress(Exception):  # a file is gone, there is no sound memo, or a task fails, which its run will report
-        data, frozen = read_memo(_data_memo(sources)), read_memo(_encoder_memo(sources))
-        if all(_digest(Path(path)) == known for path, known in frozen["files"].items()):
-            return data["contents"] | frozen["contents"]
+        memo = read_memo(_memo(sources))
+        same_files = {*map(str, data_files(sources))} <= memo["files"].keys()
+        if same_files and all(_digest(Path(path)) == known for path, known in memo["files"].items()):
+            return memo["contents"]
     return None
 
 
@@ -89,13 +90,11 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
     `started` (seconds, as time.time()).
     """
     with suppress(Exception):  # a run that can be made needs no memo
-        if (files := _files(sources, frozen)) is None:
+        if (own := _files(sources, frozen)) is None:
             return
-        memo, digests = _data_memo(sources), {str(path): _digest(path) for path in files}
-        if all(_last_change(path) < started - SETTLED for path in [*files, *data_files(sources)]):
-            write_memo(memo, {"contents": {"data": contents["data"]}, "files": {}})  # which are in its name
-            rest = {name: value for name, value in contents.items() if name != "data"}
-            write_memo(_encoder_memo(sources), {"contents": rest, "files": digests})
+        digests = {str(path): _digest(path) for path in (*data_files(sources), *own)}
+        if all(_last_change(Path(path)) < started - SETTLED for path in digests):
+            write_memo(_memo(sources), {"contents": dict(contents), "files": digests})
 
 
 def _files(sources: Sources, frozen: "Frozen") -> list[Path] | None:
@@ -109,12 +108,6 @@ def _files(sources: Sources, frozen: "Frozen") -> list[Path] | None:
             return None
         files += [path.resolve() for file in own or () for path in (Path(file), Path(file).parent)]
     return [*files, *([path_of(sources["encoder"]["vectors"]).resolve()] if frozen.width else [])]
-
-
-def _data_memo(sources: Sources) -> Path:
-    of = [sources[name] for name in ("task", "version", "suite", "data")]
-    folders = [Path(root, sources["task"]) for root in import_module("elmo_bench.tasks").__path__]
-    return _memo([*of, [[path.name, _digest(path)] for path in data_files(sources)], _code("base", "text", *folders)])
 
 
 def data_files(sources: Sources) -> list[Path]:
@@ -133,14 +126,12 @@ def how_to_get(spec: RunSpec, setup: Setup) -> str:
     return f"Download it: elmo-bench fetch {which}--task {spec.task} --root FOLDER"
 
 
-def _encoder_memo(sources: Sources) -> Path:
+def _memo(sources: Sources) -> Path:
     """By the current folder too, since options may name files in it."""
-    folders = map(Path, import_module("elmo_bench.encoders").__path__)
-    return _memo([sources["encoder"], str(Path.cwd()), _code("base", "elmo", *folders)])
-
-
-def _memo(of: Any) -> Path:
-    return cache_folder() / "contents" / f"{digest(of)}.json"
+    tasks = (Path(root, sources["task"]) for root in import_module("elmo_bench.tasks").__path__)
+    encoders = map(Path, import_module("elmo_bench.encoders").__path__)
+    code = _code("base", "text", "elmo", *tasks, *encoders)
+    return cache_folder() / "contents" / f"{digest([sources, str(Path.cwd()), code])}.json"
 
 
 @reader
@@ -194,8 +185,8 @@ class LedgerState:
     """What a ledger knows of runs, found by the key of their settings and by seed. Each file is read once."""
 
     problems: list[str]
+    records: list[Record]  # the newest last
     _records: dict[str, dict[int, Record]] = field(default_factory=lambda: defaultdict(dict))
-    _specs: dict[str, tuple[Spec, set[int]]] = field(default_factory=dict)  # with the seeds, by hash
     _failed: dict[tuple[str, int], str] = field(default_factory=dict)
     _running: dict[tuple[str, int], str] = field(default_factory=dict)
     _seconds: dict[tuple[str, ...], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -203,16 +194,12 @@ class LedgerState:
     @classmethod
     def of(cls, ledger: Path) -> "LedgerState":
         records, failures, problems = read_all(ledger)
-        state = cls(problems)
-        keys: dict[str, str] = {}  # by hash: seeds share a spec
-        for record in sorted(records, key=lambda record: record["created"]):  # the newest stays
-            spec, seed = record["spec"], record["seed"]
-            if record["hash"] not in keys:
-                keys[record["hash"]] = settings_key(spec)
-                state._specs[record["hash"]] = spec, set()
-            key = keys[record["hash"]]
-            state._records[key][seed] = record
-            state._specs[record["hash"]][1].add(seed)
+        state = cls(problems, sorted(records, key=lambda record: record["created"]))
+        specs = {record["hash"]: record["spec"] for record in records}  # seeds share a spec
+        keys = {hash_: settings_key(spec) for hash_, spec in specs.items()}
+        for record in state.records:
+            spec, key = record["spec"], keys[record["hash"]]
+            state._records[key][record["seed"]] = record
             for group in _groups(key, spec["suite"], spec["task"], spec["encoder"], spec["settings"]):
                 state._seconds[group].append(record["cost"]["seconds"])
         for _, failure in failures:
@@ -226,13 +213,8 @@ class LedgerState:
     @cached_property
     def _outdated(self) -> set[tuple[str, int]]:
         """The runs that have a record of any version; takes a while, and is needed only if a run is not done."""
-        return {
-            (key, seed) for spec, seeds in self._specs.values() for key in [RunSpec(**spec).identity] for seed in seeds
-        }
-
-    def of_runs(self, runs: "Sequence[PlannedRun]") -> list[RunState]:
-        """The state of every run, in order."""
-        return [self._of_run(run) for run in runs]
+        specs = {record["hash"]: RunSpec(**record["spec"]) for record in self.records}
+        return {(specs[record["hash"]].identity, record["seed"]) for record in self.records}
 
     def seconds_left(
         self, runs: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
@@ -254,7 +236,8 @@ class LedgerState:
                 unknown += seconds is None
         return total, unknown
 
-    def _of_run(self, run: "PlannedRun") -> RunState:
+    def of_run(self, run: "PlannedRun") -> RunState:
+        """The state of a run."""
         place = (run.spec.key, run.seed)
         if where := self._running.get(place):
             return RunState(run, "running", where)

@@ -4,20 +4,21 @@ The record and the head may come from a stranger. They are data: names in them c
 this installation, and only weights and vectors that it knows by name are loaded without being asked for.
 """
 
-import dataclasses
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
+from pydantic import Field
 from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 from torch.nn.modules.module import register_module_parameter_registration_hook
+from typing_extensions import TypedDict
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
@@ -30,6 +31,8 @@ from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.hf_files import NAMES
 from elmo_bench.encoders.static import KNOWN, load_static
+from elmo_bench.ledger import Spec
+from elmo_bench.ledger.schema import check
 from elmo_bench.runner.data import build_data, note_long_words, words_of
 from elmo_bench.runner.prepare import Frozen, Lexicon, build_embedder, build_head, build_indexer, tell
 from elmo_bench.spec.config import compose
@@ -43,28 +46,40 @@ _BILMS = ("mini", *PUBLISHED)
 WEIGHTS = {"elmo": _BILMS, "random": _BILMS, "hf": NAMES}  # that each kind of encoder knows by name
 
 
+class Words(TypedDict):
+    """A `Lexicon`."""
+
+    words: list[str]
+    repeated: Annotated[int, Field(ge=0)]
+    characters: list[str]
+
+
+class About(TypedDict):
+    """The metadata of the file."""
+
+    spec: Spec
+    vocabulary: dict[str, list[str] | Annotated[int, Field(gt=0, le=1_000_000)]]  # labels, or how many there are
+    lexicon: Words
+    encoders: dict[str, str]  # `Frozen.checksums`
+
+
 class KeptHead(NamedTuple):
     """The contents of the file."""
 
     tensors: dict[str, Tensor]
-    spec: RunSpec
-    vocabulary: dict[str, Any]  # what the head knows of the training data
-    lexicon: Lexicon
-    encoders: dict[str, str]  # `Frozen.checksums`
+    about: About
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """What the embedder knows of the training text."""
+        return Lexicon(**self.about["lexicon"])
 
 
 def write_head(path: Path, head: KeptHead) -> Path:
     """Write the trained parameters; the encoder and the static table are not among them."""
-    about = {
-        "spec": head.spec.to_json(),
-        "vocabulary": head.vocabulary,
-        "lexicon": dataclasses.asdict(head.lexicon),
-        "encoders": head.encoders,
-    }
+    tensors = {name: each.contiguous() for name, each in head.tensors.items()}
     with atomic_write(path) as handle:
-        handle.write(
-            save({name: each.contiguous() for name, each in head.tensors.items()}, {"about": json.dumps(about)})
-        )
+        handle.write(save(tensors, {"about": json.dumps(head.about)}))
     return path
 
 
@@ -79,24 +94,8 @@ def read_head(path: Path) -> KeptHead:
         with safe_open(path, framework="pt") as kept:
             about = parse_json((kept.metadata() or {})["about"], f"{path}: metadata")
             tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118
-        spec, vocabulary, lexicon = about["spec"], about["vocabulary"], about["lexicon"]
-        if not isinstance(vocabulary, dict) or not all(_is_known(value) for value in vocabulary.values()):
-            raise ValueError("its vocabulary is not lists of words")
-        words, repeated, characters = lexicon["words"], lexicon["repeated"], lexicon["characters"]
-        if not (_is_words(words) and _is_words(characters) and type(repeated) is int and 0 <= repeated <= len(words)):
-            raise ValueError("its lexicon is not lists of words and a number")
-        if not isinstance(encoders := about["encoders"], dict) or not _is_words(list(encoders.values())):
-            raise ValueError("its encoders are not checksums")
-        return KeptHead(tensors, RunSpec.from_json(spec), vocabulary, Lexicon(words, repeated, characters), encoders)
-
-
-def _is_known(value: Any) -> bool:
-    """Labels, or how many there are."""
-    return _is_words(value) or (type(value) is int and 0 < value <= 1_000_000)
-
-
-def _is_words(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+        check(about, About, f"{path}: metadata")
+        return KeptHead(tensors, about)
 
 
 def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = None, vectors: str | None = None) -> int:
@@ -107,10 +106,10 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     """
     keep_inputs(out, (text, record_file))
     record = ledger.read_record(record_file)
-    spec = RunSpec.from_json(record["spec"])
+    spec = RunSpec(**record["spec"])
     head_file = record_file.with_suffix("") / "head.safetensors"
     kept = read_head(head_file)
-    if kept.spec != spec:
+    if kept.about["spec"] != record["spec"]:
         raise UserError(f"{head_file}: the head of another run than {record_file}")
     usual, setup = installed(spec)
     data = build_data(spec, setup)
@@ -228,18 +227,18 @@ def build_kept(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -
     The head is first built without memory: the file's tensors bound its sizes and its layers, whatever numbers a spec
     holds.
     """
-    if kept.encoders != frozen.checksums:
+    if kept.about["encoders"] != frozen.checksums:
         raise UserError(
             f"{head_file}: trained with other random numbers in its encoder than are drawn here, of another seed or by "
             "another version of torch. Run it again with overwrite=true."
         )
     try:
         with torch.device("meta"), _few_tensors(10 * len(kept.tensors) + 1000):
-            wanted = build_head(spec, build_embedder(spec, frozen, kept.lexicon), kept.vocabulary).state_dict()
+            wanted = build_head(spec, build_embedder(spec, frozen, kept.lexicon), kept.about["vocabulary"]).state_dict()
         if {name: value.shape for name, value in wanted.items()} != {n: t.shape for n, t in kept.tensors.items()}:
             raise ValueError("its tensors have other names or shapes")
         embedder = build_embedder(spec, frozen, kept.lexicon)
-        head = build_head(spec, embedder, kept.vocabulary)
+        head = build_head(spec, embedder, kept.about["vocabulary"])
         head.load_state_dict(kept.tensors)
     except (TypeError, ValueError, KeyError, IndexError, RuntimeError, MemoryError, OverflowError) as error:
         why = str(error).partition("\n")[0]

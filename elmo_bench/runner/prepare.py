@@ -5,7 +5,6 @@ import platform
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -156,23 +155,14 @@ def build_indexer(embedder: Embedder, stores: Mapping[str, LayerStore]) -> Index
     )
 
 
-_stores: dict[str, tuple[tuple[str, ...], LayerStore]] = {}  # of the last run in this process, by part
-
-
-def shared_stores(setup: Setup, encoders: Mapping[str, Encoder], data: str) -> dict[str, LayerStore]:
-    """The layers of each encoder on the data with this digest; the runs of one process share them."""
-    global _stores  # noqa: PLW0603
+def build_stores(setup: Setup, encoders: Mapping[str, Encoder]) -> dict[str, LayerStore]:
+    """The layers of each encoder, by its part of a stack."""
     stores = {}
     for part, options in setup.encoders.items():
         # Other options of the encoder may change its vectors; its path and device do not.
         variant = str(sorted(item for item in options.items() if item[0] not in ("weights", "device")))
-        key = (encoders[part].checksum, data, variant, str(setup.store))
-        kept = _stores.get(part)
-        if kept is None or kept[0] != key or setup.store["mode"] == "off":
-            kept = (key, LayerStore(encoders[part], variant=variant, **setup.store))
-        stores[part] = kept
-    _stores = stores
-    return {part: store for part, (_, store) in stores.items()}
+        stores[part] = LayerStore(encoders[part], variant=variant, **setup.store)
+    return stores
 
 
 _held: FileLock | None = None  # of this process's GPU, for as long as the process lives
@@ -232,19 +222,19 @@ def _suite_vectors(setup: Setup, frozen: Frozen, words: Collection[str]) -> Stat
     return load_static(setup.suite_vectors, set(words))
 
 
-def claim_gpu(folder: Path | None = None) -> str | None:
+def claim_gpu() -> str | None:
     """Reserve for this process one GPU that no other process of this project has claimed; its name.
 
     None, and every GPU stays visible, if the machine shows fewer than two (a scheduler may have chosen one) or all are
-    claimed. Must be called before the first use of CUDA. `folder` holds the claims, which end with the process; by
-    default it is in the user's cache. Raises UserError if it belongs to another user.
+    claimed. Must be called before the first use of CUDA. A folder of the user's cache holds the claims, which end with
+    the process. Raises UserError if it belongs to another user.
     """
     global _held  # noqa: PLW0603
     if _held is not None or torch.cuda.is_initialized() or (count := torch.cuda.device_count()) < 2:
         return None
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
     names = visible if len(visible) == count else [str(number) for number in range(count)]
-    folder = folder or cache_folder() / "gpus" / platform.node()  # machines may share a home
+    folder = cache_folder() / "gpus" / platform.node()  # machines may share a home
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,15 +17,13 @@ from elmo_bench.base.progress import forget_kernels, kernels_used
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.runner.finished import remember, sources_of
-from elmo_bench.runner.predict import KeptHead, write_head
+from elmo_bench.runner.predict import About, KeptHead, write_head
 from elmo_bench.runner.prepare import Prepared, prepare
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_options
 from elmo_bench.training.quiet import quiet
 
 if TYPE_CHECKING:
-    from pytorch_lightning.loggers import Logger
-
     from elmo_bench.runner.evaluate import Outcomes
     from elmo_bench.runner.train import Trained
 
@@ -41,8 +39,13 @@ def record(
     """Write the head, the outcomes and the record; then remove what is no longer needed. Returns the record."""
     spec, setup, history = prepared.spec, prepared.setup, trained.history
     head: Any = trained.module.head
-    trained_head = KeptHead(head.state_dict(), spec, trained.vocabulary, trained.lexicon, prepared.frozen.checksums)
-    kept = write_head(paths.work / "head.safetensors", trained_head)
+    about = About(
+        spec=spec.to_json(),  # type: ignore[typeddict-item]
+        vocabulary=trained.vocabulary,
+        lexicon=asdict(trained.lexicon),  # type: ignore[typeddict-item]
+        encoders=prepared.frozen.checksums,
+    )
+    kept = write_head(paths.work / "head.safetensors", KeptHead(head.state_dict(), about))
     encoders = prepared.frozen.encoders.values()
     made = Record(
         schema=ledger.SCHEMA,
@@ -80,15 +83,11 @@ def record(
         created=ledger.now(),
     )
     ledger.write_record(paths, made, outcomes)
-    _remove_leftovers(paths, predictions=not setup.predictions)
-    return made
-
-
-def _remove_leftovers(paths: RunPaths, *, predictions: bool) -> None:
-    """Remove the checkpoints; with `predictions` also predictions, which are an earlier head's (overwrite=true)."""
-    for pattern in ("*.ckpt", *(["*.predictions.*"] if predictions else [])):
+    # Without predictions=true, any that are here are an earlier head's (overwrite=true).
+    for pattern in ("*.ckpt", *([] if setup.predictions else ["*.predictions.*"])):
         for path in paths.work.glob(pattern):
             path.unlink()
+    return made
 
 
 def _cost(prepared: Prepared, trained: "Trained") -> dict[str, Any]:
@@ -132,37 +131,23 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
         _remove_checkpoints_of_record(paths)
         from elmo_bench.runner.evaluate import evaluate  # these import Lightning, which takes seconds
         from elmo_bench.runner.train import train
+        from elmo_bench.training.loggers import open_loggers
 
+        about = {
+            "work": paths.work,
+            "title": prepared.title,
+            "config": spec.to_json() | {"seed": setup.seed},
+            "group": setup.experiment,
+            "tags": [spec.suite, spec.task, spec.encoder],
+        }
         with (
             _failure_file(paths, spec, attempt),
             disk_errors(paths.work),
-            _loggers(prepared, paths.work) as logs,
+            open_loggers(setup.logger, **about) as logs,
         ):
             trained = train(prepared, paths.work, logs=logs)
             scores, outcomes = evaluate(prepared, trained, paths.work)
             return record(prepared, trained, scores, outcomes, paths, attempt=attempt), False
-
-
-@contextmanager
-def _loggers(prepared: Prepared, work: Path) -> "Iterator[list[Logger]]":
-    """The run's loggers, closed when the block ends."""
-    from elmo_bench.training import loggers
-
-    spec, setup = prepared.spec, prepared.setup
-    logs = loggers.build_loggers(
-        setup.logger,
-        work=work,
-        title=prepared.title,
-        config=spec.to_json() | {"seed": setup.seed},
-        group=setup.experiment,
-        tags=[spec.suite, spec.task, spec.encoder],
-    )
-    failed = True
-    try:
-        yield logs
-        failed = False
-    finally:
-        loggers.finish(logs, failed=failed)
 
 
 def _paths(spec: RunSpec, setup: Setup, hash_: str) -> RunPaths:

@@ -19,15 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
 from elmo_bench.base.progress import Meter, console
-from elmo_bench.ledger import (
-    Ledger,
-    Record,
-    new_attempt,
-    read_all,
-    read_holders,
-    read_record,
-    settings_key,
-)
+from elmo_bench.ledger import Ledger, Record, new_attempt, read_all, read_holders, read_record, settings_key
 from elmo_bench.runner.finished import Sources, contents_of, finished, sources_of
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.runner.launchers.local import limit

@@ -17,7 +17,7 @@ from elmo_bench.base.machine import check_threads, keep_freed_memory
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings
-from elmo_bench.runner.prepare import Lexicon, Prepared, build_embedder, build_head, build_indexer, shared_stores
+from elmo_bench.runner.prepare import Lexicon, Prepared, build_embedder, build_head, build_indexer, build_stores
 from elmo_bench.spec.names import task_class
 from elmo_bench.training.callbacks import AtomicCheckpoints, Checkpoints, Ema, History, RandomState, ShowProgress
 from elmo_bench.training.module import DataModule, HeadTraining
@@ -110,7 +110,7 @@ def build(prepared: Prepared) -> Trained:
         if included_lines(error):
             raise
         raise UserError(f"an option has a value that does not fit: {error}. See task.head.") from error
-    stores = shared_stores(setup, prepared.frozen.encoders, (spec.contents or {})["data"])
+    stores = build_stores(setup, prepared.frozen.encoders)
     index = build_indexer(embedder, stores)
     loaders = DataModule(
         splits,

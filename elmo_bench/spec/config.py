@@ -15,12 +15,7 @@ from typing import Any
 import yaml
 from hydra.core.override_parser.types import Glob, Override, OverrideType
 from omegaconf import DictConfig, OmegaConf, open_dict
-from omegaconf.errors import (
-    ConfigAttributeError,
-    ConfigKeyError,
-    MissingMandatoryValue,
-    OmegaConfBaseException,
-)
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, MissingMandatoryValue, OmegaConfBaseException
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import config_folders

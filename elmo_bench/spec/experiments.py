@@ -197,7 +197,11 @@ def _parsed(name: str, given: Any) -> Experiment:
         raise ValueError(f"unknown key {', '.join(map(str, unknown))}")
     keys = dict(given)
     row = keys.pop("name", "{}")
-    keys["variants"] = tuple(_variant(str(key), options) for key, options in keys.get("variants", {}).items())
+    variants = {str(key): dict(options) for key, options in keys.get("variants", {}).items()}
+    keys["variants"] = tuple(
+        Variant(key, encoder=options.pop("encoder", None), name=options.pop("name", key), options=options)
+        for key, options in variants.items()
+    )
     keys["without"] = tuple(keys.get("without", ()))
     keys["paper"] = {task: _paper(figures) for task, figures in keys.get("paper", {}).items()}
     if isinstance(reference := keys.get("reference"), Mapping):
@@ -208,11 +212,6 @@ def _parsed(name: str, given: Any) -> Experiment:
     found = Experiment(name=name, row=row, **keys)
     _check(found)
     return found
-
-
-def _variant(key: str, options: Mapping[str, Any]) -> Variant:
-    rest = {option: value for option, value in options.items() if option not in ("name", "encoder")}
-    return Variant(key, options.get("name", key), rest, options.get("encoder"))
 
 
 def _paper(given: Mapping[str, Any]) -> PaperFigures:

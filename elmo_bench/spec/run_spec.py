@@ -19,7 +19,6 @@ from elmo_bench.spec.config import compose, reads_own_data, task_yaml
 from elmo_bench.spec.options import is_option, spelled
 from elmo_bench.spec.settings import ABSENT, OWN, RATE, VERSIONS, name_of, parts_of, settings_of
 
-_NAME = re.compile(r"\w[\w.+=-]*")
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
 
 
@@ -50,23 +49,6 @@ class RunSpec:
             size=given["size"]["name"],
             settings=settings_of(given),
         )
-
-    @classmethod
-    def from_json(cls, stored: Any) -> Self:
-        """The spec in a record or failure. Raises UserError unless it has exactly the form of `to_json`."""
-        if not isinstance(stored, dict) or set(stored) != set(_PARTS):
-            raise UserError(f"spec: not a mapping of {', '.join(_PARTS)}")
-        for key in _PARTS[:4]:
-            if not isinstance(stored[key], str) or not _NAME.fullmatch(stored[key]):
-                raise UserError(f"spec.{key}: {stored[key]!r:.60} is not a name; use letters, digits and _ . + = -")
-        for key in _PARTS[4:]:
-            if not isinstance(stored[key], dict) and (key == "settings" or stored[key] is not None):
-                raise UserError(f"spec.{key}: {stored[key]!r:.60} is not a mapping")
-        try:
-            canonical(stored)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise UserError(f"spec: {error}") from None
-        return cls(**stored)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, equal for equal specs."""

@@ -1,6 +1,7 @@
 """Callbacks: the state of random generators, a run's history, progress, a moving average of weights, checkpoints."""
 
 import random
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch import Tensor
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from elmo_bench.base.files import write_checkpoint
-from elmo_bench.base.progress import Clock, Meter, kernels_used, progress, used
+from elmo_bench.base.progress import Clock, kernels_used, progress, used
 
 
 class Ema(Callback):
@@ -209,12 +210,11 @@ class ShowProgress(Callback):
     """Shows a bar over the steps of all epochs, and after each epoch a line with training loss and dev score."""
 
     def __init__(self, title: str):
-        self.title = title
+        self.title, self.shown = title, ExitStack()
 
     def on_train_start(self, trainer: pl.Trainer, module: Any) -> None:
         steps = int(trainer.num_training_batches) * (trainer.max_epochs or 1)
-        self.context = progress(self.title, total=steps, done=trainer.global_step)
-        self.meter: Meter = self.context.__enter__()
+        self.meter = self.shown.enter_context(progress(self.title, total=steps, done=trainer.global_step))
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         self.meter.advance(count_tokens(batch), f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}")
@@ -228,9 +228,7 @@ class ShowProgress(Callback):
         )
 
     def teardown(self, trainer: pl.Trainer, module: Any, stage: str) -> None:
-        if hasattr(self, "context"):
-            self.context.__exit__(None, None, None)
-            del self.context
+        self.shown.close()
 
 
 def count_tokens(batch: dict[str, Any]) -> int:

@@ -3,29 +3,40 @@
 import inspect
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
 
-from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.errors import redacted
 from elmo_bench.training.optimisers import construct
 
 
-def build_loggers(options: Mapping[str, Any], **run: Any) -> list[Logger]:
-    """The loggers that `options["name"]` names, for the run that the keyword arguments describe; none for `none`.
+@contextmanager
+def open_loggers(options: Mapping[str, Any], **run: Any) -> Iterator[list[Logger]]:
+    """The loggers that `options["name"]` names, none for `none`; closed when the block ends, as failed if it raises.
 
     run: `work`, the run's folder; `title`; `config`, plain data; `group`, a name or None; `tags`. Each logger gets the
     options that it has; with one alone, an option that it lacks raises UserError.
     """
     names = str(options["name"]).split("+")
-    built = []
+    loggers: list[Logger] = []
     for name in names:
         known = inspect.signature(LOGGERS[name]).parameters if len(names) > 1 and name in LOGGERS else options
         own = {key: value for key, value in options.items() if key in known} | {"name": name}
-        built.append(construct("logger", LOGGERS, {**run, **own}))
-    return [logger for logger in built if logger is not None]
+        loggers += filter(None, [construct("logger", LOGGERS, {**run, **own})])
+    failed = True
+    try:
+        yield loggers
+        failed = False
+    finally:
+        for logger in loggers:
+            if isinstance(logger, WandbLogger):
+                logger.experiment.finish(exit_code=int(failed))
+            else:
+                logger.finalize("failed" if failed else "success")
 
 
 def csv(*, work: Path, **_: Any) -> Logger:
@@ -43,10 +54,7 @@ def csv(*, work: Path, **_: Any) -> Logger:
 
 def tensorboard(*, work: Path, config: dict[str, Any], group: str | None = None, **_: Any) -> Logger:
     """Events in `log` of the run's folder, with the options and the group as its parameters."""
-    try:
-        logger = TensorBoardLogger(work, name="", version="log")
-    except ModuleNotFoundError:
-        raise UserError("logger=tensorboard: needs TensorBoard. Run pip install 'elmo-bench[tensorboard]'.") from None
+    logger = TensorBoardLogger(work, name="", version="log")
     logger.log_hyperparams(json.loads(redacted(json.dumps(config | {"group": group or ""}))))
     return logger
 
@@ -78,15 +86,6 @@ def wandb(
 
 def none(**_: Any) -> None:
     """Nothing is logged."""
-
-
-def finish(loggers: Sequence[Logger], *, failed: bool) -> None:
-    """Close the logs of a run, also of a failed one."""
-    for logger in loggers:
-        if isinstance(logger, WandbLogger):
-            logger.experiment.finish(exit_code=int(failed))
-        else:
-            logger.finalize("failed" if failed else "success")
 
 
 LOGGERS: dict[str, Callable[..., Logger | None]] = {

@@ -105,6 +105,23 @@ class DataModule(pl.LightningDataModule):
         return self.loader("dev")
 
 
+def predictions_of(head: Any, batch: dict[str, Any], count: int) -> list[Any]:
+    """What a head predicts for a batch of so many examples. Raises UserError unless that is a list, one for each."""
+    predicted = head.predict(batch)
+    if not isinstance(predicted, list) or len(predicted) != count:
+        shape = f"{len(predicted)} predictions" if isinstance(predicted, list) else f"a {type(predicted).__name__}"
+        raise UserError(f"Head.predict: {shape} for {count} examples. Return a list with one for each.")
+    return predicted
+
+
+def scores_of(metric: Metric, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:
+    """The scores of a split. Raises UserError if they lack the main figure."""
+    scores = metric.score(gold, predicted)
+    if not isinstance(scores, Mapping) or metric.main not in scores.get("overall", {}):
+        raise UserError(f"Metric.score: no '{metric.main}' under 'overall', which is its main figure. Add it.")
+    return scores
+
+
 class HeadTraining(pl.LightningModule):
     """Trains a head on its loss and the penalty of its mixes; scores a whole split with the task's metric.
 
@@ -159,11 +176,8 @@ class HeadTraining(pl.LightningModule):
         return loss + getattr(self.head, "items", 1) * self.head.embedder.regularisation()
 
     def validation_step(self, batch: dict[str, Any], _index: int) -> None:
-        predicted, numbers = self.head.predict(batch), batch["numbers"]
-        if not isinstance(predicted, list) or len(predicted) != len(numbers):
-            shape = f"{len(predicted)} predictions" if isinstance(predicted, list) else f"a {type(predicted).__name__}"
-            raise UserError(f"Head.predict: {shape} for {len(numbers)} examples. Return a list with one for each.")
-        self._by_number.update(zip(numbers, predicted, strict=True))
+        numbers = batch["numbers"]
+        self._by_number.update(zip(numbers, predictions_of(self.head, batch, len(numbers)), strict=True))
 
     test_step = validation_step
 
@@ -199,6 +213,4 @@ class HeadTraining(pl.LightningModule):
     def _score(self, split: str) -> None:
         self.predictions = [self._by_number[number] for number in range(len(self.gold[split]))]
         self._by_number = {}
-        self.scores = self.metric.score(self.gold[split], self.predictions)
-        if self.metric.main not in self.scores.get("overall", {}):
-            raise UserError(f"Metric.score: no '{self.metric.main}' under 'overall', which is its main figure. Add it.")
+        self.scores = scores_of(self.metric, self.gold[split], self.predictions)

@@ -6,11 +6,7 @@ import os
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.json import MAX_DEPTH, canonical, digest, read_json
-
-
-def nested(depth, opening=b"[", closing=b"]"):
-    return opening * depth + closing * depth
+from elmo_bench.base.json import canonical, digest, read_json
 
 
 @pytest.mark.parametrize(
@@ -18,10 +14,11 @@ def nested(depth, opening=b"[", closing=b"]"):
     [
         (b"", "not valid JSON"),
         (b"{", "not valid JSON"),
-        (b"[" + b"9" * 5_000 + b"]", "a whole number of 5000 digits"),
+        (b'{"a": [1, 2', "cut off in the middle"),
+        (b"[NaN]", "not valid JSON"),
+        (b"[1e999]", "not valid JSON"),
         (b'{"a": ["\\udc00"]}', "surrogate"),
-        (nested(MAX_DEPTH + 1), f"more than {MAX_DEPTH} levels"),
-        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, f"more than {MAX_DEPTH} levels"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "not valid JSON"),
     ],
 )
 def test_what_is_not_is_one_line_that_begins_with_the_file(data, why, tmp_path):

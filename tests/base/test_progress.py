@@ -20,7 +20,7 @@ def test_on_a_terminal_each_worker_has_a_line_until_its_run_ends():
 def test_without_one_there_is_a_line_a_minute_and_skipped_steps_do_not_count(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    meter = Meter(None, "sweep", 4, 0)
+    meter = Meter(Progress(disable=True), "sweep", 4, 0)
     meter.skip()
     meter.advance()
     for second in range(0, 130, 10):

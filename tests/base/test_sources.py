@@ -4,7 +4,7 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
-from elmo_bench.base.sources import SHIPPED, data_file, data_files, suite_files, suite_options
+from elmo_bench.base.sources import SHIPPED, SuiteData, data_file, data_files
 
 DEV = "emerging.dev.conll"
 FILES = {"source": "files", "folder": "ours", "train": ["a.txt", "b.txt"], "dev": "dev.txt", "test": "test.txt"}
@@ -18,25 +18,34 @@ def root(tmp_path):
     return tmp_path
 
 
+class FromFiles(SuiteData):
+    sources = ("files",)
+
+
+class FromHub(SuiteData):
+    sources = ("hub",)
+
+
 def test_options_of_a_suite():
-    suites = {"open": FILES, "other": {"source": "hub"}}
-    assert suite_options(suites, "open", ("files",)) == FILES
+    data = FromFiles(open=FILES, other={"source": "hub"})
+    assert data.options("open") == FILES
     with pytest.raises(UserError, match=r"^suite=larger: unknown suite\. Choose one of: open, other\.$"):
-        suite_options(suites, "larger", ("files",))
+        data.options("larger")
     with pytest.raises(UserError, match=r"^task\.data\.other\.source=hub: unknown source\. Choose one of: files\.$"):
-        suite_options(suites, "other", ("files",))
+        data.options("other")
 
 
 def test_an_option_that_is_not_set_is_one_sentence():
-    options = suite_options({"mine": {"source": "hub", "hub": {"repo": "us/ours", "train": "a"}}}, "mine", ("hub",))
+    mine = {"source": "hub", "hub": {"repo": "us/ours", "train": "a"}}
+    data = FromHub(mine=mine, bare={}, three=mine | {"hub": 3})
     with pytest.raises(UserError, match=r"^task\.data\.mine\.folder: not set\. Set it as the other suites"):
-        options["folder"]
+        data.options("mine")["folder"]
     with pytest.raises(UserError, match=r"^task\.data\.mine\.hub\.revision: not set\."):
-        suite_files(options, None)
+        data.files("mine", None)
     with pytest.raises(UserError, match=r"^task\.data\.bare\.source: not set\."):
-        suite_options({"bare": {}}, "bare", ("hub",))
-    with pytest.raises(UserError, match=r"^task\.data\.mine\.hub=3: give a mapping with repo, revision and files$"):
-        suite_options({"mine": {"source": "hub", "hub": 3}}, "mine", ("hub",))
+        data.options("bare")
+    with pytest.raises(UserError, match=r"^task\.data\.three\.hub=3: give a mapping with repo, revision and files$"):
+        data.options("three")
 
 
 def test_a_file_of_the_package_is_read_where_the_folder_has_none(tmp_path):

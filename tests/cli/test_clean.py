@@ -4,7 +4,7 @@ import pytest
 
 from elmo_bench.__main__ import main as run_command
 from elmo_bench.cli import clean
-from elmo_bench.ledger import RunPaths, read_ledger, run_lock, write_failure
+from elmo_bench.ledger import RunPaths, read_all, run_lock, write_failure
 from tests.ledger.records import ATTEMPT
 
 MADE = {"task": "ner", "encoder": "glove"}  # runs of a task that is not installed are never called stale
@@ -67,7 +67,7 @@ def test_dry_run_changes_nothing_and_says_the_same(ledger, capsys):
 def test_stale_records_go_with_all_that_is_theirs(ledger):
     root, finished, stale, unfinished, failed = ledger
     run(root, "--stale")
-    assert [record["seed"] for record in read_ledger(root)[0]] == [0]
+    assert [record["seed"] for record in read_all(root).records] == [0]
     assert not stale.folder.exists()
     assert finished.record.exists()
     assert (finished.work / "head.safetensors").exists()

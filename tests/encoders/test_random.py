@@ -7,7 +7,7 @@ import torch
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import random
-from elmo_bench.runner.prepare import load_frozen, shared_stores
+from elmo_bench.runner.prepare import build_stores, load_frozen
 from elmo_bench.runner.sweep import plan
 from elmo_bench.text.chars import words_ids
 from tests.runs import GOLDEN, described
@@ -81,7 +81,7 @@ def test_seeds_share_the_spec_and_not_the_network(name):
     assert zero.checksums != one.checksums
     batches = []
     for (_, setup), frozen in zip(runs, (zero, one), strict=True):
-        store = shared_stores(setup, frozen.encoders, "data")[""]
+        store = build_stores(setup, frozen.encoders)[""]
         store.fill(SENTENCES)
         batches.append((store._key(SENTENCES[0]), store.batch(SENTENCES)))
     assert batches[0][0] != batches[1][0]

@@ -34,8 +34,7 @@ from elmo_bench.ledger.store import put_failure, read_outcomes
 from elmo_bench.pretraining.corpus import Corpus
 from elmo_bench.pretraining.encode import encode_once
 from elmo_bench.runner.finished import Memo, write_memo
-from elmo_bench.runner.predict import KeptHead, write_head
-from elmo_bench.runner.prepare import Lexicon
+from elmo_bench.runner.predict import About, KeptHead, Words, write_head
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
@@ -176,7 +175,9 @@ def of_text() -> list[Case]:
 def of_arrays() -> list[Case]:
     """Readers of weights, vectors, layers and tables."""
     vectors, words, tensors = np.ones((20, 4), np.float32), [f"w{n}" for n in range(20)], "x.safetensors"
-    spec, lexicon = RunSpec.of(compose("config", ["task=ner", "encoder=none"])), Lexicon(["the"], 1, ["t"])
+    spec: Any = RunSpec.of(compose("config", ["task=ner", "encoder=none"])).to_json()
+    lexicon = Words(words=["the"], repeated=1, characters=["t"])
+    about = About(spec=spec, vocabulary={"labels": ["O"]}, lexicon=lexicon, encoders={})
     layers, index = {"0": torch.ones(3, 2, 4)}, {"sentence_to_index": '{"a b": "0"}'}
     lstm = torch.nn.LSTM(3, 2, num_layers=2, bidirectional=True).state_dict()
     table = pyarrow.table({"tokens": [["Ada", "ran"], ["It"]] * 5, "ner_tags": [[1, 0], [0]] * 5})
@@ -209,7 +210,7 @@ def of_arrays() -> list[Case]:
         one("base.files:read_checkpoint", lambda path: torch.save({"a": torch.ones(3)}, path), "x.ckpt",
             finite=False),
         one("runner.predict:read_head", lambda path: write_head(path, KeptHead(
-            dict(torch.nn.Linear(3, 2).state_dict()), spec, {"labels": ["O"]}, lexicon, {})), tensors, finite=False),
+            dict(torch.nn.Linear(3, 2).state_dict()), about)), tensors, finite=False),
         one("text.tables:read_table", lambda path: parquet.write_table(table, path), "x.parquet", mutants=8),
         one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),
         one("pretraining.encode:read_encoded", lambda path: encoded(path.parent), damaged="*.safetensors",

@@ -11,7 +11,7 @@ from elmo_bench.ledger import (
     PAIRS,
     RunPaths,
     of_split,
-    read_ledger,
+    read_all,
     read_outcomes,
     slices_of,
     types_of,
@@ -23,7 +23,7 @@ from elmo_bench.tasks.coref.metric import FINE
 from tests.ledger.make_golden import GOLDEN, PROBES
 from tests.runs import ROOT
 
-RECORDS, PROBLEMS = read_ledger(GOLDEN)
+RECORDS, _, PROBLEMS = read_all(GOLDEN)
 EACH = pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["spec"]["task"])
 SPLITS = ("dev", "test")
 UNITS = ("ner", "coref", *PROBES)  # tasks whose slices are of smaller units than items

@@ -12,7 +12,6 @@ from elmo_bench.ledger import (
     RunPaths,
     check_record,
     read_all,
-    read_ledger,
     read_outcomes,
     read_record,
     record,
@@ -45,7 +44,7 @@ def test_round_trip(make_record, tmp_path):
     paths = RunPaths.of(tmp_path, written)
     write_record(paths, written, OUTCOMES)
     assert read_record(paths.record) == written
-    assert read_ledger(tmp_path) == ([written], [])
+    assert read_all(tmp_path)[::2] == ([written], [])
     outcomes = read_outcomes(paths)
     assert outcomes["correct"].tolist() == [True, False, True]
     assert outcomes["guessed"].tolist() == [0, 3, 255]
@@ -64,8 +63,8 @@ def test_a_missing_key_is_named(make_record, key):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"schema": 1}, r"record.schema: 1, but this version of elmo-bench reads 3"),
-        ({"attempt": "latest"}, r"record.attempt: 'latest' is not 32 hex digits"),
+        ({"schema": 1}, r"record.schema: 1 should be 3"),
+        ({"attempt": "latest"}, r"record.attempt: 'latest' String should match pattern"),
         ({"extra": 1}, r"record: unknown key extra"),
         ({"seed": "0"}, r"record.seed: '0' should be a valid integer"),
         ({"metric": "accuracy"}, r"record.scores.dev.overall: accuracy missing"),
@@ -80,9 +79,9 @@ def test_a_missing_key_is_named(make_record, key):
             {"curves": {"dev": [55.0, 99.0, 59.0], "steps": [1] * 3}},
             r"record.epochs.best: 2, .* the score of dev 60.00",
         ),
-        ({"curves": {"dev": [55.0, 60.0, 120.0], "steps": [1] * 3}}, r"record.curves.dev: 120.0 is not between 0 and"),
+        ({"curves": {"dev": [55.0, 60.0, 120.0], "steps": [1] * 3}}, r"record.curves.dev\[2\]: 120.0 should be less"),
         ({"scores": {"dev": {"overall": {"f1": 60.0}}, "test": {"overall": {"f1": 120.0}}}}, r"120.0 is not between"),
-        ({"parameters": {"trainable": -1, "frozen": 0}}, r"record.trainable: -1 is below 0"),
+        ({"parameters": {"trainable": -1, "frozen": 0}}, r"record.parameters.trainable: -1 should be greater"),
         ({"created": "2999-01-01T00:00:00+00:00"}, r"record.created: 2999-.* is in the future"),
         ({"curves": {"dev": [1.0], "steps": [7, 7.5]}}, r"record.curves.steps\[1\]: 7.5 should be a valid integer"),
         ({"created": "yesterday"}, r"record.created: 'yesterday'"),
@@ -121,7 +120,7 @@ def test_a_failure_holds_spec_and_traceback_until_a_success(make_record, tmp_pat
     assert (failure["attempt"], failure["seed"]) == (ATTEMPT, 0)
     assert (failure["error"], failure["user_error"]) == (line, user_error)
     assert failure["traceback"].startswith("Traceback (most recent call last)")
-    assert read_ledger(tmp_path) == ([], [])
+    assert read_all(tmp_path)[::2] == ([], [])
     write_record(paths, written, OUTCOMES)
     assert read_all(tmp_path) == ([written], [], [])
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from elmo_bench.ledger import read_ledger, run_hash
+from elmo_bench.ledger import read_all, run_hash
 from elmo_bench.reporting import console
 from elmo_bench.reporting.console import Row, ending, overviews, task_table
 from elmo_bench.spec.config import compose
@@ -21,7 +21,7 @@ def test_task_table(tmp_path):
     for seed in (0, 1):
         add(tmp_path, "ner", "elmo", seed)
         newest = add(tmp_path, "ner", "glove", seed, train_fraction=0.1)
-    records = read_ledger(tmp_path)[0]
+    records = read_all(tmp_path).records
     table = task_table(records, suite="open", task="ner", highlight=newest["hash"])
     head, _, *rows = cells(table)[:4]
     assert head == ["encoder", "dev f1", "test f1", "n (seeds)", "trainable", "tokens/s", "minutes per run"]
@@ -38,13 +38,13 @@ def test_a_sweep_over_tasks_has_a_line_a_task_and_a_column_an_encoder(tmp_path):
     ]
     add(tmp_path, "coref", "none", 0)
     hashes = [record["hash"] for record in made]
-    [table] = overviews(read_ledger(tmp_path)[0], hashes)
+    [table] = overviews(read_all(tmp_path).records, hashes)
     title, _, head, _, first, second = cells(table)
     assert title == ["test scores on suite open (data.least_steps=100, data.train_fraction=0.1):"]
     assert head == ["task", "none", "elmo"]
     assert [first[0], second[0], second[2]] == ["sst5 (accuracy)", "ner (f1)", "-"]
     assert "±" in second[1]
-    assert list(overviews(read_ledger(tmp_path)[0], hashes[:2])) == []  # one task
+    assert list(overviews(read_all(tmp_path).records, hashes[:2])) == []  # one task
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from elmo_bench.ledger import read_ledger
+from elmo_bench.ledger import read_all
 from elmo_bench.reporting.gains import ALPHA, gains_from
 from elmo_bench.reporting.ranks import Rank, letters_of, ranks_of, standings
 from elmo_bench.reporting.rows import select
@@ -108,7 +108,7 @@ def test_standings_test_every_pair_once_and_adjust_for_all(tmp_path):
         for encoder in ("none", "glove", "elmo", "mybert"):
             for seed in range(3):
                 add(tmp_path, task, encoder, seed, lift=0.1 if encoder == "elmo" else 0.0)
-    rows = select(read_ledger(tmp_path)[0]).rows
+    rows = select(read_all(tmp_path).records).rows
     chosen = {t: {row.encoder: row for row in rows if row.spec.task == t} for t in ("ner", "snli")}
     standing = standings(chosen, gains_from(tmp_path))
     assert len(standing.gains) == 12

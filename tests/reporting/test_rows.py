@@ -6,7 +6,7 @@ import pytest
 
 import elmo_bench
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, read_ledger, write_record
+from elmo_bench.ledger import RunPaths, read_all, write_record
 from elmo_bench.reporting.console import task_table
 from elmo_bench.reporting.gains import over_baseline
 from elmo_bench.reporting.rows import select
@@ -17,7 +17,7 @@ from tests.reporting.ledgers import add
 @pytest.fixture
 def rows(tmp_path):
     """`rows() -> current rows` of what was added to `tmp_path`."""
-    return lambda **options: select(read_ledger(tmp_path)[0], **options).rows
+    return lambda **options: select(read_all(tmp_path).records, **options).rows
 
 
 def test_the_seeds_of_a_run_are_a_row_and_the_best_row_comes_first(tmp_path, rows):
@@ -30,7 +30,7 @@ def test_the_seeds_of_a_run_are_a_row_and_the_best_row_comes_first(tmp_path, row
 def test_the_newest_contents_are_current(tmp_path):
     old = [add(tmp_path, "ner", "elmo", k, weights="w1", created=f"2026-01-0{k + 1}T00:00:00+00:00") for k in (0, 1)]
     new = add(tmp_path, "ner", "elmo", 0, weights="w2", created="2026-01-03T00:00:00+00:00")
-    records = read_ledger(tmp_path)[0]
+    records = read_all(tmp_path).records
     chosen = select(records)
     assert [row.records for row in chosen.rows] == [(new,)]
     [superseded] = chosen.superseded
@@ -97,7 +97,7 @@ def test_two_encoders_whose_paths_end_alike_are_two_rows(tmp_path, rows, capsys)
     assert {*elmo_bench.results(tmp_path).encoder} == {"first/mybert", "second/mybert"}
     assert main(["compare", "first/mybert", "second/mybert", "--ledger", str(tmp_path)]) == 0
     assert "test scores of first/mybert minus second/mybert" in capsys.readouterr().out
-    table = task_table(read_ledger(tmp_path)[0], suite="open", task="ner")
+    table = task_table(read_all(tmp_path).records, suite="open", task="ner")
     assert "| first/mybert " in table and "| second/mybert " in table
     from_folder(tmp_path, "elmo", "a/weights.hdf5")
     from_folder(tmp_path, "elmo", "b/weights.hdf5")
@@ -118,7 +118,7 @@ def test_runs_of_a_task_that_is_not_included_are_named(tmp_path, capsys, make_re
     add(tmp_path, "ner", "glove", 0)
     record = make_record(task="mine")
     write_record(RunPaths.of(tmp_path, record), record, OUTCOMES)
-    selection = select(read_ledger(tmp_path)[0])
+    selection = select(read_all(tmp_path).records)
     assert [row.spec.task for row in selection.rows] == ["ner"]
     [line] = selection.unknown
     assert line.startswith("task mine, encoder ") and line.endswith("Give its folder: --include FOLDER.")

@@ -37,7 +37,7 @@ def test_a_failed_run_leaves_traceback_and_spec_and_no_record(broken, tmp_path):
     assert (failure["error"], failure["user_error"]) == ("ValueError: this encoder is broken", False)
     assert failure["traceback"].startswith("Traceback (most recent call last)")
     assert failure["traceback"].rstrip().endswith("ValueError: this encoder is broken")
-    spec = RunSpec.from_json(failure["spec"])
+    spec = RunSpec(**failure["spec"])
     assert spec.key == RunSpec.of(config).key
     assert spec.hash == paths.hash
     assert files(paths.folder) == ["seed3.failed.json"]

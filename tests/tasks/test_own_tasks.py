@@ -218,10 +218,10 @@ def test_a_sweep_makes_the_run_again_if_one_label_changed(tmp_path, monkeypatch)
 
 def test_the_columns_of_a_record_are_used_for_new_text_and_its_files_are_not_opened(tmp_path):
     spec, _ = described("task=classification", f"data.file={tmp_path}/x.csv", "data.text=a b", "data.label=c/d")
-    _, setup = installed(RunSpec.from_json(spec.to_json()))
+    _, setup = installed(RunSpec(**spec.to_json()))
     assert (setup.data["text"], setup.data["label"], setup.data["tokenizer"]) == ("a b", "c/d", "treebank")
     harmful = replace(spec, settings={**spec.settings, "data.file": "/etc/passwd", "task.data.train": "passwd"})
-    _, setup = installed(RunSpec.from_json(harmful.to_json()))
+    _, setup = installed(RunSpec(**harmful.to_json()))
     assert [setup.data[key] for key in ("file", "train", "dev", "test")] == [None] * 4
 
 

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +19,7 @@ from elmo_bench.base.include import folders
 if TYPE_CHECKING:
     from elmo_bench.runner.sweep import PlannedRun
 
-_MODULES = ("local", "slurm", "ray")
+_NEEDED = {"local": "torch", "slurm": "submitit", "ray": "ray"}  # the package of each launcher
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,11 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Ite
 
     Raises UserError for an unknown launcher and for a package that it needs.
     """
-    if options["name"] not in _MODULES:
-        raise UserError(f"launcher.name={options['name']}: unknown launcher. Choose one of: {', '.join(_MODULES)}.")
-    module = importlib.import_module(f"{__name__}.{options['name']}")
+    if (name := options["name"]) not in _NEEDED:
+        raise UserError(f"launcher.name={name}: unknown launcher. Choose one of: {', '.join(_NEEDED)}.")
+    if find_spec(_NEEDED[name]) is None:
+        raise UserError(f"launcher={name}: needs {_NEEDED[name]}. Run pip install 'elmo-bench[{name}]'.")
+    module = importlib.import_module(f"{__name__}.{name}")
     yield from module.launch(jobs, options, ledger)
 
 

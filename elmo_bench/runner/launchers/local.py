@@ -11,7 +11,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -55,12 +54,16 @@ def _fits(job: Job, running: Mapping[BaseProcess, Job]) -> bool:
 
 
 def _start(job: Job) -> BaseProcess:
-    """In the process group of this one: Ctrl-C in a terminal reaches it too."""
+    """In the process group of this one: Ctrl-C in a terminal reaches it too.
+
+    The fork server does its imports before it gets our `sys.path`, and would find another installation of elmo-bench
+    first. Libraries that count the cores themselves get one thread.
+    """
+    os.environ |= {"OMP_NUM_THREADS": "1", **import_path()}
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
     child = context.Process(target=_child, args=(job.arguments(threads=1), str(job.log)))
-    with _environment():
-        child.start()
+    child.start()
     return child
 
 
@@ -92,25 +95,6 @@ def print_to(log: str) -> None:
     with Path(log).open("wb", buffering=0) as file:
         for number in (1, 2):
             os.dup2(file.fileno(), number)
-
-
-@contextmanager
-def _environment() -> Iterator[None]:
-    """For the fork server: one thread for libraries that count the cores themselves, and where to import from.
-
-    The server does its imports before it gets our `sys.path`, and would find another installation of elmo-bench first.
-    """
-    given = {"OMP_NUM_THREADS": "1", **import_path()}
-    before = {name: os.environ.get(name) for name in given}
-    os.environ.update(given)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _end(children: Sequence[BaseProcess]) -> None:

@@ -4,11 +4,9 @@ A worker writes to a temporary ledger, which holds the records that the caller h
 skipped). The files that the run leaves there, a record or a failure, are merged into the caller's ledger.
 """
 
-import io
 import subprocess
-import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +18,8 @@ from elmo_bench.runner.launchers import Ended, Job, command
 
 def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended]:
     """Give all jobs to Ray, which starts as many as its CPUs (and GPUs) allow; a worker that dies concerns no other."""
-    try:
-        import ray
-    except ImportError:
-        raise UserError("launcher=ray: needs Ray. Run pip install 'elmo-bench[ray]'.") from None
+    import ray
+
     own = not ray.is_initialized()
     if own:
         cpus = options["cpus"] * options["jobs"] if options["jobs"] and options["address"] is None else None
@@ -52,7 +48,7 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Ite
                 continue
             job.log.write_bytes(log)
             with tempfile.TemporaryDirectory() as folder:
-                _unpack(files, folder)
+                _write(files, folder)
                 merged = merge(Path(folder), ledger, overwrite=job.overwrite)
             why = "; ".join([*merged.conflicts, *merged.problems])
             yield Ended.with_code(job, code, why)
@@ -61,31 +57,25 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Ite
             ray.shutdown()  # ends the workers
 
 
-def _known(ledger: Path, job: Job) -> bytes:
-    """The records of the run that the ledger has, packed, and those of other settings: the worker finds its own."""
+def _known(ledger: Path, job: Job) -> dict[str, bytes]:
+    """The records of the run that the ledger has, and those of other settings: the worker finds its own."""
     spec = job.run.spec
     runs = [] if job.overwrite else list_runs(ledger, suite=spec.suite, task=spec.task, encoder=spec.encoder).runs
     files = (path for run in runs if run.seed == job.run.seed for path in (run.record, run.outcomes))
-    return _pack(ledger, (path for path in files if path.is_file()))
+    return {str(path.relative_to(ledger)): path.read_bytes() for path in files if path.is_file()}
 
 
-def _pack(folder: Path, files: Iterable[Path]) -> bytes:
-    with io.BytesIO() as packed:
-        with tarfile.open(fileobj=packed, mode="w") as archive:
-            for file in files:
-                archive.add(file, file.relative_to(folder))
-        return packed.getvalue()
+def _write(files: Mapping[str, bytes], folder: str) -> None:
+    for name, content in files.items():
+        path = Path(folder, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
-def _unpack(packed: bytes, folder: str) -> None:
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(folder, filter="data")
-
-
-def _run(arguments: list[str], known: bytes, here: str) -> tuple[int, bytes, bytes]:
-    """On a worker: (exit code, what was printed, the files of the run, packed)."""
+def _run(arguments: list[str], known: dict[str, bytes], here: str) -> tuple[int, bytes, dict[str, bytes]]:
+    """On a worker: (exit code, what was printed, the files of the run)."""
     with tempfile.TemporaryDirectory() as folder:
-        _unpack(known, folder)
+        _write(known, folder)
         before = {*Path(folder).rglob("*")}
         *options, attempt, name = arguments
         done = subprocess.run(
@@ -97,4 +87,4 @@ def _run(arguments: list[str], known: bytes, here: str) -> tuple[int, bytes, byt
             check=False,
         )
         new = (path for path in Path(folder).rglob("*") if path not in before and path.is_file())
-        return done.returncode, done.stdout, _pack(Path(folder), new)
+        return done.returncode, done.stdout, {str(path.relative_to(folder)): path.read_bytes() for path in new}

@@ -15,10 +15,8 @@ _OPTIONAL = {"gpus_per_node": "gpus_per_node", "mem_gb": "mem_gb", "partition": 
 
 def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended]:
     """Submit all jobs at once; cancel those that have not ended if this process is interrupted."""
-    try:
-        import submitit
-    except ImportError:
-        raise UserError("launcher=slurm: needs submitit. Run pip install 'elmo-bench[slurm]'.") from None
+    import submitit
+
     executor = submitit.AutoExecutor(jobs[0].log.parent / "slurm", cluster=options["cluster"])
     executor.update_parameters(
         name="elmo-bench",
