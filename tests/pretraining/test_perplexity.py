@@ -104,7 +104,6 @@ def test_weights_without_a_softmax_are_refused_in_one_line(weights, text, capsys
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert f"weights={weights}: no softmax next to these weights" in said
-    assert "`finetune` fits a softmax to your text" in said
 
 
 def test_what_does_not_fit_is_said(folder, text, tmp_path):
