@@ -1,12 +1,14 @@
-"""`Elmo` with the interface of AllenNLP 2.10.1.
+"""`Elmo` with the interface of AllenNLP 2.10.1, and `ElmoEmbedder` with that of version 0.9.
 
-Source: `allennlp.modules.elmo` of that version; its behaviour is recorded in tests/golden/elmo_module.npz.
+Sources: `allennlp.modules.elmo`, whose behaviour is recorded in tests/golden/elmo_module.npz, and
+`allennlp.commands.elmo` of the older version, whose network is the same.
 """
 
 import copy
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from os import PathLike
 
 import numpy as np
@@ -215,3 +217,50 @@ def _bilm(options_file: File, weight_file: File, module: BiLM | ElmoEncoder | No
             "weight_file: missing. Give a file with options_file, or options_file=None and a name: mini, original, …"
         )
     return load_bilm(str(weight_file), None if options_file is None else str(options_file))[0]
+
+
+class ElmoEmbedder:
+    """All layers of tokenised sentences, float32 [3, T, 1024] with the published weights ([L, T, 2P] in general).
+
+    options_file, weight_file: paths or addresses (also the published ones). With `options_file=None`, `weight_file` is
+        anything that `ElmoEncoder(weights=…)` accepts; both None: `original`, AllenNLP's default.
+    cuda_device: the number of a GPU; -1 for the CPU.
+
+    Not in AllenNLP: `stateful=True` starts row i of a batch where row i of the batch before ended, which AllenNLP
+    always does; by default every batch starts from zeros. `precision`: float32, bfloat16 or int8. Raises UserError.
+    """
+
+    def __init__(
+        self,
+        options_file: File = None,
+        weight_file: File = None,
+        cuda_device: int = -1,
+        *,
+        stateful: bool = False,
+        precision: str = "float32",
+    ):
+        if options_file is not None and weight_file is None:
+            raise UserError("weight_file: missing. Give the weights that belong to options_file.")
+        self.encoder = ElmoEncoder(
+            weights="original" if weight_file is None else str(weight_file),
+            options=None if options_file is None else str(options_file),
+            stateful=stateful,
+            precision=precision,
+            device=f"cuda:{cuda_device}" if cuda_device >= 0 else "cpu",
+        )
+
+    def embed_sentence(self, sentence: Sequence[str]) -> np.ndarray:
+        """Layers [L, T, 2P] of one sentence."""
+        return self.embed_batch([sentence])[0]
+
+    def embed_batch(self, batch: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        """Layers [L, T, 2P] of each sentence, T 0 for an empty one."""
+        return [layers.cpu().numpy() for layers in self.encoder.encode(batch)]
+
+    def embed_sentences(self, sentences: Iterable[Sequence[str]], batch_size: int = 64) -> Iterator[np.ndarray]:
+        """Layers [L, T, 2P] of each sentence, in order; `batch_size` sentences are held at a time."""
+        if batch_size < 1:
+            raise UserError(f"batch_size={batch_size}: too small. Give 1 or more.")
+        rest = iter(sentences)
+        while batch := list(islice(rest, batch_size)):
+            yield from self.embed_batch(batch)
