@@ -24,7 +24,7 @@ from safetensors.torch import save_file
 from elmo_bench.base import sources
 from elmo_bench.base.int8 import write_int8
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.weights import save_safetensors
+from elmo_bench.elmo.weights import write_safetensors
 from elmo_bench.encoders.cache import StoreFolder
 from elmo_bench.encoders.vector_files import write_compact
 from elmo_bench.ledger import RunPaths, joined, types_of
@@ -194,8 +194,12 @@ def of_arrays() -> list[Case]:
     def store(folder: Path) -> StoreFolder:
         return StoreFolder(folder, "own", layers=2, dim=3, max_bytes=1e9)
 
+    def int8_weights(path: Path) -> None:
+        with path.open("wb") as file:
+            write_safetensors(random_bilm(RELU), file, about={}, dtype=torch.int8)
+
     return [
-        one("elmo.weights:load", lambda path: save_safetensors(random_bilm(RELU), path, about={}, dtype=torch.int8),
+        one("elmo.weights:load", int8_weights,
             tensors, lambda read, path: [*read(RELU, path).parameters()]),
         one("elmo.weights:load", (GOLDEN / "weights.hdf5").read_bytes(), "x.hdf5",
             lambda read, path: [*read(BiLMOptions.from_file(GOLDEN / "options.json"), path).parameters()]),
