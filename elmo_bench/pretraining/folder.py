@@ -18,7 +18,7 @@ from elmo_bench.base.machine import processor
 from elmo_bench.elmo.export import ABOUT, DTYPES, model_card
 from elmo_bench.elmo.pretrained import checksum_of
 from elmo_bench.elmo.weights import write_safetensors
-from elmo_bench.pretraining.corpus import shard_files
+from elmo_bench.pretraining.encode import shard_files
 from elmo_bench.pretraining.loop import Training
 from elmo_bench.pretraining.perplexity import Perplexity
 

@@ -14,8 +14,7 @@ from elmo_bench.base.machine import choose_threads
 from elmo_bench.elmo.export import DTYPES
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import checksum_of, locate
-from elmo_bench.pretraining.corpus import Corpus, shard_files
-from elmo_bench.pretraining.encode import Encoded, TargetVocabulary, encode, encode_once
+from elmo_bench.pretraining.encode import Corpus, Encoded, TargetVocabulary, encode, encode_once, shard_files
 from elmo_bench.pretraining.loop import BFLOAT16, Training, device_of
 from elmo_bench.pretraining.model import load_language_model, new_language_model
 from elmo_bench.pretraining.perplexity import Perplexity, perplexity

@@ -5,16 +5,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from elmo_bench.tasks.sst5.metric import Metric as Accuracy
-from elmo_bench.text.figures import label_table, score_labels, shares
+from elmo_bench.text.figures import LabelAccuracy, label_table, score_labels, shares
 from elmo_bench.text.own_data import GOLD, PREDICTED, with_gold
 from elmo_bench.text.tables import read_table
 
 
-class Metric(Accuracy):
+class Metric(LabelAccuracy):
     """The percentage of items with the right label, and the mean of the labels' F1."""
-
-    names: Mapping[str, str] = {}  # they are in the data
 
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:
         """{"overall": {accuracy, macro_f1, correct, items}, "by_type": {label: {recall, correct, guessed, gold}}}.

@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from elmo_bench.tasks.snli.data import LABELS, NO_GOLD
-from elmo_bench.tasks.sst5.metric import Metric as Accuracy
-from elmo_bench.text.figures import label_table
+from elmo_bench.text.figures import LabelAccuracy, label_table
 
 
-class Metric(Accuracy):
+class Metric(LabelAccuracy):
     """The percentage of pairs with the right label; pairs without a gold label are ignored, as in SNLI."""
 
-    names = {label: label for label in LABELS}  # noqa: RUF012
+    names: Mapping[str, str] = {label: label for label in LABELS}
     unknown = (NO_GOLD,)
     unit = "pairs"
 

@@ -31,8 +31,7 @@ from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost
 from elmo_bench.ledger.paths import Holder
 from elmo_bench.ledger.store import put_failure, read_outcomes
-from elmo_bench.pretraining.corpus import Corpus
-from elmo_bench.pretraining.encode import encode_once
+from elmo_bench.pretraining.encode import Corpus, encode_once
 from elmo_bench.runner.finished import Memo, write_memo
 from elmo_bench.runner.predict import KeptHead, write_head
 from elmo_bench.runner.prepare import Lexicon
@@ -165,7 +164,7 @@ def of_text() -> list[Case]:
             (".jsonl", '{"a": "1", "b": ["x", 2]}\n' * 5, bytes), (".json", '[{"a": "1"}, {"a": "2"}]\n', bytes))),
         one("text.token_labels:read_conllu", CONLLU),
         one("pretraining.encode:TargetVocabulary.read", "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"),
-        one("pretraining.corpus:Corpus.sentences", TEXT, read=lambda read, path: read(Corpus((path,), "spaces"), path)),
+        one("pretraining.encode:Corpus.sentences", TEXT, read=lambda read, path: read(Corpus((path,), "spaces"), path)),
         one("spec.config:compose", OPTIONS, mutants=8, read=lambda compose, path: RunSpec.of(
             compose("config", path.read_text(encoding="utf-8", errors="replace").split("\n")))),
         one("spec.config:experiment_yaml", (CONF / "experiment" / "table2.yaml").read_text(), "experiment/x.yaml",
