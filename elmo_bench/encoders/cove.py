@@ -118,7 +118,7 @@ def read_lstms(path: Path) -> nn.ModuleList:
             lstms.append(lstm)
     if not all(parameter.isfinite().all() for parameter in lstms.parameters()):
         raise UserError(f"{path}: a number is not finite. {AGAIN}")
-    for lstm in lstms:
-        assert isinstance(lstm, nn.LSTM)
-        lstm.flatten_parameters()
+    for each in lstms:
+        assert isinstance(each, nn.LSTM)
+        each.flatten_parameters()
     return lstms.eval().requires_grad_(False)
