@@ -43,7 +43,7 @@ OPENS = re.compile(
 )
 TASKS = sorted(path.stem for path in (ROOT / "conf" / "task").glob("*.yaml"))
 # Tasks on data of the user's own, and whose heads and metrics they have. Their names are common words.
-REUSE = {"classification": {"sst5"}, "pairs": {"snli", "classification"}, "tagging": {"ner"}}
+REUSE = {"classification": {"sst5"}, "deprel": {"pos"}, "pairs": {"snli", "classification"}, "tagging": {"ner"}}
 
 
 def sources(folder: Path) -> list[Path]:

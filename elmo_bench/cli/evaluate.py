@@ -27,8 +27,7 @@ def main(arguments: list[str]) -> int:
     import torch
 
     from elmo_bench.elmo.frozen import device_named
-    from elmo_bench.pretraining.corpus import Corpus, shard_files
-    from elmo_bench.pretraining.encode import encode
+    from elmo_bench.pretraining.encode import Corpus, encode, shard_files
     from elmo_bench.pretraining.model import load_language_model
     from elmo_bench.pretraining.perplexity import perplexity
 

@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     # Imported here, so that --help and wrong options do not wait for torch.
     from elmo_bench.base.machine import choose_threads, use_threads
     from elmo_bench.encoders.nearest import nearest
-    from elmo_bench.pretraining.corpus import Corpus, shard_files
+    from elmo_bench.pretraining.encode import Corpus, shard_files
 
     corpus = Corpus(tuple(shard_files(files)))
 

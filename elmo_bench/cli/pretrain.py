@@ -33,7 +33,7 @@ def finish(
     command: str, arguments: list[str],
 ) -> None:  # fmt: skip
     """Write the folder, measure the held-out text with what was written, and print both and the option that uses it."""
-    from elmo_bench.pretraining.corpus import shard_files
+    from elmo_bench.pretraining.encode import shard_files
     from elmo_bench.pretraining.folder import save_trained
     from elmo_bench.pretraining.loop import device_of
     from elmo_bench.pretraining.model import load_language_model

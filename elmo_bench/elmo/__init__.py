@@ -4,5 +4,5 @@
 - `encoder.py`: `ElmoEncoder`, with `frozen.py` (weights that nothing trains) and `batches.py` (sorting sentences).
 - `options.py`, `weights.py`, `published.py`: files, published names, the Hub. `pretrained.py`: finding and loading.
 - `export.py`: saving, exporting, sharing. `embed.py`: the vectors of a whole file.
-- `allennlp.py` and `allennlp_embedder.py`: AllenNLP's `Elmo` and `ElmoEmbedder`; `batch_to_ids` is in `batches.py`.
+- `allennlp.py`: AllenNLP's `Elmo` and `ElmoEmbedder`; `batch_to_ids` is in `batches.py`.
 """

@@ -1,14 +1,15 @@
-"""`Elmo` with the interface of AllenNLP 2.10.1.
+"""`Elmo` with the interface of AllenNLP 2.10.1, and `ElmoEmbedder` with that of version 0.9.
 
-Source: `allennlp.modules.elmo` of that version; its behaviour is recorded in tests/golden/elmo_module.npz.
+Sources: `allennlp.modules.elmo`, whose behaviour is recorded in tests/golden/elmo_module.npz, and
+`allennlp.commands.elmo` of the older version, whose network is the same.
 """
 
 import copy
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from os import PathLike
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,13 +23,11 @@ from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.frozen import FrozenBiLM, frozen
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.model import BiLM
-from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import load_bilm
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.text.chars import CHARACTERS, WORD_LENGTH, words_ids
 
 File = str | PathLike[str] | None
-OLD = "_elmo_lstm."  # the biLM in a `state_dict()` of AllenNLP's Elmo
 
 
 class PublishedMix(nn.Module):
@@ -72,8 +71,7 @@ class Elmo(nn.Module):
     Not in AllenNLP: `stateful=True` starts row i of a call where row i of the call before ended, which AllenNLP always
     does; by default every call starts from zeros. `precision`: float32, bfloat16 or int8, for a frozen biLM.
 
-    A state_dict() of AllenNLP's Elmo loads: the mixes, and the biLM with `requires_grad=True`. A frozen biLM must equal
-    the one in the checkpoint. Raises UserError for arguments that do not fit.
+    The mixes have AllenNLP's names in state_dict(). Raises UserError for arguments that do not fit.
     """
 
     bilm: BiLM | None
@@ -191,28 +189,6 @@ class Elmo(nn.Module):
             )
         return ids
 
-    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: Any) -> None:
-        """Rename the biLM of an AllenNLP checkpoint; a frozen biLM must equal the one in the checkpoint."""
-        old = {key: state_dict.pop(key) for key in [*state_dict] if key.startswith(prefix + OLD)}
-        if old:
-            new = _renamed({key.removeprefix(prefix + OLD): value for key, value in old.items()}, self.options)
-            state_dict.update({f"{prefix}bilm.{name}": value for name, value in new.items()})
-        if self.frozen is not None:
-            for name, own in self.frozen.bilm.state_dict().items():
-                loaded = state_dict.pop(f"{prefix}bilm.{name}", own)
-                slack = 8 * torch.finfo(loaded.dtype).eps
-                if loaded.shape != own.shape or not torch.allclose(loaded.to(own), own, rtol=slack, atol=slack):
-                    raise UserError(
-                        f"state_dict: its biLM is not this frozen one ({prefix}bilm.{name} differs). "
-                        "Give the weights that belong to it, or use requires_grad=True."
-                    )
-        super()._load_from_state_dict(state_dict, prefix, *rest)
-
-    def extra_repr(self) -> str:
-        """The frozen biLM, which is not among the children."""
-        frozen = f"frozen biLM, {self.frozen.precision}, " if self.frozen else ""
-        return f"{frozen}{1 + self.options.layers} layers of {self.get_output_dim()}"
-
 
 def _whole(name: str, value: Tensor | None) -> np.ndarray:
     """The values of a tensor of integers. Raises UserError for anything else."""
@@ -243,45 +219,48 @@ def _bilm(options_file: File, weight_file: File, module: BiLM | ElmoEncoder | No
     return load_bilm(str(weight_file), None if options_file is None else str(options_file))[0]
 
 
-def _renamed(old: Mapping[str, Tensor], options: BiLMOptions) -> dict[str, Tensor]:
-    """Tensors by their names after `_elmo_lstm.` in AllenNLP -> the `state_dict()` of a `BiLM` with these options.
+class ElmoEmbedder:
+    """All layers of tokenised sentences, float32 [3, T, 1024] with the published weights ([L, T, 2P] in general).
 
-    In AllenNLP, id 0 has a character vector, the gates come in the order i, f, j, o with the 1 of the forget gate in
-    the bias, and a highway layer has one matrix: the transform, then the carry with the opposite sign. Checked against
-    tests/golden/elmo_trained.npz. Raises UserError if a tensor is missing.
+    options_file, weight_file: paths or addresses (also the published ones). With `options_file=None`, `weight_file` is
+        anything that `ElmoEncoder(weights=…)` accepts; both None: `original`, AllenNLP's default.
+    cuda_device: the number of a GPU; -1 for the CPU.
+
+    Not in AllenNLP: `stateful=True` starts row i of a batch where row i of the batch before ended, which AllenNLP
+    always does; by default every batch starts from zeros. `precision`: float32, bfloat16 or int8. Raises UserError.
     """
-    try:
-        return _characters(old, options) | _lstms(old, options)
-    except KeyError as error:
-        raise UserError(
-            f"state_dict: {OLD}{error.args[0]} is missing. Give a state_dict() of AllenNLP's Elmo with these options."
-        ) from None
 
+    def __init__(
+        self,
+        options_file: File = None,
+        weight_file: File = None,
+        cuda_device: int = -1,
+        *,
+        stateful: bool = False,
+        precision: str = "float32",
+    ):
+        if options_file is not None and weight_file is None:
+            raise UserError("weight_file: missing. Give the weights that belong to options_file.")
+        self.encoder = ElmoEncoder(
+            weights="original" if weight_file is None else str(weight_file),
+            options=None if options_file is None else str(options_file),
+            stateful=stateful,
+            precision=precision,
+            device=f"cuda:{cuda_device}" if cuda_device >= 0 else "cpu",
+        )
 
-def _characters(old: Mapping[str, Tensor], options: BiLMOptions) -> dict[str, Tensor]:
-    new = {"embedding": old["_token_embedder._char_embedding_weights"][1:]}
-    for kind in ("weight", "bias"):
-        new[f"projection.{kind}"] = old[f"_token_embedder._projection.{kind}"]
-        for index in range(len(options.filters)):
-            new[f"convolutions.{index}.{kind}"] = old[f"_token_embedder.char_conv_{index}.{kind}"]
-        for index in range(options.highways):
-            transform, carry = old[f"_token_embedder._highways._layers.{index}.{kind}"].chunk(2)
-            new[f"highways.{index}.transform.{kind}"], new[f"highways.{index}.carry.{kind}"] = transform, -carry
-    return {f"characters.{name}": tensor for name, tensor in new.items()}
+    def embed_sentence(self, sentence: Sequence[str]) -> np.ndarray:
+        """Layers [L, T, 2P] of one sentence."""
+        return self.embed_batch([sentence])[0]
 
+    def embed_batch(self, batch: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        """Layers [L, T, 2P] of each sentence, T 0 for an empty one."""
+        return [layers.cpu().numpy() for layers in self.encoder.encode(batch)]
 
-def _lstms(old: Mapping[str, Tensor], options: BiLMOptions) -> dict[str, Tensor]:
-    new = {}
-    for layer in range(options.layers):
-        weights, biases, projections = [], [], []
-        for direction in ("forward", "backward"):
-            cell = f"_elmo_lstm.{direction}_layer_{layer}"
-            both = [old[f"{cell}.{part}_linearity.weight"] for part in ("input", "state")]
-            i, f, j, o = torch.cat(both, dim=1).chunk(4)  # each H(2P)
-            weights.append(torch.cat([i, j, f, o]).T)
-            i, f, j, o = old[f"{cell}.state_linearity.bias"].chunk(4)
-            biases.append(torch.cat([i, j, f - 1, o]))
-            projections.append(old[f"{cell}.state_projection.weight"].T)
-        for name, parts in (("weight", weights), ("bias", biases), ("projection", projections)):
-            new[f"lstms.{layer}.{name}"] = torch.stack(parts)
-    return new
+    def embed_sentences(self, sentences: Iterable[Sequence[str]], batch_size: int = 64) -> Iterator[np.ndarray]:
+        """Layers [L, T, 2P] of each sentence, in order; `batch_size` sentences are held at a time."""
+        if batch_size < 1:
+            raise UserError(f"batch_size={batch_size}: too small. Give 1 or more.")
+        rest = iter(sentences)
+        while batch := list(islice(rest, batch_size)):
+            yield from self.embed_batch(batch)

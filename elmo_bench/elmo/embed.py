@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -85,21 +85,9 @@ def embed(source: Path, out: Path, encoder: ElmoEncoder, mode: str, *, batch: in
         elif repeated:
             meter.say(f"{INDEX}: {repeated:,} lines are repeated; it has the last index of each")
 
-    with progress("embed") as meter:
-        write(out, vectors(), index)
-        rate = meter.tokens_per_second
-    if empty:
-        said = f"{len(empty):,} empty lines, the first is line {empty[0]:,}; their output has no tokens"
-        console.print(f"{source}: {said}", highlight=False)
-    size = readable(out.stat().st_size)
-    return f"{out}: {number:,} sentences, {meter.tokens:,} tokens, {size}; {rate:,.0f} tokens/s"
-
-
-def write(out: Path, vectors: Iterable[tuple[str, Tensor]], index: Mapping[str, str]) -> None:
-    """Write vectors under their names, and then the index unless it is empty, to an HDF5 file; atomic."""
-    with atomic_write(out) as handle, h5py.File(handle.name, "w") as file:
+    with progress("embed") as meter, atomic_write(out) as handle, h5py.File(handle.name, "w") as file:
         try:
-            for name, tensor in vectors:
+            for name, tensor in vectors():
                 file.create_dataset(name, data=tensor.cpu().numpy())
             if index:
                 file.create_dataset(INDEX, data=[json.dumps(index)], dtype=h5py.string_dtype())
@@ -107,3 +95,9 @@ def write(out: Path, vectors: Iterable[tuple[str, Tensor]], index: Mapping[str, 
         except (OSError, RuntimeError):
             os.truncate(handle.name, 0)  # HDF5 crashes if a full disk prevents closing: now there is room
             raise
+        rate = meter.tokens_per_second
+    if empty:
+        said = f"{len(empty):,} empty lines, the first is line {empty[0]:,}; their output has no tokens"
+        console.print(f"{source}: {said}", highlight=False)
+    size = readable(out.stat().st_size)
+    return f"{out}: {number:,} sentences, {meter.tokens:,} tokens, {size}; {rate:,.0f} tokens/s"

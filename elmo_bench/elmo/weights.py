@@ -18,7 +18,6 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
 from elmo_bench.base.int8 import quantised, read_tensors
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.model import BiLM
@@ -68,18 +67,12 @@ def load(options: BiLMOptions, path: Path) -> BiLM:
     return bilm.eval().requires_grad_(False)
 
 
-def save_safetensors(bilm: BiLM, path: Path, *, about: dict[str, Any], dtype: torch.dtype = torch.float16) -> None:
+def write_safetensors(bilm: BiLM, file: IO[bytes], *, about: dict[str, Any], dtype: torch.dtype) -> None:
     """Write the published data sets, in `dtype` (int8 too), as a safetensors file with `about` as its metadata.
 
     The metadata is one key with JSON: safetensors writes several keys in random order, but equal weights should give
     equal files.
     """
-    with atomic_write(path) as handle:
-        write_safetensors(bilm, handle, about=about, dtype=dtype)
-
-
-def write_safetensors(bilm: BiLM, file: IO[bytes], *, about: dict[str, Any], dtype: torch.dtype) -> None:
-    """`save_safetensors` to an open file."""
     metadata = {"about": json.dumps(about, sort_keys=True)}
     if dtype == torch.int8:  # the last axis of the published arrays is the output
         file.write(save_tensors(quantised(dict(places(bilm)), axis=-1), metadata))

@@ -4,7 +4,6 @@ Source: `MTLSTM` of salesforce/cove, whose `wmtlstm-8f474287.pth` is the `state_
 `nn.LSTM(300, 300, num_layers=2, bidirectional=True)`.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -23,9 +22,8 @@ from elmo_bench.encoders.static import checksum_of, load_static, path_of
 from elmo_bench.text.batch import by_length, pools
 
 SIZE, TOKENS = 64, 4096  # at most, of a pool of sentences that go through the network together
-GATES = 4
+TENSORS = 8  # of a layer
 STATE = "the state of a bidirectional LSTM"
-NAME = re.compile(r"(weight_ih|weight_hh|bias_ih|bias_hh)_l(\d)(_reverse)?")
 
 
 class Cove:
@@ -106,33 +104,21 @@ def read_lstms(path: Path) -> nn.ModuleList:
     """
     with reading(path, STATE, "Give CoVe's wmtlstm-8f474287.pth."):
         state = torch.load(path, map_location="cpu", weights_only=True)
-        tensors = {name: tensor for name, tensor in state.items() if NAME.fullmatch(name)}
-        if not tensors or len(tensors) != len(state):
-            raise ValueError("its tensors have other names")
-        depth = 1 + max(int(name.removesuffix("_reverse")[-1]) for name in tensors)
-        for name, tensor in tensors.items():
+        for name, tensor in state.items():
             if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
                 raise ValueError(f"{name} is not an array of floating-point numbers")
             if not tensor.is_contiguous():  # a few bytes can declare terabytes
                 raise ValueError(f"{name} is an array whose numbers are not one after another")
-        width, hidden = tensors["weight_ih_l0"].shape[1], tensors["weight_ih_l0"].shape[0] // GATES
-        with torch.device("meta"):
-            lstms = nn.ModuleList(
-                nn.LSTM(2 * hidden if layer else width, hidden, bidirectional=True) for layer in range(depth)
-            )
-        wanted = {f"{name}_l{layer}{end}" for layer in range(depth) for name, end in _parts()}
-        if tensors.keys() != wanted:
-            raise ValueError(f"no {min(wanted - tensors.keys())}")
-        for layer, lstm in enumerate(lstms):
-            own = {f"{name}_l0{end}": tensors[f"{name}_l{layer}{end}"].float() for name, end in _parts()}
-            lstm.load_state_dict(own, assign=True)
+        rows, width = state["weight_ih_l0"].shape
+        lstms = nn.ModuleList()
+        for layer in range(-(-len(state) // TENSORS)):
+            lstm = nn.LSTM(2 * (rows // 4) if layer else width, rows // 4, bidirectional=True, device="meta")
+            own = [name for name in state if name.endswith((f"_l{layer}", f"_l{layer}_reverse"))]
+            lstm.load_state_dict({name.replace(f"_l{layer}", "_l0"): state[name].float() for name in own}, assign=True)
+            lstms.append(lstm)
     if not all(parameter.isfinite().all() for parameter in lstms.parameters()):
         raise UserError(f"{path}: a number is not finite. {AGAIN}")
-    for lstm in lstms:
-        assert isinstance(lstm, nn.LSTM)
-        lstm.flatten_parameters()
+    for each in lstms:
+        assert isinstance(each, nn.LSTM)
+        each.flatten_parameters()
     return lstms.eval().requires_grad_(False)
-
-
-def _parts() -> list[tuple[str, str]]:
-    return [(name, end) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh") for end in ("", "_reverse")]

@@ -69,29 +69,23 @@ def _parts(ids: list[int], words: list[int | None], count: int, longest: int, po
     before = next(piece for piece, word in enumerate(words) if word is not None)
     after = next(piece for piece, word in enumerate(reversed(words)) if word is not None)
     room = longest - before - after
-    ends = [before] * (count + 1)  # where the pieces of the words before each word end
+    pieces: list[list[int]] = [[] for _ in range(count)]  # of each word
     for piece, word in enumerate(words):
         if word is not None:
-            ends[word + 1] = piece + 1
-    for word in range(count):
-        ends[word + 1] = max(ends[word : word + 2])
+            pieces[word].append(piece)
     start = 0
     while start < count:
-        end = count
-        if ends[count] - ends[start] > room:
-            # The last word of which a piece fits starts the next part, unless it is the only one.
-            last = start
-            for word in range(start, count):
-                if ends[word] - ends[start] >= room:
-                    break
-                last = word if ends[word + 1] > ends[word] else last
-            end = max(start + 1, last)
-        first, final = ends[start], min(ends[end], ends[start] + room)
-        own = [None if word is None else word - start for word in words[first:final]]
+        end, size = start + 1, len(pieces[start])
+        if sum(map(len, pieces[start:])) <= room:
+            end = count
+        while end < count and size + len(pieces[end]) < room:
+            size += len(pieces[end])
+            end += 1
+        own = [(piece, word - start) for word in range(start, end) for piece in pieces[word]][:room]
         yield Part(
-            ids[:before] + ids[first:final] + ids[len(ids) - after :],
+            [*ids[:before], *(ids[piece] for piece, _ in own), *ids[len(ids) - after :]],
             end - start,
-            _chosen([*[None] * before, *own], pooling),
+            _chosen([*[None] * before, *(word for _, word in own)], pooling),
         )
         start = end
 

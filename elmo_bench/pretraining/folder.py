@@ -17,8 +17,8 @@ from elmo_bench.base.int8 import write_int8
 from elmo_bench.base.machine import processor
 from elmo_bench.elmo.export import ABOUT, DTYPES, model_card
 from elmo_bench.elmo.pretrained import checksum_of
-from elmo_bench.elmo.weights import save_safetensors
-from elmo_bench.pretraining.corpus import shard_files
+from elmo_bench.elmo.weights import write_safetensors
+from elmo_bench.pretraining.encode import shard_files
 from elmo_bench.pretraining.loop import Training
 from elmo_bench.pretraining.perplexity import Perplexity
 
@@ -53,7 +53,8 @@ def save_trained(
     with atomic_write(out / "options.json", "w") as handle:
         json.dump(model.bilm.options.to_json(), handle, indent=1)
     weights = out / "weights.safetensors"
-    save_safetensors(model.bilm, weights, about={"steps": training.step, "tokens": training.read}, dtype=dtype)
+    with atomic_write(weights) as handle:
+        write_safetensors(model.bilm, handle, about={"steps": training.step, "tokens": training.read}, dtype=dtype)
     licence = str(config.licence or "not stated")
     is_code = licence.islower() and " " not in licence  # of the Hub, such as cc-by-sa-3.0
     code = "unknown" if licence == "not stated" else licence if is_code else "other"

@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.base.formula import Formula, columns, ratio, share, with_items
+from elmo_bench.text.columns import read_label_pairs
 
 SHARES = ("precision", "recall", "f1")  # in percent; in a table with two decimals
 # 100 · correct / items: an item is right or wrong.
@@ -96,3 +99,43 @@ def label_table(scores: Mapping[str, Any], counted: str) -> str:
     head = f"{counted}, {overall['correct']} right; accuracy {overall['accuracy']:.2f} %"
     columns = {"recall": "recall", "right": "correct", "found": "guessed", "gold": "gold"}
     return f"{head}\n{figure_table(scores['by_type'], columns, least=6)}"
+
+
+class LabelAccuracy:
+    """The percentage of items with the right label: a `contracts.Metric` for a task to complete."""
+
+    main = "accuracy"
+    formula = ACCURACY
+    files: tuple[str, ...] = ("FILE",)
+    names: Mapping[Any, str] = {}  # of the labels; others have none
+    unknown: tuple[str, ...] = ()  # gold labels that do not count
+    unit = "items"
+
+    def score(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:
+        """{"overall": {accuracy, correct, UNIT}, "by_type": {label's name: {recall, correct, guessed, gold}}}.
+
+        Percentages are unrounded. Raises ValueError if gold and predicted differ in length or are empty.
+        """
+        scores = score_labels(gold, predicted, self.names)
+        scores["overall"][self.unit] = len(gold)
+        return scores
+
+    def outcomes(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, np.ndarray]:
+        """For paired tests: {"correct": uint8 [items], 1 where the label is right}; and counts by label."""
+        sides = [[(self.names.get(label, label),) for label in labels] for labels in (gold, predicted)]
+        return {"correct": (np.array(gold) == np.array(predicted)).astype(np.uint8)} | count_labels(*sides)
+
+    def score_files(self, path: Path) -> dict[str, Any]:
+        """The scores of a file. Each line is an item: gold label, tab, predicted label; further columns are ignored.
+
+        Raises UserError with file and line.
+        """
+        written = {str(label): label for label in self.names}
+        pairs = read_label_pairs(path, gold=(*written, *self.unknown), predicted=written, expected=", ".join(written))
+        if not pairs:
+            raise UserError(f"{path}: no labels. Each line must have gold label, tab, predicted label")
+        return self.score([written.get(gold, gold) for gold, _ in pairs], [written[label] for _, label in pairs])
+
+    def table(self, scores: Mapping[str, Any]) -> str:
+        """The scores as text, one row a label."""
+        return label_table(scores, f"{scores['overall'][self.unit]} {self.unit}")

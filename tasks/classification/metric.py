@@ -5,19 +5,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-
-from elmo_bench.text.figures import ACCURACY, count_labels, label_table, score_labels, shares
+from elmo_bench.text.figures import LabelAccuracy, label_table, score_labels, shares
 from elmo_bench.text.own_data import GOLD, PREDICTED, with_gold
 from elmo_bench.text.tables import read_table
 
 
-class Metric:
+class Metric(LabelAccuracy):
     """The percentage of items with the right label, and the mean of the labels' F1."""
-
-    main = "accuracy"
-    formula = ACCURACY
-    files = ("FILE",)
 
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:
         """{"overall": {accuracy, macro_f1, correct, items}, "by_type": {label: {recall, correct, guessed, gold}}}.
@@ -30,11 +24,6 @@ class Metric:
         f1 = [shares(own["correct"], own["guessed"], own["gold"])["f1"] for own in scores["by_type"].values()]
         scores["overall"] |= {"macro_f1": fmean(f1), "items": len(gold)}
         return scores
-
-    def outcomes(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, np.ndarray]:
-        """For paired tests: {"correct": uint8 [items], 1 where the label is right}; and counts by label."""
-        sides = [[(label,) for label in labels] for labels in (gold, predicted)]
-        return {"correct": (np.array(gold) == np.array(predicted)).astype(np.uint8)} | count_labels(*sides)
 
     def score_files(self, path: Path) -> dict[str, Any]:
         """The scores of a table with the columns gold and predicted. Raises UserError."""

@@ -164,46 +164,33 @@ def parse_column(column: Iterable[tuple[int, str]]) -> dict[str, list[Span]]:
 
     A closing bracket ends the latest open one of its chain, whatever the order within a cell. Raises BracketError.
     """
-    reader = _Reader()
+    chains: dict[str, list[Span]] = {}
+    opened: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)  # token and line of open brackets
     for token, (line, cell) in enumerate(column):
-        if cell not in EMPTY:
-            reader.read(token, line, cell)
-    for chain, places in reader.opened.items():
-        if places:
-            raise BracketError(places[-1][1], f"'({chain}' is never closed in its document")
-    return {chain: sorted(spans) for chain, spans in reader.chains.items()}
-
-
-class _Reader:
-    def __init__(self) -> None:
-        self.chains: dict[str, list[Span]] = {}
-        self.opened: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)  # token and line of open brackets
-
-    def read(self, token: int, line: int, cell: str) -> None:
-        opening: list[str] = []
-        closing: list[str] = []
-        for text in cell.split("|"):
+        late, new = [], []
+        for text in cell.split("|") if cell not in EMPTY else ():
             part = _PART.fullmatch(text)
             if part is None or not (part[1] or part[3]):
                 raise BracketError(line, f"'{cell}' is not a cell of coreference brackets, such as -, (3, 3) or (3)|(5")
-            spans = self.chains.setdefault(part[2], [])
+            spans = chains.setdefault(part[2], [])
             if part[1] and part[3]:
                 spans.append((token, token))
+            elif part[1]:
+                new.append(part[2])
+            elif opened[part[2]]:  # closing brackets refer to earlier mentions first
+                spans.append((opened[part[2]].pop()[0], token))
             else:
-                (opening if part[1] else closing).append(part[2])
-        # Closing brackets refer to earlier mentions first; "(3|3)" without an open chain is one token.
-        late = [chain for chain in closing if not self._close(chain, token)]
-        for chain in opening:
-            self.opened[chain].append((token, line))
-        for chain in late:
-            if not self._close(chain, token):
+                late.append(part[2])
+        for chain in new:
+            opened[chain].append((token, line))
+        for chain in late:  # "(3|3)" without an open chain is one token
+            if not opened[chain]:
                 raise BracketError(line, f"'{chain})' closes a chain that no '({chain}' opened")
-
-    def _close(self, chain: str, token: int) -> bool:
-        if not self.opened[chain]:
-            return False
-        self.chains[chain].append((self.opened[chain].pop()[0], token))
-        return True
+            chains[chain].append((opened[chain].pop()[0], token))
+    for chain, places in opened.items():
+        if places:
+            raise BracketError(places[-1][1], f"'({chain}' is never closed in its document")
+    return {chain: sorted(spans) for chain, spans in chains.items()}
 
 
 class BracketError(ValueError):

@@ -84,8 +84,18 @@ class Data(SuiteData):
         return {"genres": sorted({document.genre for document in train})}
 
     def read_file(self, path: Path) -> list[Document]:
-        """The documents of a CoNLL-2012 file; their column of chains may be all `-`. Raises UserError."""
-        return read_file(path)
+        """The documents of a CoNLL-2012 file, tidied, with a note about changes; their column of chains may be all `-`.
+
+        Raises UserError with file and line.
+        """
+        parts = list(read_parts(path, columns=COLUMNS))
+        documents = [_document(part) for part in parts if part.tokens]
+        if not documents:
+            raise UserError(f"{path}: no tokens in any document. Download the file again.")
+        _report(path, [(part.name, part.chains) for part in parts])
+        if len(documents) < len(parts):
+            note(f"{len(parts) - len(documents)} documents without tokens are skipped", path)
+        return documents
 
     def write(self, path: Path, examples: Sequence[Document], predicted: Sequence[Iterable[Sequence[Span]]]) -> None:
         """Predicted clusters as a CoNLL-2012 file: the response to the file that the documents came from."""
@@ -116,18 +126,6 @@ class Data(SuiteData):
                 f"{split}: {long} of {len(documents)} documents have over {self.window} sentences: each epoch reads "
                 f"{self.window} of them in a row"
             )
-
-
-def read_file(path: Path) -> list[Document]:
-    """The documents of a CoNLL-2012 file, tidied, with a note about changes. Raises UserError with file and line."""
-    parts = list(read_parts(path, columns=COLUMNS))
-    documents = [_document(part) for part in parts if part.tokens]
-    if not documents:
-        raise UserError(f"{path}: no tokens in any document. Download the file again.")
-    _report(path, [(part.name, part.chains) for part in parts])
-    if len(documents) < len(parts):
-        note(f"{len(parts) - len(documents)} documents without tokens are skipped", path)
-    return documents
 
 
 def _document(part: Part) -> Document:

@@ -6,11 +6,12 @@ Spans match exactly, singletons count, and numerators and denominators are summe
 import math
 from collections import Counter, defaultdict
 from collections.abc import Container, Mapping, Sequence
-from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, eye_array, hstack
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.formula import Formula, columns, ratio
@@ -19,58 +20,18 @@ from elmo_bench.tasks.coref.conll import Part, read_parts
 from elmo_bench.text.figures import figure_table
 
 
-def best_alignment(weights: Sequence[Mapping[int, float]]) -> float:
+def best_alignment(weights: csr_array) -> float:
     """The highest sum of weights such that no two of them share a row or a column.
 
-    weights: for each row, a positive number by column; the others are zero. Rows are added one after the other, each
-    along the cheapest alternating path (Kuhn-Munkres with Dijkstra's algorithm). `rows` and `columns` are the dual
-    values: rows[i] + columns[j] >= weights[i][j], with equality where i and j are aligned.
+    weights: positive numbers by row and column; the others are zero. A column of its own for each row makes every row
+    aligned, which scipy's sparse solver needs; 1 more for each weight cancels out.
     """
-    rows, columns = [0.0] * len(weights), defaultdict[int, float](float)
-    row_of: dict[int, int] = {}  # by column
-    column_of: dict[int, int] = {}  # by row
-    for source in range(len(weights)):
-        rows[source] = max((weight - columns[column] for column, weight in weights[source].items()), default=0.0)
-        if rows[source] <= 0:
-            rows[source] = 0.0
-            continue
-        reached: dict[int, float] = {}  # distance of each row
-        nearby: dict[int, float] = {}  # shortest known distance of each column
-        settled: dict[int, float] = {}  # distance of each column that the path may go through
-        before: dict[int, int] = {}  # the row from which a column is reached
-        heap: list[tuple[float, int, int]] = []
-        row, distance = source, 0.0
-        nearest, last = math.inf, source  # where the path ends if it ends at a row, which is then aligned no more
-        while True:
-            reached[row] = distance
-            if distance + rows[row] < nearest:
-                nearest, last = distance + rows[row], row
-            for column, weight in weights[row].items():
-                there = distance + max(0.0, rows[row] + columns[column] - weight)
-                if there < nearby.get(column, nearest):
-                    nearby[column] = there
-                    heappush(heap, (there, column, row))
-            while heap and heap[0][1] in settled:
-                heappop(heap)
-            if not heap or heap[0][0] >= nearest:
-                column = column_of.pop(last, -1)
-                end = nearest
-                break
-            distance, column, row = heappop(heap)
-            settled[column], before[column] = distance, row
-            if column not in row_of:
-                end = distance
-                break
-            row = row_of[column]
-        for row, distance in reached.items():
-            rows[row] -= end - distance
-        for reached_column, distance in settled.items():
-            columns[reached_column] += end - distance
-        while column >= 0:
-            row = before[column]
-            row_of[column] = row
-            column, column_of[row] = column_of.get(row, -1), column
-    return math.fsum(weights[row][column] for row, column in column_of.items())
+    rows, columns = weights.shape
+    shifted = weights.copy()
+    shifted.data += 1
+    aligned, to = min_weight_full_bipartite_matching(hstack([shifted, eye_array(rows)]).tocsr(), maximize=True)
+    inside = to < columns
+    return math.fsum(weights[aligned[inside], to[inside]])
 
 
 Chains = Sequence[Sequence[Sequence[int]]]  # of one document: spans (first token, last token) by chain
@@ -192,10 +153,7 @@ def counts(key: Chains, response: Chains) -> np.ndarray:
     own = np.array([owned[pair] for pair in shared], dtype=float)
     k, r = (np.array([len(chain) for chain in side], dtype=float) for side in (key_chains, response_chains))
     links = (own - 1).clip(min=0).sum()
-    likeness: list[dict[int, float]] = [{} for _ in key_chains]
-    for (row, column), phi4 in zip(shared, (2 * both / (k[rows] + r[columns])).tolist(), strict=True):
-        likeness[row][column] = phi4
-    best = best_alignment(likeness)
+    best = best_alignment(csr_array((2 * both / (k[rows] + r[columns]), (rows, columns)), shape=(len(k), len(r))))
     mentions = len({span for chain in response_chains for span in chain})
     return np.array(
         [

@@ -2,21 +2,22 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.tasks.squad.squad_json import Entry, line_of
-from elmo_bench.text.vocabulary import LONGEST_WORD, tokeniser
+from elmo_bench.text.vocabulary import LONGEST_WORD
 
 # Split off within a token: hyphens, slashes, tildes, dashes, quotes, currency signs, underscores between other
 # characters. An apostrophe stays, as in "'s" and "n't".
 _CUT = re.compile(r"``|''|(?<=[^_])_(?=[^_])|[-/~\"“”‘’«»£€¥¢₹$°\u2212\u2010-\u2015]")
 _SPELLING = {"``": '"', "''": '"', "\u2212": "-", "\u2014": "\u2013"}  # as in the vectors
-QUOTES = ('"', "``", "''")  # treebank tokenisers replace one by another
 # Words that end in a full stop, in lower case.
 _WORDS = """
 mr mrs ms messrs dr prof st sr jr rev fr hon pres gov sen rep gen col maj capt cmdr lt sgt cpl adm mt ft
@@ -41,42 +42,27 @@ def passage_tokens(text: str) -> Tokens:
 
 
 def _tokens(text: str, spans: Iterable[tuple[int, int]]) -> Tokens:
-    treebank = tokeniser("treebank")
     offsets = [
         (first + start + cut_start, first + start + cut_end)
         for first, last in spans
-        for start, end in align(treebank(text[first:last]), text[first:last])
+        for start, end in _treebank().span_tokenize(text[first:last])
         for cut_start, cut_end in _cuts(text[first + start : first + end])
     ]
     spelt = (text[start:end] for start, end in offsets)
     return tuple(_SPELLING.get(token, token) for token in spelt), tuple(offsets)
 
 
+@cache
+def _treebank() -> Any:
+    from nltk.tokenize import NLTKWordTokenizer  # takes over a second to import
+
+    return NLTKWordTokenizer()
+
+
 def _cuts(token: str) -> list[tuple[int, int]]:
     """(start, end) of the pieces of a token."""
     places = sorted({0, len(token), *(place for cut in _CUT.finditer(token) for place in cut.span())})
     return list(pairwise(places))
-
-
-def align(tokens: Sequence[str], text: str) -> list[tuple[int, int]]:
-    """(start, end) of each token in the text that it is from; only white space may be between tokens.
-
-    Double quotes may have become `` or ''. Raises ValueError if the tokens do not match the text.
-    """
-    offsets: list[tuple[int, int]] = []
-    place = 0
-    for token in tokens:
-        while place < len(text) and text[place].isspace():
-            place += 1
-        spellings = (token, *QUOTES) if token in QUOTES else (token,)
-        here = [spelling for spelling in spellings if text.startswith(spelling, place)]
-        if not here or not token:
-            raise ValueError(f"token {token!r} is not at character {place} of the text")
-        offsets.append((place, place + len(here[0])))
-        place += len(here[0])
-    if text[place:].strip():
-        raise ValueError(f"no token for the text from character {place}")
-    return offsets
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:

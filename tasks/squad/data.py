@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,11 @@ class Data(SuiteData):
         if cut is not None and type(cut["seed"]) is not int:
             raise UserError(f"task.data.{suite}.dev.seed={cut['seed']}: give a whole number")
         read_pairs = {
-            split: [pair for at, given in read(options, split, root) for pair in _pairs(build, given, at)]
+            split: [
+                pair
+                for where, given in read(options, split, root)
+                for pair in zip(given, build.questions(given, where), strict=True)
+            ]
             for split in _given(options)
         }
         if cut is not None:
@@ -104,10 +108,6 @@ class Data(SuiteData):
 def _given(options: Mapping[str, Any]) -> list[str]:
     """The splits that have files of their own."""
     return [split for split in SPLITS if not isinstance(options[split], Mapping)]
-
-
-def _pairs(build: Builder, given: list[Entry], where: Path | str) -> Iterator[tuple[Entry, Question]]:
-    return zip(given, build.questions(given, where), strict=True)
 
 
 def _articles(given: Sequence[Entry], share: float, seed: int) -> set[str]:

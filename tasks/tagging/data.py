@@ -11,12 +11,10 @@ from elmo_bench.base.notes import note
 from elmo_bench.base.sources import TABLES
 from elmo_bench.tasks.ner.data import BOUNDARY, RESERVED
 from elmo_bench.tasks.ner.data import Data as SpanData
-from elmo_bench.text.columns import cells_of, escaped, read_columns
+from elmo_bench.text.columns import NO_GOLD, cells_of, escaped, read_columns
 from elmo_bench.text.own_data import OwnData
 from elmo_bench.text.tables import Row, check_file, ending_of, read_table, write_table
 from elmo_bench.text.tags import TaggedSentence, scheme_of, to_bio
-
-NO_GOLD = "-"  # in a column file: the tag of a token whose gold is unknown
 
 
 @dataclass(frozen=True)

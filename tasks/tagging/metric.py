@@ -9,8 +9,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.sources import TABLES
 from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY, Tags
 from elmo_bench.tasks.ner.metric import Metric as Chunks
-from elmo_bench.tasks.tagging.data import NO_GOLD
-from elmo_bench.text.columns import read_columns, tokens_of
+from elmo_bench.text.columns import NO_GOLD, read_columns, tokens_of
 from elmo_bench.text.own_data import GOLD, PREDICTED, with_gold
 from elmo_bench.text.tables import Row, ending_of, read_table
 from elmo_bench.text.tags import scheme_of

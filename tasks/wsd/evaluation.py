@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from xml.parsers import expat
+from xml.etree import ElementTree
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import is_packed, open_text, read_lines
@@ -51,7 +50,6 @@ def entry(key: str) -> tuple[str, str]:
 
 LARGEST = 2**27  # bytes of an unpacked file; SemCor 3.0 has 22 MB
 DATA, KEYS = ".data.xml", ".gold.key.txt"
-_MARKUP = {"corpus", "text", "sentence", "wf", "instance"}
 
 
 def keys_beside(path: Path) -> Path:
@@ -85,69 +83,38 @@ def read_evaluation(path: Path, keys: dict[str, tuple[str, ...]] | None) -> list
 
     `keys`: the right senses, without which `senses` of every target is empty.
     """
-    parser = _Parser(path, keys)
     with reading(path, "evaluation data in XML"), open_text(path) as handle:
         content = handle.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise UserError(f"{path}: more than {LARGEST:,} bytes unpacked. Use several files.")
-        parser.expat.Parse(content, True)
-    if not parser.sentences:
+        if b"<!DOCTYPE" in content:  # an entity that it declares could be of any size
+            raise UserError(f"{path}: has a document type, which this data does not need. Remove it.")
+        nodes = list(ElementTree.fromstring(content).iter("sentence"))
+    sentences = [_sentence(path, node, keys) for node in nodes]
+    kept = [sentence for sentence in sentences if sentence.targets]
+    if not kept:
         raise UserError(f"{path}: no sentence with a target. Download it again.")
-    if skipped := parser.ends - len(parser.sentences):
+    if skipped := len(sentences) - len(kept):
         note(f"{skipped:,} sentences without a target skipped", path)
-    return parser.sentences
+    return kept
 
 
-class _Parser:
-    """Collects sentences. A document type is refused: an entity that it declares could be of any size."""
-
-    def __init__(self, path: Path, keys: dict[str, tuple[str, ...]] | None):
-        self.path, self.keys, self.sentences = path, keys, list[Sentence]()
-        self.tokens, self.targets, self.word = list[str](), list[Target](), list[str]()
-        self.attributes: dict[str, str] = {}
-        self.ends = 0
-        self.expat = expat.ParserCreate()
-        self.expat.StartDoctypeDeclHandler = self._refuse
-        self.expat.StartElementHandler = self._start
-        self.expat.CharacterDataHandler = self._text
-        self.expat.EndElementHandler = self._end
-
-    def _refuse(self, *_: Any) -> None:
-        raise UserError(f"{self.path}: has a document type, which this data does not need. Remove it.")
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        if name not in _MARKUP:
-            raise UserError(f"{self._line()}: unknown element <{name[:40]}>. Download the file again.")
-        self.attributes, self.word = attributes, []
-        if name == "sentence":
-            self.tokens, self.targets = [], []
-
-    def _text(self, text: str) -> None:
-        self.word.append(text)
-
-    def _end(self, name: str) -> None:
-        self.ends += name == "sentence"
-        if name == "sentence" and self.targets:
-            self.sentences.append(Sentence(tuple(self.tokens), tuple(self.targets)))
-        elif name in ("wf", "instance"):
-            words = "".join(self.word).split()
-            if not words:
-                raise UserError(f"{self._line()}: a word without letters. Download the file again.")
-            self.tokens += words
-            if name == "instance":
-                self.targets.append(self._target(len(words)))
-        self.word = []
-
-    def _target(self, width: int) -> Target:
-        given = [self.attributes.get(key, "") for key in ("id", "lemma", "pos")]
-        if not all(given) or given[2] not in PARTS_OF_SPEECH.values():
-            raise UserError(f"{self._line()}: an instance without id, lemma or pos. Download the file again.")
-        name, lemma, pos = given
-        beside = keys_beside(self.path)
-        if self.keys is not None and name not in self.keys:
-            raise UserError(f"{self._line()}: {name[:60]} has no line in {beside}. Download both again.")
-        senses = self.keys[name] if self.keys is not None else ()
-        return Target(name, len(self.tokens) - width, len(self.tokens), lemma.lower(), pos, senses)
-
-    def _line(self) -> str:
-        return f"{self.path}:{self.expat.CurrentLineNumber}"
+def _sentence(path: Path, node: ElementTree.Element, keys: dict[str, tuple[str, ...]] | None) -> Sentence:
+    where = f"{path}: sentence {node.get('id', '')[:60]}"
+    tokens: list[str] = []
+    targets: list[Target] = []
+    for element in node:
+        words = (element.text or "").split()
+        if element.tag not in ("wf", "instance") or not words:
+            raise UserError(f"{where}: <{element.tag[:40]}> is not a word with letters. Download the file again.")
+        start = len(tokens)
+        tokens += words
+        if element.tag == "instance":
+            name, lemma, pos = (element.get(key, "") for key in ("id", "lemma", "pos"))
+            if not (name and lemma) or pos not in PARTS_OF_SPEECH.values():
+                raise UserError(f"{where}: an instance without id, lemma or pos. Download the file again.")
+            if keys is not None and name not in keys:
+                raise UserError(f"{path}: {name[:60]} has no line in {keys_beside(path)}. Download both again.")
+            senses = keys[name] if keys is not None else ()
+            targets.append(Target(name, start, len(tokens), lemma.lower(), pos, senses))
+    return Sentence(tuple(tokens), tuple(targets))

@@ -105,8 +105,8 @@ class Harmful:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda state, _: {f"rnn.{name}": value for name, value in state.items()}, "other names"),
-        (lambda state, _: {name: value for name, value in state.items() if name != "bias_hh_l1"}, "no bias_hh_l1"),
+        (lambda state, _: {f"rnn.{name}": value for name, value in state.items()}, "no 'weight_ih_l0'"),
+        (lambda state, _: {name: value for name, value in state.items() if name != "bias_hh_l1"}, "bias_hh_l0"),
         (lambda state, _: state | {"bias_hh_l1": torch.ones(3)}, "bias_hh_l0"),
         (lambda state, _: state | {"weight_ih_l0": torch.ones(1).expand(2**20, 2**20)}, "one after another"),
         (lambda state, _: state | {"bias_hh_l1": torch.full((1200,), torch.nan)}, "not finite"),

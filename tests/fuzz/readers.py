@@ -24,15 +24,14 @@ from safetensors.torch import save_file
 from elmo_bench.base import sources
 from elmo_bench.base.int8 import write_int8
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.weights import save_safetensors
+from elmo_bench.elmo.weights import write_safetensors
 from elmo_bench.encoders.cache import StoreFolder
 from elmo_bench.encoders.vector_files import write_compact
 from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost
 from elmo_bench.ledger.paths import Holder
 from elmo_bench.ledger.store import put_failure, read_outcomes
-from elmo_bench.pretraining.corpus import Corpus
-from elmo_bench.pretraining.encode import encode_once
+from elmo_bench.pretraining.encode import Corpus, encode_once
 from elmo_bench.runner.finished import Memo, write_memo
 from elmo_bench.runner.predict import About, KeptHead, Words, write_head
 from elmo_bench.spec.config import CONF, choices, compose
@@ -164,7 +163,7 @@ def of_text() -> list[Case]:
             (".jsonl", '{"a": "1", "b": ["x", 2]}\n' * 5, bytes), (".json", '[{"a": "1"}, {"a": "2"}]\n', bytes))),
         one("text.token_labels:read_conllu", CONLLU),
         one("pretraining.encode:TargetVocabulary.read", "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"),
-        one("pretraining.corpus:Corpus.sentences", TEXT, read=lambda read, path: read(Corpus((path,), "spaces"), path)),
+        one("pretraining.encode:Corpus.sentences", TEXT, read=lambda read, path: read(Corpus((path,), "spaces"), path)),
         one("spec.config:compose", OPTIONS, mutants=8, read=lambda compose, path: RunSpec.of(
             compose("config", path.read_text(encoding="utf-8", errors="replace").split("\n")))),
         one("spec.config:experiment_yaml", (CONF / "experiment" / "table2.yaml").read_text(), "experiment/x.yaml",
@@ -195,8 +194,12 @@ def of_arrays() -> list[Case]:
     def store(folder: Path) -> StoreFolder:
         return StoreFolder(folder, "own", layers=2, dim=3, max_bytes=1e9)
 
+    def int8_weights(path: Path) -> None:
+        with path.open("wb") as file:
+            write_safetensors(random_bilm(RELU), file, about={}, dtype=torch.int8)
+
     return [
-        one("elmo.weights:load", lambda path: save_safetensors(random_bilm(RELU), path, about={}, dtype=torch.int8),
+        one("elmo.weights:load", int8_weights,
             tensors, lambda read, path: [*read(RELU, path).parameters()]),
         one("elmo.weights:load", (GOLDEN / "weights.hdf5").read_bytes(), "x.hdf5",
             lambda read, path: [*read(BiLMOptions.from_file(GOLDEN / "options.json"), path).parameters()]),

@@ -4,8 +4,7 @@ import csv
 import random
 
 from elmo_bench.pretraining import CONF
-from elmo_bench.pretraining.corpus import Corpus
-from elmo_bench.pretraining.encode import encode
+from elmo_bench.pretraining.encode import Corpus, encode
 from elmo_bench.pretraining.trainer import pretrain
 from elmo_bench.spec.config import compose
 

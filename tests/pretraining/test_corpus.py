@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.pretraining.corpus import LONGEST, Corpus, sentences, shard_files
+from elmo_bench.pretraining.encode import LONGEST, Corpus, sentences, shard_files
 from elmo_bench.text.vocabulary import TOKENISERS, tokeniser
 
 LINES = [f"sentence {number} has {'very ' * (number % 5)}many words ." for number in range(3000)]

@@ -7,8 +7,7 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.pretraining.batches import OUTSIDE, Batches
-from elmo_bench.pretraining.corpus import Corpus
-from elmo_bench.pretraining.encode import Encoded, TargetVocabulary, encode, encode_once
+from elmo_bench.pretraining.encode import Corpus, Encoded, TargetVocabulary, encode, encode_once
 from elmo_bench.text.chars import words_ids
 from tests.pretraining.corpora import write
 

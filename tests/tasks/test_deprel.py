@@ -56,4 +56,4 @@ def test_the_softmax_reads_a_word_and_its_head_and_zeros_for_a_root():
     batch = head.collate([READ, short], Indexer(words=None, characters=None, layers={}))
     head(batch)
     assert read[0].tolist() == [[1, 3], [2, 3], [3, 0], [4, 3], [1, 0], [2, 1]]
-    assert batch["relations"][4:].tolist() == [0, 0]
+    assert batch["labels"][4:].tolist() == [0, 0]
