@@ -25,6 +25,10 @@ ENDINGS = ("", ".gz", ".xz", ".zst")  # of the vocabulary
 HUB = (f"*{SOFTMAX}", f"*{VOCABULARY}*")
 
 
+class NoSoftmax(UserError):
+    """The weights come without a softmax, as the published ones do."""
+
+
 def load_bilm(weights: str, options: str | None = None) -> tuple[BiLM, str]:
     """The frozen biLM that `locate` finds, and its checksum. Raises UserError."""
     return load_files(*locate(weights, options))
@@ -100,7 +104,7 @@ def locate_options(weights: str) -> Path:
 
 
 def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
-    """(options, weights, softmax, vocabulary) of anything that `locate` finds. Raises UserError.
+    """(options, weights, softmax, vocabulary) of anything that `locate` finds. Raises NoSoftmax, or UserError.
 
     Nothing is downloaded for the published names.
     """
@@ -111,9 +115,11 @@ def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
         options, file = locate(place)
         if (softmax := softmax_of(file)) is not None:
             return options, file, *softmax
-    raise UserError(
-        f"weights={weights}: no softmax next to these weights (published files come without), so neither perplexity "
-        "nor `finetune`. Use mini, or weights that `pretrain` wrote."
+        if weights == "mini":
+            raise NoSoftmax("weights=mini: its softmax is not shipped. `finetune` fits one.")
+    raise NoSoftmax(
+        f"weights={weights}: no softmax next to these weights (published files come without), so no perplexity. "
+        "`finetune` fits a softmax to your text."
     )
 
 

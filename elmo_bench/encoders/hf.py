@@ -23,11 +23,16 @@ from elmo_bench.encoders.hf_words import Part, Pieces
 from elmo_bench.text.batch import by_length, pools
 
 POOLINGS = ("first", "last", "mean")
+BYTES = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 SIZE, PIECES = 64, 4096  # at most, of a pool of texts that go through the network together
 SPARE = 10**6  # numbers that a network may have that its files lack
 LIMITS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_seq_len")  # of BERT and most, LED, MPT
 ROOM = 2  # positions that some models (RoBERTa) number but never use
 UNLIMITED = 10**9  # pieces
+
+
+class _Reached(Exception):
+    """The first block of a network is reached."""
 
 
 class HfEncoder:
@@ -106,7 +111,7 @@ class HfEncoder:
         return bool(torch.allclose(one, other, rtol=1e-5, atol=1e-6))
 
     def _check(self, name: str) -> None:
-        """Read a few tiny texts. Raises UserError.
+        """Read a few tiny texts, and look up the longest. Raises UserError.
 
         Models that mix the padding of a call into their vectors (FNet, YOSO, Nystromformer, ConvBERT) read one sentence
         at a time.
@@ -116,6 +121,26 @@ class HfEncoder:
             self.size = 1
             console.print(f"{name}: vectors depend on the other sentences, so it reads one at a time", highlight=False)
         check_encoder(self, name=f"encoder.name={name}")
+        self._check_limit()
+
+    @frozen
+    def _check_limit(self) -> None:
+        """Look up the positions of a text at the limit, without its way through the blocks. Raises UserError."""
+        pieces = min(self.longest, PIECES)
+
+        def stop(*_: Any) -> None:
+            raise _Reached
+
+        lists = [module for module in self.model.modules() if isinstance(module, torch.nn.ModuleList)]
+        hooks = [block.register_forward_pre_hook(stop) for blocks in lists for block in blocks]
+        ids = torch.ones(1, pieces, dtype=torch.long, device=self.device)
+        try:
+            self._forward(ids, torch.ones_like(ids))
+        except _Reached:
+            pass
+        finally:
+            for hook in hooks:
+                hook.remove()
 
     def _forward(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
         """The layers of `ids` [B, P], each [B, P, D]. Raises UserError if the network cannot read so many pieces."""
@@ -216,6 +241,11 @@ def load_model(folder: Path) -> tuple[Any, Any]:
     with reading(folder, "a model that transformers can load"), only_files(folder) as files:
         config = _config(files)
         tokeniser = AutoTokenizer.from_pretrained(files, **given)
+        if type(tokeniser).__name__ in BYTES:
+            raise UserError(
+                f"encoder.name={folder}: reads bytes or characters, and does not say which of them are a word. Give a "
+                "model of word pieces with a fast tokeniser."
+            )
         if (weights := weights_of(files)[-1]).name.endswith(ENDING):
             model, about = _from_int8(config, weights)
         else:

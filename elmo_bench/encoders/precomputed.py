@@ -8,6 +8,7 @@ Several files may be in one folder.
 """
 
 import hashlib
+import struct
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -114,10 +115,9 @@ class Hdf5Layers:
     def __init__(self, path: Path):
         self.path, self._file = path, h5py.File(path, "r")
         data: Any = self._file[INDEX] if INDEX in self._file and is_inside(self._file, INDEX) else None
-        is_text = isinstance(data, h5py.Dataset) and h5py.check_string_dtype(data.dtype) is not None
-        if not is_text or data.size != 1 or data.nbytes > path.stat().st_size:
+        if not isinstance(data, h5py.Dataset) or h5py.check_string_dtype(data.dtype) is None or data.size != 1:
             raise UserError(f"{path}: no {INDEX}. Write at most 100,000 sentences to a file, and several to a folder.")
-        self.index = _index(path, np.ravel(data[()])[0])
+        self.index = _index(path, _text(path, data))
 
     def read(self, name: str) -> Tensor:
         """float32 [L, T, D] under this name. Raises UserError."""
@@ -146,6 +146,36 @@ class SafetensorsLayers:
             if tensor.dtype not in FLOATS:
                 raise UserError(f"{self.path}: '{name:.100}' holds {tensor.dtype}, expected floating-point numbers.")
             return _checked(self.path, name, tensor.float())
+
+
+def _text(path: Path, data: h5py.Dataset) -> bytes:
+    """The text of a data set with one text.
+
+    The library may never return from a damaged text of variable length, so its place, in a "global heap" (HDF5 file
+    format specification, III.E), is looked up here.
+    """
+    if h5py.check_string_dtype(data.dtype).length is not None:
+        if data.nbytes > path.stat().st_size:
+            raise ValueError("the file does not hold its text")
+        return bytes(data[()] if data.shape == () else data[0])
+    if (start := data.id.get_offset()) is None:
+        raise ValueError(f"{INDEX} is chunked")
+    with path.open("rb") as file:
+        file.seek(start)
+        length, address, number = struct.unpack("<IQI", file.read(16))
+        file.seek(address)
+        signature, size = struct.unpack("<4s4xQ", file.read(16))
+        if signature != b"GCOL" or size > path.stat().st_size:
+            raise ValueError("its text is not there")
+        heap = file.read(size - 16)
+    place = 0
+    while place + 16 <= len(heap):
+        index, size = struct.unpack_from("<H6xQ", heap, place)
+        place += 16
+        if index == number and length <= size and place + length <= len(heap):
+            return heap[place : place + length]
+        place += -(-size // 8) * 8
+    raise ValueError("its text is not there")
 
 
 def _paths(path: Path) -> list[Path]:

@@ -1,9 +1,11 @@
 """`pretrain` and `finetune`: config in, a finished training out.
 
 `finetune` trains weights further on your text, most often the text of a task (Peters et al. 2018, appendix A.1).
+Weights without a softmax (the published files) get a new one first, trained with the encoder frozen.
 """
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -11,18 +13,21 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import remove_unfinished
 from elmo_bench.base.machine import choose_threads
+from elmo_bench.base.progress import console
 from elmo_bench.elmo.export import DTYPES
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.pretrained import checksum_of, locate
+from elmo_bench.elmo.pretrained import NoSoftmax, checksum_of, load_bilm, locate
 from elmo_bench.pretraining.encode import Corpus, Encoded, TargetVocabulary, encode, encode_once, shard_files
 from elmo_bench.pretraining.loop import BFLOAT16, Training, device_of
-from elmo_bench.pretraining.model import load_language_model, new_language_model
+from elmo_bench.pretraining.model import LanguageModel, load_language_model, new_language_model
 from elmo_bench.pretraining.perplexity import Perplexity, perplexity
 
-COUNTED = ("recipe.cells", "recipe.samples", "recipe.vocabulary", "recipe.steps")
+COUNTED = ("recipe.cells", "recipe.samples", "recipe.vocabulary", "recipe.steps", "fit_steps")
 POSITIVE = ("recipe.epochs", "recipe.minutes", "recipe.clip")
 CHOICES = {"accelerator": ("cpu", "gpu"), "dtype": tuple(DTYPES), "recipe.precision": ("32-true", BFLOAT16),
            "recipe.schedule": ("constant", "linear", "cosine")}  # fmt: skip
+FIT = {"cells": 2048, "dropout": 0.0, "warmup": 0, "schedule": "linear", "full_from": 1.0}  # of a new softmax
+FIT_OPTIMIZER = {"name": "adamw", "lr": 0.01, "betas": [0.9, 0.98], "weight_decay": 0.0}
 
 
 def check_options(config: DictConfig) -> None:
@@ -65,7 +70,8 @@ def pretrain(config: DictConfig) -> tuple[Training, Encoded | None]:
 def finetune(config: DictConfig) -> tuple[Training, Encoded | None, Perplexity | None]:
     """Train `config.weights` further on `config.corpus`, with the vocabulary of their softmax.
 
-    Also returns the held-out text and its perplexity before, or None without one. Raises UserError.
+    Weights without a softmax get one first, for the most frequent words of the corpus. Also returns the held-out text
+    and its perplexity before, or None without one.
     """
     check_options(config)
     weights, out = str(config.weights), Path(config.out)
@@ -73,13 +79,40 @@ def finetune(config: DictConfig) -> tuple[Training, Encoded | None, Perplexity |
         raise UserError(f"out={config.out}: the folder of the weights, which stay as they are. Give another folder.")
     remove_unfinished(out)
     checksum = checksum_of(*locate(weights))
-    model, vocabulary = load_language_model(weights)
-    text, heldout = _texts(config, vocabulary, out / "encoded")
+    try:
+        model, vocabulary = load_language_model(weights)
+        text, heldout = _texts(config, vocabulary, out / "encoded")
+    except NoSoftmax:
+        text, heldout = _texts(config, config.recipe.vocabulary, out / "encoded")
+        model = fit_softmax(weights, text, config)
     before = perplexity(model, heldout) if heldout else None
     model.requires_grad_(True).dropout = config.recipe.dropout
     training = Training(model, text, config, out=out, weights=checksum)
     training.run("finetune")
     return training, heldout, before
+
+
+def fit_softmax(weights: str, text: Encoded, config: DictConfig) -> LanguageModel:
+    """A language model of a biLM that has no softmax, and of one trained for `config.fit_steps` on the text.
+
+    The biLM does not change. The training is kept in `<out>/softmax`, where it resumes.
+    """
+    bilm, checksum = load_bilm(weights)
+    words = len(text.vocabulary)
+    frequent_first = {  # the log-uniform distribution, close to the frequencies of sorted words
+        "weight": torch.zeros(words, bilm.options.projection_dim),
+        "bias": torch.arange(1, words + 1).reciprocal().log1p().log(),
+    }
+    model = LanguageModel(bilm, words=words, tensors=frequent_first)
+    fit: Any = OmegaConf.merge(config, {"recipe": {**FIT, "steps": config.fit_steps}})
+    fit.recipe.optimizer = FIT_OPTIMIZER
+    console.print(
+        f"these weights have no softmax: fitting one of {words:,} words, with the encoder frozen, "
+        f"{config.fit_steps:,} steps of up to {FIT['cells']:,} targets in each direction",
+        highlight=False,
+    )
+    Training(model, text, fit, out=Path(config.out) / "softmax", weights=checksum).run("fit softmax")
+    return model
 
 
 def _texts(config: DictConfig, vocabulary: TargetVocabulary | int, folder: Path) -> tuple[Encoded, Encoded | None]:
