@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torchcrf import CRF
 
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.machine import available_memory
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiLstm
@@ -23,6 +25,7 @@ from elmo_bench.text.tags import TaggedSentence, allowed_transitions, bio_to_bio
 FORBIDDEN = -1e4  # far below any score, yet finite when summed over a long sentence in float32
 WIDE = 128  # tags; with more of them, `log_sum_of_paths` takes the place of pytorch-crf's, which keeps [T, B, K, K]
 PAIRS_AT_ONCE = 2**26  # scores of pairs of tags in memory while decoding: 256 MiB
+COPIES = 10  # matrices [K, K] of 4 bytes that training holds: parameters, gradient, Adam's two, constraints, work
 
 
 class Head(nn.Module):
@@ -35,6 +38,7 @@ class Head(nn.Module):
         sizes = [embedder.dim, 2 * hidden[0] + embedder.output_dim, *(2 * units for units in hidden[1:])]
         self.lstms = nn.ModuleList(BiLstm(size, units) for size, units in zip(sizes, hidden, strict=False))
         self.scores = nn.Linear(sizes[-1], len(self.labels))
+        check_memory(len(self.labels))
         self.crf = ConstrainedCrf(*allowed_transitions(self.labels, "BIOUL"))
 
     def collate(self, examples: Sequence[TaggedSentence], index: Indexer) -> dict[str, Any]:
@@ -119,3 +123,13 @@ def log_sum_of_paths(emissions: Tensor, mask: Tensor, starts: Tensor, transition
         reached = ((score - top).exp() @ weights).clamp(min=least).log() + top + highest + emissions[:, place]
         score = torch.where(mask[:, place, None], reached, score)
     return torch.logsumexp(score + ends, dim=1)
+
+
+def check_memory(tags: int) -> None:
+    """Raises UserError if the scores of pairs of tags do not fit in memory."""
+    needed, free = COPIES * 4 * tags**2 + 3 * 4 * PAIRS_AT_ONCE, available_memory()
+    if tags > WIDE and needed > free:
+        raise UserError(
+            f"task ner: {(tags - 1) // 4:,} types of entities are {tags:,} tags, whose pairs need about "
+            f"{needed / 2**30:,.1f} GiB of memory; {free / 2**30:,.1f} GiB are free. Use data with fewer types."
+        )

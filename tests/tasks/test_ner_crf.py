@@ -9,7 +9,8 @@ import pytest
 import torch
 from torchcrf import CRF
 
-from elmo_bench.tasks.ner.head import ConstrainedCrf
+from elmo_bench.base.errors import UserError
+from elmo_bench.tasks.ner.head import ConstrainedCrf, check_memory
 
 LABELS = 4
 
@@ -115,3 +116,9 @@ def test_a_thousand_types_are_trained_in_4_gib():
     """A step of pytorch-crf on this batch keeps matrices of 60 GB."""
     done = subprocess.run([sys.executable, "-c", THOUSAND], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_cannot_fit_is_refused_with_its_number():
+    check_memory(25)  # WNUT
+    with pytest.raises(UserError, match=r"1,000,000 types of entities are 4,000,001 tags, .* GiB of memory; .* fewer"):
+        check_memory(4_000_001)
