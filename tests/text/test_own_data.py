@@ -68,10 +68,10 @@ FORMS = {
 def test_every_form_has_the_same_rows(tmp_path, name):
     with noted() as notes:
         assert read_table(Path(write(tmp_path / name, FORMS[name]))) == ROWS
-    said = {"b": ["b.csv: columns are separated by semicolons"], "c": [
-        "c.csv: begins with a byte order mark, which is left out",
-        "c.csv: line 1 ends in CRLF, which is read as the end of a line",
-    ]}  # fmt: skip
+    said = {  # CRLF is usual in such files
+        "b": ["b.csv: columns are separated by semicolons"],
+        "c": ["c.csv: begins with a byte order mark, which is left out"],
+    }
     assert notes == said.get(name[0], [])
 
 
