@@ -135,7 +135,10 @@ def _power(gains: Sequence[Gain]) -> list[str]:
     said = f"With {have:,} test items and these seeds, four of five comparisons find a difference of "
     said += f"{widest.detectable:.1f} points. "
     if needed is None:
-        return [f"{said}For {POINTS:g} points, more seeds are needed first: the scores of the seeds differ too much."]
+        least = ceil(widest.items_to_detect(POINTS, many_seeds=True) or 0)
+        return [
+            f"{said}For {POINTS:g} points, at least {max(have, least):,} test items and more seeds would be needed."
+        ]
     if needed <= have:
         return [f"{said}So these data can show {POINTS:g} points."]
     return [f"{said}For {POINTS:g} points, about {ceil(needed):,} test items would be needed."]

@@ -143,14 +143,16 @@ class Difference:
         """The smallest true difference that one such test finds (p <= 0.05) in 80 % of repetitions."""
         return self.error * (t_quantile((1 + LEVEL) / 2, self.df) + t_quantile(POWER, self.df))
 
-    def items_to_detect(self, points: float) -> float | None:
+    def items_to_detect(self, points: float, *, many_seeds: bool = False) -> float | None:
         """How many items, drawn as these were, would make `points` the smallest detectable difference.
 
-        None if its seeds alone are too uncertain for that. The degrees of freedom are taken as they are.
+        None if its seeds are too uncertain for that; with `many_seeds`, as if the means over seeds were known. The
+        degrees of freedom are taken as they are.
         """
         usual = t_quantile((1 + LEVEL) / 2, self.df) + t_quantile(POWER, self.df)
         of_items = self.items.value + self.noise  # falls with the number of items
-        left = (points / usual) ** 2 - max(0.0, sum(part.value for part in self.seeds) - self.noise)
+        of_seeds = 0.0 if many_seeds else max(0.0, sum(part.value for part in self.seeds) - self.noise)
+        left = (points / usual) ** 2 - of_seeds
         return (self.items.df + 1) * of_items / left if left > 0 else None
 
     @property

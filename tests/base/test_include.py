@@ -22,7 +22,6 @@ from tests.runs import ROOT, printed
 
 ENCODER = printed("README.md", "encoders/length.py")
 YAML = printed("README.md", "conf/encoder/length.yaml")
-GIVEN = ["task=mytask", "encoder=length", "task.training.epochs=1", "data.max_train=20", "mix=scalar"]
 
 
 def bench(folder, *arguments):
@@ -53,29 +52,6 @@ def include(tmp_path):
     (mine / "conf" / "encoder" / "length.yaml").write_text(YAML)
     (tmp_path / "work").mkdir()
     return ["--include", str(mine)]
-
-
-@pytest.mark.usefixtures("forgotten")
-def test_a_task_and_an_encoder_of_a_folder_run(include, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path / "work")
-    assert main([*include, "run", *GIVEN]) == 0
-    assert len(list(tmp_path.glob("work/results/runs/open/mytask/length/*/seed0.json"))) == 1
-
-
-@pytest.mark.slow
-def test_their_runs_are_swept_listed_used_and_reported(include, tmp_path):
-    work = tmp_path / "work"
-    done = bench(work, *include, "sweep", *GIVEN)
-    assert done.returncode == 0, done.stderr
-    status = bench(work, *include, "status", *GIVEN)
-    assert "1 run: 1 done" in status.stdout, status.stdout + status.stderr
-    [record] = work.glob("results/runs/open/mytask/length/*/seed0.json")
-    (work / "new.txt").write_text("The\ndog\n", encoding="utf-8")
-    predicted = bench(work, *include, "predict", str(record), "new.txt", "out.txt")
-    assert predicted.returncode == 0, predicted.stderr
-    report = bench(work, *include, "report", "--out", "page")
-    assert report.returncode == 0, report.stderr
-    assert "length" in (work / "page" / "README.md").read_text()
 
 
 def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, monkeypatch):

@@ -56,14 +56,6 @@ def test_operations_are_those_of_a_hand_count():
     assert gemm.character_operations(options, [["a", "é"], ["a"]]) == (4 + 5) * window + 2 * rest
 
 
-def test_ratios_are_those_of_each_round():
-    import encode
-
-    row = encode.row([1.0, 2.0, 3.0], [8.0, 6.0, 90.0], 6, 0.5)
-    assert row["ratios"] == [8.0, 3.0, 30.0]
-    assert (row["ratio"], row["ours"], row["peer"], row["floor_share"]) == (8.0, 3.0, 0.75, 0.25)
-
-
 class StandIn:
     """The peer's answers, from our own encoder and with `error` added to its layers."""
 
@@ -105,17 +97,6 @@ def run_benchmark(tmp_path, monkeypatch):
         return json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
 
     return run
-
-
-@pytest.mark.slow
-def test_the_benchmark_runs(run_benchmark, capsys):
-    found = run_benchmark("--count", 8, "--batches", "1,4")["mini"]
-    assert [(row["batch"], row["vocabulary"]) for row in found["rows"]] == [
-        (batch, kind) for batch in (1, 4) for kind in ("cold", "warm")
-    ]
-    assert all(len(row["ratios"]) == 2 for row in found["rows"])
-    assert found["differences"]["float32"]["worst"] < 2e-5
-    assert "| mini | 4 | float32 | cold |" in capsys.readouterr().out
 
 
 def test_another_function_is_refused(run_benchmark, monkeypatch):

@@ -116,7 +116,10 @@ def test_how_many_items_would_detect_a_difference():
     assert Difference(0.0, seeds, Variance(3.0 / factor, many)).detectable == pytest.approx(2.0, rel=1e-6)
     noisy = Difference(0.0, (Variance(0.51, many), Variance(0.52, many)), Variance(2.0, many), noise=1.0)
     assert noisy.items_to_detect(2.0) == pytest.approx(factor * (many + 1))
-    assert Difference(0.0, (Variance(0.6, many), NONE), Variance(3.0, many)).items_to_detect(2.0) is None
+    uncertain = Difference(0.0, (Variance(0.6, many), NONE), Variance(3.0, many))
+    assert uncertain.items_to_detect(2.0) is None
+    known = Difference(0.0, (NONE, NONE), Variance(3.0, many))
+    assert uncertain.items_to_detect(2.0, many_seeds=True) == pytest.approx(known.items_to_detect(2.0))
 
 
 @pytest.mark.parametrize(("mean", "p"), [(0.0, 1.0), (0.1, 0.0)])
