@@ -228,7 +228,8 @@ def _next(record: Record, row: Row | None, base: Row | None) -> Iterator[tuple[s
         yield REPORT
         return
     pair = [BASELINE, "elmo"] if spec["encoder"] == BASELINE else [BASELINE, str(spec["encoder"])]
-    where = [f"task={spec['task']}", *([] if spec["suite"] == "open" else [f"suite={spec['suite']}"])]
+    suite = RunSpec(**record["spec"]).own_data or [f"suite={spec['suite']}"]
+    where = [f"task={spec['task']}", *([] if spec["suite"] == "open" else suite)]
     seeds = ",".join(map(str, range(SEEDS)))
     sweep = shlex.join(["elmo-bench", "sweep", *where, f"encoder={','.join(pair)}", f"seed={seeds}"])
     minutes = SEEDS * (row.minutes + base.minutes) if row and base else 0.0

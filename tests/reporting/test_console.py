@@ -98,3 +98,10 @@ def test_nothing_is_published_of_another_suite(publish):
     assert "published" not in text
     assert "sweep task=ner suite=paper encoder=glove,elmo seed=0,1,2" in text
     assert "--suite paper" in text
+
+
+def test_after_a_run_on_data_of_ones_own_the_next_command_names_the_file(publish):
+    publish(row("glove", 33.0))
+    text = "\n".join(ending(run("task=tagging", "data.file=some/where/visits", "data.tags=entities", "encoder=glove")))
+    own = "sweep task=tagging data.file=visits data.tags=entities encoder=glove,elmo seed=0,1,2"
+    assert own in text and "compare glove elmo --suite visits" in text
