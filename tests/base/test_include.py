@@ -26,14 +26,8 @@ YAML = printed("README.md", "conf/encoder/length.yaml")
 
 def bench(folder, *arguments):
     """The command in an empty folder, with this clone as the installation."""
-    return subprocess.run(
-        [sys.executable, "-m", "elmo_bench", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command, env = [sys.executable, "-m", "elmo_bench", *arguments], {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
