@@ -136,7 +136,7 @@ def run_sweep(plan: Plan, meter: Meter | None = None) -> Iterator[Result]:
         logs.mkdir(parents=True)
     except OSError as error:
         raise UserError(f"launcher.logs={options['logs']}: cannot be written ({error.strerror or error})") from None
-    console.print(f"{len(runs)} run{'s' * (len(runs) > 1)}, logs in {logs}", highlight=False, markup=False)
+    console.print(f"logs in {logs}", highlight=False, markup=False)
     jobs = _jobs(plan, runs, logs)
     running = {job.attempt: job for job in jobs}
     with _watching(running, meter):
