@@ -4,6 +4,7 @@ The options of one suite (a node of `task.data` in the yaml) say which: `source`
 """
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -190,3 +191,20 @@ def hub_table(repo: str, file: str, *, revision: str) -> "Dataset":
         table = datasets.Dataset.from_parquet(str(path))
         table.data.validate(full=True)  # texts are UTF-8; otherwise that would show when they are used
     return table
+
+
+def own_suite(file: str | None, train: str | None) -> str:
+    """The name of a suite of the user's own data: of the file, the folder or the repository, without its ending.
+
+    A file of a folder that is named after its split (`reviews/train.csv`) has the name of the folder.
+    """
+    if file is not None and str(file).startswith("hub:"):
+        name = str(file).removeprefix("hub:").strip("/").replace("/", ".")
+    else:
+        path = Path(str(file or train or "own")).expanduser()
+        name = path.resolve().name
+        while Path(name).suffix.lower() in (*TABLES, *COLUMN_FILES, *PACKED):
+            name = Path(name).stem
+        if file is None and name.lower() in ("train", "training"):
+            name = path.resolve().parent.name or name
+    return re.sub(r"[^\w.+=-]", "_", name).lstrip(".+=-") or "own"

@@ -6,7 +6,6 @@ may name others of its group that it extends, and `override /GROUP: CHOICE`, whi
 """
 
 import copy
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -20,7 +19,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, MissingMandat
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import config_folders
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.base.sources import COLUMN_FILES, PACKED, TABLES
+from elmo_bench.base.sources import own_suite
 from elmo_bench.spec.options import check_kind, guess, parse, spelled, unknown_option
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
@@ -29,23 +28,6 @@ NEEDED = {  # the keys of a choice that every run reads
     "task": ("name", "version", "data", "head", "vectors", "place", "mix", "training"),
     "encoder": ("name", "words", "vectors", "contextual"),
 }
-
-
-def own_suite(file: str | None, train: str | None) -> str:
-    """The name of a suite of the user's own data: of the file, the folder or the repository, without its ending.
-
-    A file of a folder that is named after its split (`reviews/train.csv`) has the name of the folder.
-    """
-    if file is not None and str(file).startswith("hub:"):
-        name = str(file).removeprefix("hub:").strip("/").replace("/", ".")
-    else:
-        path = Path(str(file or train or "own")).expanduser()
-        name = path.resolve().name
-        while Path(name).suffix.lower() in (*TABLES, *COLUMN_FILES, *PACKED):
-            name = Path(name).stem
-        if file is None and name.lower() in ("train", "training"):
-            name = path.resolve().parent.name or name
-    return re.sub(r"[^\w.+=-]", "_", name).lstrip(".+=-") or "own"
 
 
 OmegaConf.register_new_resolver("own_suite", own_suite, replace=True)

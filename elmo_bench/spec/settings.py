@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.spec.config import compose, config_file, reads_own_data, task_yaml
+from elmo_bench.spec.config import choices, compose, config_file, reads_own_data, task_yaml
 from elmo_bench.spec.options import dotted, is_option, unknown_option
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
@@ -219,9 +219,8 @@ def _check_own(config: DictConfig) -> None:
     task, given = str(config.task.name), [key for key in OWN if config.data[key] is not None]
     if not reads_own_data(task):
         if given:
-            raise UserError(
-                f"data.{given[0]}: task={task} reads a suite. For data of your own: task=classification, pairs, tagging"
-            )
+            own = ", ".join(filter(reads_own_data, choices("task")))
+            raise UserError(f"data.{given[0]}: task={task} reads a suite. For data of your own: task={own}")
         return
     if wrong := [key for key in given if key not in config.task.data]:
         columns = ", ".join(f"data.{key}" for key in OWN_COLUMNS if key in config.task.data)
