@@ -106,10 +106,18 @@ def _parquet(path: Path) -> list[Row]:
         table.validate(full=True)
         about = (table.schema.metadata or {}).get(b"huggingface")  # the features, as `datasets` keeps them
         features = json.loads(about)["info"]["features"] if about else {}
-        inner = {column: feature.get("feature", feature) for column, feature in features.items()}
-        classes = {column: kind["names"] for column, kind in inner.items() if kind.get("names")}
+        classes = {column: names for column, feature in features.items() if (names := _class_names(feature))}
         rows = table.to_pylist()
         return [row | {column: _named(row[column], names) for column, names in classes.items()} for row in rows]
+
+
+def _class_names(feature: Any) -> list[str]:
+    """The names of the classes of a feature or of the items of a list of it; none for other features."""
+    if isinstance(feature, list):
+        return _class_names(feature[0]) if feature else []
+    if not isinstance(feature, dict):
+        return []
+    return _class_names(feature["feature"]) if "feature" in feature else feature.get("names") or []
 
 
 def _named(cell: Any, classes: Sequence[str]) -> Any:

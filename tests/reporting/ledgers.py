@@ -1,4 +1,4 @@
-"""A made-up ledger as real runs would leave it: six tasks, the paper's experiments, outcomes that fit the scores."""
+"""A made-up ledger as of real runs: six tasks, the paper's experiments, outcomes that fit the scores."""
 
 import json
 import zlib
@@ -171,7 +171,7 @@ def _weights(task: str, spec: RunSpec, seed: int) -> dict:
 
 
 def _curves(record: Record, *, faster: float) -> dict[str, list]:
-    """The dev score rises to its best epoch; then there is no gain."""
+    """The dev score rises to its best epoch; then it gains nothing more."""
     run, best = record["epochs"]["run"], record["epochs"]["best"]
     top = record["scores"]["dev"]["overall"][record["metric"]]
     dev = [top * (1 - (1 - epoch / best) / 2**faster) if epoch <= best else top - 1 for epoch in range(1, run + 1)]

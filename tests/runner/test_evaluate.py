@@ -1,4 +1,4 @@
-"""Rare words, the units that have them, marks and clusters, by hand."""
+"""Rare words, the units with such words, marks and clusters, by hand."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace

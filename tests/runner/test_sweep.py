@@ -1,4 +1,4 @@
-"""A sweep: what became of each run is what the ledger says of its attempt."""
+"""A sweep: the end of each run is read from the ledger, by its attempt."""
 
 import os
 import platform

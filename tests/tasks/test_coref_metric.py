@@ -67,7 +67,7 @@ def figures(rows):
     return {name: [rows[name][side] for side in SIDES] for name in METRICS}
 
 
-BY_HAND = {  # cells of chains in key and response; what scorer.pl v8.01 printed of them, as far as it was recorded
+BY_HAND = {  # cells of chains in key and response; what scorer.pl v8.01 printed of them
     "a span in two chains of the key": (
         "(0) (0)|(1) (1) (1)", "(0) (0)|(1) (1)|(2) (2)",
         {"muc": [0, 3, 0, 1], "bcub": [2, 5, 3.5, 4], "ceafe": [1.5, 2, 1.5, 3], "mentions": [4, 4, 4, 4]},

@@ -81,10 +81,11 @@ def test_a_table_that_was_written_is_read(tmp_path, ending):
     assert read_table(path) == ROWS
 
 
-def test_numbers_of_classes_get_their_names_in_lists_too_and_other_numbers_are_no_class(tmp_path):
+@pytest.mark.parametrize("listed", [{"feature": NAMES, "_type": "List"}, [NAMES]])  # as newer and older files have it
+def test_numbers_of_classes_get_their_names_in_lists_too_and_other_numbers_are_no_class(tmp_path, listed):
     content = as_parquet(
         {"label": [1, -1], "tags": [[0, 1], [2]], "n": [1, 2]},
-        {"label": NAMES, "tags": {"feature": NAMES, "_type": "List"}, "n": {"dtype": "int64", "_type": "Value"}},
+        {"label": NAMES, "tags": listed, "n": {"dtype": "int64", "_type": "Value"}},
     )
     assert read_table(Path(write(tmp_path / "x.parquet", content))) == [
         {"label": "B-X", "tags": ["O", "B-X"], "n": 1},
@@ -109,8 +110,8 @@ BAD = {  # what is wrong: (name, content, options, what is said)
     "a cell too many": ("x.csv", f"{GOOD}a,b,c\n", {}, "x.csv:102: 3 cells in 2 columns. Fix this row."),
     "an open quote": ("x.csv", f'{GOOD}"a,b\nc,d\n', {}, "x.csv:102: not a row of a table (unexpected end of data)."),
     "a name twice": ("x.csv", table(MANY, "text", "text"), {}, "x.csv: two columns are named 'text'. Rename one."),
-    "a line that is no object": ("x.jsonl", '{"text": "a", "label": "b"}\n[1]\n', {}, "x.jsonl:2: not an object"),
-    "a line that is no JSON": ("x.jsonl", '{"text": "a", "label": "b"}\n{"text\n', {}, "x.jsonl:2: "),
+    "a line without an object": ("x.jsonl", '{"text": "a", "label": "b"}\n[1]\n', {}, "x.jsonl:2: not an object"),
+    "a line that is not JSON": ("x.jsonl", '{"text": "a", "label": "b"}\n{"text\n', {}, "x.jsonl:2: "),
     "numbers as text": ("x.jsonl", '{"text": 5, "label": "b"}\n', {}, "train, row 1 has 5 where text belongs."),
     "lists of numbers as text": ("x.parquet", as_parquet({"text": [[1, 2]], "label": ["a"]}), {},
                                  "train, row 1 has [1, 2] where text belongs."),
