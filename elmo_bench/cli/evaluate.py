@@ -28,8 +28,7 @@ def main(arguments: list[str]) -> int:
 
     from elmo_bench.elmo.frozen import device_named
     from elmo_bench.pretraining.encode import Corpus, encode, shard_files
-    from elmo_bench.pretraining.model import load_language_model
-    from elmo_bench.pretraining.perplexity import perplexity
+    from elmo_bench.pretraining.network import load_language_model, perplexity
 
     device_named(config.device)
     torch.set_num_threads(choose_threads(config.threads, "evaluate"))

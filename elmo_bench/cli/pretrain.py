@@ -11,7 +11,7 @@ from elmo_bench.spec.config import compose
 if TYPE_CHECKING:
     from elmo_bench.pretraining.encode import Encoded
     from elmo_bench.pretraining.loop import Training
-    from elmo_bench.pretraining.perplexity import Perplexity
+    from elmo_bench.pretraining.network import Perplexity
 
 HEAD = """\
                         forward  backward   average   <UNK> {unknown_percent:.2f} % of {targets:,} targets in each \
@@ -34,10 +34,9 @@ def finish(
 ) -> None:  # fmt: skip
     """Write the folder, measure the held-out text with what was written, and print both and the option that uses it."""
     from elmo_bench.pretraining.encode import shard_files
-    from elmo_bench.pretraining.folder import save_trained
     from elmo_bench.pretraining.loop import device_of
-    from elmo_bench.pretraining.model import load_language_model
-    from elmo_bench.pretraining.perplexity import perplexity
+    from elmo_bench.pretraining.network import load_language_model, perplexity
+    from elmo_bench.pretraining.trainer import save_trained
 
     out = save_trained(training, command=command, arguments=arguments)
     if heldout:

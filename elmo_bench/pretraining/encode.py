@@ -1,10 +1,11 @@
-"""Text to train on, and as numbers in memory: every token the number of its word, every distinct word spelt once.
+"""Text to train on, as numbers in memory and as batches: every token the number of its word, every word spelt once.
 
 Text has one sentence a line, in UTF-8; plain, `.gz`, `.xz` or `.zst`; CRLF and a BOM are read. Empty lines are left
 out, and lines of more than LONGEST characters, with a note. A file that is missing, cut off or not UTF-8 raises a
 UserError with file and line. Files are read as streams.
 
-Shape letters: W distinct words, N tokens, S sentences, C characters.
+Shape letters: W distinct words, N tokens, S sentences, C characters, T steps, B sentences of a batch; a leading 2 is
+the direction.
 """
 
 import glob
@@ -14,10 +15,10 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import xxhash
 from safetensors import safe_open
 from safetensors.numpy import save
 
@@ -34,6 +35,8 @@ LONGEST = 20_000  # characters of a line
 DIGITS = 18  # of a count, at most
 UNKNOWN = "<UNK>"
 MARKERS = (SENTENCE_START, SENTENCE_END, UNKNOWN)
+START, END = 0, 1  # the numbers of the sentence markers
+OUTSIDE = -1  # the target after a sentence's end
 
 
 def shard_files(corpus: str | Sequence[str]) -> list[Path]:
@@ -56,50 +59,29 @@ class Corpus:
     files: tuple[Path, ...]
     tokenizer: str = "spaces"
 
-    def lines(self, file: Path) -> Iterator[str]:
-        """The lines of one of the files that are sentences."""
-        long: list[int] = []
-        for number, line in read_lines(file, longest=LONGEST):
-            if len(line) > LONGEST:
-                long.append(number)
-            elif line and not line.isspace():
-                yield line
-        if long:
-            note(f"{len(long):,} line(s) of over {LONGEST:,} characters left out, the first is line {long[0]}", file)
-
     @reader
     def sentences(self, file: Path) -> Iterator[list[str]]:
         """The tokenised sentences of one of the files."""
-        return filter(None, map(tokeniser(self.tokenizer), self.lines(file)))
+        split, long = tokeniser(self.tokenizer), []
+        for number, line in read_lines(file, longest=LONGEST):
+            if len(line) > LONGEST:
+                long.append(number)
+            elif words := split(line):
+                yield words
+        if long:
+            note(f"{len(long):,} line(s) of over {LONGEST:,} characters left out, the first is line {long[0]}", file)
 
 
-def sentences(path: Path) -> Iterator[list[str]]:
-    """The sentences of a tokenised file."""
-    return Corpus((path,)).sentences(path)
+class TargetVocabulary(dict[str, int]):
+    """The three markers, then words by falling frequency, as the sampler of the softmax assumes: how often each occurs.
 
-
-@dataclass(frozen=True)
-class TargetVocabulary:
-    """The three markers, then words by falling frequency, as the sampler of the softmax assumes.
-
-    `counts` has how often each occurs: `<S>` and `</S>` as often as there are sentences, `<UNK>` as often as there are
-    tokens outside the vocabulary. It may be empty.
+    `<S>` and `</S>` occur as often as there are sentences, `<UNK>` as often as there are tokens outside the vocabulary.
     """
-
-    words: tuple[str, ...]
-    counts: tuple[int, ...] = ()
-
-    @cached_property
-    def _index(self) -> dict[str, int]:
-        return {word: index for index, word in enumerate(self.words)}
-
-    def __len__(self) -> int:
-        return len(self.words)
 
     def ids(self, words: Sequence[str]) -> list[int]:
         """The id of each word; `<UNK>` for a word outside the vocabulary."""
-        unknown = MARKERS.index(UNKNOWN)
-        return [self._index.get(word, unknown) for word in words]
+        index = {word: number for number, word in enumerate(self)}
+        return [index.get(word, index[UNKNOWN]) for word in words]
 
     @classmethod
     def of(cls, counts: Counter[str], size: int, *, sentences: int = 0) -> "TargetVocabulary":
@@ -108,22 +90,19 @@ class TargetVocabulary:
         Tokens spelt like a marker count as `<UNK>`.
         """
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-        kept = [(word, count) for word, count in ordered[: size + len(MARKERS)] if word not in MARKERS][:size]
-        unknown = counts.total() - sum(count for _, count in kept)
-        return cls(
-            (*MARKERS, *(word for word, _ in kept)), (sentences, sentences, unknown, *(count for _, count in kept))
-        )
+        kept = dict([pair for pair in ordered[: size + len(MARKERS)] if pair[0] not in MARKERS][:size])
+        return cls(dict.fromkeys(MARKERS, sentences) | {UNKNOWN: counts.total() - sum(kept.values())} | kept)
 
     def write(self, path: Path) -> None:
         """One `word<TAB>count` a line, written atomically."""
         with atomic_write(path, "w") as file:
-            file.writelines(f"{word}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True))
+            file.writelines(f"{word}\t{count}\n" for word, count in self.items())
 
     @classmethod
     @reader
     def read(cls, path: Path) -> "TargetVocabulary":
         """Read what `write` wrote. Raises UserError, with file and line, if it is damaged."""
-        counts: dict[str, int] = {}
+        counts = cls()
         for number, line in read_lines(path):
             word, tab, count = line.partition("\t")
             if not (word and tab and count.isascii() and count.isdigit() and len(count) <= DIGITS):
@@ -136,11 +115,7 @@ class TargetVocabulary:
         if len(counts) < len(MARKERS):
             raise UserError(f"{path}: ends before its {len(MARKERS)} markers")
         check_ended(path)
-        return cls(tuple(counts), tuple(counts.values()))
-
-
-START, END = 0, 1  # the numbers of the sentence markers
-ARRAYS = ("tokens", "starts", "characters", "targets")
+        return counts
 
 
 @dataclass(frozen=True)
@@ -190,8 +165,9 @@ def encode(corpus: Corpus, vocabulary: TargetVocabulary | int) -> Encoded:
         vocabulary = TargetVocabulary.of(counted, vocabulary, sentences=len(starts) - 1)
     chunks = (words[start : start + 2**17] for start in range(0, len(words), 2**17))  # words_ids makes int64
     characters = np.concatenate([words_ids(chunk).astype(np.int16) for chunk in chunks])  # WC
-    order = np.argsort((characters != PAD_CHARACTER).sum(axis=1), kind="stable")
-    order = np.concatenate([[START, END], order[(order != START) & (order != END)]])  # their length is the least
+    lengths = (characters != PAD_CHARACTER).sum(axis=1)
+    lengths[[START, END]] = 0  # the markers come first
+    order = np.argsort(lengths, kind="stable")
     renumbered = np.empty(len(order), np.int32)
     renumbered[order] = np.arange(len(order), dtype=np.int32)
     return Encoded(
@@ -210,8 +186,9 @@ def encode_once(corpus: Corpus, folder: Path, vocabulary: TargetVocabulary | int
         return kept
     encoded = encode(corpus, vocabulary)
     encoded.vocabulary.write(folder / "vocabulary.txt")
+    arrays = {name: getattr(encoded, name) for name in ("tokens", "starts", "characters", "targets")}
     with atomic_write(folder / "text.safetensors") as handle:
-        handle.write(save({name: getattr(encoded, name) for name in ARRAYS}, {"digest": encoded.digest}))
+        handle.write(save(arrays, {"digest": encoded.digest, "check": _check(arrays, encoded.vocabulary)}))
     return encoded
 
 
@@ -220,20 +197,75 @@ def read_encoded(folder: Path) -> Encoded:
     """Reads what `encode_once` left in a folder. Raises UserError."""
     path, vocabulary = folder / "text.safetensors", TargetVocabulary.read(folder / "vocabulary.txt")
     with reading(path, "an encoded text", "Remove it and start again."), safe_open(path, framework="numpy") as file:
-        arrays, about = {name: file.get_tensor(name) for name in ARRAYS}, file.metadata()
-        tokens, starts, characters, targets = arrays.values()
-        if [array.dtype.kind + str(array.ndim) for array in arrays.values()] != ["i1", "i1", "i2", "i1"]:
-            raise ValueError("not arrays of whole numbers")
-        ends = [starts[0], *np.diff(starts).clip(max=0), starts[-1] - len(tokens), len(targets) - len(characters)]
-        if any(ends) or min(tokens.min(), targets.min()) < 0 or tokens.max() >= len(targets):
-            raise ValueError("its numbers do not fit together")
-        if targets.max() >= len(vocabulary):
-            raise ValueError("its vocabulary is another one")
+        arrays, about = {name: file.get_tensor(name) for name in sorted(file.keys())}, file.metadata()
+        if about["check"] != _check(arrays, vocabulary):
+            raise ValueError("its numbers or its vocabulary were changed")
         return Encoded(**arrays, vocabulary=vocabulary, digest=about["digest"])
+
+
+def _check(arrays: dict[str, np.ndarray], vocabulary: TargetVocabulary) -> str:
+    check = xxhash.xxh3_64("\n".join(vocabulary).encode())
+    for name, values in sorted(arrays.items()):
+        check.update(f"{name} {values.dtype} {values.shape}".encode())
+        check.update(np.ascontiguousarray(values))
+    return check.hexdigest()
 
 
 def _digest(corpus: Corpus, vocabulary: TargetVocabulary | int) -> str:
     with disk_errors(corpus.files[0]):
         files = [sha256_of(file) for file in corpus.files]
-    words = vocabulary if isinstance(vocabulary, int) else vocabulary.words
+    words = vocabulary if isinstance(vocabulary, int) else list(vocabulary)
     return hashlib.sha256(json.dumps([files, corpus.tokenizer, words]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentences, each alone from zero state: `<S> w1 … wn` forward, `</S> wn … w1` backward."""
+
+    ids: np.ndarray  # int32 [W, C=50]: the characters of the distinct words
+    lengths: np.ndarray  # int64 [W]: characters of each word before its padding; they never fall
+    words: np.ndarray  # int64 [2, T, B]: rows of `ids`
+    targets: np.ndarray  # int64 [2, T, B]: vocabulary ids, OUTSIDE after a sentence's end
+    cells: int  # targets of one direction
+
+
+class Batches:
+    """Batches of at most `cells` targets over a text, in an order that follows from the seed and the pass."""
+
+    def __init__(self, text: Encoded, *, cells: int, seed: int = 0):
+        self.text, self.cells, self.seed = text, cells, seed
+        self.sizes = np.diff(text.starts) + 1  # targets of each sentence
+
+    def plan(self, number: int) -> list[np.ndarray]:
+        """The sentences of every batch of a pass: similar lengths, at most `cells` targets, at least one sentence."""
+        rng = np.random.default_rng([self.seed, number])
+        order = rng.permutation(len(self.sizes))
+        order = order[np.argsort(self.sizes[order], kind="stable")]
+        sizes, parts, start = self.sizes[order], [], 0
+        while start < len(order):
+            count = max(1, self.cells // int(sizes[start]))
+            longest = int(sizes[min(start + count, len(order)) - 1])
+            stop = start + max(1, min(count, self.cells // longest))
+            parts.append(order[start:stop])
+            start = stop
+        return [parts[place] for place in rng.permutation(len(parts))]
+
+    def batch(self, sentences: Sequence[int] | np.ndarray) -> Batch:
+        """The batch of these sentences."""
+        tokens, sizes, starts = self.text.tokens, self.sizes[sentences], self.text.starts[:-1][sentences]
+        steps = np.arange(int(sizes.max()) + 1)[:, None]  # places in `<S> w1 … wn </S>`
+        inside = np.clip(starts + steps - 1, 0, len(tokens) - 1)
+        ahead = np.where(steps == 0, START, tokens[inside])  # (T+1)B
+        ahead = np.where(steps >= sizes, END, ahead)
+        back = np.take_along_axis(ahead, np.clip(sizes - steps, 0, None), axis=0)
+        rows = np.stack([ahead, back])  # 2(T+1)B
+        distinct, places = np.unique(rows, return_inverse=True)
+        ids = self.text.characters[distinct].astype(np.int32)
+        targets = np.where(steps[1:] <= sizes, self.text.targets[rows[:, 1:]], OUTSIDE)
+        return Batch(
+            ids=ids,
+            lengths=(ids != PAD_CHARACTER).sum(axis=1),
+            words=places.reshape(rows.shape)[:, :-1],
+            targets=targets.astype(np.int64),
+            cells=int(sizes.sum()),
+        )

@@ -1,8 +1,11 @@
-"""Element-wise steps of training as one pass over GPU memory each (Triton), and the same in plain PyTorch.
+"""The softmax's loss and gradients, and the element-wise steps of training as one pass over GPU memory each (Triton).
 
-The plain versions run on CPUs, and on GPUs without Triton; tests compare the two.
+The same steps in plain PyTorch run on CPUs, and on GPUs without Triton; tests compare the two.
+
+Shape letters: M rows, P projection, V words, S candidates, B sentences, H cell; a leading 2 is the direction.
 """
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +20,112 @@ except ImportError:  # CPU builds of PyTorch come without it
 
 BLOCK = 1024
 COLUMNS = 4096  # of a row of logits, at a time
+LOGITS = 2**29  # in memory at once
+EXTRA = 8  # more columns than features: the bias in two parts, and zeros that keep rows aligned
+ALIGNED = 64  # candidates are made up to a multiple of this: products of odd sizes are several times slower
+NEVER = -30_000.0  # the logit of a candidate that only fills up
 IGNORED, SEPARATE = -2, -1  # a row without a target; a row whose target has a logit outside the matrix
+
+
+class Sampler:
+    """`samples` distinct words, with the same probabilities in every draw (log-uniform by rank, as in bilm-tf)."""
+
+    def __init__(self, words: int, samples: int, device: torch.device):
+        rank = torch.arange(words, dtype=torch.double)
+        share = torch.log((rank + 2) / (rank + 1)) / math.log(words + 1)
+        low, high = 0.0, 1.0
+        while (-torch.expm1(high * torch.log1p(-share))).sum() < samples:
+            high *= 2
+        for _ in range(100):  # draws with replacement that have `samples` distinct words among them
+            middle = (low + high) / 2
+            few = (-torch.expm1(middle * torch.log1p(-share))).sum() < samples
+            low, high = (middle, high) if few else (low, middle)
+        self.samples = samples
+        self.log_share = share.log().float().to(device)
+        self.log_chance = torch.log(-torch.expm1(high * torch.log1p(-share))).float().to(device)
+
+    def draw(self) -> Tensor:
+        """int64 [S]: drawn without replacement, by the highest of log shares with Gumbel noise."""
+        noise = torch.empty_like(self.log_share).exponential_().log_()
+        return torch.topk(self.log_share - noise, self.samples, sorted=False).indices
+
+
+def cross_entropy(
+    x: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, sampler: Sampler | None = None
+) -> tuple[Tensor, Tensor]:
+    """Features [M, P], softmax [V, P] and [V], targets int64 [M] (negative: none) -> mean loss, and losses [M].
+
+    Products have the type of `x`, sums are float32. With a sampler the loss is over the target and the drawn words,
+    each logit lowered by the logarithm of its chance (Jean et al. 2015). Only the mean has gradients.
+    """
+    ids = sampler.draw() if sampler else None
+    chance = sampler.log_chance if sampler else None
+    return _CrossEntropy.apply(x, weight, bias, targets, ids, chance)
+
+
+class _CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cuda")
+    def forward(ctx, x, weight, bias, targets, ids, chance):  # noqa: PLR0917
+        kind, (rows, features) = x.dtype, x.shape
+        shift = bias if chance is None else bias - chance
+        matrix = _with_bias(*((weight, shift) if ids is None else (weight[ids], shift[ids])), kind)  # S(P+8)
+        ahead = x.new_zeros(rows, features + EXTRA)
+        ahead[:, :features], ahead[:, features : features + 2] = x, 1
+        wanted, known = targets >= 0, targets.clamp(min=0)
+        if ids is None:
+            column, separate = known, x.new_zeros(rows, dtype=torch.float32)
+        else:
+            place = torch.full_like(bias, SEPARATE, dtype=torch.int64)
+            place[ids] = torch.arange(len(ids), device=ids.device)
+            column = place[known]
+            rows_of_targets = weight[known].to(kind)
+            separate = (x.float() * rows_of_targets.float()).sum(dim=1) + shift[known]
+        column = torch.where(wanted, column, IGNORED)
+        loss, d_separate = torch.empty_like(separate), torch.empty_like(separate)
+        d_matrix = torch.zeros_like(matrix, dtype=torch.float32)
+        d_x = torch.empty_like(ahead)
+        size = max(1, LOGITS // len(matrix))
+        for block in (slice(start, start + size) for start in range(0, rows, size)):
+            logits = ahead[block] @ matrix.T
+            loss_rows(logits, column[block], separate[block], loss[block], d_separate[block])
+            torch.mm(logits, matrix, out=d_x[block])
+            d_matrix += logits.T @ ahead[block]
+            del logits
+        d_x, d_matrix = d_x[:, :features], d_matrix[: len(weight if ids is None else ids)]
+        if ids is None:
+            d_weight, d_bias = d_matrix[:, :features], d_matrix[:, features]
+        else:
+            d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+            d_weight[ids], d_bias[ids] = d_matrix[:, :features], d_matrix[:, features]
+            d_weight.index_add_(0, known, d_separate[:, None] * x)
+            d_bias.index_add_(0, known, d_separate)
+            d_x = d_x + (d_separate[:, None] * rows_of_targets).to(kind)
+        count = wanted.sum()
+        ctx.save_for_backward(d_x, d_weight, d_bias, count)
+        ctx.mark_non_differentiable(loss)
+        return loss.sum() / count, loss
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cuda")
+    def backward(ctx, gradient, _):
+        d_x, d_weight, d_bias, count = ctx.saved_tensors
+        scale = gradient / count
+        return d_x * scale.to(d_x.dtype), d_weight * scale, d_bias * scale, None, None, None
+
+
+def _with_bias(weight: Tensor, bias: Tensor, kind: torch.dtype) -> Tensor:
+    """[S, P] and [S] -> [S made up to ALIGNED, P + EXTRA] in `kind`.
+
+    The bias is two columns: its rounded value and the remainder.
+    """
+    words, features = weight.shape
+    matrix = weight.new_zeros(-(-words // ALIGNED) * ALIGNED, features + EXTRA, dtype=kind)
+    rounded = bias.to(kind)
+    matrix[:words, :features] = weight
+    matrix[:words, features], matrix[:words, features + 1] = rounded, bias - rounded.float()
+    matrix[words:, features] = NEVER
+    return matrix
 
 
 def lstm_step(  # noqa: PLR0917

@@ -1,6 +1,5 @@
 """The training itself: steps over batches of whole sentences until the time or the passes are spent."""
 
-import csv
 import math
 import time
 from collections import deque
@@ -17,11 +16,9 @@ from torch import Tensor
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_checkpoint, write_checkpoint
 from elmo_bench.base.progress import Meter, console, progress
-from elmo_bench.pretraining.batches import Batch, Batches
-from elmo_bench.pretraining.cross_entropy import Sampler, cross_entropy
-from elmo_bench.pretraining.encode import Encoded
-from elmo_bench.pretraining.model import LanguageModel
-from elmo_bench.pretraining.network import features
+from elmo_bench.pretraining.encode import Batch, Batches, Encoded
+from elmo_bench.pretraining.kernels import Sampler, cross_entropy
+from elmo_bench.pretraining.network import LanguageModel, features
 from elmo_bench.training.optimisers import OPTIMISERS, construct
 
 BFLOAT16 = "bf16-mixed"
@@ -39,13 +36,7 @@ class Training:
     """
 
     def __init__(
-        self,
-        model: LanguageModel,
-        text: Encoded,
-        config: DictConfig,
-        *,
-        out: Path,
-        weights: str | None = None,
+        self, model: LanguageModel, text: Encoded, config: DictConfig, *, out: Path, weights: str | None = None
     ):
         self.config, self.recipe, self.device, self.out = config, config.recipe, torch.device(device_of(config)), out
         self.model, self.text = model.to(self.device).train(), text
@@ -126,13 +117,12 @@ class Training:
             while self.done < 1:
                 plan = iter(self.batches.plan(self.number)[self.index :])
                 coming = deque(thread.submit(self.batches.batch, sentences) for sentences in islice(plan, AHEAD))
-                while coming:
-                    if self.done >= 1:
-                        return
+                while coming and self.done < 1:
                     batch = coming.popleft().result()
                     coming.extend(thread.submit(self.batches.batch, sentences) for sentences in islice(plan, 1))
                     yield batch
-                self.number, self.index = self.number + 1, 0
+                if not coming:
+                    self.number, self.index = self.number + 1, 0
 
     def _look(self, meter: Meter) -> None:
         """Read losses, which waits for the device. Raises UserError if they are not finite."""
@@ -173,23 +163,21 @@ class Training:
         for path in set(paths).difference(newest):
             path.unlink()
         with atomic_write(self.out / "curve.csv", "w") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["step", "tokens", "forward", "backward", "rate"])
-            writer.writerows([*row[:2], *(f"{loss:.5f}" for loss in row[2:4]), f"{row[4]:.4g}"] for row in self.curve)
+            file.write("step,tokens,forward,backward,rate\n")
+            file.writelines("{},{},{:.5f},{:.5f},{:.4g}\n".format(*row) for row in self.curve)
 
     def _resume(self) -> None:
         """Go on from the newest checkpoint that can be read, if any.
 
         Raises UserError if all are damaged: a long training must not start again silently.
         """
-        paths = sorted((self.out / "checkpoints").glob(CHECKPOINT))
-        while paths:
-            path = paths.pop()
+        paths = sorted((self.out / "checkpoints").glob(CHECKPOINT), reverse=True)
+        for path in paths:
             try:
                 state = read_checkpoint(path)
                 break
             except UserError as damaged:
-                if not paths:
+                if path == paths[-1]:
                     raise
                 console.print(f"{damaged} Trying the checkpoint before it.", highlight=False)
         else:

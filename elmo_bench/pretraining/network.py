@@ -1,65 +1,110 @@
-"""The biLM over batches of whole sentences: the layers of `elmo.model`, with a time loop for training.
+"""The bidirectional language model over batches of whole sentences, with a time loop for training.
 
-Shape letters: W distinct words, C characters, T steps, B sentences, P projection, H cell, F filters; the leading 2 is
-the direction.
+Shape letters: W distinct words, C characters, T steps, B sentences, M rows, P projection, H cell, F filters; the
+leading 2 is the direction.
 """
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.int8 import read_tensors
+from elmo_bench.base.progress import progress
+from elmo_bench.elmo.frozen import frozen
 from elmo_bench.elmo.kernels.batched import convolve
-from elmo_bench.elmo.model import CharacterEncoder, ProjectedLstm
-from elmo_bench.pretraining.batches import Batch
+from elmo_bench.elmo.model import BiLM, CharacterEncoder, ProjectedLstm
+from elmo_bench.elmo.options import BiLMOptions
+from elmo_bench.elmo.pretrained import load_files, locate_with_softmax
+from elmo_bench.elmo.weights import initialise
+from elmo_bench.pretraining.encode import MARKERS, OUTSIDE, UNKNOWN, Batch, Batches, Encoded, TargetVocabulary
 from elmo_bench.pretraining.kernels import lstm_step, lstm_step_backward
-from elmo_bench.pretraining.model import LanguageModel
 from elmo_bench.text.chars import WORD_LENGTH
 
 CUTS = (0, 12, WORD_LENGTH)  # words up to these lengths share a trimmed convolution; each piece costs kernel launches
+LEAST_ROOM = 2**17  # rows of the buffers on a GPU, in both directions
+CELLS = 2048  # targets of a batch in each direction, where perplexity is measured
+LOGITS = 2**24  # of them in memory at once
+SIDES = ("forward", "backward", "average")
+Perplexity = dict[str, Any]  # figures by name, see `perplexity`
+
+
+class LanguageModel(nn.Module):
+    """Forward and backward language model with shared characters and softmax (Peters et al. 2018, section 3.1)."""
+
+    def __init__(self, bilm: BiLM, *, words: int, dropout: float = 0.0, tensors: Mapping[str, Tensor] | None = None):
+        """`tensors` are the softmax's `weight` [words, P] and `bias` [words]; without them its numbers are random."""
+        super().__init__()
+        self.bilm, self.dropout = bilm, dropout
+        self.softmax = nn.Linear(bilm.options.projection_dim, words, device="meta").to_empty(device="cpu")
+        if tensors is None:
+            nn.init.normal_(self.softmax.weight, std=1 / math.sqrt(self.softmax.in_features))
+            nn.init.zeros_(self.softmax.bias)
+        else:
+            self.softmax.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
+
+
+def new_language_model(options: BiLMOptions, *, words: int, dropout: float, seed: int) -> LanguageModel:
+    """A model with the initial values of a seed."""
+    torch.manual_seed(seed)
+    bilm = BiLM(options)
+    initialise(bilm)
+    return LanguageModel(bilm, words=words, dropout=dropout)
+
+
+def load_language_model(weights: str) -> tuple[LanguageModel, TargetVocabulary]:
+    """The language model that `weights` (as of `pretrained.locate`) names, in evaluation mode, and its vocabulary.
+
+    Raises UserError if no softmax is next to the weights, or if it does not fit them or its vocabulary.
+    """
+    options, file, softmax, words = locate_with_softmax(weights)
+    bilm, _ = load_files(options, file)
+    vocabulary = TargetVocabulary.read(words)
+    shape = (len(vocabulary), bilm.options.projection_dim)
+    tensors = read_tensors(softmax)
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    if shapes != {"weight": shape, "bias": shape[:1]}:
+        raise UserError(
+            f"{softmax}: has {shapes}; {words.name} and {options.name} need weight {shape} and bias {shape[:1]}. "
+            "Give files of one training."
+        )
+    return LanguageModel(bilm, words=len(vocabulary), tensors=tensors).eval(), vocabulary
 
 
 def features(model: LanguageModel, batch: Batch, *, bfloat16: bool) -> tuple[Tensor, Tensor]:
-    """The top layer [M, P] of a batch and its targets [M], forward rows first, on the model's device."""
+    """The top layer [M, P] of a batch and its targets [M], forward rows first, on the model's device.
+
+    Products have the type that autocast gives; every sentence starts from zero state.
+    """
     device = model.softmax.weight.device
     ids, words, targets = (_move(torch.from_numpy(array), device) for array in (batch.ids, batch.words, batch.targets))
     with torch.autocast(device.type, torch.bfloat16, enabled=bfloat16):
-        top = top_layer(model, ids, trimmed(batch.lengths), words)
-    return top.flatten(0, 2), targets.flatten()
+        x = functional.embedding(words, characters(model.bilm.characters, ids, batch.lengths))  # 2TBP
+        for index, lstm in enumerate(model.bilm.lstms):
+            x = functional.dropout(x, model.dropout, model.training)
+            y = layer(lstm, x)
+            x = y + x if index else y
+        x = functional.dropout(x, model.dropout, model.training)
+    return x.flatten(0, 2), targets.flatten()
 
 
 def _move(tensor: Tensor, device: torch.device) -> Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
-def top_layer(model: LanguageModel, ids: Tensor, pieces: list[tuple[int, int]], words: Tensor) -> Tensor:
-    """Spellings [W, C] of distinct words, sorted by length, and rows of them [2, T, B] -> the top layer [2, T, B, P].
-
-    `pieces` is `trimmed`'s. Products have the type that autocast gives; every sentence starts from zero state.
-    """
-    x = functional.embedding(words, characters(model.bilm.characters, ids, pieces))  # 2TBP
-    for index, lstm in enumerate(model.bilm.lstms):
-        x = functional.dropout(x, model.dropout, model.training)
-        y = layer(lstm, x)
-        x = y + x if index else y
-    return functional.dropout(x, model.dropout, model.training)
-
-
-def trimmed(lengths: Any) -> list[tuple[int, int]]:
-    """Rising lengths [W] of words -> (number of words, columns that hold them) of pieces that cover all of them."""
+def characters(encoder: CharacterEncoder, ids: Tensor, lengths: np.ndarray) -> Tensor:
+    """Spellings [W, C] with rising lengths [W] -> [W, P], as `CharacterEncoder` does, without waiting for the GPU."""
     stops = [int((lengths <= cut).sum()) for cut in CUTS]
-    return [(stop - start, cut) for (start, stop), cut in zip(pairwise(stops), CUTS[1:], strict=True) if stop > start]
-
-
-def characters(encoder: CharacterEncoder, ids: Tensor, pieces: list[tuple[int, int]]) -> Tensor:
-    """Spellings [W, C] -> [W, P], as `CharacterEncoder` computes it, without waiting for the GPU."""
-    some = ids.split([count for count, _ in pieces])
-    x = torch.cat([convolve(encoder, each, columns) for each, (_, columns) in zip(some, pieces, strict=True)])  # WF
+    pieces = [(ids[start:stop], cut) for (start, stop), cut in zip(pairwise(stops), CUTS[1:], strict=True)]
+    x = torch.cat([convolve(encoder, some, cut) for some, cut in pieces if len(some)])  # WF
     for highway in encoder.highways:
         x = highway(x)
     return encoder.projection(x)  # WP
@@ -67,16 +112,45 @@ def characters(encoder: CharacterEncoder, ids: Tensor, pieces: list[tuple[int, i
 
 def layer(lstm: ProjectedLstm, x: Tensor) -> Tensor:
     """x [2, T, B, P] -> [2, T, B, P] from zero state: `ProjectedLstm.forward` without its masks."""
-    x = _autocast(x)
+    kind = x.device.type
+    x = x.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x
     loop = _LOOPS.get(lstm)
     if loop is None or not loop.fits(x):
         loop = _LOOPS[lstm] = TimeLoop(lstm, x)
     return _Layer.apply(x, lstm.weight, lstm.gate_bias(), lstm.projection, loop)
 
 
-def _autocast(x: Tensor) -> Tensor:
-    kind = x.device.type
-    return x.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x
+@frozen
+def perplexity(model: LanguageModel, text: Encoded, *, device: str = "cpu") -> Perplexity:
+    """Figures of a held-out text, encoded with the vocabulary of the model's softmax, in float32 (docs/pretraining.md).
+
+    `forward`, `backward`, `average` (exp of the mean of both directions' mean losses), each also `…_without_unknown`:
+    over the targets that are not <UNK>, with the same softmax; `unknown_percent` of the targets; numbers of
+    `sentences`, of `targets` of one direction, and of `words` of the softmax.
+    """
+    model, batches = model.to(device).eval(), Batches(text, cells=CELLS)
+    sums = torch.zeros(2, 2, 2, dtype=torch.double)  # loss and targets, by all and those but <UNK>, by direction
+    with progress("evaluate", total=text.sentences) as meter:
+        for sentences in batches.plan(0):
+            x, targets = features(model, batches.batch(sentences), bfloat16=False)
+            size = max(1, LOGITS // len(text.vocabulary))
+            rows = zip(x.split(size), targets.clamp(min=0).split(size), strict=True)
+            inside = targets != OUTSIDE
+            loss = torch.cat([functional.cross_entropy(model.softmax(some), y, reduction="none") for some, y in rows])
+            for kind, counted in enumerate((inside, inside & (targets != MARKERS.index(UNKNOWN)))):
+                sums[0, kind] += (loss.double() * counted).view(2, -1).sum(dim=1).cpu()
+                sums[1, kind] += counted.view(2, -1).sum(dim=1).cpu()
+            meter.advance(int(batches.sizes[sentences].sum()), steps=len(sentences))
+    means = sums[0] / sums[1]  # (all, without <UNK>) x direction
+    every, known = torch.cat([means, means.mean(dim=1, keepdim=True)], dim=1).exp().tolist()
+    return {
+        **dict(zip(SIDES, every, strict=True)),
+        **{f"{name}_without_unknown": value for name, value in zip(SIDES, known, strict=True)},
+        "unknown_percent": 100 * (1 - sums[1, 1, 0].item() / sums[1, 0, 0].item()),
+        "sentences": text.sentences,
+        "targets": int(sums[1, 0, 0]),
+        "words": len(text.vocabulary),
+    }
 
 
 class TimeLoop:
@@ -166,7 +240,6 @@ class TimeLoop:
 
 
 _LOOPS: WeakKeyDictionary[ProjectedLstm, TimeLoop] = WeakKeyDictionary()
-LEAST_ROOM = 2**17  # rows of the buffers on a GPU, in both directions
 
 
 class _Layer(torch.autograd.Function):

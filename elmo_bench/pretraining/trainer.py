@@ -1,26 +1,38 @@
-"""`pretrain` and `finetune`: config in, a finished training out.
+"""`pretrain` and `finetune`: config in, a finished training out, and its folder with a card that says how it was made.
 
 `finetune` trains weights further on your text, most often the text of a task (Peters et al. 2018, appendix A.1).
 Weights without a softmax (the published files) get a new one first, trained with the encoder frozen.
 """
 
+import json
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
+from safetensors.torch import save
 
-from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import remove_unfinished
-from elmo_bench.base.machine import choose_threads
+from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.files import atomic_write, remove_unfinished
+from elmo_bench.base.int8 import quantised
+from elmo_bench.base.machine import choose_threads, processor
 from elmo_bench.base.progress import console
-from elmo_bench.elmo.export import DTYPES
+from elmo_bench.elmo.export import ABOUT, DTYPES, model_card, write_together
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import NoSoftmax, checksum_of, load_bilm, locate
+from elmo_bench.elmo.weights import write_safetensors
 from elmo_bench.pretraining.encode import Corpus, Encoded, TargetVocabulary, encode, encode_once, shard_files
 from elmo_bench.pretraining.loop import BFLOAT16, Training, device_of
-from elmo_bench.pretraining.model import LanguageModel, load_language_model, new_language_model
-from elmo_bench.pretraining.perplexity import Perplexity, perplexity
+from elmo_bench.pretraining.network import (
+    LanguageModel,
+    Perplexity,
+    load_language_model,
+    new_language_model,
+    perplexity,
+)
 
 COUNTED = ("recipe.cells", "recipe.samples", "recipe.vocabulary", "recipe.steps", "fit_steps")
 POSITIVE = ("recipe.epochs", "recipe.minutes", "recipe.clip")
@@ -28,6 +40,11 @@ CHOICES = {"accelerator": ("cpu", "gpu"), "dtype": tuple(DTYPES), "recipe.precis
            "recipe.schedule": ("constant", "linear", "cosine")}  # fmt: skip
 FIT = {"cells": 2048, "dropout": 0.0, "warmup": 0, "schedule": "linear", "full_from": 1.0}  # of a new softmax
 FIT_OPTIMIZER = {"name": "adamw", "lr": 0.01, "betas": [0.9, 0.98], "weight_decay": 0.0}
+PERPLEXITY = (
+    "forward {forward:.2f}, backward {backward:.2f}, average **{average:.2f}**, each sentence alone from zero state, "
+    "full softmax; `<UNK>` is {unknown_percent:.2f} % of {targets:,} targets, without them "
+    "{average_without_unknown:.2f}"
+)
 
 
 def check_options(config: DictConfig) -> None:
@@ -122,3 +139,74 @@ def _texts(config: DictConfig, vocabulary: TargetVocabulary | int, folder: Path)
     heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer) if config.heldout else None
     text = encode_once(corpus, folder, vocabulary)
     return text, encode(heldout, text.vocabulary) if heldout else None
+
+
+def save_trained(
+    training: Training,
+    *,
+    command: str,
+    arguments: Sequence[str],
+    measured: Mapping[str, Perplexity] = MappingProxyType({}),
+) -> Path:
+    """Write `options.json`, `weights.safetensors` (published names), the softmax, its vocabulary and the card.
+
+    Numbers are stored as `config.dtype`. `command` with `arguments` made the weights; `measured` is by the name of the
+    text. Returns the folder, which is `config.out`.
+    """
+    config, model = training.config, training.model.cpu()
+    out, dtype = Path(config.out), DTYPES[config.dtype]
+    training.text.vocabulary.write(out / "vocabulary.txt")
+    softmax = {name: value.detach() for name, value in model.softmax.named_parameters()}
+    whole = dtype != torch.int8
+    stored = {name: value.to(dtype).contiguous() for name, value in softmax.items()} if whole else quantised(softmax)
+    about = {"steps": training.step, "tokens": training.read}
+    contents = {
+        "softmax.safetensors": save(stored, metadata={"format": "pt"}),
+        "options.json": json.dumps(model.bilm.options.to_json(), indent=1).encode(),
+        "weights.safetensors": lambda file: write_safetensors(model.bilm, file, about=about, dtype=dtype),
+    }
+    write_together(out, contents)
+    licence = str(config.licence or "not stated")
+    is_code = licence.islower() and " " not in licence  # of the Hub, such as cc-by-sa-3.0
+    code = "unknown" if licence == "not stated" else licence if is_code else "other"
+    named = {"license_name": licence} if code == "other" else {}
+    text = model_card(
+        model.bilm.options,
+        checksum=checksum_of(out / "options.json", out / "weights.safetensors"),
+        license=code,
+        about={**ABOUT, **named},
+        rows=rows(training) | {f"perplexity, {name}": PERPLEXITY.format_map(each) for name, each in measured.items()},
+        description=f"To make them again:\n\n    {command_line(command, arguments)}",
+        title=out.name,
+    )
+    with atomic_write(out / "README.md", "w") as handle:
+        handle.write(f"{text}\n")
+    return out
+
+
+def rows(training: Training) -> dict[str, str]:
+    """The rows of the card's table."""
+    config, text = training.config, training.text
+    names = [file.name for file in shard_files(config.corpus)]
+    files = ", ".join(names) if len(names) <= 4 else f"{len(names)} files, {names[0]} to {names[-1]}"
+    recipe: Any = OmegaConf.to_container(config.recipe, resolve=True)
+    optimizer = recipe.pop("optimizer")
+    settings = {"optimizer": optimizer.pop("name"), **optimizer, **recipe}
+    read, hours, threads = training.read, training.seconds / 3600, torch.get_num_threads()
+    spent = f"{hours:.2f} hours" if hours >= 1 else f"{60 * hours:.1f} minutes"
+    hardware = torch.cuda.get_device_name() if config.accelerator == "gpu" else processor()
+    return {
+        "text": f"{files}, {len(text.tokens):,} tokens, {text.sentences:,} sentences",
+        "licence of the text": str(config.licence or "not stated"),
+        "softmax": f"{len(text.vocabulary):,} words",
+        "stored": config.dtype + " with a scale for each output" * (config.dtype == "int8"),
+        "recipe": ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None),
+        "read": f"{training.step:,} steps, {read:,} predictions in each direction, {read / text.cells:.2f} passes over "
+        "the text",
+        "cost": f"{spent}, {hardware}, {threads:,} threads, torch {torch.__version__}",
+    }
+
+
+def command_line(command: str, arguments: Sequence[str]) -> str:
+    """The command with its arguments, as a shell reads it; addresses are redacted."""
+    return redacted(shlex.join(["python", "-m", "elmo_bench", command, *arguments]))

@@ -7,7 +7,7 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.notes import note
 from elmo_bench.cli import run
 from elmo_bench.ledger.store import read_failure, write_failure
-from elmo_bench.pretraining.folder import command_line
+from elmo_bench.pretraining.trainer import command_line
 from elmo_bench.runner.sweep import PlannedRun
 from elmo_bench.spec.settings import name_of
 from tests.ledger.records import make_record

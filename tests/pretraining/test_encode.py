@@ -1,13 +1,13 @@
 """Text as numbers: it is the text, it is known by its content, and its batches hold every sentence once a pass."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.pretraining.batches import OUTSIDE, Batches
-from elmo_bench.pretraining.encode import Corpus, Encoded, TargetVocabulary, encode, encode_once
+from elmo_bench.pretraining.encode import OUTSIDE, Batches, Corpus, Encoded, TargetVocabulary, encode, encode_once
 from elmo_bench.text.chars import words_ids
 from tests.pretraining.corpora import write
 
@@ -63,8 +63,8 @@ def test_a_text_without_a_sentence_is_one_line(tmp_path):
 
 def test_an_encoded_text_that_does_not_fit_is_one_line(corpus, tmp_path):
     encode_once(corpus, tmp_path / "encoded", 7)
-    TargetVocabulary(("<S>", "</S>", "<UNK>"), (1, 1, 1)).write(tmp_path / "encoded" / "vocabulary.txt")
-    with pytest.raises(UserError, match=r"text\.safetensors: .*its vocabulary is another one.*Remove it"):
+    TargetVocabulary.of(Counter("the"), 3).write(tmp_path / "encoded" / "vocabulary.txt")
+    with pytest.raises(UserError, match=r"text\.safetensors: .*its numbers or its vocabulary were changed.*Remove it"):
         encode_once(corpus, tmp_path / "encoded", 7)
 
 

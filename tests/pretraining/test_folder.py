@@ -5,7 +5,7 @@ import json
 import pytest
 from huggingface_hub import ModelCard
 
-from elmo_bench.pretraining.folder import save_trained
+from elmo_bench.pretraining.trainer import save_trained
 from tests.pretraining.corpora import made_up, train, write
 
 FIGURES = {

@@ -10,7 +10,7 @@ import torch
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.pretraining import loop
-from elmo_bench.pretraining.perplexity import perplexity
+from elmo_bench.pretraining.network import perplexity
 from tests.pretraining.corpora import curve, encoded, made_up, train, write
 
 
@@ -27,7 +27,7 @@ def checkpoints(out):
 def test_the_loss_falls_and_new_sentences_are_foreseen(corpus):
     trained = train(corpus, corpus / "out")
     words = {word for sentence in made_up(400) for word in sentence}
-    assert set(trained.text.vocabulary.words) == {"<S>", "</S>", "<UNK>", *words}
+    assert set(trained.text.vocabulary) == {"<S>", "</S>", "<UNK>", *words}
     new = encoded(corpus / "new.txt", made_up(100, seed=7), trained.text.vocabulary)
     assert perplexity(trained.model, new)["average"] < 4  # untrained, it is that of guessing: 14
     rows = curve(corpus / "out")
@@ -58,21 +58,23 @@ def killed(corpus, monkeypatch):
 
 
 def test_a_killed_training_goes_on_at_its_step_and_ends_the_same(corpus, killed, capsys):
-    more = ("recipe.steps=100", "recipe.dropout=0.1", "checkpoint_minutes=0")  # a checkpoint a step; two passes
+    write(corpus, count=100)
+    more = ("recipe.steps=26", "recipe.dropout=0.1", "checkpoint_minutes=0")  # a checkpoint a step; two passes
     whole = train(corpus, corpus / "whole", *more[:2])
-    killed(74, *more)
-    assert checkpoints(corpus / "killed") == ["00000073.ckpt", "00000074.ckpt"]
-    damaged = corpus / "killed" / "checkpoints" / "00000074.ckpt"
+    assert whole.number == 1
+    killed(22, *more)
+    assert checkpoints(corpus / "killed") == ["00000021.ckpt", "00000022.ckpt"]
+    damaged = corpus / "killed" / "checkpoints" / "00000022.ckpt"
     damaged.write_bytes(damaged.read_bytes()[:5000])  # by a disk that failed
     resumed = train(corpus, corpus / "killed", *more)
     said = capsys.readouterr().err.replace("\n", "")
-    assert "00000074.ckpt: not a checkpoint, or damaged" in said
+    assert "00000022.ckpt: not a checkpoint, or damaged" in said
     assert "resuming from" in said
-    assert "00000073.ckpt at step 73" in said
+    assert "00000021.ckpt at step 21" in said
     for ours, theirs in zip(resumed.model.parameters(), whole.model.parameters(), strict=True):
         assert torch.equal(ours, theirs)
     assert curve(corpus / "killed") == curve(corpus / "whole")
-    assert checkpoints(corpus / "killed") == ["00000099.ckpt", "00000100.ckpt"]
+    assert checkpoints(corpus / "killed") == ["00000025.ckpt", "00000026.ckpt"]
 
 
 def test_text_of_the_same_name_size_and_time_is_other_text(corpus):

@@ -12,10 +12,9 @@ from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import load_bilm
 from elmo_bench.elmo.weights import initialise
-from elmo_bench.pretraining.batches import OUTSIDE, Batches
-from elmo_bench.pretraining.cross_entropy import Sampler, cross_entropy
-from elmo_bench.pretraining.model import LanguageModel
-from elmo_bench.pretraining.network import features
+from elmo_bench.pretraining.encode import OUTSIDE, Batches
+from elmo_bench.pretraining.kernels import Sampler, cross_entropy
+from elmo_bench.pretraining.network import LanguageModel, features
 from elmo_bench.text.chars import words_ids
 from tests.pretraining.corpora import encoded
 from tests.runs import GOLDEN

@@ -15,7 +15,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo import pretrained
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.pretraining.model import load_language_model
+from elmo_bench.pretraining.network import load_language_model
 from tests.runs import GOLDEN
 
 WORDS = ["<S>", "</S>", "<UNK>", "the", ".", "of", "naïve", *(f"w{number}" for number in range(2993))]
