@@ -31,50 +31,44 @@ class Ema(Callback):
     def __init__(self, *, decay: float, warming: bool):
         if not 0 <= decay < 1:
             raise ValueError(f"ema.decay={decay}: must be at least 0 and below 1")
-        self.decay, self.warming = decay, warming
-        self.steps = 0
-        self.averages: list[Tensor] = []  # while the module holds the weights
-        self.weights: list[Tensor] = []  # while the module holds the averages
+        self.decay, self.warming, self.steps = decay, warming, 0
+        self.others: list[Tensor] = []  # the averages while the module holds the weights, else the weights
 
     def on_train_epoch_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        parameters = _trained(module)
-        self.averages = [parameter.detach().clone() for parameter in parameters]
-        if self.weights:  # none yet at the very start
-            _fill(parameters, self.weights)
-            self.weights = []
+        self._exchange(module)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         self.steps += 1
         decay = min(self.decay, (1 + self.steps) / (10 + self.steps)) if self.warming else self.decay
-        get_ema_multi_avg_fn(decay)(self.averages, [p.detach() for p in _trained(module)], self.steps)
+        get_ema_multi_avg_fn(decay)(self.others, [p.detach() for p in _trained(module)], self.steps)
 
     def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         if trainer.state.fn == TrainerFn.FITTING:
-            parameters = _trained(module)
-            self.weights = [parameter.detach().clone() for parameter in parameters]
-            _fill(parameters, self.averages)
-            self.averages = []
+            self._exchange(module)
+
+    @torch.no_grad()
+    def _exchange(self, module: pl.LightningModule) -> None:
+        """Weights against averages; at the very start both are the initial weights."""
+        before = [parameter.clone() for parameter in _trained(module)]
+        for parameter, value in zip(_trained(module), self.others or before, strict=True):
+            parameter.copy_(value)
+        self.others = before
 
     def state_dict(self) -> dict[str, Any]:
-        return {"steps": self.steps, "weights": self.weights}
+        return {"steps": self.steps, "weights": self.others}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.steps, self.weights = state["steps"], state["weights"]
+        self.steps, self.others = state["steps"], state["weights"]
 
 
 def _trained(module: pl.LightningModule) -> list[torch.nn.Parameter]:
     return [parameter for parameter in module.parameters() if parameter.requires_grad]
 
 
-def _fill(parameters: list[torch.nn.Parameter], values: list[Tensor]) -> None:
-    with torch.no_grad():
-        for parameter, value in zip(parameters, values, strict=True):
-            parameter.copy_(value)
-
-
 CLOCKS = ("whole", "training", "encoding")  # of a History
+CURVES = ("dev", "train_loss", "lr", "seconds", "steps")
 
 
 class AtomicCheckpoints(TorchCheckpointIO):
@@ -125,7 +119,7 @@ class History(Callback):
     def __init__(self, whole: Clock) -> None:
         self.whole = whole  # runs from the start of the run, and stands between a kill and the resumption
         self.training, self.encoding = Clock(), Clock()  # of training steps; of computing or reading frozen layers
-        self.curves: dict[str, list[Any]] = {name: [] for name in ("dev", "train_loss", "lr", "seconds", "steps")}
+        self.curves: dict[str, list[Any]] = {name: [] for name in CURVES}
         self.mixes: list[dict[str, Any]] = []
         self.tokens = 0  # read in training steps
 
@@ -157,26 +151,17 @@ class History(Callback):
             self.training.stop()
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
-        for name, value in (
-            ("dev", module.scores["overall"][module.metric.main]),
-            ("train_loss", trainer.callback_metrics["loss"]),
-            ("lr", self.rate or 0.0),
-            ("seconds", self.whole.read()[0] - self.epoch_started),
-        ):
-            self.curves[name].append(float(value))
-        self.curves["steps"].append(trainer.global_step - self.steps_before)
-        mixes = module.head.embedder.mixes
-        if mixes:
+        dev, loss = module.scores["overall"][module.metric.main], trainer.callback_metrics["loss"]
+        seconds, steps = self.whole.read()[0] - self.epoch_started, trainer.global_step - self.steps_before
+        for name, value in zip(CURVES, (float(dev), float(loss), self.rate or 0.0, seconds, steps), strict=True):
+            self.curves[name].append(value)
+        logged = {name: self.curves[name][-1] for name in ("lr", "seconds")}
+        if mixes := module.head.embedder.mixes:
             self.mixes.append({place: mix.report() for place, mix in mixes.items()})
-        module.log_dict(self._logged(), batch_size=1)
-
-    def _logged(self) -> dict[str, float]:
-        """The figures of the last epoch besides loss and dev score: rate, time, and of each mix γ and weights."""
-        figures = {name: self.curves[name][-1] for name in ("lr", "seconds")}
-        for place, mix in (self.mixes[-1] if self.mixes else {}).items():
-            figures[f"{place}.gamma"] = float(mix["gamma"])
-            figures |= {f"{place}.weight{layer}": float(weight) for layer, weight in enumerate(mix["weights"])}
-        return figures
+            for place, mix in self.mixes[-1].items():
+                logged[f"{place}.gamma"] = mix["gamma"]
+                logged |= {f"{place}.weight{layer}": weight for layer, weight in enumerate(mix["weights"])}
+        module.log_dict(logged, batch_size=1)
 
     def state_dict(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in ("curves", "mixes", "tokens")}

@@ -60,13 +60,7 @@ def tensorboard(*, work: Path, config: dict[str, Any], group: str | None = None,
 
 
 def wandb(
-    *,
-    work: Path,
-    title: str,
-    config: dict[str, Any],
-    project: str,
-    group: str | None = None,
-    tags: Sequence[str] = (),
+    *, work: Path, title: str, config: dict[str, Any], project: str, group: str | None = None, tags: Sequence[str] = ()
 ) -> Logger:
     """A wandb run of its own, in its group.
 
@@ -88,9 +82,4 @@ def none(**_: Any) -> None:
     """Nothing is logged."""
 
 
-LOGGERS: dict[str, Callable[..., Logger | None]] = {
-    "csv": csv,
-    "none": none,
-    "tensorboard": tensorboard,
-    "wandb": wandb,
-}
+LOGGERS: dict[str, Callable[..., Logger | None]] = {each.__name__: each for each in (csv, none, tensorboard, wandb)}

@@ -8,6 +8,7 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.trainer.states import TrainerFn
 from torch import Tensor
+from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from elmo_bench.base.errors import UserError
@@ -73,14 +74,7 @@ class DataModule(pl.LightningDataModule):
     """
 
     def __init__(
-        self,
-        splits: dict[str, list[Any]],
-        collate: Collate,
-        *,
-        batch: int,
-        tokens: int,
-        seed: int,
-        readings: int = 1,
+        self, splits: dict[str, list[Any]], collate: Collate, *, batch: int, tokens: int, seed: int, readings: int = 1
     ):
         super().__init__()
         self.splits, self.collate, self.batch, self.tokens, self.seed = splits, collate, batch, tokens, seed
@@ -131,13 +125,9 @@ class HeadTraining(pl.LightningModule):
     """
 
     def __init__(
-        self,
-        head: Any,
-        metric: Metric,
-        optimizer: Mapping[str, Any],
-        gold: dict[str, Sequence[Any]],
+        self, head: Any, metric: Metric, optimizer: Mapping[str, Any], gold: dict[str, Sequence[Any]],
         schedule: Mapping[str, Any] | None = None,
-    ):
+    ):  # fmt: skip
         super().__init__()
         self.head, self.metric, self.optimizer, self.gold = head, metric, optimizer, gold
         self.schedule = schedule
@@ -187,9 +177,9 @@ class HeadTraining(pl.LightningModule):
         self.log(f"dev_{self.metric.main}", score)
         # Lightning itself would step after the epoch's checkpoint, which a resumed run then continues without the step.
         # A score of 0 does not count as a plateau: the head has found nothing yet, as in first epochs of tagging.
-        fitting = self.trainer.state.fn == TrainerFn.FITTING
-        if fitting and score > 0 and self.schedule is not None and self.schedule.get("every") == "epoch":
-            self.lr_schedulers().step(score)  # type: ignore[union-attr, call-arg, arg-type]
+        plateau = self.lr_schedulers() if self.trainer.state.fn == TrainerFn.FITTING and self.schedule else None
+        if score > 0 and isinstance(plateau, ReduceLROnPlateau):
+            plateau.step(score)
 
     def on_test_epoch_end(self) -> None:
         self._score("test")
@@ -198,10 +188,10 @@ class HeadTraining(pl.LightningModule):
     def configure_optimizers(self) -> Any:
         optimiser = build_optimiser(self.optimizer, (p for p in self.parameters() if p.requires_grad))
         scheduler = None if self.schedule is None else build_schedule(self.schedule, optimiser)
-        if self.schedule is None or scheduler is None:
+        if not scheduler:
             return optimiser
-        by_epoch = {"interval": "epoch", "monitor": f"dev_{self.metric.main}"}
-        when = by_epoch if self.schedule["every"] == "epoch" else {"interval": "step"}
+        interval = "epoch" if isinstance(scheduler, ReduceLROnPlateau) else "step"
+        when = {"interval": interval, "monitor": f"dev_{self.metric.main}"}  # but see lr_scheduler_step
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": scheduler, **when}}
 
     def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
