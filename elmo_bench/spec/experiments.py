@@ -85,11 +85,8 @@ class Experiment:
     def load(cls, name: str, folder: Path = CONF) -> "Experiment":
         """The experiment of this name. Raises UserError for an unknown name or a mistake in its file."""
         given = experiment_yaml(name, folder)
-        with reading(
-            str(config_file("experiment", name, folder)),
-            "an experiment",
-            "See elmo_bench/spec/experiments.py for the keys.",
-        ):
+        path = config_file("experiment", name, folder)
+        with reading(path, "an experiment", "See elmo_bench/spec/experiments.py for the keys."):
             return _parsed(name, given)
 
     def values(self, option: str) -> list[Any]:

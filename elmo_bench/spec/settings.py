@@ -13,7 +13,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.spec.config import choices, compose, config_file, reads_own_data, task_yaml
+from elmo_bench.spec.config import choices, compose, reads_own_data, task_yaml
 from elmo_bench.spec.options import dotted, is_option, unknown_option
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
@@ -213,7 +213,7 @@ def _check_own(config: DictConfig) -> None:
         raise UserError("data.dev and data.test go with data.train, not with data.file")
     if wrong := [key for key in given if not _text(config.data[key])]:
         raise UserError(f"data.{wrong[0]}={config.data[wrong[0]]}: give a text, such as data.{wrong[0]}=\\'1\\'")
-    if (name := str(config.suite.name)) != "own" and config_file("suite", name):
+    if (name := str(config.suite.name)) != "own" and name in choices("suite"):
         raise UserError(f"suite {name}: the name of a suite, not of data of your own. Add suite.name=NAME.")
 
 
