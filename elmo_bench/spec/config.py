@@ -28,7 +28,8 @@ NEEDED = {  # the keys of a choice that every run reads
     "task": ("name", "version", "data", "head", "vectors", "place", "mix", "training"),
     "encoder": ("name", "words", "vectors", "contextual"),
 }
-
+VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
+OPEN = ("task", "encoder", "mix", "launcher", "logger")  # `+key=value` may add an option to these
 
 OmegaConf.register_new_resolver("own_suite", own_suite, replace=True)
 
@@ -248,6 +249,8 @@ def _one_run(options: Sequence[str], folder: Path) -> list[str]:
 def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
     """Carry out `key=value`, `+key=value` or `~key`. Raises UserError and errors of OmegaConf."""
     key = option.key_or_group
+    if key in VERSIONS:
+        raise UserError(f"{option.input_line}: a version of the code, which no option changes. Remove the option.")
     if key == "encoder.name":
         _check_name(option, plain)
     *parents, last = key.split(".")
@@ -260,7 +263,7 @@ def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
             node[part] = copy.deepcopy(node[part])
         node = node[part]
     adds = option.is_add() or option.is_force_add()
-    if not adds and (not isinstance(node, DictConfig) or last not in list(node)):
+    if not (isinstance(node, DictConfig) and last in list(node)) and not (adds and parents and parents[0] in OPEN):
         raise UserError(unknown_option(key, plain))
     if option.is_delete():
         with open_dict(node):

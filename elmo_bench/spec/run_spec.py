@@ -15,9 +15,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical, digest
-from elmo_bench.spec.config import compose, reads_own_data, task_yaml
+from elmo_bench.spec.config import VERSIONS, compose, reads_own_data, task_yaml
 from elmo_bench.spec.options import is_option, spelled
-from elmo_bench.spec.settings import ABSENT, OWN, RATE, VERSIONS, name_of, parts_of, settings_of
+from elmo_bench.spec.settings import ABSENT, OWN, RATE, name_of, parts_of, settings_of
 
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
 

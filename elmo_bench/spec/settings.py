@@ -13,12 +13,11 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.spec.config import choices, compose, reads_own_data, task_yaml
-from elmo_bench.spec.options import dotted, is_option, unknown_option
+from elmo_bench.spec.config import choices, reads_own_data, task_yaml
+from elmo_bench.spec.options import dotted
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 VECTORS = "encoder.vectors"  # the static vectors, or those whose width learned words have
-VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
 # Left out of a spec at this value. An option that is added later is listed here with its default, so that older records
 # keep their hash.
 ABSENT: dict[str, Any] = {"task.training.patience": None}
@@ -121,9 +120,6 @@ def _encoder(given: Mapping[str, Any]) -> dict[str, Any]:
     return used | {"place": given["place"], "mix": mix["kind"]} | {f"mix.{key}": mix[key] for key in kept}
 
 
-_OPEN = ("task", "encoder", "mix", "launcher", "logger")  # `+key=value` may add an option to these
-
-
 def _text(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
@@ -215,19 +211,3 @@ def _check_own(config: DictConfig) -> None:
         raise UserError(f"data.{wrong[0]}={config.data[wrong[0]]}: give a text, such as data.{wrong[0]}=\\'1\\'")
     if (name := str(config.suite.name)) != "own" and name in choices("suite"):
         raise UserError(f"suite {name}: the name of a suite, not of data of your own. Add suite.name=NAME.")
-
-
-def check_given(options: Sequence[str]) -> None:
-    """Raises UserError for a `key=value` that no run reads.
-
-    That is one that sets a version of the code, which a record states as it is, and one that `+` adds where nothing
-    looks for it, such as `+data.max_trian=5`.
-    """
-    for given in options:
-        key = given.partition("=")[0].lstrip("+~")
-        if key in VERSIONS:
-            raise UserError(f"{given}: a version of the code, which no option changes. Remove the option.")
-        if given.startswith("+") and key.split(".")[0] not in _OPEN:
-            plain = compose("config")
-            if not is_option(key, plain):
-                raise UserError(unknown_option(key, plain))
