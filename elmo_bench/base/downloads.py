@@ -106,12 +106,37 @@ def record(path: Path, checksum: str) -> None:
 
 
 def _download(url: str, path: Path, checksum: str | None) -> None:
-    """Bring a file to `path`. With a checksum, what an earlier try left in `<path>.part` is completed."""
-    part = path.with_name(f"{path.name}.part")
+    """Bring a file to `path` over several tries. Raises DownloadError.
+
+    Until it is whole it is `<path>.part`; with a checksum, what an earlier try or process left there is completed.
+    """
+    import requests  # here: it takes a third of a second, and most runs download nothing
+
+    session, part = requests.Session(), path.with_name(f"{path.name}.part")
+    if url.startswith("https:"):
+        session.adapters.pop("http://")  # no redirect leaves TLS
     if not checksum:
         part.unlink(missing_ok=True)  # it may be of another version of the file
     resumed = part.exists()
-    _transfer(url, part, resume=checksum is not None)
+    for pause in (*PAUSES, None):
+        have = part.stat().st_size if checksum and part.exists() else 0
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+        try:
+            with session.get(url, headers=headers, stream=True, timeout=(CONNECT, READ)) as response:
+                _save(response, part, have)
+            break
+        except requests.exceptions.InvalidSchema:
+            raise DownloadError("redirected away from https") from None
+        except requests.RequestException as error:
+            answer = getattr(error, "response", None)
+            reason = f"HTTP {answer.status_code}" if answer is not None else _reason(error)
+            untried = isinstance(error, requests.ConnectionError) and not isinstance(error, requests.Timeout)
+            if untried and not part.exists():  # there is no such server, or no network
+                raise DownloadError(reason) from None
+        if pause is None:
+            kept = "; what came is kept, start again to resume" if checksum and part.exists() else ""
+            raise DownloadError(f"{reason}, after {len(PAUSES) + 1} tries{kept}")
+        time.sleep(pause)
     if checksum and sha256_of(part) != checksum:
         part.unlink()
         if resumed:  # it was the beginning of another file
@@ -121,43 +146,16 @@ def _download(url: str, path: Path, checksum: str | None) -> None:
     part.replace(path)
 
 
-def _transfer(url: str, part: Path, *, resume: bool) -> None:
-    """Write `part`, with new tries after a cut connection or a busy server. Raises DownloadError."""
-    import requests  # here: it takes a third of a second, and most runs download nothing
-
-    session = requests.Session()
-    if url.startswith("https:"):
-        session.adapters.pop("http://")  # no redirect leaves TLS
-    for pause in (*PAUSES, None):
-        have = part.stat().st_size if resume and part.exists() else 0
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-        try:
-            with session.get(url, headers=headers, stream=True, timeout=(CONNECT, READ)) as response:
-                status = response.status_code
-                if status == 416 and have:  # no bytes after these
-                    return
-                if status in TRANSIENT:
-                    raise requests.HTTPError(f"HTTP {status}")
-                if status not in (200, 206):
-                    raise DownloadError(f"HTTP {status}")
-                _save(response, part, have if status == 206 else 0)
-                return
-        except requests.exceptions.InvalidSchema:
-            raise DownloadError("redirected away from https") from None
-        except requests.RequestException as error:
-            reason = str(error) if isinstance(error, requests.HTTPError) else _reason(error)
-            untried = isinstance(error, requests.ConnectionError) and not isinstance(error, requests.Timeout)
-            if untried and not part.exists():  # there is no such server, or no network
-                raise DownloadError(reason) from None
-        if pause is not None:
-            time.sleep(pause)
-    kept = "; what came is kept, start again to resume" if resume and part.exists() else ""
-    raise DownloadError(f"{reason}, after {len(PAUSES) + 1} tries{kept}")
-
-
 def _save(response: "Response", part: Path, have: int) -> None:
-    """Write the rest of a file behind its first `have` bytes."""
-    length = response.headers.get("Content-Length", "")
+    """Write what a server answers, behind the first `have` bytes of a file if it gives the rest."""
+    status, length = response.status_code, response.headers.get("Content-Length", "")
+    if status in TRANSIENT:
+        response.raise_for_status()
+    if status == 416 and have:  # no bytes after these
+        return
+    if status not in (200, 206):
+        raise DownloadError(f"HTTP {status}")
+    have = have if status == 206 else 0
     total = (have + int(length)) // 10**6 if length.isdigit() else None
     with part.open("ab" if have else "wb") as handle, progress(f"{part.stem}, MB", total=total) as meter:
         for piece in response.iter_content(2**16):

@@ -26,7 +26,6 @@ from elmo_bench.base.reading import reader, reading
 STANDARD_INPUT = Path("-")
 LONGEST_LINE = 2**28  # bytes: a few compressed kilobytes may hold a line of gigabytes
 DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, zstandard.ZstdError)  # of what `open_text` opens
-_BUFFER = 2**18  # bytes
 _MEMORY = 2**30  # bytes that xz may use; its strongest preset needs 65 MiB
 
 
@@ -74,41 +73,41 @@ class _Frames(io.RawIOBase):
     reader of lzma ends without a word.
     """
 
-    def __init__(self, begin: Callable[[], Any], path: Path, *limit: int):
-        self.begin, self.file, self.limit = begin, path.open("rb"), limit  # bytes at a time, for lzma
-        self.frame, self.left, self.ready = begin(), b"", memoryview(b"")
+    def __init__(self, begin: Callable[[], Any], path: Path):
+        self.blocks, self.ready = self._unpacked(begin, path), memoryview(b"")
+
+    @staticmethod
+    def _unpacked(begin: Callable[[], Any], path: Path) -> Iterator[bytes]:
+        frame = begin()
+        with path.open("rb") as file:
+            # 2 KiB hold at most 64 MiB of text (a block of 4 bytes may be 128 KiB), usually 7 KiB.
+            for block in iter(partial(file.read, 2048), b""):
+                packed = block
+                while packed:
+                    if frame.eof and (packed := packed.lstrip(b"\0")):
+                        frame = begin()
+                    if packed:
+                        yield frame.decompress(packed)
+                        packed = frame.unused_data if frame.eof else b""
+        if not frame.eof:
+            raise EOFError("the last frame has no end")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, into) -> int:
         while not self.ready:
-            # 2 KiB hold at most 64 MiB of text (a block of 4 bytes may be 128 KiB), usually 7 KiB.
-            more = not self.frame.eof and not getattr(self.frame, "needs_input", True)  # of what it was given before
-            packed = b"" if more else self.left or self.file.read(2048)
-            if not packed and self.frame.eof:
+            if (block := next(self.blocks, None)) is None:
                 return 0
-            if not packed and not more:
-                raise EOFError("the last frame has no end")
-            if self.frame.eof:
-                packed, self.left = packed.lstrip(b"\0"), b""
-                if not packed:
-                    continue
-                self.frame = self.begin()
-            self.ready = memoryview(self.frame.decompress(packed, *self.limit))
-            self.left = self.frame.unused_data if self.frame.eof else b""
+            self.ready = memoryview(block)
         size = min(len(into), len(self.ready))
         into[:size], self.ready = self.ready[:size], self.ready[size:]
         return size
 
-    def close(self) -> None:
-        self.file.close()
-        super().close()
-
 
 _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".gz": gzip.open,
-    ".xz": lambda path: _Frames(partial(lzma.LZMADecompressor, memlimit=_MEMORY), path, _BUFFER),
+    ".xz": partial(_Frames, partial(lzma.LZMADecompressor, memlimit=_MEMORY)),
     ".zst": partial(_Frames, lambda: zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()),
 }
 
@@ -123,7 +122,7 @@ def open_text(path: Path) -> IO[bytes]:
     if path == STANDARD_INPUT:
         return open(0, "rb", closefd=False)
     if opener := _OPENERS.get(path.suffix):
-        return io.BufferedReader(opener(path), _BUFFER)  # lines come faster
+        return io.BufferedReader(opener(path), 2**18)  # lines come faster
     return path.open("rb")
 
 
@@ -131,16 +130,12 @@ def open_text(path: Path) -> IO[bytes]:
 def unpack(archive: Path, name: str, path: Path) -> None:
     """Write the member `name` of a zip archive to `path`, atomically. Raises UserError."""
     with atomic_write(path) as target:
-        for block in _member(archive, name):
-            target.write(block)
+        target.writelines(_member(archive, name))
 
 
 def _member(archive: Path, name: str) -> Iterator[bytes]:
-    with (
-        reading(archive, f"a zip archive with {name}", "Delete it and start again."),
-        zipfile.ZipFile(archive) as files,
-        files.open(name) as member,
-    ):
+    sound = reading(archive, f"a zip archive with {name}", "Delete it and start again.")
+    with sound, zipfile.ZipFile(archive) as files, files.open(name) as member:
         yield from iter(partial(member.read, 2**20), b"")
 
 

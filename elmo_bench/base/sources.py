@@ -5,7 +5,8 @@ The options of one suite (a node of `task.data` in the yaml) say which: `source`
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,22 +158,27 @@ def hub_file(repo: str, file: str, *, revision: str) -> Path:
 
     `$HF_ENDPOINT` and the other variables of huggingface_hub apply.
     """
-    # Imported here: it costs over a second, and most runs download nothing.
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, HTTPError
+    from huggingface_hub import hf_hub_download  # costs over a second, and most runs download nothing
 
-    endpoint = os.environ.get("HF_ENDPOINT") or None
-    try:
+    endpoint, only_here = os.environ.get("HF_ENDPOINT") or None, offline()
+    with hub_errors(f"{repo}@{revision}/{file}"):
         return Path(
             hf_hub_download(
-                repo, file, repo_type="dataset", revision=revision, endpoint=endpoint, local_files_only=offline()
+                repo, file, repo_type="dataset", revision=revision, endpoint=endpoint, local_files_only=only_here
             )
         )
+
+
+@contextmanager
+def hub_errors(where: str) -> Iterator[None]:
+    """Raise the errors of huggingface_hub as a UserError of one line that begins with `where`."""
+    from huggingface_hub.errors import HfHubHTTPError, HTTPError
+
+    try:
+        yield
     except (HfHubHTTPError, HTTPError, OSError, ValueError) as error:  # ValueError: no name of a repository or file
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
-        raise UserError(
-            f"{repo}@{revision}/{file}: not on the Hub, or no network ({reason}). Use your own files instead."
-        ) from None
+        raise UserError(f"{where}: not on the Hub, or no network ({reason}). Use your own files instead.") from None
 
 
 def check_texts(cells: Sequence[Any], where: str) -> None:

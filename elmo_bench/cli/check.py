@@ -10,9 +10,9 @@ from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.outcomes import AGREES, formula
+from elmo_bench.spec.config import VERSIONS
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import VERSIONS
 
 
 class Finding(NamedTuple):

@@ -18,7 +18,7 @@ from elmo_bench.reporting.console import ending, outcome, show
 from elmo_bench.runner.finished import contents_of, data_files, finished, how_to_get, sources_of
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from elmo_bench.spec.settings import check_given, check_options
+from elmo_bench.spec.settings import check_options
 
 HELP = """\
 elmo-bench: what is a frozen encoder worth? One run makes one record in the ledger.
@@ -71,7 +71,6 @@ def main(arguments: list[str]) -> int:
         for line in HELP.format(groups="\n".join(groups)).splitlines():
             print(textwrap.fill(line, width, subsequent_indent=" " * 6))
         return 0
-    check_given(given.options)
     config = compose("config", given.options)
     if given.cfg:
         print(redacted(OmegaConf.to_yaml(config)), end="")

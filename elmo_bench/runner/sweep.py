@@ -25,7 +25,7 @@ from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.runner.launchers.local import limit
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from elmo_bench.spec.settings import check_given, check_options
+from elmo_bench.spec.settings import check_options
 
 ONCE = ("ledger", "overwrite", "launcher")  # options with one value for all runs of a sweep
 
@@ -61,7 +61,6 @@ def plan(options: Sequence[str]) -> Plan:
 
     Raises UserError for an option or value that is wrong in any of the runs.
     """
-    check_given(options)
     products = sweep(options)
     for values in (values for product in products for values in product):
         key = _option(values[0]) if values else ""

@@ -14,12 +14,12 @@ from typing import Any
 import yaml
 from hydra.core.override_parser.types import Glob, Override, OverrideType
 from omegaconf import DictConfig, OmegaConf, open_dict
-from omegaconf.errors import ConfigAttributeError, ConfigKeyError, MissingMandatoryValue, OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import config_folders
-from elmo_bench.base.reading import reader, reading
-from elmo_bench.base.sources import own_suite
+from elmo_bench.base.reading import reader
+from elmo_bench.base.sources import as_list, own_suite
 from elmo_bench.spec.options import check_kind, guess, parse, spelled, unknown_option
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
@@ -28,7 +28,8 @@ NEEDED = {  # the keys of a choice that every run reads
     "task": ("name", "version", "data", "head", "vectors", "place", "mix", "training"),
     "encoder": ("name", "words", "vectors", "contextual"),
 }
-
+VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
+OPEN = ("task", "encoder", "mix", "launcher", "logger")  # `+key=value` may add an option to these
 
 OmegaConf.register_new_resolver("own_suite", own_suite, replace=True)
 
@@ -55,14 +56,9 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     config = copy.deepcopy(plain)
     if experiment is not None:
         config.experiment = experiment
-    for each in values:
-        try:
-            _set(config, each, plain)
-        except (ConfigAttributeError, ConfigKeyError):
-            raise UserError(unknown_option(each.key_or_group, plain)) from None
-        except OmegaConfBaseException as error:
-            raise UserError(f"{name}: {each.input_line}: {_first_line(error)}") from None
     try:
+        for each in values:
+            _set(config, each, plain)
         OmegaConf.resolve(config)
         OmegaConf.to_container(config, throw_on_missing=True)
     except MissingMandatoryValue as error:
@@ -120,34 +116,36 @@ def experiment_yaml(name: Any, folder: Path = CONF) -> dict[str, Any]:
 
     Raises UserError for an unknown name and a damaged file.
     """
-    if name not in (known := choices("experiment", folder)):
-        raise UserError(
-            f"experiment={name}: unknown experiment; choose one of: {', '.join(known)}{guess(str(name), known)}"
-        )
     path = config_file("experiment", name, folder)
-    assert path is not None
-    given = yaml_mapping(path, "about", "sweep")
-    with reading(path, "an experiment", "See elmo_bench/spec/experiments.py for the keys."):
-        parts = given["sweep"] if isinstance(given["sweep"], list) else [given["sweep"]]
-        if not parts or not all(isinstance(part, dict) and all(isinstance(key, str) for key in part) for part in parts):
-            raise ValueError("sweep: not a mapping from options to values, or a list of them")
-        listed = [{key: value if isinstance(value, list) else [value] for key, value in part.items()} for part in parts]
-        return given | {"sweep": listed}
+    given = _plain(path)
+    if lacking := {"about", "sweep"} - given.keys():
+        raise UserError(f"{path}: no {' and '.join(sorted(lacking))}. See the others in its folder.")
+    parts = as_list(given["sweep"])
+    if not parts or not all(isinstance(part, dict) and all(isinstance(key, str) for key in part) for part in parts):
+        raise UserError(f"{path}: sweep: not a mapping from options to values, or a list of them. Mend it.")
+    return given | {"sweep": [{key: as_list(value) for key, value in part.items()} for part in parts]}
 
 
 def choices(group: str, folder: Path = CONF) -> list[str]:
     """The names that a config group offers: the yaml files of `<folder>/<group>` and of included folders."""
-    return sorted({path.stem for each in _searched(folder) for path in (each / group).glob("*.yaml")})
+    return sorted(_files(group, folder))
 
 
-def config_file(group: str, name: str, folder: Path = CONF) -> Path | None:
-    """The yaml file of a choice, None if there is none."""
-    return next((path for each in _searched(folder) if (path := each / group / f"{name}.yaml").is_file()), None)
+def config_file(group: str, name: Any, folder: Path = CONF) -> Path:
+    """The yaml file of a choice. Raises UserError, with the names that the group offers, if there is none."""
+    files = _files(group, folder)
+    if name not in files:
+        hint = guess(str(name), files)
+        if not hint and group in ("task", "encoder"):
+            hint = "; or give the folder that has it: --include FOLDER"
+        raise UserError(f"{group}={name}: unknown {group}; choose one of: {', '.join(sorted(files))}{hint}")
+    return files[name]
 
 
-def _searched(folder: Path) -> list[Path]:
-    """The folders of a config: the installation's configs are extended by the included folders, others by nothing."""
-    return config_folders(folder) if folder == CONF else [folder]
+def _files(group: str, folder: Path) -> dict[str, Path]:
+    """The yaml file of each choice; the installation's configs are extended by the included folders."""
+    searched = config_folders(folder) if folder == CONF else [folder]
+    return {path.stem: path for each in reversed(searched) for path in (each / group).glob("*.yaml")}
 
 
 def reads_own_data(task: str) -> bool:
@@ -163,17 +161,13 @@ def suite_tasks() -> list[str]:
 @cache
 def task_yaml(task: str) -> dict[str, Any]:
     """`conf/task/<task>.yaml` as plain data, interpolations unresolved; {} if there is none."""
-    path = config_file("task", task)
-    return yaml_mapping(path) if path else {}
+    path = _files("task", CONF).get(task)
+    return _plain(path) if path else {}
 
 
-def yaml_mapping(path: Path, *keys: str) -> dict[str, Any]:
-    """A yaml file that holds a mapping with at least these keys. Raises UserError."""
-    with reading(path, "such a config", "See the others in its folder."):
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if not isinstance(given, dict) or not {*keys} <= given.keys():
-            raise ValueError(f"it has at least the keys {' and '.join(keys)}" if keys else "not a mapping")
-        return given
+def _plain(path: Path) -> dict[str, Any]:
+    """The content of a yaml as plain data, interpolations unresolved. Raises UserError."""
+    return OmegaConf.to_container(_loaded(path)[0])  # type: ignore[return-value]
 
 
 @cache
@@ -207,12 +201,6 @@ def _composed(name: str, chosen: tuple[tuple[str, str], ...], folder: Path) -> D
 def _choice(group: str, choice: str, folder: Path) -> tuple[DictConfig, dict[str, str]]:
     """What a choice puts into the config, and {other group: choice} that it overrides. Raises UserError."""
     path = config_file(group, choice, folder)
-    if path is None:
-        known = choices(group, folder)
-        hint = guess(choice, known)
-        if not hint and group in ("task", "encoder"):
-            hint = "; or give the folder that has it: --include FOLDER"
-        raise UserError(f"{group}={choice}: unknown {group}; choose one of: {', '.join(known)}{hint}")
     own, defaults = _loaded(path)
     parts: list[DictConfig] = []
     overrides: dict[str, str] = {}
@@ -261,6 +249,8 @@ def _one_run(options: Sequence[str], folder: Path) -> list[str]:
 def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
     """Carry out `key=value`, `+key=value` or `~key`. Raises UserError and errors of OmegaConf."""
     key = option.key_or_group
+    if key in VERSIONS:
+        raise UserError(f"{option.input_line}: a version of the code, which no option changes. Remove the option.")
     if key == "encoder.name":
         _check_name(option, plain)
     *parents, last = key.split(".")
@@ -272,13 +262,14 @@ def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
         if OmegaConf.is_interpolation(node, part):
             node[part] = copy.deepcopy(node[part])
         node = node[part]
+    adds = option.is_add() or option.is_force_add()
+    if not (isinstance(node, DictConfig) and last in list(node)) and not (adds and parents and parents[0] in OPEN):
+        raise UserError(unknown_option(key, plain))
     if option.is_delete():
-        if not isinstance(node, DictConfig) or last not in node:
-            raise UserError(unknown_option(key, config))
         with open_dict(node):
             del node[last]
     else:
-        OmegaConf.update(config, key, option.value(), force_add=option.is_add() or option.is_force_add())
+        OmegaConf.update(config, key, option.value(), force_add=adds)
 
 
 def _check_name(option: Override, config: DictConfig) -> None:
@@ -286,7 +277,7 @@ def _check_name(option: Override, config: DictConfig) -> None:
     if not OmegaConf.is_missing(config.encoder, "name"):
         raise UserError(f"{option.input_line}: encoder.name is for encoder=hf. Other encoders are named by their yaml.")
     last = str(option.value()).rstrip("/").split("/")[-1]
-    if (path := config_file("encoder", last)) and yaml_mapping(path).get("name") == last:
+    if (path := _files("encoder", CONF).get(last)) and _plain(path).get("name") == last:
         raise UserError(f"{option.input_line}: tables would take it for encoder={last}. Rename the folder.")
 
 

@@ -1,23 +1,4 @@
-"""Experiments: named lists of runs, each defined once in `conf/experiment/<name>.yaml`.
-
-The yaml holds everything about an experiment, key by key:
-
-| key | meaning |
-|---|---|
-| `about` | one or two sentences, for the page and the list of experiments |
-| `sweep` | option: values; the runs are all combinations. Or a list of such mappings: the runs of each, none twice |
-| `caption` | heading of its tables and section; without one, reports do not show the experiment |
-| `order` | position of its section on the page; without one it follows the others, by name |
-| `layout` | `variants` (default): a table a task; or another one of reporting/leaderboard.py |
-| `variants` | rows of the table, in order: the options of each, its encoder if that is fixed, and its `name` |
-| `axis` | instead of `variants`: an option, each value of which is a row, called `name` with `{}` for the value |
-| `heading` | of the first column |
-| `reference` | the variant to compare with, or a mapping from each variant to another; null: the default run |
-| `over` | what to call the reference; without it, the reference's encoder or variant |
-| `least` | how many variants of an encoder make a table (default 2) |
-| `pooled` | heading of a column with the score on dev and test together, where dev selects nothing |
-| `without` | encoders that are kept out of the table |
-| `paper` | the paper's figures by task: `scored` (data set and split), `figures` by variant, the printed `gain` |
+"""Experiments: named lists of runs, each defined once in `conf/experiment/<name>.yaml`; `Experiment` says its keys.
 
 A variant without an encoder belongs to the last encoder of the sweep and, in reports, to any other encoder in the
 ledger: they take its position. All rows of a table have the static vectors of their suite, or those that its variants
@@ -28,10 +9,12 @@ variant may have a list of references, a test of each; other encoders in its pos
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.reading import reading
+from elmo_bench.base.sources import as_list
 from elmo_bench.spec.config import CONF, choices, config_file, experiment_yaml
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec
@@ -77,41 +60,42 @@ class PaperFigures:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One file of `conf/experiment`; the keys are described at the top of this module."""
+    """A file of `conf/experiment`: its name and its keys, of which `about` and `sweep` are needed."""
 
     name: str
-    about: str
-    sweep: list[dict[str, list[Any]]]
-    caption: str = ""
-    order: float = float("inf")
-    layout: str = "variants"
-    variants: tuple[Variant, ...] = ()
-    axis: str = ""
-    row: str = "{}"  # the yaml's `name`: of a row, by the value of the axis
-    heading: str = "variant"
+    about: str  # one or two sentences, for the page and the list of experiments
+    sweep: list[dict[str, list[Any]]]  # option: values, the runs are all combinations; or a list of such mappings
+    caption: str = ""  # heading of its tables and section; without one, reports do not show the experiment
+    order: float = float("inf")  # position of its section on the page; without one it follows the others, by name
+    layout: str = "variants"  # a table a task; or another one of LAYOUTS
+    variants: tuple[Variant, ...] = ()  # rows of the table, in order: key, then options, `encoder` if fixed, and `name`
+    axis: str = ""  # instead of variants: an option, each value of which is a row
+    row: str = "{}"  # the key `name` of the yaml: what a row of the axis is called, with {} for the value
+    heading: str = "variant"  # of the first column
+    # The variant to compare with, or a mapping from each variant to another; null: the default run.
     reference: str | dict[str, tuple[str, ...]] | None = None
-    over: str = ""
-    least: int = 2
-    pooled: str = ""
-    without: tuple[str, ...] = ()
-    paper: dict[str, PaperFigures] = field(default_factory=dict)
+    over: str = ""  # what to call the reference; without it, the reference's encoder or variant
+    least: int = 2  # how many variants of an encoder make a table
+    pooled: str = ""  # heading of a column with the score on dev and test together, where dev selects nothing
+    without: tuple[str, ...] = ()  # encoders that are kept out of the table
+    paper: dict[str, PaperFigures] = field(default_factory=dict)  # the paper's `scored`, `figures` and `gain`, by task
 
     @classmethod
     @cache
     def load(cls, name: str, folder: Path = CONF) -> "Experiment":
         """The experiment of this name. Raises UserError for an unknown name or a mistake in its file."""
-        given, path = experiment_yaml(name, folder), config_file("experiment", name, folder)
-        assert path is not None
+        given = experiment_yaml(name, folder)
+        path = config_file("experiment", name, folder)
         with reading(path, "an experiment", "See elmo_bench/spec/experiments.py for the keys."):
             return _parsed(name, given)
 
     def values(self, option: str) -> list[Any]:
         """What the runs of the sweep give an option, each value once; empty if it is not swept."""
-        found: list[Any] = []
+        values: list[Any] = []
         for value in (value for part in self.sweep for value in part.get(option, ())):
-            if value not in found:
-                found.append(value)
-        return found
+            if value not in values:
+                values.append(value)
+        return values
 
     @property
     def encoder(self) -> str:
@@ -190,54 +174,44 @@ def experiments() -> list[str]:
     return sorted(choices("experiment"), key=lambda name: (Experiment.load(name).order, name))
 
 
-def _parsed(name: str, given: Any) -> Experiment:
+def _parsed(name: str, given: dict[str, Any]) -> Experiment:
     """Raises ValueError (or KeyError, TypeError, AttributeError) for what is not an experiment."""
-    known = {key for key in Experiment.__dataclass_fields__ if key != "row"}
-    if unknown := sorted(given.keys() - known):
-        raise ValueError(f"unknown key {', '.join(map(str, unknown))}")
-    keys = dict(given)
-    row = keys.pop("name", "{}")
-    variants = {str(key): dict(options) for key, options in keys.get("variants", {}).items()}
-    keys["variants"] = tuple(
-        Variant(key, encoder=options.pop("encoder", None), name=options.pop("name", key), options=options)
-        for key, options in variants.items()
-    )
-    keys["without"] = tuple(keys.get("without", ()))
-    keys["paper"] = {task: _paper(figures) for task, figures in keys.get("paper", {}).items()}
-    if isinstance(reference := keys.get("reference"), Mapping):
-        lists = {str(ours): theirs if isinstance(theirs, list) else [theirs] for ours, theirs in reference.items()}
-        keys["reference"] = {ours: tuple(map(str, theirs)) for ours, theirs in lists.items()}
+    if unknown := given.keys() - Experiment.__dataclass_fields__.keys() | given.keys() & {"row"}:
+        raise ValueError(f"unknown key {', '.join(sorted(map(str, unknown)))}")
+    keys = given | {"name": name, "row": given.get("name", "{}"), "without": tuple(given.get("without", ()))}
+    keys["variants"] = tuple(_variant(str(key), **options) for key, options in given.get("variants", {}).items())
+    keys["paper"] = {task: _paper(**figures) for task, figures in given.get("paper", {}).items()}
+    if isinstance(reference := given.get("reference"), Mapping):
+        keys["reference"] = {str(ours): tuple(map(str, as_list(theirs))) for ours, theirs in reference.items()}
     elif reference is not None:
         keys["reference"] = str(reference)
-    found = Experiment(name=name, row=row, **keys)
-    _check(found)
-    return found
+    experiment = Experiment(**keys)
+    _check(experiment)
+    return experiment
 
 
-def _paper(given: Mapping[str, Any]) -> PaperFigures:
-    figures = {
-        str(variant): Printed(*value) if isinstance(value, list) else Printed(value)
-        for variant, value in given["figures"].items()
-    }
-    return PaperFigures(given["scored"], figures, given.get("gain"))
+def _variant(key: str, *, encoder: str | None = None, name: str = "", **options: Any) -> Variant:
+    return Variant(key, name or key, options, encoder)
+
+
+def _paper(scored: str, figures: Mapping[str, Any], gain: float | None = None) -> PaperFigures:
+    return PaperFigures(scored, {str(key): Printed(*as_list(value)) for key, value in figures.items()}, gain)
 
 
 def _check(experiment: Experiment) -> None:
+    """Raises ValueError for keys that contradict each other."""
     if experiment.layout not in LAYOUTS:
         raise ValueError(f"layout: {experiment.layout} is not one of {', '.join(LAYOUTS)}")
     swept = {option for part in experiment.sweep for option in part}
-    if experiment.axis and experiment.axis not in swept:
-        raise ValueError(f"axis: {experiment.axis} is not in the sweep")
-    if experiment.axis and experiment.variants:
-        raise ValueError("give axis or variants, not both")
+    if experiment.axis and (experiment.variants or experiment.axis not in swept):
+        raise ValueError(f"axis: {experiment.axis} is not in the sweep, or there are variants too")
     keys = {variant.key for variant in experiment.variants} or {*map(str, experiment.values(experiment.axis))}
     reference = experiment.reference
-    named = reference if isinstance(reference, dict) else {}
-    used = {*named, *(one for several in named.values() for one in several)} or {reference} - {None}  # type: ignore[arg-type]
+    named = reference if isinstance(reference, dict) else {reference: ()} if reference else {}
     if experiment.layout != "encoders" and any(len(several) > 1 for several in named.values()):
         raise ValueError("reference: several for one variant, which only the layout encoders takes")
-    used |= {variant for paper in experiment.paper.values() for variant in paper.figures}
-    if unknown := sorted(map(str, used - keys)):
+    used = {*named, *chain(*named.values()), *chain(*(paper.figures for paper in experiment.paper.values()))}
+    if unknown := sorted(used - keys):
         raise ValueError(f"{', '.join(unknown)}: not among the variants, which are {', '.join(sorted(keys))}")
     allowed = swept | {"mix"} | ({VECTORS} if "suite.vectors" in swept else set())
     if wrong := sorted({option for variant in experiment.variants for option in variant.options} - allowed):

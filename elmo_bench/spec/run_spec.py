@@ -15,9 +15,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical, digest
-from elmo_bench.spec.config import compose, reads_own_data, task_yaml
+from elmo_bench.spec.config import VERSIONS, compose, reads_own_data, task_yaml
 from elmo_bench.spec.options import is_option, spelled
-from elmo_bench.spec.settings import ABSENT, OWN, RATE, VERSIONS, name_of, parts_of, settings_of
+from elmo_bench.spec.settings import ABSENT, OWN, RATE, name_of, parts_of, settings_of
 
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
 
@@ -41,14 +41,8 @@ class RunSpec:
     @classmethod
     def of(cls, config: DictConfig) -> Self:
         """The spec of a composed config."""
-        given: Any = OmegaConf.to_container(config, resolve=True)
-        return cls(
-            suite=given["suite"]["name"],
-            task=given["task"]["name"],
-            encoder=_without_spaces(name_of(given["encoder"]["name"]) or ""),
-            size=given["size"]["name"],
-            settings=settings_of(given),
-        )
+        encoder = _without_spaces(name_of(config.encoder.name) or "")
+        return cls(config.suite.name, config.task.name, encoder, config.size.name, settings_of(config))
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, equal for equal specs."""
@@ -109,13 +103,11 @@ class RunSpec:
     def lr_scale(self) -> float | None:
         """The learning rate divided by the default run's; None if a run has no learning rate."""
         try:
-            usual = self.default().settings.get(RATE)
+            ours, usual = self.settings.get(RATE), self.default().settings.get(RATE)
         except UserError:
             return None
-        ours = self.settings.get(RATE)
-        if not (isinstance(ours, int | float) and isinstance(usual, int | float) and usual > 0):
-            return None
-        return float(f"{ours / usual:.6g}")
+        rates = isinstance(ours, int | float) and isinstance(usual, int | float) and usual > 0
+        return float(f"{ours / usual:.6g}") if rates else None
 
     @cached_property
     def identity(self) -> str:
@@ -142,7 +134,7 @@ class RunSpec:
     def command(self, seed: int) -> str:
         """The command that makes this run. A path of data, weights or vectors appears as its last component."""
         options, _ = self._base()
-        config = _config(tuple(options))
+        config, _ = _composed(options)
         known = ("mix.layer", "mix.scalars")  # come with their choice of `mix`; a run adds others with `+`
         changes = [
             f"{'' if key in known or is_option(key, config) else '+'}{key}={value}"
@@ -155,25 +147,23 @@ class RunSpec:
         """The options that name files of the user's own, by their last component, and their columns."""
         return [f"{key}={spelled(value)}" for key, value in self.settings.items() if key.removeprefix("data.") in OWN]
 
-    def _base(self) -> tuple[list[str], "RunSpec"]:
+    def _base(self) -> tuple[tuple[str, ...], "RunSpec"]:
         """The options that name the default run, and its spec."""
         kind = self.settings.get("encoder.contextual.kind")
         weights = str(self.settings.get("encoder.contextual.weights"))
         name = weights if _without_spaces(weights) == self.encoder else self.encoder
         words = {"static": "glove", "learned": "none"}
-        for encoder in (
-            (f"encoder={self.encoder}",),
-            (f"encoder={kind or words.get(str(self.settings.get('encoder.words')))}", f"encoder.name={spelled(name)}"),
-        ):
-            suite = f"suite{'.name' if reads_own_data(self.task) else ''}={self.suite}"
+        other = kind or words.get(str(self.settings.get("encoder.words")))
+        suite = f"suite{'.name' if reads_own_data(self.task) else ''}={self.suite}"
+        for encoder in ((f"encoder={self.encoder}",), (f"encoder={other}", f"encoder.name={spelled(name)}")):
             options = (f"task={self.task}", *encoder, suite, f"size={self.size}")
             try:
-                usual = _composed(options)
+                _, usual = _composed(options)
             except UserError as error:
                 problem = error
                 continue
             if usual.encoder == self.encoder and usual.settings.get("encoder.contextual.kind") == kind:
-                return list(options), usual
+                return options, usual
             problem = UserError(f"encoder {self.encoder}: not installed here")
         raise problem
 
@@ -256,13 +246,9 @@ def _without_spaces(name: str) -> str:
 
 
 @cache
-def _config(options: tuple[str, ...]) -> DictConfig:
-    return compose("config", options)
-
-
-@cache
-def _composed(options: tuple[str, ...]) -> RunSpec:
-    return RunSpec.of(_config(options))
+def _composed(options: tuple[str, ...]) -> tuple[DictConfig, RunSpec]:
+    config = compose("config", options)
+    return config, RunSpec.of(config)
 
 
 def _differs(option: str, value: Any, usual: Mapping[str, Any]) -> bool:

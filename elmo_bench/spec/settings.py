@@ -5,7 +5,6 @@ An option without effect on a run is left out: λ where no weights are learned, 
 `check_options` refuses what no run can have, before data and weights are read.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from pathlib import Path
@@ -14,13 +13,11 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.spec.config import choices, compose, config_file, reads_own_data, task_yaml
-from elmo_bench.spec.options import dotted, is_option, unknown_option
+from elmo_bench.spec.config import choices, reads_own_data, task_yaml
+from elmo_bench.spec.options import dotted
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 VECTORS = "encoder.vectors"  # the static vectors, or those whose width learned words have
-VERSIONS = ("protocol", "task.version", "encoder.contextual.version")  # of code: a user does not choose them
-_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 # Left out of a spec at this value. An option that is added later is listed here with its default, so that older records
 # keep their hash.
 ABSENT: dict[str, Any] = {"task.training.patience": None}
@@ -31,22 +28,24 @@ OWN_COLUMNS = ("text", "label", "tokens", "tags", "premise", "hypothesis")
 OWN = (*OWN_FILES, *OWN_COLUMNS)
 
 
-def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """{option: value} of a resolved config."""
-    task, trained = config["task"], config["task"]["training"]
-    settings: dict[str, Any] = {
-        "protocol": config["protocol"],
-        "task.version": task["version"],
-        "trainer.precision": config["trainer"]["precision"],
-        **dotted(task["head"], "task.head."),
-        **_optional("task.characters", task.get("characters")),
-        **dotted({key: value for key, value in trained.items() if key not in ("schedule", "ema")}, "task.training."),
-        **_optional("task.training.schedule", trained.get("schedule")),
-        **_optional("task.training.ema", trained.get("ema")),
-        **_data(config),
-        **_encoder(config),
+def settings_of(config: DictConfig) -> dict[str, Any]:
+    """{option: value} of a composed config."""
+    given: Any = OmegaConf.to_container(config, resolve=True)
+    task, trained = given["task"], given["task"]["training"]
+    parts = {
+        "head": task["head"],
+        "characters": task.get("characters") or None,
+        "training": trained | {part: trained.get(part) or None for part in ("schedule", "ema")},
     }
-    if (factor := config["lr_scale"]) != 1:
+    settings: dict[str, Any] = {
+        "protocol": given["protocol"],
+        "task.version": task["version"],
+        "trainer.precision": given["trainer"]["precision"],
+        **dotted(parts, "task."),
+        **_data(given, config),
+        **_encoder(given),
+    }
+    if (factor := given["lr_scale"]) != 1:
         if not isinstance(rate := settings.get(RATE), int | float):
             raise UserError(f"lr_scale={factor}: the task has no learning rate to multiply. Give {RATE}.")
         settings[RATE] = float(f"{rate * factor:.12g}")
@@ -58,39 +57,28 @@ def name_of(path: Any) -> str | None:
     return None if path is None else Path(redacted(str(path))).name.replace("@", "+")
 
 
-def _optional(option: str, part: Mapping[str, Any] | None) -> dict[str, Any]:
-    return dotted(part, f"{option}.") if part else {option: None}
-
-
-def _data(config: Mapping[str, Any]) -> dict[str, Any]:
+def _data(given: Mapping[str, Any], config: DictConfig) -> dict[str, Any]:
     """How much of the data is used, and the options of its source that are not those in the task's yaml."""
-    data, suite, given = config["data"], config["suite"]["name"], config["task"]["data"]
+    data, suite, sources = given["data"], given["suite"]["name"], given["task"]["data"]
     used = {f"data.{key}": data[key] for key in ("train_fraction", "max_train")}
     if data["train_fraction"] != 1:  # an epoch reads the whole training split once
         used["data.least_steps"] = data["least_steps"]
-    if reads_own_data(config["task"]["name"]):
+    if reads_own_data(given["task"]["name"]):
         own = {key: name_of(data[key]) for key in OWN_FILES} | {key: data[key] for key in OWN_COLUMNS}
         used |= {f"data.{key}": value for key, value in own.items() if value is not None}
-    known = task_yaml(config["task"]["name"]).get("data", {})
-    source, usual = given.get(suite) or {}, dotted(known.get(suite) or {})
+    known = task_yaml(given["task"]["name"]).get("data", {})
+    source, usual = sources.get(suite) or {}, dotted(known.get(suite) or {})
     if not isinstance(source, Mapping):
         raise UserError(f"task.data.{suite}={source}: give a mapping with the source and its options")
-    for option, value in given.items():  # of every suite
-        if not isinstance(value, Mapping) and value != _followed(known.get(option), config):
+    for option, value in sources.items():  # of every suite
+        default = known.get(option)
+        if isinstance(default, str) and default.startswith("${"):
+            default = OmegaConf.select(config, default[2:-1])
+        if not isinstance(value, Mapping) and value != default:
             used[f"task.data.{option}"] = value
     unused = ("fetch",) if source.get("source") == "hub" else ("fetch", "hub")
     ours = dotted({key: value for key, value in source.items() if key not in unused})
     return used | {f"task.data.{suite}.{k}": v for k, v in ours.items() if k not in usual or v != usual[k]}
-
-
-def _followed(value: Any, config: Mapping[str, Any]) -> Any:
-    """A value of a yaml; for `${a.b}`, what the config has there."""
-    if not isinstance(value, str) or not (reference := _REFERENCE.fullmatch(value)):
-        return value
-    node: Any = config
-    for key in reference[1].split("."):
-        node = node[key]
-    return node
 
 
 def parts_of(contextual: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
@@ -111,13 +99,13 @@ def parts_of(contextual: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
     return {name: {"version": contextual.get("version"), **options} for name, options in parts.items()}
 
 
-def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
-    encoder, contextual = config["encoder"], config["encoder"]["contextual"]
+def _encoder(given: Mapping[str, Any]) -> dict[str, Any]:
+    encoder, contextual = given["encoder"], given["encoder"]["contextual"]
     used: dict[str, Any] = {"encoder.words": encoder["words"]}
     if encoder["words"]:
         used[VECTORS] = name_of(encoder["vectors"])
     if encoder["words"] == "static":
-        used["vectors.trainable"] = config["vectors"]["trainable"]
+        used["vectors.trainable"] = given["vectors"]["trainable"]
     if contextual is None:
         return used | {"encoder.contextual": None}
     for key, value in dotted(contextual).items():
@@ -126,13 +114,10 @@ def _encoder(config: Mapping[str, Any]) -> dict[str, Any]:
             used[f"encoder.{key if key in encoder else f'contextual.{key}'}"] = (
                 name_of(value) if last in FILES else shown
             )
-    mix = config["mix"]
+    mix = given["mix"]
     kept = ["layer_norm", "dropout", "gamma"]
     kept += {"scalar": ["penalty"], "layer": ["layer"], "fixed": ["scalars"]}.get(mix["kind"], [])
-    return used | {"place": config["place"], "mix": mix["kind"]} | {f"mix.{key}": mix[key] for key in kept}
-
-
-_OPEN = ("task", "encoder", "mix", "launcher", "logger")  # `+key=value` may add an option to these
+    return used | {"place": given["place"], "mix": mix["kind"]} | {f"mix.{key}": mix[key] for key in kept}
 
 
 def _text(value: Any) -> bool:
@@ -147,50 +132,43 @@ def _number(low: float, high: float = inf, *, above: bool = False, whole: bool =
 
 def _filters(value: Any) -> bool:
     """Whether this is a list of [width, number], such as [[3, 64]]."""
-    pairs = list(value) if isinstance(value, Sequence) else []
-    return pairs != [] and all(
-        isinstance(pair, Sequence) and len(pair) == 2 and all(map(_COUNT, pair)) for pair in pairs
-    )
+    pairs = [*value] if isinstance(value, Sequence) else [()]
+    return pairs != [] and all(isinstance(pair, Sequence) and [*map(_COUNT, pair)] == [True, True] for pair in pairs)
 
 
-_COUNT, _POSITIVE = _number(1, whole=True), _number(0, above=True)
-# (option, what fits, whether null fits too, what to give)
-_RULES: tuple[tuple[str, Callable[[Any], bool], bool, str], ...] = (
-    ("lr_scale", _POSITIVE, False, "give a number above 0"),
-    ("seed", _number(0, 2**32, whole=True), False, f"give a whole number from 0 to {2**32 - 1}"),  # as numpy's
-    ("ledger", _text, False, "give a folder, such as ./3"),
-    ("encoder.name", _text, False, "give a name, or a folder, such as ./3"),
-    ("encoder.weights", _text, True, "give a name, or a folder, such as ./3"),
-    ("encoder.vectors", _text, True, "give a name, or a file, such as ./3"),
-    ("data.root", _text, True, "give a folder, such as ./3"),
-    ("store.max_gb", _number(0), True, "give a number from 0"),
-    ("trainer.accelerator", ("cpu", "gpu").__contains__, False, "choose one of: cpu, gpu"),
-    ("trainer.device", ("cpu", "cuda").__contains__, False, "choose one of: cpu, cuda"),
-    ("trainer.precision", ("32-true", "bf16-mixed").__contains__, False, "choose one of: 32-true, bf16-mixed"),
-    ("encoder.words", ("learned", "static").__contains__, True, "choose one of: learned, static, null"),
-    ("place", ("input", "output", "both").__contains__, False, "choose one of: input, output, both"),
-    ("mix.penalty", _number(0), False, "give a number from 0"),
-    ("mix.dropout", _number(0, 1), False, "give a number from 0, below 1"),
-    ("data.train_fraction", lambda value: value == 1 or _number(0, 1, above=True)(value), False,
-     "give a number above 0, up to 1"),
-    ("data.max_train", _COUNT, True, "give a whole number from 1, or null for no limit"),
-    ("data.least_steps", _COUNT, True, "give a whole number from 1, or null"),
-    ("task.training.epochs", _COUNT, False, "give a whole number from 1"),
-    ("task.training.patience", _COUNT, True, "give a whole number from 1, or null for all epochs"),
-    ("task.training.batch", _COUNT, False, "give a whole number from 1"),
-    ("task.training.tokens", _COUNT, False, "give a whole number from 1"),
-    ("task.training.clip", _POSITIVE, True, "give a number above 0, or null"),
-    ("task.characters.dim", _COUNT, True, "give a whole number from 1"),
-    ("task.characters.filters", _filters, True, "give pairs of a width and a number of filters, such as [[3,64]]"),
+_COUNT, _POSITIVE, _SHARE = _number(1, whole=True), _number(0, above=True), _number(0, 1, above=True)
+# What an option takes: (what fits, what to give, the options). Some take null, too.
+_RULES: tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...] = (
+    (_POSITIVE, "a number above 0", ("lr_scale", "task.training.clip")),
+    (_number(0, 2**32, whole=True), f"a whole number from 0 to {2**32 - 1}", ("seed",)),  # as numpy's
+    (_text, "a folder, such as ./3", ("ledger", "data.root")),
+    (_text, "a name, a folder or a file, such as ./3", ("encoder.name", "encoder.weights", VECTORS)),
+    (("cpu", "gpu").__contains__, "one of: cpu, gpu", ("trainer.accelerator",)),
+    (("cpu", "cuda").__contains__, "one of: cpu, cuda", ("trainer.device",)),
+    (("32-true", "bf16-mixed").__contains__, "one of: 32-true, bf16-mixed", ("trainer.precision",)),
+    (("learned", "static").__contains__, "one of: learned, static", ("encoder.words",)),
+    (("input", "output", "both").__contains__, "one of: input, output, both", ("place",)),
+    (_number(0), "a number from 0", ("mix.penalty", "store.max_gb")),
+    (_number(0, 1), "a number from 0, below 1", ("mix.dropout",)),
+    (lambda value: value == 1 or _SHARE(value), "a number above 0, up to 1", ("data.train_fraction",)),
+    (_COUNT, "a whole number from 1", tuple(f"task.training.{key}" for key in ("epochs", "batch", "tokens"))),
+    (_COUNT, "a whole number from 1", ("task.training.patience", "task.characters.dim")),
+    (_COUNT, "a whole number from 1", ("data.max_train", "data.least_steps")),
+    (_filters, "pairs of a width and a number of filters, such as [[3,64]]", ("task.characters.filters",)),
+)
+_NULL = (
+    "task.training.clip", "task.training.patience", "task.characters.dim", "task.characters.filters", "encoder.weights",
+    VECTORS, "encoder.words", "data.root", "data.max_train", "data.least_steps", "store.max_gb",
 )  # fmt: skip
 
 
 def check_options(config: DictConfig) -> None:
     """Raises UserError, in one line, for an option that no run can have, alone or together with the others."""
-    for option, fits, null, wanted in _RULES:
-        value = OmegaConf.select(config, option)
-        if not (null if value is None else fits(value)):
-            raise UserError(f"{option}={value}: {wanted}")
+    for fits, wanted, options in _RULES:
+        for option in options:
+            value = OmegaConf.select(config, option)
+            if not (option in _NULL if value is None else fits(value)):
+                raise UserError(f"{option}={value}: give {wanted}{', or null' if option in _NULL else ''}")
     data = config.data
     if data.least_steps is not None and data.max_train is not None and data.train_fraction == 1:
         raise UserError(
@@ -231,21 +209,5 @@ def _check_own(config: DictConfig) -> None:
         raise UserError("data.dev and data.test go with data.train, not with data.file")
     if wrong := [key for key in given if not _text(config.data[key])]:
         raise UserError(f"data.{wrong[0]}={config.data[wrong[0]]}: give a text, such as data.{wrong[0]}=\\'1\\'")
-    if (name := str(config.suite.name)) != "own" and config_file("suite", name):
+    if (name := str(config.suite.name)) != "own" and name in choices("suite"):
         raise UserError(f"suite {name}: the name of a suite, not of data of your own. Add suite.name=NAME.")
-
-
-def check_given(options: Sequence[str]) -> None:
-    """Raises UserError for a `key=value` that no run reads.
-
-    That is one that sets a version of the code, which a record states as it is, and one that `+` adds where nothing
-    looks for it, such as `+data.max_trian=5`.
-    """
-    for given in options:
-        key = given.partition("=")[0].lstrip("+~")
-        if key in VERSIONS:
-            raise UserError(f"{given}: a version of the code, which no option changes. Remove the option.")
-        if given.startswith("+") and key.split(".")[0] not in _OPEN:
-            plain = compose("config")
-            if not is_option(key, plain):
-                raise UserError(unknown_option(key, plain))

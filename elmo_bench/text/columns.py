@@ -5,7 +5,7 @@ token, and `\u{5c}u{` the text `\u{`. Every other character is written unchanged
 """
 
 import re
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -121,43 +121,19 @@ def check_gold(path: Path, gold: Iterable[str], unknown: Container[str] = (NO_GO
         raise UserError(f"{path}: no gold labels, so there is nothing to score. Predict a file that has gold.")
 
 
-def read_label_pairs(
-    path: Path, *, gold: Collection[str], predicted: Collection[str], expected: str
-) -> list[tuple[str, str]]:
-    """(gold label, predicted label) of each line, which are separated by a tab; further columns are ignored.
-
-    gold, predicted: the labels that are allowed; expected: what these are, for the UserError with file and line.
-    """
-    pairs = []
-    rows = [(number, [cell.strip() for cell in line.split("\t")[:2]]) for number, line in filled_lines(path)]
-    if rows:
-        check_gold(path, [cells[0] for _, cells in rows])
-    for number, cells in rows:
-        if len(cells) < 2:
-            raise UserError(f"{path}:{number}: expected gold label, tab, predicted label. Fix this line.")
-        if wrong := [cell for cell, known in zip(cells, (gold, predicted), strict=True) if cell not in known]:
-            raise UserError(f"{path}:{number}: {wrong[0]!r} is not a label: expected {expected}. Fix this line.")
-        pairs.append((cells[0], cells[1]))
-    return pairs
-
-
 def check_ended(path: Path) -> None:
     """Raise UserError if a text file is empty or lacks its last newline, which means that it was cut off.
 
     A compressed file is unpacked once for that, and refused if it holds more than LARGEST bytes.
     """
     size, last = 0, b""
-    with reading(path, "a text file"):
-        if is_packed(path):
-            with open_text(path) as handle:
-                while block := handle.read(2**20):
-                    size, last = size + len(block), block[-1:]
-                    if size > LARGEST:
-                        raise UserError(f"{path}: more than {LARGEST:,} bytes unpacked. Use several files.")
-        else:
-            with path.open("rb") as handle:
-                handle.seek(max(handle.seek(0, 2) - 1, 0))
-                last = handle.read(1)
+    with reading(path, "a text file"), open_text(path) as handle:
+        if not is_packed(path):
+            handle.seek(max(handle.seek(0, 2) - 1, 0))
+        while block := handle.read(2**20):
+            size, last = size + len(block), block[-1:]
+            if size > LARGEST:
+                raise UserError(f"{path}: more than {LARGEST:,} bytes unpacked. Use several files.")
     if not last:
         raise UserError(f"{path}: the file is empty. Download it again.")
     if last != b"\n":

@@ -1,7 +1,7 @@
 """Figures that several metrics have in common, and their tables; imports no torch."""
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.formula import Formula, columns, ratio, share, with_items
-from elmo_bench.text.columns import read_label_pairs
+from elmo_bench.text.columns import check_gold, filled_lines
 
 SHARES = ("precision", "recall", "f1")  # in percent; in a table with two decimals
 # 100 · correct / items: an item is right or wrong.
@@ -46,29 +46,6 @@ def figure_table(rows: Mapping[str, Mapping[str, Any]], columns: Mapping[str, st
     return "\n".join("  ".join([name.ljust(wide), *map(str.rjust, cells, widths)]) for name, *cells in lines)
 
 
-def score_labels(gold: Sequence[Hashable], predicted: Sequence[Hashable], names: Mapping[Any, str]) -> dict[str, Any]:
-    """{"overall": {accuracy, correct}, "by_type": {name: {recall, correct, guessed, gold}}}, percentages unrounded.
-
-    names: of the labels, in the order of the rows. Raises ValueError if the sides differ in length or are empty.
-    """
-    if len(gold) != len(predicted) or not gold:
-        raise ValueError(f"{len(gold)} gold labels and {len(predicted)} predicted ones: as many, and some, are needed")
-    right = Counter(g for g, p in zip(gold, predicted, strict=True) if g == p)
-    wanted, guessed = Counter(gold), Counter(predicted)
-    return {
-        "overall": {"accuracy": 100 * right.total() / len(gold), "correct": right.total()},
-        "by_type": {
-            name: {
-                "recall": percent(right[label], wanted[label]),
-                "correct": right[label],
-                "guessed": guessed[label],
-                "gold": wanted[label],
-            }
-            for label, name in names.items()
-        },
-    }
-
-
 def count_types(labels: Mapping[str, Sequence[Collection[str]]]) -> dict[str, np.ndarray]:
     """{`type:NAME.COUNT`: uint32 [items]}, the outcomes from which figures by type follow.
 
@@ -102,12 +79,12 @@ def label_table(scores: Mapping[str, Any], counted: str) -> str:
 
 
 class LabelAccuracy:
-    """The percentage of items with the right label: a `contracts.Metric` for a task to complete."""
+    """The percentage of items with the right label: a `contracts.Metric`."""
 
     main = "accuracy"
     formula = ACCURACY
     files: tuple[str, ...] = ("FILE",)
-    names: Mapping[Any, str] = {}  # of the labels; others have none
+    names: Mapping[Any, str] = {}  # of the labels, in the order of the rows; without any, all labels that occur
     unknown: tuple[str, ...] = ()  # gold labels that do not count
     unit = "items"
 
@@ -116,9 +93,22 @@ class LabelAccuracy:
 
         Percentages are unrounded. Raises ValueError if gold and predicted differ in length or are empty.
         """
-        scores = score_labels(gold, predicted, self.names)
-        scores["overall"][self.unit] = len(gold)
-        return scores
+        if len(gold) != len(predicted) or not gold:
+            raise ValueError(f"{len(gold)} gold labels, {len(predicted)} predicted ones: as many, and some, are needed")
+        right = Counter(g for g, p in zip(gold, predicted, strict=True) if g == p)
+        wanted, guessed = Counter(gold), Counter(predicted)
+        names = self.names or {label: label for label in sorted({*gold, *predicted})}
+        by_type = {
+            name: {
+                "recall": percent(right[label], wanted[label]),
+                "correct": right[label],
+                "guessed": guessed[label],
+                "gold": wanted[label],
+            }
+            for label, name in names.items()
+        }
+        overall = {"accuracy": 100 * right.total() / len(gold), "correct": right.total(), self.unit: len(gold)}
+        return {"overall": overall, "by_type": by_type}
 
     def outcomes(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, np.ndarray]:
         """For paired tests: {"correct": uint8 [items], 1 where the label is right}; and counts by label."""
@@ -131,10 +121,17 @@ class LabelAccuracy:
         Raises UserError with file and line.
         """
         written = {str(label): label for label in self.names}
-        pairs = read_label_pairs(path, gold=(*written, *self.unknown), predicted=written, expected=", ".join(written))
-        if not pairs:
-            raise UserError(f"{path}: no labels. Each line must have gold label, tab, predicted label")
-        return self.score([written.get(gold, gold) for gold, _ in pairs], [written[label] for _, label in pairs])
+        rows = [(number, [cell.strip() for cell in line.split("\t")[:2]]) for number, line in filled_lines(path)]
+        check_gold(path, [cells[0] for _, cells in rows])
+        for number, cells in rows:
+            if len(cells) < 2:
+                raise UserError(f"{path}:{number}: expected gold label, tab, predicted label. Fix this line.")
+            for cell, known in zip(cells, ((*written, *self.unknown), written), strict=True):
+                if cell not in known:
+                    expected = f"expected {', '.join(written)}. Fix this line."
+                    raise UserError(f"{path}:{number}: {cell!r} is not a label: {expected}")
+        gold, predicted = ([written.get(cells[side], cells[side]) for _, cells in rows] for side in (0, 1))
+        return self.score(gold, predicted)
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a label."""

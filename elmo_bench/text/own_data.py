@@ -14,8 +14,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, TABLES
-from elmo_bench.text.own_files import files_of
-from elmo_bench.text.tables import Row, ending_of, read_table, write_table
+from elmo_bench.text.tables import Row, ending_of, files_of, read_table, write_table
 from elmo_bench.text.vocabulary import tokeniser
 
 USUAL = {  # names of columns, best first

@@ -1,25 +1,98 @@
-"""Tables of data of the user's own: CSV, TSV, JSON lines and Parquet files. Imports no torch.
+"""Files of data of the user's own: which they are, by split, and CSV, TSV, JSON lines and Parquet tables. No torch.
 
-Cells stay as they are written: no number, date or missing value is guessed in a CSV file.
+`data.file` is a file, a folder with a file for each split, or `hub:user/repo`; `data.train`, `data.dev` and `data.test`
+are files. Cells stay as they are written: no number, date or missing value is guessed in a CSV file.
 """
 
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.base.downloads import offline
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.base.sources import PACKED, TABLES
+from elmo_bench.base.sources import PACKED, SPLITS, TABLES, hub_errors, hub_file
 from elmo_bench.text.columns import line_of
 
 LARGEST = 2**30  # bytes of a file, and characters of an unpacked one; more takes more memory than a run should
 Row = dict[str, Any]  # cell by column
+NAMES = {  # of the files of a split, as words in their names
+    "train": {"train", "training"},
+    "dev": {"dev", "devel", "development", "valid", "validation", "val", "testa"},
+    "test": {"test", "testb", "testing"},
+}
+
+
+def files_of(file: str | None, given: Mapping[str, str | None], reads: Callable[[Path], bool]) -> dict[str, list[Path]]:
+    """The files of each split that the user has: of `file`, or those `given` by split.
+
+    `reads` says whether a file of a folder may hold data. Raises UserError.
+    """
+    if file is not None and file.startswith("hub:"):
+        return _of_hub(file.removeprefix("hub:").strip("/"), reads)
+    named = {"train": file} if file is not None else given
+    paths = {split: Path(name).expanduser() for split, name in named.items() if name is not None}
+    if file is not None and (folder := paths["train"]).is_dir():
+        return _by_split(sorted(each for each in folder.rglob("*") if each.is_file() and reads(each)), folder)
+    for path in paths.values():
+        check_file(path)
+    return {split: [path] for split, path in paths.items()}
+
+
+def _by_split(files: Sequence[Path], folder: Path) -> dict[str, list[Path]]:
+    """The files of each split, by the words of their names; one file alone is all of the data. Raises UserError."""
+    if not files:
+        raise UserError(f"{folder}: no file of data. Those that end in {', '.join(TABLES)} are read.")
+    if len(files) == 1:
+        return {"train": [*files]}
+    chosen: dict[str, list[Path]] = defaultdict(list)
+    for file in files:
+        words = {*re.findall(r"[a-z]+", str(file.relative_to(folder)).lower())}
+        of = [split for split in SPLITS if words & NAMES[split]]
+        if len(of) == 1:
+            chosen[of[0]].append(file)
+    wrong = [split for split, own in chosen.items() if len({(file.parent, ending_of(file)) for file in own}) > 1]
+    if wrong or "train" not in chosen:
+        named = [str(file.relative_to(folder)) for file in (chosen[wrong[0]] if wrong else files)]
+        what = f"more than one {wrong[0]}" if wrong else "no file with train in its name"
+        raise UserError(f"{folder}: {what} ({', '.join(named[:5])}). Give data.train=FILE, or a folder inside.")
+    return {split: chosen[split] for split in SPLITS if split in chosen}
+
+
+def _of_hub(name: str, reads: Callable[[Path], bool]) -> dict[str, list[Path]]:
+    """The files of each split of `user/repo`, or of a folder in it, downloaded to the Hub's cache. Raises UserError."""
+    user, repo, folder = [*name.split("/", 2), "", ""][:3]
+    if not user or not repo:
+        raise UserError(f"data.file=hub:{name}: give hub:user/repo")
+    revision, files = _listing(f"{user}/{repo}", os.environ.get("HF_ENDPOINT") or None)
+    root = Path(f"hub:{user}", repo)
+    splits = _by_split([root / path for path in files if path.is_relative_to(folder) and reads(path)], root / folder)
+    return {
+        split: [hub_file(f"{user}/{repo}", str(path.relative_to(root)), revision=revision) for path in paths]
+        for split, paths in splits.items()
+    }
+
+
+@cache  # a sweep asks for each run
+def _listing(repo: str, endpoint: str | None) -> tuple[str, list[Path]]:
+    """(commit, files) of a data set repository. Raises UserError."""
+    from huggingface_hub import HfApi
+
+    if offline():
+        raise UserError(f"hub:{repo}: which files it has is not known without network. Give data.file=FOLDER.")
+    with hub_errors(f"hub:{repo}"):
+        about = HfApi(endpoint).dataset_info(repo)
+    return str(about.sha), sorted(Path(each.rfilename) for each in about.siblings or ())
 
 
 def ending_of(path: Path) -> str:
@@ -69,18 +142,18 @@ def _csv(path: Path) -> list[Row]:
     if separator != "," and ending_of(path) == ".csv":
         note(f"columns are separated by {'semicolons' if separator == ';' else 'tabs'}", path)
     csv.field_size_limit(LARGEST)
-    cells = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
+    table = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
     rows, start = [], 1  # the line that a row begins in
     try:
-        names = [name.strip() for name in next(cells)]
+        names = [name.strip() for name in next(table)]
         if twice := [name for name in names if names.count(name) > 1]:
             raise UserError(f"{path}: two columns are named {twice[0]!r}. Rename one.")
-        start = cells.line_num + 1
-        for row in cells:
-            if row and len(row) != len(names):
-                raise UserError(f"{path}:{start}: {len(row)} cells in {len(names)} columns. Fix this row.")
-            rows += [dict(zip(names, row, strict=True))] if row else []
-            start = cells.line_num + 1
+        start = table.line_num + 1
+        for cells in table:
+            if cells and len(cells) != len(names):
+                raise UserError(f"{path}:{start}: {len(cells)} cells in {len(names)} columns. Fix this row.")
+            rows += [dict(zip(names, cells, strict=True))] if cells else []
+            start = table.line_num + 1
     except csv.Error as error:
         raise UserError(f"{path}:{start}: not a row of a table ({error}). Fix the quotes of this row.") from None
     return rows

@@ -93,11 +93,6 @@ def bio_to_bioul(tags: Sequence[str]) -> list[str]:
     return [tag if after[0] == "I" else last[tag[0]] + tag[1:] for tag, after in pairwise([*bio, "O"])]
 
 
-def bioul_to_bio(tags: Sequence[str]) -> list[str]:
-    """Valid BIO of BIOUL tags; an I or L that continues no chunk opens one. Raises ValueError."""
-    return to_bio(tags, "BILOU")
-
-
 def allowed_transitions(labels: Sequence[str], scheme: str = "BIO") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Tags that may start a sentence, follow a tag, and end it: bool [K], bool [K, K] (row, then column), bool [K].
 

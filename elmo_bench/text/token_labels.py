@@ -20,7 +20,7 @@ from elmo_bench.base.formula import Formula, columns, share
 from elmo_bench.base.reading import reader
 from elmo_bench.base.sources import SuiteData
 from elmo_bench.text.columns import NO_GOLD, Row, check_gold, escaped, read_columns, sentences
-from elmo_bench.text.figures import count_labels, label_table, score_labels
+from elmo_bench.text.figures import LabelAccuracy, count_labels
 
 COLUMNS = 10  # of CoNLL-U
 ID, FORM, XPOS, HEAD, DEPREL = 0, 1, 4, 6, 7
@@ -110,24 +110,17 @@ class TokenData(SuiteData):
         return ([example.gold[p] for p in places], [predicted[p] for p in places]) if places else None
 
 
-class TokenAccuracy:
+class TokenAccuracy(LabelAccuracy):
     """The share of words whose predicted label is the gold one, punctuation included: a `contracts.Metric`."""
 
-    main = "accuracy"
     formula = TOKEN_ACCURACY
-    files = ("FILE",)
+    unit = "tokens"
 
     def score(self, gold: Sequence[Labels], predicted: Sequence[Labels]) -> dict[str, Any]:
-        """{"overall": {accuracy, correct, tokens}, "by_type": {label: {recall, correct, guessed, gold}}}.
-
-        Percentages are unrounded. Raises ValueError if gold and predicted differ in length or are empty.
-        """
+        """As of single labels. Raises ValueError, too, if a sentence has more labels on one side."""
         if [*map(len, gold)] != [*map(len, predicted)]:
             raise ValueError("gold and predicted labels must be as many")
-        wanted, guessed = list(chain(*gold)), list(chain(*predicted))
-        scores = score_labels(wanted, guessed, {label: label for label in sorted({*wanted, *guessed})})
-        scores["overall"]["tokens"] = len(wanted)
-        return scores
+        return super().score([*chain(*gold)], [*chain(*predicted)])
 
     def outcomes(self, gold: Sequence[Labels], predicted: Sequence[Labels]) -> dict[str, np.ndarray]:
         """For paired tests, by sentence: how many labels are right, of how many; and counts by label."""
@@ -143,10 +136,6 @@ class TokenAccuracy:
         check_gold(path, (cells[-2] for sentence in sentences for cells in sentence), UNKNOWN)
         sides = [[[cells[side] for cells in sentence] for sentence in sentences] for side in (-2, -1)]
         return self.score(*sides)
-
-    def table(self, scores: Mapping[str, Any]) -> str:
-        """The scores as text, one row a label."""
-        return label_table(scores, f"{scores['overall']['tokens']} words")
 
 
 def control_labels(train: Iterable[str], *, seed: int = 0) -> Callable[[str], str]:

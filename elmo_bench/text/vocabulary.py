@@ -26,21 +26,9 @@ class Vocabulary:
 
 
 Tokeniser = Callable[[str], list[str]]
+TOKENISERS = ("spaces", "treebank")
 # Escapes of the Penn Treebank.
 BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
-
-
-def _spaces() -> Tokeniser:
-    return str.split
-
-
-def _treebank() -> Tokeniser:
-    from nltk.tokenize import NLTKWordTokenizer  # takes over a second to import
-
-    return NLTKWordTokenizer().tokenize
-
-
-TOKENISERS: dict[str, Callable[[], Tokeniser]] = {"spaces": _spaces, "treebank": _treebank}
 
 
 @cache
@@ -51,6 +39,10 @@ def tokeniser(name: str) -> Tokeniser:
     contractions are split ("is", "n't"), brackets stay, and only the last full stop is split from its word, because
     the text is taken as one sentence. No token contains white space. Raises UserError for an unknown name.
     """
-    if name not in TOKENISERS:
-        raise UserError(f"tokenizer={name}: unknown. Choose {' or '.join(TOKENISERS)}.")
-    return TOKENISERS[name]()
+    if name == "spaces":
+        return str.split
+    if name == "treebank":
+        from nltk.tokenize import NLTKWordTokenizer  # takes over a second to import
+
+        return NLTKWordTokenizer().tokenize
+    raise UserError(f"tokenizer={name}: unknown. Choose {' or '.join(TOKENISERS)}.")

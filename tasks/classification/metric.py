@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from elmo_bench.text.figures import LabelAccuracy, label_table, score_labels, shares
+from elmo_bench.text.figures import LabelAccuracy, shares
 from elmo_bench.text.own_data import GOLD, PREDICTED, with_gold
 from elmo_bench.text.tables import read_table
 
@@ -20,9 +20,9 @@ class Metric(LabelAccuracy):
         (average="macro"). Percentages are unrounded. Raises ValueError if gold and predicted differ in length or are
         empty.
         """
-        scores = score_labels(gold, predicted, {label: label for label in sorted({*gold, *predicted})})
+        scores = super().score(gold, predicted)
         f1 = [shares(own["correct"], own["guessed"], own["gold"])["f1"] for own in scores["by_type"].values()]
-        scores["overall"] |= {"macro_f1": fmean(f1), "items": len(gold)}
+        scores["overall"]["macro_f1"] = fmean(f1)
         return scores
 
     def score_files(self, path: Path) -> dict[str, Any]:
@@ -32,5 +32,4 @@ class Metric(LabelAccuracy):
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a label."""
-        overall = scores["overall"]
-        return f"{label_table(scores, str(overall['items']) + ' items')}\nmacro-F1 {overall['macro_f1']:.2f} %"
+        return f"{super().table(scores)}\nmacro-F1 {scores['overall']['macro_f1']:.2f} %"

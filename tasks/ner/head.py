@@ -20,7 +20,7 @@ from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiLstm
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.columns import NO_GOLD
-from elmo_bench.text.tags import TaggedSentence, allowed_transitions, bio_to_bioul, bioul_to_bio
+from elmo_bench.text.tags import TaggedSentence, allowed_transitions, bio_to_bioul, to_bio
 
 FORBIDDEN = -1e4  # far below any score, yet finite when summed over a long sentence in float32
 WIDE = 128  # tags; with more of them, `log_sum_of_paths` takes the place of pytorch-crf's, which keeps [T, B, K, K]
@@ -68,7 +68,7 @@ class Head(nn.Module):
     def predict(self, batch: dict[str, Any]) -> list[list[str]]:
         """BIO tags of each sentence."""
         paths = self.crf.best_tags(self(batch), batch["text"].mask)
-        return [bioul_to_bio([self.labels[place] for place in path]) for path in paths]
+        return [to_bio([self.labels[place] for place in path], "BILOU") for path in paths]
 
 
 class ConstrainedCrf(CRF):

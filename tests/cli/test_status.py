@@ -31,11 +31,11 @@ def status(ledger, capsys):
     return status
 
 
-def put(ledger, *options, version=None, weights="w1", created="2026-01-02T03:04:05+00:00", seconds=60.0, dev=None):
+def put(ledger, *options, versions=(), weights="w1", created="2026-01-02T03:04:05+00:00", seconds=60.0, dev=None):
     """The record of a run of today's config, without the run."""
     config = compose("config", list(options))
     spec = RunSpec.of(config).with_contents({"weights": weights}).to_json()
-    spec["settings"] |= {} if version is None else {"task.version": version}
+    spec["settings"] |= dict(versions)
     record = make_record(spec=spec, hash=run_hash(spec), seed=config.seed, created=created)
     record["cost"]["seconds"] = seconds
     if dev:
@@ -66,7 +66,7 @@ def test_a_run_on_all_of_the_data_is_not_estimated_from_one_on_a_fraction(status
 def test_every_state_is_counted_and_the_time_left_told(status, ledger):
     """none: 60 s done and a stale one; glove: one failed, one running. glove's time is the task's: 60 s."""
     put(ledger, "encoder=none", seconds=80.0, dev=[5.0, 5.0, 5.0])
-    put(ledger, "encoder=none", "seed=1", version=0, seconds=40.0)
+    put(ledger, "encoder=none", "seed=1", versions={"task.version": 0}, seconds=40.0)
     fail(ledger, "encoder=glove")
     spec = RunSpec.of(compose("config", ["encoder=glove"])).with_contents({"weights": "w"})
     with run_lock(RunPaths(ledger, "open", "ner", "glove", spec.hash, 1), spec=spec.to_json()):
@@ -95,7 +95,7 @@ def test_missing_and_failed_alone_as_run_takes_them(status, ledger):
 
 
 def test_a_run_of_an_earlier_protocol_is_stale_and_converged_runs_are_counted(status, ledger):
-    put(ledger, "encoder=none", "protocol=1")
+    put(ledger, "encoder=none", versions={"protocol": 1})
     put(ledger, "encoder=none", "seed=1")
     put(ledger, "encoder=none", "seed=2", dev=[0.0, 0.0, 0.0])  # learned nothing
     _, said = status(sweep=("encoder=none", "seed=0,1,2"))

@@ -113,6 +113,6 @@ def test_a_value_of_another_kind_is_refused_and_a_good_one_shown(given, wanted):
         compose("config", ["task=ner", given])
 
 
-@pytest.mark.parametrize("given", ["task.training.clip=null", "task.training.clip=1", "+data.x=1", "ledger=5"])
+@pytest.mark.parametrize("given", ["task.training.clip=null", "task.training.clip=1", "ledger=5"])
 def test_null_another_number_and_what_is_added_are_no_other_kind(given):
     compose("config", ["task=ner", given])

@@ -70,12 +70,13 @@ def test_table1(task):
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("[]", "at least the keys about and sweep"),
+        ("[]", ": a list, not a mapping"),
+        ("{about: x}", ": no sweep"),
         ("{about: x, sweep: {task: ner}, capton: y}", "unknown key capton"),
         ("{about: x, sweep: {task: ner}, axis: mix.penalty}", "axis: mix.penalty is not in the sweep"),
         ("{about: x, sweep: {task: ner}, variants: {a: {place: both}}}", "variants: place is not in the sweep"),
         ("{about: x, sweep: [{task: ner}, snli]}", "sweep: not a mapping from options to values, or a list of them"),
-        ("{about: x", "expected ',' or '}'"),
+        ("{about: x", ":1 is not YAML (expected ',' or '}'"),
     ],
 )
 def test_a_mistake_in_a_file_is_one_line(tmp_path, text, error):
@@ -83,6 +84,6 @@ def test_a_mistake_in_a_file_is_one_line(tmp_path, text, error):
     (tmp_path / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(UserError) as found:
         Experiment.load("mine", tmp_path)
-    assert str(found.value).startswith(f"{tmp_path / 'experiment' / 'mine.yaml'}: ")
+    assert str(found.value).startswith(f"{tmp_path / 'experiment' / 'mine.yaml'}:")
     assert error in str(found.value)
     assert "\n" not in str(found.value)
