@@ -102,7 +102,7 @@ class Reference:
         """The answers of `PeerProcess.ask`."""
         if do == "load":
             self.encoder = ElmoEncoder(weights=request["weights"], options=request["options"], device=self.device)
-            self.encoder.frozen.network = BatchedBiLM(copy.deepcopy(self.encoder.bilm).to(self.device))
+            self.encoder.network = BatchedBiLM(copy.deepcopy(self.encoder.bilm).to(self.device))
             return {"name": "kernels/batched.py"}
         if do == "layers":
             bilm, _ = load_bilm(str(self.encoder.files[1]), str(self.encoder.files[0]))

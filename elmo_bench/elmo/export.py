@@ -13,7 +13,6 @@ from huggingface_hub import ModelCard, ModelCardData, ModelHubMixin
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.elmo.frozen import FrozenBiLM
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import check_free, checksum_of, load_files, locate, softmax_files
@@ -98,7 +97,7 @@ class Shareable(ModelHubMixin, library_name=ABOUT["library_name"], tags=ABOUT["t
 
     files: tuple[Path, Path]  # options, weights; missing if it was made of a biLM in memory
     source: str  # their checksum
-    frozen: FrozenBiLM  # their weights
+    bilm: BiLM  # their weights
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         # The mixin's would keep the arguments, local paths among them, and save them as config.json.
@@ -132,14 +131,14 @@ class Shareable(ModelHubMixin, library_name=ABOUT["library_name"], tags=ABOUT["t
         check_free(save_directory, [*contents, "weights.safetensors"])
         if checksum_of(*self.files) != self.source:
             raise UserError(f"{weights}: changed since this encoder was made. Make the encoder again.")
-        write = partial(write_safetensors, self.frozen.bilm, about={"from": self.source}, dtype=torch.float32)
+        write = partial(write_safetensors, self.bilm, about={"from": self.source}, dtype=torch.float32)
         write_together(
             save_directory, contents | {"weights.safetensors": weights if weights.suffix == ".safetensors" else write}
         )
 
     def generate_model_card(self, **more: Any) -> ModelCard:
         """The card of these weights; see `model_card`."""
-        return model_card(self.frozen.options, checksum=self.source, **more)
+        return model_card(self.bilm.options, checksum=self.source, **more)
 
 
 def export(
