@@ -20,7 +20,7 @@ from elmo_bench.base.files import read_lines
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.export import export
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
-from elmo_bench.elmo.pretrained import load_bilm
+from elmo_bench.elmo.weights import load_bilm
 from elmo_bench.text import chars
 
 Sentences = Sequence[Sequence[str]]

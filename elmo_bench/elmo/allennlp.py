@@ -24,7 +24,7 @@ from elmo_bench.elmo.frozen import frozen
 from elmo_bench.elmo.kernels import Network
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.model import BiLM, State
-from elmo_bench.elmo.pretrained import load_bilm
+from elmo_bench.elmo.weights import load_bilm
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.text.chars import CHARACTERS, SENTENCE_END, SENTENCE_START, WORD_LENGTH, words_ids
 
@@ -220,9 +220,7 @@ def _bilm(options_file: File, weight_file: File, module: BiLM | ElmoEncoder | No
             "weight_file: missing. Give a file with options_file, or options_file=None and a name: mini, original, …"
         )
     if options_file is not None or weight_file is not None or not isinstance(module, BiLM | ElmoEncoder):
-        raise UserError(
-            f"module: {type(module).__name__}. Give a BiLM or an ElmoEncoder, and None for both files."
-        )
+        raise UserError(f"module: {type(module).__name__}. Give a BiLM or an ElmoEncoder, and None for both files.")
     if trained and isinstance(module, BiLM):
         return module
     return copy.deepcopy(module if isinstance(module, BiLM) else module.bilm).to("cpu", torch.float32)

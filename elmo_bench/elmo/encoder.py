@@ -18,7 +18,8 @@ from elmo_bench.elmo.export import Shareable
 from elmo_bench.elmo.frozen import WordVectors, described, device_named, frozen
 from elmo_bench.elmo.kernels import fastest
 from elmo_bench.elmo.model import BiLM, State
-from elmo_bench.elmo.pretrained import load_files, locate
+from elmo_bench.elmo.pretrained import locate
+from elmo_bench.elmo.weights import load_files
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.text.batch import by_length, pools
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids

@@ -24,7 +24,7 @@ from elmo_bench.base.downloads import Content, cache_folder, record, verify
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import DAMAGE, LONGEST_LINE, open_text, unpack
 from elmo_bench.base.reading import AGAIN, reader, reading
-from elmo_bench.elmo.published import VECTORS, vector_archive
+from elmo_bench.elmo.pretrained import VECTORS, vector_archive
 from elmo_bench.encoders.binary_vectors import is_fasttext, read_fasttext, read_word2vec
 from elmo_bench.encoders.vector_files import NGrams, read_compact, write_compact
 

@@ -10,8 +10,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.int8 import read_tensors
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.pretrained import load_files, locate_with_softmax
-from elmo_bench.elmo.weights import initialise
+from elmo_bench.elmo.pretrained import locate_with_softmax
+from elmo_bench.elmo.weights import initialise, load_files
 from elmo_bench.pretraining.encode import TargetVocabulary
 
 

@@ -16,7 +16,8 @@ from elmo_bench.base.machine import choose_threads
 from elmo_bench.base.progress import console
 from elmo_bench.elmo.export import DTYPES
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.pretrained import NoSoftmax, checksum_of, load_bilm, locate
+from elmo_bench.elmo.pretrained import NoSoftmax, checksum_of, locate
+from elmo_bench.elmo.weights import load_bilm
 from elmo_bench.pretraining.encode import Corpus, Encoded, TargetVocabulary, encode, encode_once, shard_files
 from elmo_bench.pretraining.loop import BFLOAT16, Training, device_of
 from elmo_bench.pretraining.model import LanguageModel, load_language_model, new_language_model
