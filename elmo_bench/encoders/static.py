@@ -123,19 +123,15 @@ def path_of(name_or_path: str) -> Path:
                 return path
         if hint := VECTORS[name_or_path].get("by_hand"):
             raise UserError(f"{name_or_path}: not in {folder}; {hint} and put it there as {name_or_path}.txt")
-        return _unpacked(vector_archive(name_or_path), f"{name_or_path}.txt")
+        archive = vector_archive(name_or_path)
+        if archive.stem == name_or_path:  # it has this table alone
+            return archive
+        unpack(archive, f"{name_or_path}.txt", path := folder / f"{name_or_path}.txt")
+        return path
     path = Path(name_or_path).expanduser()
     if not path.is_file():
         raise UserError(f"{name_or_path}: no such file, and not one of the known vectors: {', '.join(KNOWN)}")
     return path
-
-
-def _unpacked(archive: Path, name: str) -> Path:
-    """The archive if it has this table alone; otherwise the table, unpacked into the folder of the archive."""
-    if archive.stem == Path(name).stem:
-        return archive
-    unpack(archive, name, archive.parent / name)
-    return archive.parent / name
 
 
 def _trimmed(content: Content, keep: Collection[str]) -> tuple[list[str], np.ndarray]:
