@@ -209,7 +209,7 @@ def main() -> None:
         "origin": "GloVe 6B, 100 dimensions (Pennington, Socher and Manning 2014)",
         "mapped": f"{len(made.mapped)} rows are least-squares maps of their 50-dimensional rows",
     }
-    write_compact(given.out, *made.table, about, dtype="int8")
+    write_compact(given.out, *made.table, about, int8=True)
     size = given.out.stat().st_size
     print(f"{given.out}: {len(made.table.words):,} words x {WIDE}, {size:,} bytes, sha256 {sha256_of(given.out)}")
     print(f"{len(made.mapped):,} rows are mapped. Mean cosine of mapped and true rows, for words that were not fitted:")

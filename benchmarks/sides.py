@@ -20,7 +20,7 @@ from elmo_bench.base.files import read_lines
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.export import export
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
-from elmo_bench.elmo.pretrained import load_bilm
+from elmo_bench.elmo.weights import load_bilm
 from elmo_bench.text import chars
 
 Sentences = Sequence[Sequence[str]]
@@ -102,7 +102,7 @@ class Reference:
         """The answers of `PeerProcess.ask`."""
         if do == "load":
             self.encoder = ElmoEncoder(weights=request["weights"], options=request["options"], device=self.device)
-            self.encoder.frozen.network = BatchedBiLM(copy.deepcopy(self.encoder.bilm).to(self.device))
+            self.encoder.network = BatchedBiLM(copy.deepcopy(self.encoder.bilm).to(self.device))
             return {"name": "kernels/batched.py"}
         if do == "layers":
             bilm, _ = load_bilm(str(self.encoder.files[1]), str(self.encoder.files[0]))

@@ -33,7 +33,7 @@ LONGEST = 350  # lines of a file
 # Modules that open files and have no reader: the files are the installation's, the system's, verified by checksum, or
 # made by this process a moment ago.
 OWN_FILES = {
-    "__main__", "base/downloads", "base/machine", "cli/test", "elmo/export", "elmo/published",
+    "__main__", "base/downloads", "base/machine", "cli/test", "elmo/export", "elmo/pretrained",
     "ledger/merge", "reporting/page/__init__", "reporting/console",
     "runner/launchers/ray", "runner/sweep", "text/sample", "training/loggers",
 }  # fmt: skip

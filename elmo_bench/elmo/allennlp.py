@@ -6,10 +6,10 @@ Sources: `allennlp.modules.elmo`, whose behaviour is recorded in tests/golden/el
 
 import copy
 import math
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,16 +18,24 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.batches import States, ids_of, layers_of_ids
+from elmo_bench.elmo.batches import keep, layers_of_words, started
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.frozen import FrozenBiLM, frozen
+from elmo_bench.elmo.frozen import frozen
+from elmo_bench.elmo.kernels import Network
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
-from elmo_bench.elmo.model import BiLM
-from elmo_bench.elmo.pretrained import load_bilm
+from elmo_bench.elmo.model import BiLM, State
+from elmo_bench.elmo.weights import load_bilm
 from elmo_bench.nn.mix import ScalarMix
-from elmo_bench.text.chars import CHARACTERS, WORD_LENGTH, words_ids
+from elmo_bench.text.chars import CHARACTERS, SENTENCE_END, SENTENCE_START, WORD_LENGTH, words_ids
 
 File = str | PathLike[str] | None
+ID = np.dtype(np.int16)
+START, END = (row.astype(ID).tobytes() for row in words_ids([SENTENCE_START, SENTENCE_END]))
+
+
+def ids_of(words: Sequence[bytes]) -> np.ndarray:
+    """Ids int64 [N, C] of words, each the bytes of its ids."""
+    return np.frombuffer(b"".join(words), dtype=ID).reshape(-1, WORD_LENGTH).astype(np.int64)
 
 
 class PublishedMix(nn.Module):
@@ -84,7 +92,7 @@ class Elmo(nn.Module):
         requires_grad: bool = False,
         do_layer_norm: bool = False,
         dropout: float = 0.5,
-        vocab_to_cache: Sequence[str] | None = None,
+        vocab_to_cache: Sequence[str] | None = None,  # no effect: words are remembered anyway
         keep_sentence_boundaries: bool = False,
         scalar_mix_parameters: Sequence[float] | None = None,
         module: BiLM | ElmoEncoder | None = None,
@@ -105,14 +113,12 @@ class Elmo(nn.Module):
             raise UserError(f"scalar_mix_parameters={given}: wrong length. Give {layers} numbers, one for each layer.")
         if requires_grad and precision != "float32":
             raise UserError(f"precision={precision}: for a frozen biLM only. Use float32 with requires_grad=True.")
-        self.bilm = bilm.requires_grad_(True) if requires_grad else None
-        self.frozen = None if requires_grad else FrozenBiLM(bilm.requires_grad_(False), precision=precision, ids=ids_of)
+        bilm.requires_grad_(requires_grad)
+        self.bilm = bilm if requires_grad else None
+        # No child: parameters(), train(), apply() and state_dict() do not reach it.
+        self.encoder = None if requires_grad else ElmoEncoder.of(bilm, "", precision=precision, ids=ids_of)
         self.stateful, self.keep_sentence_boundaries = stateful, keep_sentence_boundaries
-        self._states = States(self.options)
-        self._vocabulary: np.ndarray | None = None
-        if vocab_to_cache:
-            self._vocabulary = words_ids(vocab_to_cache)  # VC
-            self._vocabulary[0] = 0
+        self._kept: list[State] = []  # states after the last call
         self._dropout = nn.Dropout(dropout)
         for number in range(num_output_representations):
             mix = PublishedMix(layers, layer_norm=do_layer_norm, fixed=scalar_mix_parameters)
@@ -129,19 +135,21 @@ class Elmo(nn.Module):
 
     def reset_states(self) -> None:
         """Start the next call from zeros."""
-        self._states.kept = []
+        self._kept = []
 
-    def forward(self, inputs: Tensor | None, word_inputs: Tensor | None = None) -> dict[str, Tensor | list[Tensor]]:
+    def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Tensor | list[Tensor]]:
         """Ids [B, T, 50], or with more axes in front -> `elmo_representations` and `mask`, bool [B, T].
 
         The representations are a list of tensors [B, T, 2P], zeros at padding; with `keep_sentence_boundaries` T + 2,
-        `</S>` after the last token. `word_inputs` [B, T] are indices of `vocab_to_cache`; `inputs` is then used only if
-        one of them is out of range. Raises UserError for other shapes and ids.
+        `</S>` after the last token. Raises UserError for other shapes and ids, and for `word_inputs`.
         """
-        ids = self._ids(inputs, word_inputs)
+        if word_inputs is not None:
+            raise UserError("word_inputs: not read. Give inputs=batch_to_ids(sentences); words are remembered anyway.")
+        ids = _checked(inputs)
         front = ids.shape[:-2]
-        layers, mask = self._layers(ids.reshape(math.prod(front), *ids.shape[-2:]))
-        inside = torch.arange(ids.shape[-2], device=mask.device) < mask.sum(dim=1, keepdim=True) - 2  # BT
+        layers, lengths = self._layers(ids.reshape(math.prod(front), *ids.shape[-2:]))
+        steps = torch.arange(layers.shape[2], device=layers.device)
+        mask, inside = steps < lengths[:, None] + 2, steps[:-2] < lengths[:, None]  # B(T + 2), BT
         representations = []
         for mix in self.mixes:
             mixed = mix(layers, mask)
@@ -152,71 +160,70 @@ class Elmo(nn.Module):
         return {"elmo_representations": representations, "mask": kept.reshape(*front, kept.shape[1])}
 
     def _layers(self, ids: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Ids [B, T, C] -> layers [B, L, T + 2, 2P] and mask [B, T + 2], on the device of the mixes."""
-        if self.bilm is not None:  # no cache and no packed copy: the weights as they are now
-            compute = layers_of_ids if torch.is_grad_enabled() else frozen(layers_of_ids)
-            return compute(BatchedBiLM(self.bilm), self._vectors, ids, self._states, carry=self.stateful)
-        assert self.frozen is not None
+        """Ids [B, T, C] -> layers [B, L, T + 2, 2P], markers included, and lengths [B] without them."""
+        network, vectors, device = self._network()
+        counts = ids.any(axis=2).sum(axis=1)  # B
+        lengths = torch.from_numpy(counts).to(device)
+        rows, steps = ids.shape[:2]
+        if not rows:
+            return torch.zeros(0, 1 + self.options.layers, steps + 2, self.get_output_dim(), device=device), lengths
+        words = np.ascontiguousarray(ids, dtype=ID).view(f"V{len(START)}").reshape(rows, steps).tolist()
+        sentences = [[START, *row[:count], END] for row, count in zip(words, counts, strict=True)]
+        compute = layers_of_words if self.bilm is not None and torch.is_grad_enabled() else frozen(layers_of_words)
+        layers, _, last = compute(
+            network, vectors, sentences, lambda table: started(self._kept, self.options, rows, table)
+        )
+        if self.stateful:
+            self._kept = keep(self._kept, last)
+        return functional.pad(layers, (0, 0, 0, steps + 2 - layers.shape[2])), lengths
+
+    def _network(self) -> tuple[Network, Callable[[Sequence[bytes]], Tensor], torch.device]:
+        """The network, the vectors [1 + N, P] of words, and their device: the one of the mixes."""
         device = self.mixes[0].gamma.device
-        if self.frozen.device != device:
-            self.frozen.to(device)
-        return frozen(layers_of_ids)(self.frozen.network, self.frozen.vectors, ids, self._states, carry=self.stateful)
-
-    def _vectors(self, words: Sequence[bytes]) -> Tensor:
+        if self.encoder is not None:
+            if self.encoder.device != device:
+                self.encoder.to(device)
+            return self.encoder.network, self.encoder.vectors, device
         assert self.bilm is not None
-        device = self.bilm.characters.embedding.device
-        vectors = BatchedBiLM(self.bilm).characters(torch.from_numpy(ids_of(words)).to(device))
-        return functional.pad(vectors, (0, 0, 1, 0))
+        network = BatchedBiLM(self.bilm)  # no cache and no packed copy: the weights as they are now
 
-    def _ids(self, inputs: Tensor | None, word_inputs: Tensor | None) -> np.ndarray:
-        """Checked character ids [..., T, C]."""
-        if word_inputs is not None and self._vocabulary is not None:
-            words = _whole("word_inputs", word_inputs)
-            if words.ndim < 2:
-                raise UserError(f"word_inputs: shape {[*words.shape]}, expected [B, T]. Give one index for each token.")
-            if not words.size or (words.min() >= 0 and words.max() < len(self._vocabulary)):
-                return self._vocabulary[words]
-        elif word_inputs is not None:
-            warnings.warn("word_inputs are ignored: this Elmo was made without vocab_to_cache", stacklevel=4)
-        ids = _whole("inputs", inputs)
-        if ids.ndim < 3 or ids.shape[-1] != WORD_LENGTH:
-            raise UserError(
-                f"inputs: shape {[*ids.shape]}, expected [B, T, {WORD_LENGTH}]. Use batch_to_ids(sentences)."
-            )
-        if ids.size and not 0 <= ids.min() <= ids.max() < CHARACTERS:
-            raise UserError(
-                f"inputs: ids from {ids.min()} to {ids.max()}, expected 0 to {CHARACTERS - 1}. Use batch_to_ids."
-            )
-        return ids
+        def vectors(words: Sequence[bytes]) -> Tensor:
+            return functional.pad(network.characters(torch.from_numpy(ids_of(words)).to(device)), (0, 0, 1, 0))
+
+        return network, vectors, device
 
 
-def _whole(name: str, value: Tensor | None) -> np.ndarray:
-    """The values of a tensor of integers. Raises UserError for anything else."""
-    if not isinstance(value, Tensor):
-        raise UserError(f"{name}: {type(value).__name__}, expected a tensor. Use batch_to_ids(sentences).")
-    if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
-        dtype = str(value.dtype).removeprefix("torch.")
-        raise UserError(f"{name}: {dtype}, expected integers (int64). Use batch_to_ids(sentences).")
-    return value.cpu().numpy()
+def _checked(inputs: Tensor) -> np.ndarray:
+    """Character ids [..., T, C]. Raises UserError for anything that `batch_to_ids` does not make."""
+    if not isinstance(inputs, Tensor) or inputs.dtype not in (torch.int16, torch.int32, torch.int64):
+        what = str(inputs.dtype).removeprefix("torch.") if isinstance(inputs, Tensor) else type(inputs).__name__
+    elif inputs.ndim < 3 or inputs.shape[-1] != WORD_LENGTH:
+        what = f"shape {[*inputs.shape]}"
+    else:
+        ids = inputs.cpu().numpy()
+        real = np.asarray(ids.any(axis=-1))  # ...T
+        if not ids.size or (ids.min() >= 0 and ids.max() < CHARACTERS and not (real[..., 1:] & ~real[..., :-1]).any()):
+            return ids
+        what = f"ids from {ids.min()} to {ids.max()}, perhaps with padding before a token"
+    raise UserError(
+        f"inputs: {what}, expected integers from 0 to {CHARACTERS - 1}, [B, T, {WORD_LENGTH}]. "
+        "Use batch_to_ids(sentences)."
+    )
 
 
 def _bilm(options_file: File, weight_file: File, module: BiLM | ElmoEncoder | None, *, trained: bool) -> BiLM:
     """The biLM of the files or the module, in float32 on the CPU; a copy, unless a BiLM is to be trained."""
-    if module is not None:
-        if options_file is not None or weight_file is not None:
-            raise UserError("module: replaces options_file and weight_file. Give None for both.")
-        if not isinstance(module, BiLM | ElmoEncoder):
-            raise UserError(
-                f"module: {type(module).__name__}, expected a BiLM or an ElmoEncoder. Give one of them, or files."
-            )
-        if trained and isinstance(module, BiLM):
-            return module
-        return copy.deepcopy(module if isinstance(module, BiLM) else module.bilm).to("cpu", torch.float32)
-    if weight_file is None:
+    if module is None and weight_file is not None:
+        return load_bilm(str(weight_file), None if options_file is None else str(options_file))[0]
+    if module is None:
         raise UserError(
             "weight_file: missing. Give a file with options_file, or options_file=None and a name: mini, original, …"
         )
-    return load_bilm(str(weight_file), None if options_file is None else str(options_file))[0]
+    if options_file is not None or weight_file is not None or not isinstance(module, BiLM | ElmoEncoder):
+        raise UserError(f"module: {type(module).__name__}. Give a BiLM or an ElmoEncoder, and None for both files.")
+    if trained and isinstance(module, BiLM):
+        return module
+    return copy.deepcopy(module if isinstance(module, BiLM) else module.bilm).to("cpu", torch.float32)
 
 
 class ElmoEmbedder:
@@ -226,27 +233,18 @@ class ElmoEmbedder:
         anything that `ElmoEncoder(weights=…)` accepts; both None: `original`, AllenNLP's default.
     cuda_device: the number of a GPU; -1 for the CPU.
 
-    Not in AllenNLP: `stateful=True` starts row i of a batch where row i of the batch before ended, which AllenNLP
-    always does; by default every batch starts from zeros. `precision`: float32, bfloat16 or int8. Raises UserError.
+    Not in AllenNLP: `options` of `ElmoEncoder`. With `stateful=True` row i of a batch starts where row i of the batch
+    before ended, as always in AllenNLP; by default every batch starts from zeros. Raises UserError.
     """
 
-    def __init__(
-        self,
-        options_file: File = None,
-        weight_file: File = None,
-        cuda_device: int = -1,
-        *,
-        stateful: bool = False,
-        precision: str = "float32",
-    ):
+    def __init__(self, options_file: File = None, weight_file: File = None, cuda_device: int = -1, **options: Any):
         if options_file is not None and weight_file is None:
             raise UserError("weight_file: missing. Give the weights that belong to options_file.")
         self.encoder = ElmoEncoder(
             weights="original" if weight_file is None else str(weight_file),
             options=None if options_file is None else str(options_file),
-            stateful=stateful,
-            precision=precision,
             device=f"cuda:{cuda_device}" if cuda_device >= 0 else "cpu",
+            **options,
         )
 
     def embed_sentence(self, sentence: Sequence[str]) -> np.ndarray:

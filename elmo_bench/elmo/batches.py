@@ -1,12 +1,12 @@
-"""Batches of sentences through a network: sorting, reversing, carried states, character ids.
+"""Batches of sentences through a network: sorting, reversing, carried states; `batch_to_ids`.
 
 Shape letters: B sentences, T tokens, C characters, N distinct words, L layers, P projection, H cell; a leading 2 is the
 direction.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -15,7 +15,28 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.kernels import Network
 from elmo_bench.elmo.model import State
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, WORD_LENGTH, batch_ids, words_ids
+from elmo_bench.text.chars import batch_ids
+
+
+def layers_of_words(
+    network: Network,
+    vectors: Callable[[Sequence[Any]], Tensor],
+    sentences: Sequence[Sequence[Hashable]],
+    start: Callable[[Tensor], list[State]],
+) -> tuple[Tensor, list[int], list[State]]:
+    """Layers [B, L, T, 2P] of sentences, their lengths, and the last states; see `layers_of`.
+
+    `vectors` gives N distinct words their vectors [1 + N, P], row 0 zeros. `start` gives the states that the sentences
+    start from, on the device of these vectors.
+    """
+    rows: dict[Hashable, int] = {}
+    numbers = [rows.setdefault(word, 1 + len(rows)) for sentence in sentences for word in sentence]
+    lengths = [len(sentence) for sentence in sentences]
+    index = torch.zeros(len(lengths), max(lengths), dtype=torch.int64)  # BT
+    index[torch.arange(index.shape[1]) < torch.tensor(lengths)[:, None]] = torch.tensor(numbers, dtype=torch.int64)
+    table = vectors(list(rows))
+    layers, last = layers_of(network, table, index, start(table))
+    return layers, lengths, last
 
 
 def layers_of(network: Network, vectors: Tensor, index: Tensor, states: list[State]) -> tuple[Tensor, list[State]]:
@@ -57,44 +78,24 @@ def zero_states(options: BiLMOptions, rows: int, like: Tensor) -> list[State]:
     return [(h.clone(), c.clone()) for _ in range(options.layers)]
 
 
-def states_after_markers(network: Network, vectors: Tensor) -> list[State]:
-    """The states of one row after its first marker, each [2, 1, P or H]: forward `<S>`, backward `</S>`.
-
-    vectors [3, P]: zeros, `<S>`, `</S>`. A sentence that starts there needs no markers, whose layers nobody reads.
-    """
-    words = torch.tensor([1, 2], device=vectors.device)[:, None, None]  # 2TB
-    return network.contextual(vectors, words, zero_states(network.options, 1, vectors), [1])[1]
-
-
-class States:
-    """The states of a stateful encoder: row i of a call starts where row i of the call before ended."""
-
-    def __init__(self, options: BiLMOptions):
-        self.options = options
-        self.kept: list[State] = []
-
-    def start(self, rows: int, like: Tensor) -> list[State]:
-        """The states of the first `rows` rows; zeros for rows that no call had."""
-        zeros = zero_states(self.options, rows, like)
-        for new, old in zip(zeros, self.kept, strict=False):
-            for part, kept in zip(new, old, strict=True):
-                shared = min(rows, kept.shape[1])
-                part[:, :shared] = kept[:, :shared]
-        return zeros
-
-    @torch.no_grad()
-    def keep(self, last: list[State]) -> None:
-        """Remember the last states. Rows that this call did not have keep theirs; gradients stop here."""
-        rows = last[0][0].shape[1]
-        self.kept = [
-            (torch.cat([h, old_h[:, rows:].to(h)], dim=1), torch.cat([c, old_c[:, rows:].to(c)], dim=1))
-            for (h, c), (old_h, old_c) in zip(last, self.kept or last, strict=True)
-        ]
+def started(kept: list[State], options: BiLMOptions, rows: int, like: Tensor) -> list[State]:
+    """The states that `rows` sentences start from: the kept ones, and zeros for rows that no call had."""
+    states = zero_states(options, rows, like)
+    for new, old in zip(states, kept, strict=False):
+        for part, of_row in zip(new, old, strict=True):
+            shared = min(rows, of_row.shape[1])
+            part[:, :shared] = of_row[:, :shared]
+    return states
 
 
-ID = np.dtype(np.int16)
-START, END = (row.astype(ID).tobytes() for row in words_ids([SENTENCE_START, SENTENCE_END]))
-HOLE = bytes(len(START))  # a padded position between tokens
+@torch.no_grad()
+def keep(kept: list[State], last: list[State]) -> list[State]:
+    """The kept states after a call. Rows that it did not have keep theirs; gradients stop here."""
+    rows = last[0][0].shape[1]
+    return [
+        (torch.cat([h, old_h[:, rows:].to(h)], dim=1), torch.cat([c, old_c[:, rows:].to(c)], dim=1))
+        for (h, c), (old_h, old_c) in zip(last, kept or last, strict=True)
+    ]
 
 
 def batch_to_ids(batch: Iterable[Sequence[str]]) -> Tensor:
@@ -122,50 +123,3 @@ def check_tokens(sentences: Iterable[Sequence[str]], call: str) -> None:
                 raise UserError(
                     f"{call}: token {position} of sentence {number} (counted from 0) is {token!r:.60}. Give strings."
                 )
-
-
-def ids_of(words: Sequence[bytes]) -> np.ndarray:
-    """Ids int64 [N, C] of words in the form that `find_words` returns."""
-    return np.frombuffer(b"".join(words), dtype=ID).reshape(-1, WORD_LENGTH).astype(np.int64)
-
-
-def find_words(ids: np.ndarray) -> tuple[list[bytes], np.ndarray]:
-    """Ids [B, T, C] -> distinct words [N], each as the bytes of its ids, and `grid`, int64 [B, T + 2].
-
-    The grid holds the numbers of words, from 1 on, markers included, and 0 at padding. As in AllenNLP, the position of
-    `</S>` is the number of tokens plus one; if padding precedes a token, that overwrites a token.
-    """
-    real = ids.any(axis=2)  # BT
-    words = np.ascontiguousarray(ids[real], dtype=ID).view(f"V{len(START)}").ravel().tolist()
-    numbers = {START: 1, END: 2}
-    grid = np.zeros((len(ids), ids.shape[1] + 2), dtype=np.int64)
-    grid[:, 1:-1][real] = [numbers.setdefault(word, 1 + len(numbers)) for word in words]
-    grid[:, 0] = 1
-    grid[np.arange(len(ids)), 1 + real.sum(axis=1)] = 2
-    return list(numbers), grid
-
-
-def layers_of_ids(
-    network: Network, vectors: Callable[[Sequence[bytes]], Tensor], ids: np.ndarray, states: States, *, carry: bool
-) -> tuple[Tensor, Tensor]:
-    """Ids [B, T, C] -> layers [B, L, T + 2, 2P], markers included, and the mask [B, T + 2] of real positions.
-
-    `vectors` gives words their vectors [1 + N, P], row 0 zeros. Sentences start from `states`; with `carry` the last
-    states are kept there.
-    """
-    words, grid = find_words(ids)
-    real = grid > 0  # B(T + 2)
-    filled = np.arange(grid.shape[1]) < real.sum(axis=1, keepdims=True)
-    holes = bool((filled != real).any())
-    table = vectors([*words, HOLE] if holes else words)
-    mask = torch.from_numpy(real).to(table.device)
-    if not len(grid):
-        shape = (0, 1 + network.options.layers, grid.shape[1], 2 * network.options.projection_dim)
-        return table.new_zeros(shape), mask
-    index = np.where(filled, np.where(real, grid, 1 + len(words)), 0)
-    layers, last = layers_of(network, table, torch.from_numpy(index), states.start(len(grid), table))
-    if holes:  # as in AllenNLP: the LSTMs read as many positions as there are tokens; layer 0 has tokens alone
-        layers[:, 0] = functional.embedding(torch.from_numpy(grid).to(table.device), table).repeat(1, 1, 2)
-    if carry:
-        states.keep(last)
-    return layers, mask

@@ -59,7 +59,7 @@ def embed(source: Path, out: Path, encoder: ElmoEncoder, mode: str, *, batch: in
     UserError if there are no lines, and if the disk is full.
     """
     keep_inputs(out, [source])
-    encoder.frozen.vectors.limit = min(encoder.frozen.vectors.limit, WORDS)  # so that memory stays flat over hours
+    encoder.vectors.limit = min(encoder.vectors.limit, WORDS)  # so that memory stays flat over hours
     index: dict[str, str] = {}
     empty: list[int] = []
     number = 0

@@ -1,25 +1,28 @@
 """`ElmoEncoder`: tokenised sentences in, the frozen biLM's layers [L, T, 2P] out.
 
-A sentence passes through this file, `frozen.py` (words to vectors), `batches.py` (sorting) and `kernels/` (network).
+A sentence passes through this file, `batches.py` (sorting), `frozen.py` (words to vectors) and `kernels/` (network).
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Self
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import parallel_map
-from elmo_bench.elmo.batches import States, check_tokens, layers_of, states_after_markers
+from elmo_bench.elmo.batches import check_tokens, keep, layers_of_words, started, zero_states
 from elmo_bench.elmo.export import Shareable
-from elmo_bench.elmo.frozen import FrozenBiLM, described, frozen
+from elmo_bench.elmo.frozen import WordVectors, described, device_named, frozen
+from elmo_bench.elmo.kernels import fastest
 from elmo_bench.elmo.model import BiLM, State
-from elmo_bench.elmo.pretrained import load_files, locate
+from elmo_bench.elmo.pretrained import locate
+from elmo_bench.elmo.weights import load_files
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.text.batch import by_length, pools
-from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START
+from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
 from elmo_bench.text.vocabulary import LONGEST_WORD
 
 START, END = (SENTENCE_START,), (SENTENCE_END,)
@@ -53,28 +56,53 @@ class ElmoEncoder(Shareable):
         self._start(*load_files(*self.files), stateful=stateful, device=device, precision=precision)
 
     @classmethod
-    def of(
-        cls, bilm: BiLM, source: str, *, stateful: bool = False, device: str = "cpu", precision: str = "float32"
-    ) -> Self:
-        """An encoder of a biLM in memory; `source` is its checksum. It has no files, so it cannot be saved."""
+    def of(cls, bilm: BiLM, source: str, **options: Any) -> Self:
+        """An encoder of a biLM in memory; `source` is its checksum. It has no files, so it cannot be saved.
+
+        Options as above, and `ids`: turns words, in the form that they come in, into character ids [N, C].
+        """
         encoder = cls.__new__(cls)
         encoder.name = source
-        encoder._start(bilm, source, stateful=stateful, device=device, precision=precision)
+        encoder._start(bilm, source, **options)
         return encoder
 
-    def _start(self, bilm: BiLM, source: str, *, stateful: bool, device: str, precision: str) -> None:
-        self.source, self.frozen = source, FrozenBiLM(bilm, precision=precision, device=device)
-        self.stateful, self.precision, self.device = stateful, precision, self.frozen.device
-        self._states = States(bilm.options)
+    def _start(
+        self,
+        bilm: BiLM,
+        source: str,
+        *,
+        stateful: bool = False,
+        device: str = "cpu",
+        precision: str = "float32",
+        ids: Callable[[Sequence[Any]], np.ndarray] = words_ids,
+    ) -> None:
+        self.bilm, self.source, self.stateful, self.precision, self.ids = bilm, source, stateful, precision, ids
+        self._kept: list[State] = []  # states after the last call
+        self.to(device_named(device))
+
+    def to(self, device: torch.device) -> None:
+        """Run on this device from now on. Remembered words are forgotten."""
+        self.device = device
+        self.network = fastest(self.bilm, precision=self.precision, device=str(device))
+        dim = self.bilm.options.projection_dim
+        self.vectors = WordVectors(self.network.characters, self.ids, dim=dim, device=device)
         self._after_markers: list[State] | None = None
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
+        """A copy that shares weights and remembered words."""
+        new = type(self).__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("network", "vectors")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.to(torch.device("cpu"))
 
     def __repr__(self) -> str:
         return described(self, self.name)
-
-    @property
-    def bilm(self) -> BiLM:
-        """The weights, in float32 on the CPU."""
-        return self.frozen.bilm
 
     @property
     def checksum(self) -> str:
@@ -127,7 +155,7 @@ class ElmoEncoder(Shareable):
     def _prepare(self, sentences: Iterable[Sequence[str]]) -> None:
         """Compute the vectors of all words, which several threads then only read."""
         words = {word[:LONGEST_WORD] for sentence in sentences for word in sentence}
-        self.frozen.vectors(list(words | {*START, *END}))
+        self.vectors(list(words | {*START, *END}))
         self._start_after_markers(1)
 
     @frozen
@@ -140,31 +168,30 @@ class ElmoEncoder(Shareable):
     def batch(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> tuple[Tensor, list[int]]:
         """Layers [B, L, T, D] of one batch on the encoder's device, valid up to the lengths."""
         marked = markers or self.stateful
-        rows: dict[str, int] = {}  # of the vectors; row 0 is padding
-        index_rows = [  # a word is cut, since its vector depends on 48 bytes and is remembered with the word
-            [
-                rows.setdefault(word[:LONGEST_WORD], 1 + len(rows))
-                for word in ((*START, *sentence, *END) if marked else sentence)
-            ]
+        words = [  # a word is cut, since its vector depends on 48 bytes and is remembered with the word
+            [word[:LONGEST_WORD] for word in ((*START, *sentence, *END) if marked else sentence)]
             for sentence in sentences
         ]
-        lengths = [len(row) for row in index_rows]
-        index = torch.zeros(len(index_rows), max(lengths), dtype=torch.int64)  # BT
-        inside = torch.arange(index.shape[1]) < torch.tensor(lengths)[:, None]
-        index[inside] = torch.tensor([place for row in index_rows for place in row], dtype=torch.int64)
-        vectors = self.frozen.vectors(list(rows))
-        states = self._states.start(len(lengths), vectors) if marked else self._start_after_markers(len(lengths))
-        layers, last = layers_of(self.frozen.network, vectors, index, states)
+
+        def start(vectors: Tensor) -> list[State]:
+            if marked:
+                return started(self._kept, self.bilm.options, len(words), vectors)
+            return self._start_after_markers(len(words))
+
+        layers, lengths, last = layers_of_words(self.network, self.vectors, words, start)
         if self.stateful:
-            self._states.keep(last)
+            self._kept = keep(self._kept, last)
             if not markers:
                 return layers[:, :, 1:-1], [length - 2 for length in lengths]
         return layers, lengths
 
     def _start_after_markers(self, rows: int) -> list[State]:
+        """The states of sentences without markers, whose layers nobody reads: after `<S>`, backward after `</S>`."""
         if self._after_markers is None:
-            vectors = self.frozen.vectors([*START, *END])
-            self._after_markers = states_after_markers(self.frozen.network, vectors)
+            vectors = self.vectors([*START, *END])
+            words = torch.tensor([1, 2], device=vectors.device)[:, None, None]  # 2TB
+            zeros = zero_states(self.bilm.options, 1, vectors)
+            self._after_markers = self.network.contextual(vectors, words, zeros, [1])[1]
         return [(h.expand(-1, rows, -1), c.expand(-1, rows, -1)) for h, c in self._after_markers]
 
     def outputs(self, sentences: Sequence[str | Sequence[str]], *, mix: ScalarMix | None = None) -> dict[str, Tensor]:

@@ -13,12 +13,10 @@ from huggingface_hub import ModelCard, ModelCardData, ModelHubMixin
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.elmo.frozen import FrozenBiLM
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.pretrained import check_free, checksum_of, load_files, locate, softmax_files
-from elmo_bench.elmo.published import is_repository, repository
-from elmo_bench.elmo.weights import write_hdf5, write_safetensors
+from elmo_bench.elmo.pretrained import check_free, checksum_of, locate, softmax_files
+from elmo_bench.elmo.weights import load_files, write_hdf5, write_safetensors
 
 PAPER = "https://aclanthology.org/N18-1202/"
 ABOUT: Mapping[str, Any] = {"library_name": "elmo-bench", "tags": ["elmo", "bilm", "feature-extraction"]}
@@ -98,27 +96,16 @@ class Shareable(ModelHubMixin, library_name=ABOUT["library_name"], tags=ABOUT["t
 
     files: tuple[Path, Path]  # options, weights; missing if it was made of a biLM in memory
     source: str  # their checksum
-    frozen: FrozenBiLM  # their weights
+    bilm: BiLM  # their weights
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         # The mixin's would keep the arguments, local paths among them, and save them as config.json.
         return super(ModelHubMixin, cls).__new__(cls)
 
     @classmethod
-    def from_pretrained(  # type: ignore[override]  # no config.json is read: `__init__` alone has the options
-        cls, name_or_path: str | Path, *, revision: str | None = None, token: str | bool | None = None,
-        cache_dir: str | Path | None = None, force_download: bool = False, local_files_only: bool = False,
-        **keywords: Any,
-    ) -> Self:  # fmt: skip
-        """`cls(weights=name_or_path, **keywords)`; the other options are for a repository on the Hub.
-
-        Nothing in the files is executed. Raises UserError if there are no such weights.
-        """
-        weights = str(name_or_path)
-        if is_repository(weights) and not Path(weights).expanduser().exists():
-            options: dict[str, Any] = {"token": token, "cache_dir": cache_dir, "force_download": force_download}
-            weights = str(repository(weights, revision=revision, local_files_only=local_files_only, **options))
-        return cls(weights=weights, **keywords)
+    def from_pretrained(cls, name_or_path: str | Path, *, revision: str | None = None, **keywords: Any) -> Self:  # type: ignore[override]
+        """`cls(weights=name_or_path, **keywords)`; `revision` of a repository on the Hub. Raises UserError."""
+        return cls(weights=f"{name_or_path}@{revision}" if revision else str(name_or_path), **keywords)
 
     def _save_pretrained(self, save_directory: Path) -> None:
         """Write options, weights with the same numbers as safetensors, and the softmax if there is one.
@@ -132,14 +119,14 @@ class Shareable(ModelHubMixin, library_name=ABOUT["library_name"], tags=ABOUT["t
         check_free(save_directory, [*contents, "weights.safetensors"])
         if checksum_of(*self.files) != self.source:
             raise UserError(f"{weights}: changed since this encoder was made. Make the encoder again.")
-        write = partial(write_safetensors, self.frozen.bilm, about={"from": self.source}, dtype=torch.float32)
+        write = partial(write_safetensors, self.bilm, about={"from": self.source}, dtype=torch.float32)
         write_together(
             save_directory, contents | {"weights.safetensors": weights if weights.suffix == ".safetensors" else write}
         )
 
     def generate_model_card(self, **more: Any) -> ModelCard:
         """The card of these weights; see `model_card`."""
-        return model_card(self.frozen.options, checksum=self.source, **more)
+        return model_card(self.bilm.options, checksum=self.source, **more)
 
 
 def export(

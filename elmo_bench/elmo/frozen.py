@@ -1,9 +1,9 @@
-"""A biLM that nothing can train: its weights, the network that runs them, and the words that it has seen."""
+"""What frozen encoders share: calls without gradients, devices, and the vectors of words that were seen."""
 
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial, wraps
-from typing import Any, ParamSpec, Self, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import torch
@@ -11,9 +11,6 @@ from torch import Tensor
 from torch.backends import cudnn
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.kernels import fastest
-from elmo_bench.elmo.model import BiLM
-from elmo_bench.text.chars import words_ids
 
 BYTES = 128 * 2**20  # of remembered word vectors
 
@@ -52,40 +49,6 @@ def described(encoder: Any, weights: str) -> str:
     """An encoder in a line: its kind, weights, layers, dimensions and parameters."""
     size = f"{encoder.layers} layers x {encoder.dim}, {encoder.parameters:,} parameters"
     return f"{type(encoder).__name__}({weights}: {size}, {encoder.device})"
-
-
-class FrozenBiLM:
-    """The weights in float32 on the CPU (`bilm`), and a network with them on a device (`network`, `vectors`).
-
-    It is not a module, so parameters(), train(), apply() and state_dict() of a module that holds it do not reach it.
-    Copies share the weights; a pickle holds nothing else. `ids` turns words, in the form that `vectors` gets them, into
-    character ids [N, C].
-    """
-
-    def __init__(
-        self,
-        bilm: BiLM,
-        *,
-        precision: str = "float32",
-        device: str = "cpu",
-        ids: Callable[[Sequence[Any]], np.ndarray] = words_ids,
-    ):
-        self.bilm, self.options, self.precision, self.ids = bilm, bilm.options, precision, ids
-        self.to(device_named(device))
-
-    def to(self, device: torch.device) -> None:
-        """Run on this device from now on. Remembered words are forgotten."""
-        self.device = device
-        self.network = fastest(self.bilm, precision=self.precision, device=str(device))
-        self.vectors = WordVectors(self.network.characters, self.ids, dim=self.options.projection_dim, device=device)
-
-    def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
-        new = object.__new__(type(self))
-        new.__dict__.update(self.__dict__)
-        return new
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return partial(type(self), precision=self.precision, ids=self.ids), (self.bilm,)
 
 
 class WordVectors:

@@ -1,60 +1,39 @@
-"""Finding the files of a biLM by name, path, address or repository, and loading them.
+"""Finding the files of a biLM: by published name (published.yaml), path, address or repository of the Hugging Face Hub.
+
+Published files are downloaded at first use, vectors too. No code of a repository is executed.
 
 Files belong together by their names. Of `x-weights.safetensors` the options are `x-options.json`, the softmax is
 `x-softmax.safetensors` and the vocabulary `x-vocabulary.txt`, plain or compressed. The published files have no softmax.
 """
 
 import hashlib
-from collections.abc import Iterable
+import os
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import urlsplit
 
-from elmo_bench.base.downloads import cache_folder, fetch, record, verify
-from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import sha256_of
-from elmo_bench.elmo.model import BiLM
-from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.published import BILMS, FILES, bilm_file, bilm_folder, is_repository, known_address, repository
-from elmo_bench.elmo.weights import load
+import yaml
 
-MINI = Path(__file__).parents[1] / "weights"
+from elmo_bench.base.downloads import Content, cache_folder, fetch, mirrored, offline
+from elmo_bench.base.errors import UserError
+
+TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "published.yaml").read_text(encoding="utf-8"))
+BILMS: dict[str, str] = TABLE["bilm"]["models"]
+VECTORS: dict[str, Any] = TABLE["vectors"]
 PUBLISHED = tuple(BILMS)
+MINI = Path(__file__).parents[1] / "weights"
 OPTIONS, WEIGHTS = ("*options.json",), ("*.hdf5", "*weights.safetensors")
+KINDS = {"options": ("options.json", OPTIONS), "weights": ("weights.hdf5", WEIGHTS)}  # the published name, any name
 SOFTMAX, VOCABULARY = "softmax.safetensors", "vocabulary.txt"
 ENDINGS = ("", ".gz", ".xz", ".zst")  # of the vocabulary
-HUB = (f"*{SOFTMAX}", f"*{VOCABULARY}*")
+ADDRESS = ("https://", "http://")
+FILES, HUB = (*OPTIONS, *WEIGHTS), (f"*{SOFTMAX}", f"*{VOCABULARY}*")
 
 
 class NoSoftmax(UserError):
     """The weights come without a softmax, as the published ones do."""
-
-
-def load_bilm(weights: str, options: str | None = None) -> tuple[BiLM, str]:
-    """The frozen biLM that `locate` finds, and its checksum. Raises UserError."""
-    return load_files(*locate(weights, options))
-
-
-def load_files(options: Path, weights: Path) -> tuple[BiLM, str]:
-    """The frozen biLM of two files, and its checksum (see `checksum_of`).
-
-    Raises UserError if the files do not belong together, or if a file in the cache folder has changed.
-    """
-    checksums = {path: _sha256(path) for path in (options, weights)}
-    for path, checksum in checksums.items():
-        verify(path, checksum)
-    bilm = load(BiLMOptions.from_file(options), weights)
-    for path, checksum in checksums.items():
-        record(path, checksum)
-    return bilm, _joined(checksums[options], checksums[weights])
-
-
-def checksum_of(options: Path, weights: Path) -> str:
-    """SHA-256 of the weights and the start of the options' (clips and activation are there). Raises UserError."""
-    return _joined(_sha256(options), _sha256(weights))
-
-
-def _joined(options: str, weights: str) -> str:
-    return f"{weights} options {options[:12]}"
 
 
 def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
@@ -71,12 +50,8 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
     if options is not None:
         return resolve_file(options), resolve_file(weights)
     if weights in PUBLISHED:
-        folder = bilm_folder(weights)
-        return (
-            locate_options(weights),
-            _at_most_one(folder, WEIGHTS) or bilm_file(weights, "weights"),
-        )
-    if _is_address(weights):
+        return bilm_file(weights, "options"), bilm_file(weights, "weights")
+    if weights.startswith(ADDRESS):
         if not weights.endswith("weights.hdf5"):
             raise UserError(f"{weights}: the address of its options.json is unknown. Give it with options=….")
         return resolve_file(weights.removesuffix("weights.hdf5") + "options.json"), resolve_file(weights)
@@ -98,9 +73,7 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
 
 def locate_options(weights: str) -> Path:
     """The options of anything that `locate` finds; the weights of a published name are not downloaded."""
-    if weights in PUBLISHED:
-        return _at_most_one(bilm_folder(weights), OPTIONS) or bilm_file(weights, "options")
-    return locate(weights)[0]
+    return bilm_file(weights, "options") if weights in PUBLISHED else locate(weights)[0]
 
 
 def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
@@ -150,9 +123,19 @@ def check_free(folder: Path, names: Iterable[str]) -> None:
         raise UserError(f"{folder}: has {min(others)} already. Save to a folder without weights.")
 
 
+def checksum_of(options: Path, weights: Path) -> str:
+    """SHA-256 of the weights and the start of the options' (clips and activation are there). Raises UserError."""
+    return joined(Content(options), Content(weights))
+
+
+def joined(options: Content, weights: Content) -> str:
+    """The checksum of a biLM, from those of its files."""
+    return f"{weights.sha256} options {options.sha256[:12]}"
+
+
 def resolve_file(path_or_address: str) -> Path:
     """A file by its path or its http(s) address, which is downloaded once. Raises UserError if it does not exist."""
-    if _is_address(path_or_address):
+    if path_or_address.startswith(ADDRESS):
         if published := known_address(path_or_address):
             return bilm_file(*published)
         name = PurePosixPath(urlsplit(path_or_address).path).name
@@ -166,20 +149,24 @@ def resolve_file(path_or_address: str) -> Path:
     return path
 
 
-def _is_address(text: str) -> bool:
-    return text.startswith(("https://", "http://"))
+def bilm_file(name: str, kind: str) -> Path:
+    """The `options` or `weights` of a published biLM: put into its cache folder by hand under any name, or downloaded.
+
+    Raises UserError.
+    """
+    folder, base = cache_folder() / "elmo" / name, mirrored(f"{TABLE['bilm']['base']}/{BILMS[name]}")
+    files = {each: _file_name(name, each) for each in KINDS}
+    if (by_hand := at_most_one(folder, KINDS[kind][1])) is not None:
+        return by_hand
+    return fetch(
+        f"{base}/{files[kind]}",
+        folder / files[kind],
+        by_hand=f"put {' and '.join(files.values())} of {base}/ in {folder}",
+    )
 
 
-def _sha256(path: Path) -> str:
-    try:
-        return sha256_of(path)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
-
-
-def _at_most_one(folder: Path, patterns: tuple[str, ...]) -> Path | None:
+def at_most_one(folder: Path, patterns: Sequence[str]) -> Path | None:
+    """The file of a folder that matches a pattern, or None. Raises UserError if there are several."""
     files = sorted(path for pattern in patterns for path in folder.glob(pattern))
     if len(files) > 1:
         names = ", ".join(path.name for path in files)
@@ -188,6 +175,61 @@ def _at_most_one(folder: Path, patterns: tuple[str, ...]) -> Path | None:
 
 
 def _one(folder: Path, patterns: tuple[str, ...]) -> Path:
-    if (file := _at_most_one(folder, patterns)) is None:
+    if (file := at_most_one(folder, patterns)) is None:
         raise UserError(f"{folder}: no files match {' or '.join(patterns)}. Put one there, or give another folder.")
     return file
+
+
+def known_address(url: str) -> tuple[str, str] | None:
+    """(name, kind) of the published file at an address, as in code written for AllenNLP; None for other addresses."""
+    file = PurePosixPath(urlsplit(url).path).name
+    kinds = {_file_name(name, kind): (name, kind) for name in BILMS for kind in KINDS}
+    return kinds.get(file) if url.startswith(tuple(TABLE["bilm"]["also"])) else None
+
+
+def vector_archive(name: str) -> Path:
+    """The archive with the vectors of this name. Raises UserError if it cannot be downloaded."""
+    archive = TABLE["archives"][VECTORS[name]["archive"]]
+    file = PurePosixPath(urlsplit(archive["url"]).path).name
+    return fetch(mirrored(archive["url"]), cache_folder() / "vectors" / file, sha256=archive["sha256"])
+
+
+def _file_name(name: str, kind: str) -> str:
+    return f"elmo_{BILMS[name]}_{KINDS[kind][0]}"
+
+
+def is_repository(name: str) -> bool:
+    """Whether a name looks like `user/repo` or `user/repo@revision`."""
+    return re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w./-]+)?", name) is not None
+
+
+def repository(name: str, *, files: Sequence[str] = FILES, local_files_only: bool = False) -> Path:
+    """The local folder of `user/repo` or `user/repo@revision`, with the files that match `files`: a biLM's, or others.
+
+    A revision is a branch, tag or commit. `$HF_ENDPOINT` and the other variables of huggingface_hub apply. Raises
+    UserError if the files cannot be downloaded.
+    """
+    # Imported here because most runs do not need the Hub.
+    from huggingface_hub import errors, snapshot_download
+
+    repo, _, tag = name.partition("@")
+    try:
+        return Path(
+            snapshot_download(
+                repo,
+                revision=tag or None,
+                local_files_only=local_files_only or offline(),
+                allow_patterns=[*files],
+                ignore_patterns=["*/*"],
+                endpoint=os.environ.get("HF_ENDPOINT") or None,
+            )
+        )
+    except errors.RevisionNotFoundError:
+        why = f"it has no revision '{tag}'"
+    except errors.RepositoryNotFoundError:
+        why = "it does not exist (or it is private: hf auth login)"
+    except errors.LocalEntryNotFoundError:
+        why = "not in its cache, and the Hub is offline or did not answer"
+    except (errors.HfHubHTTPError, errors.HTTPError, errors.HFValidationError, OSError) as error:
+        why = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
+    raise UserError(f"weights '{name}': no such folder or file. As a repository on the Hugging Face Hub: {why}.")

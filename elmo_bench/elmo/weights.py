@@ -17,11 +17,13 @@ from safetensors.numpy import save
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
+from elmo_bench.base.downloads import Content, record, verify
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.int8 import quantised, read_tensors
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
+from elmo_bench.elmo.pretrained import joined, locate
 
 PACKED = 1100  # deflate, the strongest filter of HDF5 itself, compresses at most 1:1032
 
@@ -46,6 +48,26 @@ def places(bilm: BiLM) -> Iterator[tuple[str, Tensor]]:
             yield f"{cell}/W_0", lstm.weight.data[direction]
             yield f"{cell}/B", lstm.bias.data[direction]
             yield f"{cell}/W_P_0", lstm.projection.data[direction]
+
+
+def load_bilm(weights: str, options: str | None = None) -> tuple[BiLM, str]:
+    """The frozen biLM that `pretrained.locate` finds, and its checksum. Raises UserError."""
+    return load_files(*locate(weights, options))
+
+
+def load_files(options: Path, weights: Path) -> tuple[BiLM, str]:
+    """The frozen biLM of two files, and its checksum (see `pretrained.checksum_of`).
+
+    Raises UserError if the files do not belong together, or if a file has changed.
+    """
+    contents = Content(options), Content(weights)
+    for content in contents:
+        verify(content.path, content.sha256)
+    bilm = load(BiLMOptions.from_file(options), weights)
+    for content in contents:
+        content.check()
+        record(content.path, content.sha256)
+    return bilm, joined(*contents)
 
 
 @reader

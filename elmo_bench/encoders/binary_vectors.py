@@ -12,7 +12,7 @@ and of its n-grams' rows. Source: `FastText::loadModel`, `Args::load`, `Dictiona
 import struct
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -25,8 +25,7 @@ LONGEST_WORD = 2**14  # bytes; word2vec itself cuts words at 100
 LARGEST_DIM = 2**16
 BUFFER = 2**20
 MAGIC = struct.pack("<i", 793712314)
-VERSIONS = (11, 12)
-SUPERVISED = 3  # of Args.model
+VERSION = 12  # since 2017
 END = "</s>"  # has no n-grams
 ENTRY = 9  # bytes behind a word: its count and its type
 
@@ -42,7 +41,12 @@ def read_word2vec(path: Path, keep: Collection[str] | None = None) -> tuple[list
     words: list[str] = []
     rows: list[np.ndarray] = []
     with reading(path, "a binary file of word2vec"), open_text(path) as file:
-        count, dim = _header(file)
+        fields = file.readline(100).split()
+        if len(fields) != 2 or not all(field.isdigit() for field in fields):
+            raise ValueError("no line with the numbers of words and dimensions")
+        count, dim = map(int, fields)
+        if not 0 < dim <= LARGEST_DIM:
+            raise ValueError(f"{dim} dimensions")
         for written, numbers in records(file, count, b" ", 4 * dim):
             word = written.lstrip(b"\n")
             if wanted is None or word in wanted:
@@ -54,21 +58,10 @@ def read_word2vec(path: Path, keep: Collection[str] | None = None) -> tuple[list
     return words, vectors
 
 
-def _header(file: IO[bytes]) -> tuple[int, int]:
-    fields = file.readline(100).split()
-    if len(fields) != 2 or not all(field.isdigit() for field in fields):
-        raise ValueError("no line with the numbers of words and dimensions")
-    count, dim = map(int, fields)
-    if not 0 < dim <= LARGEST_DIM:
-        raise ValueError(f"{dim} dimensions")
-    return count, dim
-
-
 def records(file: IO[bytes], count: int, end: bytes, size: int) -> Iterator[tuple[bytes, bytes]]:
     """`count` records: a word, without the byte `end` after it, and the `size` bytes that follow.
 
-    Raises EOFError if the file is cut off, and ValueError for a word that is too
-    long to be one.
+    Raises EOFError if the file is cut off, and ValueError for a word that is too long to be one.
     """
     held, start = b"", 0
     for number in range(count):
@@ -98,17 +91,19 @@ def read_fasttext(path: Path, keep: Collection[str] | None = None) -> tuple[list
     for a file that is damaged, quantised, or of another version.
     """
     with reading(path, "a fastText model"), path.open("rb") as file:
-        dim, bucket, shortest, longest = _arguments(path, file)
+        _, version, dim, *_, bucket, shortest, longest, _, _ = _unpacked(file, "<14id")
+        if version != VERSION:
+            raise UserError(f"{path}: version {version} of fastText's format. Give version {VERSION}, or its .vec file.")
         rows, count = _words(file, None if keep is None else set(keep))
-        if file.read(1) != b"\0":
+        quantised, height, width = _unpacked(file, "<?qq")
+        if quantised:
             raise UserError(f"{path}: quantised, which is not supported. Give the .bin file that it was made from.")
-        height, width = struct.unpack("<qq", _exactly(file, 16))
-        if width != dim or height != count + bucket:
+        if not 0 < dim == width <= LARGEST_DIM or bucket < 0 or height != count + bucket:
             raise ValueError(f"{height} rows of {width}, expected {count + bucket} of {dim}")
         if path.stat().st_size < file.tell() + 4 * height * width:
             raise EOFError("the vectors are cut off")
         matrix = np.memmap(path, "<f4", "r", file.tell(), (height, width)) if height else np.zeros((0, dim), "<f4")
-        ngrams = NGrams(Rows(matrix[count:]), shortest, longest) if bucket and longest else None
+        ngrams = NGrams(Rows(matrix[count:]), max(1, shortest), longest) if bucket and longest > 0 else None
         vectors = np.zeros((len(rows), dim), np.float32)
         for number, (word, row) in enumerate(rows.items()):
             parts = [] if ngrams is None or word == END else ngrams.buckets(word)
@@ -116,26 +111,9 @@ def read_fasttext(path: Path, keep: Collection[str] | None = None) -> tuple[list
     return list(rows), vectors, ngrams
 
 
-def _arguments(path: Path, file: IO[bytes]) -> tuple[int, int, int, int]:
-    """(dim, bucket, minn, maxn)."""
-    if _exactly(file, 4) != MAGIC:
-        raise ValueError("it does not begin with fastText's number")
-    version, *numbers = struct.unpack("<13id", _exactly(file, 60))
-    if version not in VERSIONS:
-        raise UserError(
-            f"{path}: version {version} of fastText's format. Give one of: {', '.join(map(str, VERSIONS))}."
-        )
-    dim, model, bucket, shortest, longest = (numbers[place] for place in (0, 7, 8, 9, 10))
-    if version == 11 and model == SUPERVISED:
-        longest = 0  # these models had no n-grams
-    if not 0 < dim <= LARGEST_DIM or min(bucket, longest) < 0:
-        raise ValueError(f"{dim} dimensions, {bucket} buckets, n-grams of up to {longest} characters")
-    return dim, bucket, max(1, shortest), longest
-
-
 def _words(file: IO[bytes], wanted: set[str] | None) -> tuple[dict[str, int], int]:
     """({word: row}, number of words); labels of a classifier come after the words and are left out."""
-    size, words, labels, _, pruned = struct.unpack("<3i2q", _exactly(file, 28))
+    size, words, labels, _, pruned = _unpacked(file, "<3i2q")
     if min(words, labels) < 0 or size != words + labels:
         raise ValueError(f"{size} entries for {words} words and {labels} labels")
     if pruned >= 0:
@@ -151,8 +129,5 @@ def _words(file: IO[bytes], wanted: set[str] | None) -> tuple[dict[str, int], in
     return rows, words
 
 
-def _exactly(file: IO[bytes], size: int) -> bytes:
-    content = file.read(size)
-    if len(content) < size:
-        raise EOFError("cut off")
-    return content
+def _unpacked(file: IO[bytes], form: str) -> tuple[Any, ...]:
+    return struct.unpack(form, file.read(struct.calcsize(form)))

@@ -23,16 +23,11 @@ from elmo_bench.encoders.hf_words import Part, Pieces
 from elmo_bench.text.batch import by_length, pools
 
 POOLINGS = ("first", "last", "mean")
-BYTES = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 SIZE, PIECES = 64, 4096  # at most, of a pool of texts that go through the network together
 SPARE = 10**6  # numbers that a network may have that its files lack
 LIMITS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_seq_len")  # of BERT and most, LED, MPT
 ROOM = 2  # positions that some models (RoBERTa) number but never use
 UNLIMITED = 10**9  # pieces
-
-
-class _Reached(Exception):
-    """The first block of a network is reached."""
 
 
 class HfEncoder:
@@ -96,12 +91,7 @@ class HfEncoder:
                 console.print(f"sequences of more than {self.longest} pieces are read in parts", highlight=False)
             self.parts += long
         read = iter(self._read([part for parts in cut for part in parts]))
-        results = []
-        for sentence, parts in zip(sentences, cut, strict=True):
-            vectors = [next(read) for _ in parts] or [self._zeros(0)]
-            results.append(torch.cat(vectors, dim=1))
-            assert results[-1].shape == (self.layers, len(sentence), self.dim)
-        return results
+        return [torch.cat([next(read) for _ in parts] or [self._zeros(0)], dim=1) for parts in cut]
 
     @frozen
     def _is_causal(self) -> bool:
@@ -111,7 +101,7 @@ class HfEncoder:
         return bool(torch.allclose(one, other, rtol=1e-5, atol=1e-6))
 
     def _check(self, name: str) -> None:
-        """Read a few tiny texts, and look up the longest. Raises UserError.
+        """Read a few tiny texts, and a long one. Raises UserError.
 
         Models that mix the padding of a call into their vectors (FNet, YOSO, Nystromformer, ConvBERT) read one sentence
         at a time.
@@ -121,26 +111,8 @@ class HfEncoder:
             self.size = 1
             console.print(f"{name}: vectors depend on the other sentences, so it reads one at a time", highlight=False)
         check_encoder(self, name=f"encoder.name={name}")
-        self._check_limit()
-
-    @frozen
-    def _check_limit(self) -> None:
-        """Look up the positions of a text at the limit, without its way through the blocks. Raises UserError."""
-        pieces = min(self.longest, PIECES)
-
-        def stop(*_: Any) -> None:
-            raise _Reached
-
-        lists = [module for module in self.model.modules() if isinstance(module, torch.nn.ModuleList)]
-        hooks = [block.register_forward_pre_hook(stop) for blocks in lists for block in blocks]
-        ids = torch.ones(1, pieces, dtype=torch.long, device=self.device)
-        try:
-            self._forward(ids, torch.ones_like(ids))
-        except _Reached:
-            pass
-        finally:
-            for hook in hooks:
-                hook.remove()
+        ids = torch.ones(1, min(self.longest, PIECES // 8), dtype=torch.long, device=self.device)
+        frozen(self._forward)(ids, torch.ones_like(ids))  # it is not longer than the network can read
 
     def _forward(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
         """The layers of `ids` [B, P], each [B, P, D]. Raises UserError if the network cannot read so many pieces."""
@@ -241,10 +213,9 @@ def load_model(folder: Path) -> tuple[Any, Any]:
     with reading(folder, "a model that transformers can load"), only_files(folder) as files:
         config = _config(files)
         tokeniser = AutoTokenizer.from_pretrained(files, **given)
-        if type(tokeniser).__name__ in BYTES:
+        if not tokeniser.is_fast:
             raise UserError(
-                f"encoder.name={folder}: reads bytes or characters, and does not say which of them are a word. Give a "
-                "model of word pieces with a fast tokeniser."
+                f"encoder.name={folder}: its tokeniser does not number words. Give a model with a fast tokeniser."
             )
         if (weights := weights_of(files)[-1]).name.endswith(ENDING):
             model, about = _from_int8(config, weights)
@@ -261,10 +232,6 @@ def load_model(folder: Path) -> tuple[Any, Any]:
             )
     if len(tokeniser.get_vocab().keys() - {*tokeniser.all_special_tokens}) <= 1:  # what transformers makes up
         raise UserError(f"encoder.name={folder}: no tokeniser there. Save it with tokenizer.save_pretrained(folder).")
-    if not tokeniser.is_fast:
-        raise UserError(
-            f"encoder.name={folder}: its tokeniser does not number words. Give a model with a fast tokeniser."
-        )
     # transformers initialises missing weights at random; a pooler, and a decoder after an encoder, are not used.
     drawn = about["missing_keys"] | {key for key, *_ in about["mismatched_keys"]}
     unread = {"pooler", "decoder"} if model.config.is_encoder_decoder else {"pooler"}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
-from elmo_bench.elmo.published import is_repository, repository
+from elmo_bench.elmo.pretrained import is_repository, repository
 
 TEXTS = ("config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json")
 SLOW = ("vocab.*", "merges.txt", "*.model", "entity_vocab.json")  # of a tokeniser; not read if it has a tokenizer.json

@@ -63,38 +63,30 @@ class Pieces:
 
 def _parts(ids: list[int], words: list[int | None], count: int, longest: int, pooling: str) -> Iterator[Part]:
     """Every part of a sequence of `count` words. `words`: the word of each piece; None for markers around them."""
-    if len(ids) <= longest:
-        yield Part(ids, count, _chosen(words, pooling))
-        return
-    before = next(piece for piece, word in enumerate(words) if word is not None)
-    after = next(piece for piece, word in enumerate(reversed(words)) if word is not None)
-    room = longest - before - after
     pieces: list[list[int]] = [[] for _ in range(count)]  # of each word
     for piece, word in enumerate(words):
         if word is not None:
             pieces[word].append(piece)
-    start = 0
+    inside = [piece for own in pieces for piece in own] or [len(ids)]
+    before, after = ids[: inside[0]], ids[inside[-1] + 1 :]
+    chosen = {"first": slice(1), "last": slice(-1, None), "mean": slice(None)}[pooling]
+    sizes, start, room = [*map(len, pieces)], 0, longest - len(before) - len(after)
     while start < count:
-        end, size = start + 1, len(pieces[start])
-        if sum(map(len, pieces[start:])) <= room:
-            end = count
-        while end < count and size + len(pieces[end]) < room:
-            size += len(pieces[end])
-            end += 1
-        own = [(piece, word - start) for word in range(start, end) for piece in pieces[word]][:room]
-        yield Part(
-            [*ids[:before], *(ids[piece] for piece, _ in own), *ids[len(ids) - after :]],
-            end - start,
-            _chosen([*[None] * before, *(word for _, word in own)], pooling),
-        )
+        end = _end(sizes, start, room)
+        own = [(ids[piece], word - start) for word in range(start, end) for piece in pieces[word]][:room]
+        at: dict[int, list[int]] = {}  # the positions of each word
+        for position, (_, word) in enumerate(own, start=len(before)):
+            at.setdefault(word, []).append(position)
+        read = [(position, word) for word, positions in at.items() for position in positions[chosen]]
+        yield Part([*before, *(piece for piece, _ in own), *after], end - start, read)
         start = end
 
 
-def _chosen(words: Sequence[int | None], pooling: str) -> list[tuple[int, int]]:
-    """(piece, word) of the pieces that are read. `words`: the word of each piece."""
-    if pooling == "mean":
-        return [(piece, word) for piece, word in enumerate(words) if word is not None]
-    pieces = range(len(words))  # a later piece of a word replaces an earlier one
-    places = dict(zip(words, pieces, strict=True) if pooling == "last" else zip(words[::-1], pieces[::-1], strict=True))
-    places.pop(None, None)
-    return [(piece, word) for word, piece in places.items() if word is not None]
+def _end(sizes: list[int], start: int, room: int) -> int:
+    """The end of a part of words with so many pieces, from `start` on: all that fit, and at least one word."""
+    if sum(sizes[start:]) <= room:
+        return len(sizes)
+    end, size = start + 1, sizes[start]
+    while end < len(sizes) and size + sizes[end] < room:
+        size, end = size + sizes[end], end + 1
+    return end

@@ -24,7 +24,7 @@ from elmo_bench.base.downloads import Content, cache_folder, record, verify
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import DAMAGE, LONGEST_LINE, open_text, unpack
 from elmo_bench.base.reading import AGAIN, reader, reading
-from elmo_bench.elmo.published import VECTORS, vector_archive
+from elmo_bench.elmo.pretrained import VECTORS, vector_archive
 from elmo_bench.encoders.binary_vectors import is_fasttext, read_fasttext, read_word2vec
 from elmo_bench.encoders.vector_files import NGrams, read_compact, write_compact
 
@@ -123,19 +123,15 @@ def path_of(name_or_path: str) -> Path:
                 return path
         if hint := VECTORS[name_or_path].get("by_hand"):
             raise UserError(f"{name_or_path}: not in {folder}; {hint} and put it there as {name_or_path}.txt")
-        return _unpacked(vector_archive(name_or_path), f"{name_or_path}.txt")
+        archive = vector_archive(name_or_path)
+        if archive.stem == name_or_path:  # it has this table alone
+            return archive
+        unpack(archive, f"{name_or_path}.txt", path := folder / f"{name_or_path}.txt")
+        return path
     path = Path(name_or_path).expanduser()
     if not path.is_file():
         raise UserError(f"{name_or_path}: no such file, and not one of the known vectors: {', '.join(KNOWN)}")
     return path
-
-
-def _unpacked(archive: Path, name: str) -> Path:
-    """The archive if it has this table alone; otherwise the table, unpacked into the folder of the archive."""
-    if archive.stem == Path(name).stem:
-        return archive
-    unpack(archive, name, archive.parent / name)
-    return archive.parent / name
 
 
 def _trimmed(content: Content, keep: Collection[str]) -> tuple[list[str], np.ndarray]:

@@ -27,8 +27,6 @@ from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.text.vocabulary import LONGEST_WORD
 
-DTYPES = ("float32", "float16", "int8")
-STORED = {"F32": np.float32, "F16": np.float16, "I8": np.int8}  # safetensors' names of DTYPES
 WORD = 256  # bytes that the words of one file may have on average
 LARGEST_SCALE = 1e30  # times 127 and summed over many n-grams it is still finite in float32
 UNPACKING = 128 * 2**20  # bytes that xz may use; its strongest preset needs 65 MiB
@@ -40,15 +38,6 @@ class Rows:
 
     stored: np.ndarray
     scales: np.ndarray | None = None  # float32 [N], with int8 alone
-
-    @classmethod
-    def of(cls, vectors: np.ndarray, dtype: str) -> "Rows":
-        """Vectors [N, D] in one of DTYPES. In int8 the largest number of a row becomes 127 or -127."""
-        if dtype != "int8":
-            return cls(np.ascontiguousarray(vectors.astype(dtype)))
-        scales = np.abs(vectors).max(axis=1, initial=0).astype(np.float32) / 127
-        steps = np.where(scales == 0, 1, scales)[:, None]
-        return cls(np.rint(vectors / steps).clip(-127, 127).astype(np.int8), scales)
 
     def __len__(self) -> int:
         return len(self.stored)
@@ -125,24 +114,18 @@ class Compact(NamedTuple):
 
 
 def write_compact(
-    path: Path,
-    words: Sequence[str],
-    vectors: np.ndarray,
-    metadata: Mapping[str, object] | None = None,
-    *,
-    dtype: str = "float32",
-    ngrams: NGrams | None = None,
+    path: Path, words: Sequence[str], vectors: np.ndarray, metadata: Mapping[str, object], *, int8: bool = False
 ) -> None:
-    """Write words, their vectors [V, D] in one of DTYPES, and n-gram vectors as they are stored. Atomic."""
-    assert dtype in DTYPES
-    about = dict(metadata or {})
-    tensors = _tensors("vectors", Rows.of(vectors, dtype))
-    tensors["words"] = np.frombuffer(lzma.compress("\n".join(words).encode()), dtype=np.uint8)
-    if ngrams is not None:
-        tensors |= _tensors("ngrams", ngrams.rows)
-        about |= {"shortest": ngrams.shortest, "longest": ngrams.longest}
+    """Write words and their vectors [V, D], in float32 or int8, atomically. The largest int8 number is 127 or -127."""
+    tensors = {"words": np.frombuffer(lzma.compress("\n".join(words).encode()), dtype=np.uint8)}
+    if int8:
+        scales = np.abs(vectors).max(axis=1, initial=0).astype(np.float32) / 127
+        steps = np.where(scales == 0, 1, scales)[:, None]
+        tensors |= {"vectors": np.rint(vectors / steps).clip(-127, 127).astype(np.int8), "vectors.scales": scales}
+    else:
+        tensors["vectors"] = np.ascontiguousarray(vectors, dtype=np.float32)
     with atomic_write(path) as handle:
-        handle.write(save(tensors, metadata={"about": json.dumps(about, sort_keys=True)}))
+        handle.write(save(tensors, metadata={"about": json.dumps(dict(metadata), sort_keys=True)}))
 
 
 @reader
@@ -161,10 +144,6 @@ def read_compact(path: Path, keep: Collection[str] | None = None) -> Compact:
     return Compact(words if rows is None else [words[row] for row in rows], vectors, metadata, ngrams)
 
 
-def _tensors(name: str, rows: Rows) -> dict[str, np.ndarray]:
-    return {name: rows.stored} | ({} if rows.scales is None else {f"{name}.scales": rows.scales})
-
-
 def _metadata(path: Path, tensors: Any) -> dict[str, Any]:
     about = parse_json((tensors.metadata() or {}).get("about", "{}"), f"{path}: metadata")
     if not isinstance(about, dict):
@@ -173,10 +152,10 @@ def _metadata(path: Path, tensors: Any) -> dict[str, Any]:
 
 
 def _rows(tensors: Any, name: str) -> Rows:
-    stored = _tensor(tensors, name, tuple(STORED), dimensions=2)
+    stored = _tensor(tensors, name, 2, "float32", "float16", "int8")
     if stored.dtype != np.int8:
         return Rows(stored)
-    scales = _tensor(tensors, f"{name}.scales", ("F32",), dimensions=1)
+    scales = _tensor(tensors, f"{name}.scales", 1, "float32")
     if len(scales) != len(stored):
         raise ValueError(f"{len(scales)} scales for {len(stored)} rows of {name}")
     if not (np.abs(scales) <= LARGEST_SCALE).all():  # false for NaN, too
@@ -184,21 +163,17 @@ def _rows(tensors: Any, name: str) -> Rows:
     return Rows(stored, scales)
 
 
-def _tensor(tensors: Any, name: str, dtypes: Collection[str], *, dimensions: int) -> np.ndarray:
-    """A tensor of a file from strangers; type and shape are checked before it is read."""
-    about = tensors.get_slice(name)
-    if about.get_dtype() not in dtypes or len(about.get_shape()) != dimensions:
-        raise ValueError(
-            f"{name} is {about.get_dtype()} of shape {about.get_shape()}, expected {' or '.join(dtypes)} in "
-            f"{dimensions} dimension(s)"
-        )
-    return tensors.get_tensor(name)
+def _tensor(tensors: Any, name: str, dimensions: int, *dtypes: str) -> np.ndarray:
+    tensor = tensors.get_tensor(name)
+    if tensor.dtype.name not in dtypes or tensor.ndim != dimensions:
+        raise ValueError(f"{name} is {tensor.dtype} {[*tensor.shape]}, expected {' or '.join(dtypes)}, {dimensions}-d")
+    return tensor
 
 
 def _words(tensors: Any, count: int) -> list[str]:
     """`count` words. A table without rows has no words."""
     unpack = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=UNPACKING)
-    packed = _tensor(tensors, "words", ("U8",), dimensions=1).tobytes()
+    packed = _tensor(tensors, "words", 1, "uint8").tobytes()
     text = unpack.decompress(packed, max_length=WORD * (count + 1))
     if not unpack.eof:
         raise ValueError("the words are cut off or too long")

@@ -23,8 +23,8 @@ from elmo_bench.elmo.frozen import frozen
 from elmo_bench.elmo.kernels.batched import convolve
 from elmo_bench.elmo.model import BiLM, CharacterEncoder, ProjectedLstm
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.pretrained import load_files, locate_with_softmax
-from elmo_bench.elmo.weights import initialise
+from elmo_bench.elmo.pretrained import locate_with_softmax
+from elmo_bench.elmo.weights import initialise, load_files
 from elmo_bench.pretraining.encode import MARKERS, OUTSIDE, UNKNOWN, Batch, Batches, Encoded, TargetVocabulary
 from elmo_bench.pretraining.kernels import lstm_step, lstm_step_backward
 from elmo_bench.text.chars import WORD_LENGTH

@@ -22,8 +22,8 @@ from elmo_bench.base.machine import choose_threads, processor
 from elmo_bench.base.progress import console
 from elmo_bench.elmo.export import ABOUT, DTYPES, model_card, write_together
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.pretrained import NoSoftmax, checksum_of, load_bilm, locate
-from elmo_bench.elmo.weights import write_safetensors
+from elmo_bench.elmo.pretrained import NoSoftmax, checksum_of, locate
+from elmo_bench.elmo.weights import load_bilm, write_safetensors
 from elmo_bench.pretraining.encode import Corpus, Encoded, TargetVocabulary, encode, encode_once, shard_files
 from elmo_bench.pretraining.loop import BFLOAT16, Training, device_of
 from elmo_bench.pretraining.network import (

@@ -9,7 +9,7 @@ from huggingface_hub import ModelCard
 
 from elmo_bench.__main__ import main
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.pretrained import load_bilm
+from elmo_bench.elmo.weights import load_bilm
 from tests.pretraining.corpora import made_up, overrides, write
 from tests.runs import GOLDEN
 

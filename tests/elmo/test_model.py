@@ -10,7 +10,7 @@ from elmo_bench import ElmoEncoder
 from elmo_bench.elmo.batches import layers_of, zero_states
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.kernels.packed import PackedBiLM
-from elmo_bench.elmo.pretrained import load_bilm
+from elmo_bench.elmo.weights import load_bilm
 from elmo_bench.text.chars import words_ids
 from tests.elmo.bilms import IDS, RELU, SENTENCES, TANH, random_bilm
 from tests.elmo.precisions import needs

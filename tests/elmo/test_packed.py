@@ -90,7 +90,7 @@ def test_without_torchs_private_operators_the_module_itself_runs(precision, tole
     with noted() as notes:
         encoder = ElmoEncoder(precision=precision)
     assert notes == ["ELMo: oneDNN's operators in torch are missing or differ, so it runs without packed weights"]
-    assert isinstance(encoder.frozen.network, BatchedBiLM)
+    assert isinstance(encoder.network, BatchedBiLM)
     for left, right in zip(encoder.encode(sentences), expected, strict=True):
         torch.testing.assert_close(left, right, atol=tolerance, rtol=0)
     with pytest.raises(UserError, match="precision=int8 runs on a CPU with oneDNN"):

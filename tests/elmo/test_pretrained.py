@@ -13,8 +13,8 @@ import pytest
 from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.pretrained import load_bilm, load_files, locate, resolve_file
-from elmo_bench.elmo.published import TABLE
+from elmo_bench.elmo.pretrained import TABLE, locate, resolve_file
+from elmo_bench.elmo.weights import load_bilm, load_files
 from elmo_bench.encoders.static import load_static
 from tests.loopback import loopback
 from tests.runs import GOLDEN
@@ -131,7 +131,7 @@ def test_what_does_not_exist_lists_what_does():
         "weights 'runs/my-elmo': no such folder or file. As a repository on"
     )
     missing = fails(load_files, GOLDEN / "options.json", GOLDEN / "missing.hdf5")
-    assert missing == f"{GOLDEN / 'missing.hdf5'}: no such file"
+    assert missing == f"{GOLDEN / 'missing.hdf5'}: cannot be read (No such file or directory)"
 
 
 @pytest.mark.parametrize("lacking", ["CNN_proj/W_proj", "RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_P_0"])

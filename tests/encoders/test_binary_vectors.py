@@ -92,8 +92,8 @@ def test_unseen_words_get_rows_and_known_words_keep_theirs(monkeypatch):
     ("change", "said"),
     [
         (lambda content: content[:4] + b"\x0d" + content[5:], "version 13 of fastText's format"),
-        (lambda content: content[:30], "cut off"),
-        (lambda content: content[:8] + b"\xff" * 4 + content[12:], "-1 dimensions"),
+        (lambda content: content[:30], "damaged"),
+        (lambda content: content[:8] + b"\xff" * 4 + content[12:], "expected 69 of -1"),
         (lambda content: content[:8] + b"\x06" + content[9:], "expected 69 of 6"),
     ],
 )

@@ -84,6 +84,6 @@ def canine(folder):
 
 def test_models_of_bytes_are_refused_with_a_reason(tmp_path):
     canine(tmp_path)
-    with pytest.raises(UserError, match="reads bytes or characters, and does not say") as error:
+    with pytest.raises(UserError, match="its tokeniser does not number words") as error:
         HfEncoder(weights=str(tmp_path))
     assert "\n" not in str(error.value)

@@ -36,7 +36,7 @@ FORMS = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=[*FORMS, "v.zip", "float32.safetensors", "float16.safetensors"])
+@pytest.fixture(params=[*FORMS, "v.zip", "v.safetensors"])
 def file(request, tmp_path):
     path = tmp_path / request.param
     if request.param in FORMS:
@@ -44,7 +44,7 @@ def file(request, tmp_path):
     elif path.suffix == ".zip":
         _zip(path, {"v.txt": TEXT})
     else:
-        write_compact(path, WORDS, VECTORS, dtype=path.stem)
+        write_compact(path, WORDS, VECTORS, {})
     return path
 
 

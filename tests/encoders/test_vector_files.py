@@ -23,47 +23,38 @@ def path(tmp_path):
     return tmp_path / "v.safetensors"
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_a_compact_file_is_read_back_as_written(path, dtype):
-    write_compact(path, WORDS, VECTORS, {"origin": "a test"}, dtype=dtype)
+def test_a_compact_file_is_read_back_as_written(path):
+    write_compact(path, WORDS, VECTORS, {"origin": "a test"})
     words, vectors, metadata, ngrams = read_compact(path)
     assert (words, metadata, ngrams) == (WORDS, {"origin": "a test"}, None)
     assert vectors.dtype == np.float32
-    assert np.array_equal(vectors, VECTORS.astype(dtype))
+    assert np.array_equal(vectors, VECTORS)
+    some = read_compact(path, {"naïve", "Paris", "unknown"})
+    assert some.words == ["Paris", "naïve"]  # in the order of the file
+    assert np.array_equal(some.vectors, VECTORS[[1, 4]])
+    assert read_compact(path, set()).vectors.shape == (0, 4)
 
 
 def test_int8_is_off_by_half_a_step_of_its_row_at_most(path):
     vectors = np.concatenate([VECTORS * [[1e-6], [1], [0], [5], [1e6]]])
-    write_compact(path, WORDS, vectors, dtype="int8")
-    found = read_compact(path).vectors
+    write_compact(path, WORDS, vectors, {}, int8=True)
+    stored = read_compact(path).vectors
     steps = np.abs(vectors).max(1, keepdims=True) / 127
-    assert (np.abs(found - vectors) <= 0.5001 * steps).all()
-    assert np.array_equal(np.abs(found).max(1), np.abs(vectors).max(1).astype(np.float32))  # the largest is exact
-    again = Rows.of(found, "int8")
-    assert np.array_equal(again.take(), found)
+    assert (np.abs(stored - vectors) <= 0.5001 * steps).all()
+    assert np.array_equal(np.abs(stored).max(1), np.abs(vectors).max(1).astype(np.float32))  # the largest is exact
+    assert np.array_equal(read_compact(path, {"naïve"}).vectors, stored[4:])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
-def test_only_the_wanted_rows_are_read_in_the_order_of_the_file(path, dtype):
-    write_compact(path, WORDS, VECTORS, dtype=dtype)
-    whole = read_compact(path)
-    some = read_compact(path, {"naïve", "Paris", "unknown"})
-    assert some.words == ["Paris", "naïve"]
-    assert np.array_equal(some.vectors, whole.vectors[[1, 4]])
-    assert read_compact(path, set()).vectors.shape == (0, 4)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "int8"])
-def test_ngrams_are_read_back_and_give_rows_to_unseen_words_alone(path, dtype):
-    ngrams = NGrams(Rows.of(NGRAMS, dtype), 2, 3)
-    write_compact(path, WORDS, VECTORS, dtype=dtype, ngrams=ngrams)
-    found = read_compact(path)
-    assert (found.ngrams.shortest, found.ngrams.longest) == (2, 3)
-    assert np.array_equal(found.ngrams.rows.take(), ngrams.rows.take())
+@pytest.mark.parametrize("scales", [None, np.full(7, 0.01, np.float32)], ids=["float32", "int8"])
+def test_ngrams_are_read_and_give_rows_to_unseen_words_alone(path, scales):
+    rows = NGRAMS if scales is None else (NGRAMS * 40).astype(np.int8)
+    about = {"about": json.dumps({"shortest": 2, "longest": 3})}
+    scaled = {} if scales is None else {"ngrams.scales": scales}
+    save_file({"vectors": VECTORS, "words": _packed("\n".join(WORDS).encode()), "ngrams": rows, **scaled}, path, about)
     table = load_static(str(path), keep=["THE", "naïve", "Zürich", "zürich"])
     assert table.words == ["the", "naïve", "Zürich", "zürich"]
-    assert np.array_equal(table.vectors[table.lookup("THE")], found.vectors[0])
-    assert np.array_equal(table.vectors[2:], ngrams.vectors(["Zürich", "zürich"]))
+    assert np.array_equal(table.vectors[table.lookup("THE")], VECTORS[0])
+    assert np.array_equal(table.vectors[2:], NGrams(Rows(rows, scales), 2, 3).vectors(["Zürich", "zürich"]))
     assert load_static(str(path)).words == WORDS
     assert load_static(str(path), keep=["THE"]).words == ["the"]
 
@@ -79,7 +70,7 @@ SCALES = np.ones(5, np.float32)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"vectors": np.ones((5, 4))}, "vectors is F64 of shape [5, 4], expected F32 or F16 or I8 in 2 dimension"),
+        ({"vectors": np.ones((5, 4))}, "vectors is float64 [5, 4], expected float32 or float16 or int8, 2-d"),
         ({"vectors": np.full((5, 4), np.nan, np.float16)}, "a number is not finite"),
         ({"vectors": INT8}, "vectors.scales"),
         ({"vectors": INT8, "vectors.scales": SCALES[:4]}, "4 scales for 5 rows of vectors"),
@@ -122,7 +113,7 @@ def test_hashes_equal_those_of_gensim(golden):
 @pytest.mark.parametrize("lengths", ["1-4", "3-6", "5-5"])
 def test_unseen_words_get_the_vectors_of_gensim(golden, lengths):
     shortest, longest = map(int, lengths.split("-"))
-    ngrams = NGrams(Rows.of(golden[f"{lengths}.ngrams"], "float32"), shortest, longest)
+    ngrams = NGrams(Rows(golden[f"{lengths}.ngrams"]), shortest, longest)
     words = golden["unseen"].tolist()
     np.testing.assert_allclose(ngrams.vectors(words), golden[f"{lengths}.vectors"], rtol=0, atol=1e-8)
     assert not ngrams.vectors([]).size

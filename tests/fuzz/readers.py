@@ -203,7 +203,7 @@ def of_arrays() -> list[Case]:
             tensors, lambda read, path: [*read(RELU, path).parameters()]),
         one("elmo.weights:load", (GOLDEN / "weights.hdf5").read_bytes(), "x.hdf5",
             lambda read, path: [*read(BiLMOptions.from_file(GOLDEN / "options.json"), path).parameters()]),
-        one("encoders.vector_files:read_compact", lambda path: write_compact(path, words, vectors, {}, dtype="int8"),
+        one("encoders.vector_files:read_compact", lambda path: write_compact(path, words, vectors, {}, int8=True),
             tensors, lambda read, path: read(path, {"w1", "w19"}).vectors),
         one("base.int8:read_tensors", lambda path: write_int8(path, {"a": torch.ones(100, 100)}), tensors),
         one("encoders.precomputed:open_layers", lambda path: save_file(layers, path, index), tensors,

@@ -10,8 +10,7 @@ from torch.nn import functional
 
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.pretrained import load_bilm
-from elmo_bench.elmo.weights import initialise
+from elmo_bench.elmo.weights import initialise, load_bilm
 from elmo_bench.pretraining.encode import OUTSIDE, Batches
 from elmo_bench.pretraining.kernels import Sampler, cross_entropy
 from elmo_bench.pretraining.network import LanguageModel, features
