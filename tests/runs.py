@@ -9,7 +9,7 @@ from pathlib import Path
 from elmo_bench.ledger import Record
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_spec import described  # noqa: F401  # for tests
 
 ROOT = Path(__file__).parents[1]
 CUTS = ROOT / "tests" / "data"  # what runs read in tests: small cuts of the real data
@@ -31,12 +31,6 @@ def small(*overrides: str, encoder: str = "elmo") -> list[str]:
     """Overrides of such a run; later ones win."""
     weights = [f"encoder.weights={GOLDEN}"] if encoder.startswith("elmo") else []
     return [f"encoder={encoder}", *weights, *SMALL, *overrides]
-
-
-def described(*options: str) -> tuple[RunSpec, Setup]:
-    """The spec and the setup of the run with these options."""
-    config = compose("config", options)
-    return RunSpec.of(config), Setup.of(config)
 
 
 def run_small(ledger: Path, *overrides: str, encoder: str = "elmo") -> Record:

@@ -1,0 +1,45 @@
+"""The commands, one module each: `main(arguments) -> exit code`, imported when it is called."""
+
+import argparse
+
+GROUPS = {
+    "run": {
+        "run": "train one task head on one encoder:  run task=ner encoder=elmo",
+        "sweep": "run every combination:  sweep task=ner,sst5 encoder=none,glove,elmo seed=0,1,2",
+        "status": "list the runs of a sweep: done, running, failed or missing:  status --experiment table1",
+        "predict": "apply the trained head of a run to new text:  predict RECORD FILE OUT",
+    },
+    "look": {
+        "report": "render results/README.md and results/index.html from the ledger",
+        "compare": "encoders on every task that has runs of all of them:  compare elmo glove",
+        "score": "print the official scores of a file of predictions:  score TASK FILE [--json]",
+        "check": "check a record from elsewhere, and score its predictions again:  check RECORD",
+        "verify": "compare your runs on the paper's data with its figures:  verify TASK",
+        "cost": "measure frozen encoders on this machine:  cost encoder=glove,elmo",
+        "merge": "add the records of another ledger:  merge LEDGER",
+        "clean": "remove checkpoints and locks that finished and killed runs left",
+    },
+    "data": {
+        "fetch": "download public data and verify it:  fetch --root FOLDER",
+        "texts": "write the texts of a task, one a line, for `embed` and other programs:  texts OUT task=ner",
+    },
+    "frozen encoders": {
+        "embed": "write the vectors of a file, one tokenised sentence a line:  embed sentences.txt out.h5",
+        "neighbours": "list the tokens nearest to a word in context:  neighbours WORD --in SENTENCE text.txt",
+        "pretrain": "train a biLM on your text:  pretrain corpus='shards/*.xz' out=my-elmo",
+        "finetune": "train a biLM further on other text:  finetune weights=mini corpus=text.txt out=my-elmo",
+        "evaluate": "measure the perplexity of a biLM:  evaluate weights=my-elmo corpus=heldout.txt",
+        "export": "write a biLM in the published layout, which AllenNLP loads:  export mini FOLDER",
+    },
+    "your own encoders and tasks": {
+        "test": "check the encoders and tasks of a folder, with what to write:  --include FOLDER test",
+    },
+}
+COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
+
+
+def parser(command: str, epilog: str | None = None) -> argparse.ArgumentParser:
+    """A parser that describes the command as the list of commands does."""
+    about = COMMANDS[command].partition(":  ")[0]
+    text = f"{about[:1].upper()}{about[1:]}."
+    return argparse.ArgumentParser(prog=f"elmo-bench {command}", description=text, epilog=epilog)

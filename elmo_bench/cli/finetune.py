@@ -12,6 +12,7 @@ from elmo_bench.base.files import atomic_write, keep_inputs
 from elmo_bench.cli.pretrain import finish
 from elmo_bench.pretraining import CONF
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import described
 
 
 def main(arguments: list[str]) -> int:
@@ -32,15 +33,12 @@ def main(arguments: list[str]) -> int:
 
 def take_text(config: DictConfig, options: list[str]) -> None:
     """Write the sentences of a task's training split, and of its dev split to hold out, to files in `out`."""
-    run = compose("config", options)
-    from elmo_bench.runner.data import build_data, read_splits, training_fraction
-    from elmo_bench.spec.run_spec import RunSpec, Setup
+    spec, setup = described(*options)
+    from elmo_bench.runner.data import build_data, read_splits, training_split
 
-    spec, setup = RunSpec.of(run), Setup.of(run)
     data = build_data(spec, setup)
     splits = read_splits(data, spec, setup)
-    fraction, limit = spec.settings["data.train_fraction"], spec.settings["data.max_train"]
-    splits["train"] = training_fraction(splits["train"], seed=setup.seed, fraction=fraction, limit=limit)
+    splits["train"] = training_split(splits["train"], spec, setup)
     for key, split in (("corpus", "train"), ("heldout", "dev")):
         if config[key]:
             continue

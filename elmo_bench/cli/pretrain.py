@@ -44,11 +44,9 @@ def finish(
         after = perplexity(model, heldout, device=device_of(training.config))
         figures = {"before": before, "after": after} if before else {"": after}
         corpus = ", ".join(file.name for file in shard_files(training.config.heldout))
-        measured = {f"{corpus} {name}".strip(): each for name, each in figures.items() if each}
+        measured = {f"{corpus} {name}".strip(): each for name, each in figures.items()}
         save_trained(training, command=command, arguments=arguments, measured=measured)
-        print(HEAD.format_map(after))
-        for name, each in figures.items():
-            print(ROW.format(name=name, **each))
+        print(HEAD.format_map(after), *(ROW.format(name=name, **each) for name, each in figures.items()), sep="\n")
     else:
         print("perplexity: not measured without heldout=")
     print(f"{out}: use it with encoder=elmo suite.weights={out}")

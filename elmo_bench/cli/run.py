@@ -1,24 +1,17 @@
 """`elmo-bench run task=ner encoder=elmo`: one run. `elmo-bench sweep …`, or `run -m …`: a sweep."""
 
 import argparse
-import os
 import shutil
 import textwrap
-from importlib.util import find_spec
 from pathlib import Path
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
-from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.machine import gpus
-from elmo_bench.base.progress import console
-from elmo_bench.base.sources import MissingData
-from elmo_bench.ledger import HeldElsewhere, Record, RunPaths, read_record
+from elmo_bench.base.errors import redacted
+from elmo_bench.ledger import HeldElsewhere, RunPaths
 from elmo_bench.reporting.console import ending, outcome, show
-from elmo_bench.runner.finished import contents_of, data_files, finished, how_to_get, sources_of
+from elmo_bench.runner.run import run
 from elmo_bench.spec.config import CONF, choices, compose
-from elmo_bench.spec.run_spec import RunSpec, Setup
-from elmo_bench.spec.settings import check_options
 
 HELP = """\
 elmo-bench: what is a frozen encoder worth? One run makes one record in the ledger.
@@ -64,9 +57,7 @@ def main(arguments: list[str]) -> int:
 
         return sweep(given.options)
     if given.help or not (given.options or given.cfg):
-        groups = (
-            f"{folder.name}: {', '.join(choices(folder.name))}" for folder in sorted(CONF.iterdir()) if folder.is_dir()
-        )
+        groups = (f"{path.name}: {', '.join(choices(path.name))}" for path in sorted(CONF.iterdir()) if path.is_dir())
         width = min(shutil.get_terminal_size().columns, 120)
         for line in HELP.format(groups="\n".join(groups)).splitlines():
             print(textwrap.fill(line, width, subsequent_indent=" " * 6))
@@ -76,7 +67,7 @@ def main(arguments: list[str]) -> int:
         print(redacted(OmegaConf.to_yaml(config)), end="")
         return 0
     try:
-        record, skipped = _run(config, given.attempt)
+        record, skipped = run(config, attempt=given.attempt)
     except HeldElsewhere as error:
         print(error, flush=True)
         return 0  # the other process makes the run
@@ -89,42 +80,3 @@ def main(arguments: list[str]) -> int:
         show(ledger, spec["suite"], spec["task"], record["hash"], command="elmo-bench run")
         print("", *ending(record), sep="\n", flush=True)
     return 0
-
-
-def _run(config: DictConfig, attempt: str | None) -> tuple[Record, bool]:
-    """As `runner.run`, which imports torch: a finished run, help and misspelt options do not need it."""
-    check_options(config)
-    spec, setup = RunSpec.of(config), Setup.of(config)
-    contents = None if setup.overwrite else contents_of(sources_of(spec, setup))
-    if paths := finished(setup.ledger, spec, setup.seed, contents):
-        return read_record(paths.record), True
-    check_here(setup)
-    console.print(f"{spec.task} {spec.encoder} seed {setup.seed}: reading data …", highlight=False)
-    if attempt is None:  # a sweep keeps the failures of its runs
-        try:
-            data_files(sources_of(spec, setup))
-        except MissingData as error:
-            raise UserError(f"{error} {how_to_get(spec, setup)}".rstrip()) from None
-    from elmo_bench.runner.run import run
-
-    return run(config, attempt=attempt)
-
-
-def check_here(setup: Setup) -> None:
-    """Raise UserError for what this machine lacks, as far as that shows without torch."""
-    if "cuda" in (setup.device, setup.accelerator) or setup.accelerator == "gpu":
-        if not gpus():
-            raise UserError("trainer=gpu: no NVIDIA GPU here. Use trainer=cpu.")
-        if setup.device != "cuda":
-            raise UserError("trainer.accelerator: a GPU for the head, but not for the encoder. Use trainer=gpu.")
-    for option, module, wanted in (
-        ("encoder=hf", "transformers", any(each.get("kind") == "hf" for each in setup.encoders.values())),
-        ("logger=tensorboard", "tensorboard", "tensorboard" in str(setup.logger.get("name"))),
-    ):
-        if wanted and find_spec(module) is None:
-            extra = option.partition("=")[2]
-            raise UserError(f"{option}: {module} is not installed. Run pip install 'elmo-bench[{extra}]'.")
-    folder = next(path for path in (setup.ledger.absolute(), *setup.ledger.absolute().parents) if path.exists())
-    if not os.access(folder, os.W_OK):
-        why = "a read-only file system" if os.statvfs(folder).f_flag & os.ST_RDONLY else "no permission"
-        raise UserError(f"{folder}: the ledger cannot be written ({why}). Choose another folder: ledger=FOLDER.")

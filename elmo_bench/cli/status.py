@@ -6,8 +6,7 @@ from collections import Counter
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.reporting.console import fitted, rows
-from elmo_bench.runner.finished import STATES, LedgerState, RunState
-from elmo_bench.runner.sweep import plan
+from elmo_bench.runner.sweep import STATES, LedgerState, RunState, plan
 
 
 def main(arguments: list[str]) -> int:
@@ -27,7 +26,7 @@ def main(arguments: list[str]) -> int:
     if not options:
         raise UserError("give --experiment NAME, or the options of a sweep (encoder=none,glove,elmo seed=0,1)")
     planned = plan(options)
-    ledger = LedgerState.of(planned.ledger)
+    ledger = LedgerState(planned.ledger)
     states = [ledger.of_run(run) for run in planned.runs]
     for problem in ledger.problems:
         print(f"elmo-bench status: {problem}", file=sys.stderr)

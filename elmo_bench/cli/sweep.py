@@ -1,17 +1,15 @@
 """`elmo-bench sweep encoder=none,glove,elmo seed=0,1,2`: every combination of the options' values."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from elmo_bench.base.progress import progress
+from elmo_bench.cli import parser
 from elmo_bench.cli.status import time_left
-from elmo_bench.ledger import Record
 from elmo_bench.reporting.console import outcome, overviews, show
-from elmo_bench.runner.finished import LedgerState
-from elmo_bench.runner.sweep import Plan, Result, plan, run_sweep, workers
+from elmo_bench.runner.sweep import LedgerState, Plan, RunState, plan, run_sweep
 
 
 def main(arguments: list[str]) -> int:
@@ -21,49 +19,46 @@ def main(arguments: list[str]) -> int:
     one failed for another reason, 130 after an interrupt, and else 0: a run that is left to another process is no
     failure. Raises UserError for bad options.
     """
-    parser = argparse.ArgumentParser(
-        prog="elmo-bench sweep", description="Make every combination of the options' values; finished runs are skipped."
-    )
-    parser.add_argument(
-        "options", nargs="+", metavar="key=value,value", help="options of run, with one value or several"
-    )
-    planned = plan(parser.parse_args(arguments).options)
-    results: list[Result] = []
+    command = parser("sweep", "Finished runs are skipped.")
+    about = "options of run, with one value or several"
+    command.add_argument("options", nargs="+", metavar="key=value,value", help=about)
+    planned = plan(command.parse_args(arguments).options)
+    results: list[RunState] = []
     interrupted = False
     try:
         print(_start(planned), flush=True)
         with progress("sweep", len(planned.runs)) as meter:
             for result in run_sweep(planned, meter):
                 results.append(result)
-                print(_line(result, planned.ledger), flush=True)
+                print(f"{result.run.title}: {_outcome(result, planned.ledger)}", flush=True)
                 meter.skip() if result.state == "skipped" else meter.advance()
     except KeyboardInterrupt:
         interrupted = True
-    _show(planned.ledger, [result.record for result in results if result.record is not None])
+    _show_tables(planned.ledger, results)
     return _report(results, missing=len(planned.runs) - len(results), interrupted=interrupted)
 
 
 def _start(planned: Plan) -> str:
     """How many runs there are, how many of them are done, and how long the others take."""
-    ledger = LedgerState.of(planned.ledger)
+    ledger = LedgerState(planned.ledger)
     states = [ledger.of_run(run) for run in planned.runs]
     if planned.overwrite:
         states = [replace(each, state="missing") for each in states]
     todo = sum(each.state != "done" for each in states)
-    left = f"; {time_left(states, ledger, min(todo, workers(planned) or 1))}" if todo else ""
+    left = f"; {time_left(states, ledger, min(todo, planned.workers or 1))}" if todo else ""
     return f"{len(states)} runs, {len(states) - todo} of them done{left}"
 
 
-def _line(result: Result, ledger: Path) -> str:
+def _outcome(result: RunState, ledger: Path) -> str:
     if result.record is None:
-        words = {"held": f"left to another process ({result.note})", "failed": f"failed: {result.note}"}
-        return f"{result.run.title}: {words[result.state]}"
+        return f"left to another process ({result.note})" if result.state == "held" else f"failed: {result.note}"
     state = "done" if result.state == "done" else "already in the ledger (overwrite=true runs it again)"
-    return f"{result.run.title}: {outcome(ledger, result.record, state)}"
+    return outcome(ledger, result.record, state)
 
 
-def _show(ledger: Path, made: Sequence[Record]) -> None:
+def _show_tables(ledger: Path, results: Sequence[RunState]) -> None:
     """A table for each suite and task, with an arrow at the newest of these runs; then a table of all tasks."""
+    made = [result.record for result in results if result.record is not None]
     newest = {(record["spec"]["suite"], record["spec"]["task"]): record["hash"] for record in made}
     tables = [show(ledger, *place, hash_, command="elmo-bench sweep") for place, hash_ in newest.items()]
     records = [record for table in tables for record in table]
@@ -71,16 +66,12 @@ def _show(ledger: Path, made: Sequence[Record]) -> None:
         print(f"\n{table}")
 
 
-def _report(results: Sequence[Result], *, missing: int, interrupted: bool) -> int:
+def _report(results: Sequence[RunState], *, missing: int, interrupted: bool) -> int:
     """Print what is not done; the exit code."""
     failed = [result for result in results if result.state == "failed"]
-    held = sum(result.state == "held" for result in results)
-    if held:
-        print(
-            f"\n{held} of {len(results)} runs left to other processes. `status` with the same options shows their "
-            "state; start the same sweep again to make what they leave.",
-            file=sys.stderr,
-        )
+    if held := sum(result.state == "held" for result in results):
+        advice = "`status` with the same options shows their state; start the same sweep again to make what they leave."
+        print(f"\n{held} of {len(results)} runs left to other processes. {advice}", file=sys.stderr)
     if len(failed) > 1:
         print(f"\n{len(failed)} runs failed:", file=sys.stderr)
     for result in failed:

@@ -1,11 +1,11 @@
 """`elmo-bench texts OUT task=ner suite=open …`: the texts that an encoder reads in a run, for other programs."""
 
-import argparse
 import re
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, keep_inputs
+from elmo_bench.cli import parser
 
 
 def main(arguments: list[str]) -> int:
@@ -13,23 +13,17 @@ def main(arguments: list[str]) -> int:
 
     Raises UserError.
     """
-    parser = argparse.ArgumentParser(
-        prog="elmo-bench texts",
-        description="Write the texts of a task, one a line, as `elmo-bench embed` reads them. encoder=precomputed "
-        "needs the layers of all of them.",
-    )
-    parser.add_argument("out", type=Path, help="a text file")
-    parser.add_argument("options", nargs="*", help="key=value, as of `elmo-bench run`: task=ner suite=open")
-    given = parser.parse_args(arguments)
+    command = parser("texts", "encoder=precomputed needs the layers of all of them.")
+    command.add_argument("out", type=Path, help="a text file")
+    command.add_argument("options", nargs="*", help="key=value, as of `elmo-bench run`: task=ner suite=open")
+    given = command.parse_args(arguments)
     if re.match(r"[\w.]+=", str(given.out)):
         raise UserError(f"{given.out}: an option where the text file belongs. Write: texts OUT {given.out} …")
     from elmo_bench.runner.data import build_data, read_splits
-    from elmo_bench.spec.config import compose
-    from elmo_bench.spec.run_spec import RunSpec, Setup
+    from elmo_bench.spec.run_spec import described
     from elmo_bench.text.columns import line_of
 
-    config = compose("config", given.options)
-    spec, setup = RunSpec.of(config), Setup.of(config)
+    spec, setup = described(*given.options)
     data = build_data(spec, setup)
     keep_inputs(given.out, data.files(spec.suite, setup.data_root))
     splits = read_splits(data, spec, setup)

@@ -3,13 +3,14 @@
 Each check returns what it saw. It raises UserError, which says what to write, where a promise is broken.
 """
 
+import copy
 import inspect
 import itertools
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property, partial
+from dataclasses import fields, is_dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,10 @@ from torch import Tensor, nn
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import Encoder
-from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.checks import TEXTS
 from elmo_bench.runner.data import Splits, data_digest, words_of
 from elmo_bench.runner.evaluate import check_outcomes
-from elmo_bench.runner.prepare import Frozen, Lexicon, build_embedder, build_head, build_indexer, load_frozen
+from elmo_bench.runner.prepare import Lexicon, build_head, build_indexer, build_stores, load_frozen
 from elmo_bench.spec.names import load_encoder, task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Indexer
@@ -37,41 +37,24 @@ STEPS, RATE = 400, 0.01  # of Adam, after which the loss of the few is half of w
 ODD = "New York"  # a token with white space
 
 
-@dataclass
 class Trial:
     """A head as a run builds it, what it was built from, and examples."""
 
-    spec: RunSpec
-    data: Data
-    splits: Splits
-    train: list[Any]
-    frozen: Frozen
-    head: Any = None
-
-    @classmethod
-    def of(
-        cls, run: tuple[RunSpec, Setup], data: Data, splits: Splits, train: list[Any], *, words: Iterable[str] = ()
-    ) -> "Trial":
-        """The head for these training examples; it may look up their words, the words of `others`, and `words`."""
-        known = {*words, *words_of([*train, *splits["dev"][:OTHERS]])}
-        trial = cls(run[0], data, splits, train, load_frozen(*run, known))
-        trial.head = trial.again(seed=0)
-        return trial
-
-    @property
-    def others(self) -> list[Any]:
-        """A few examples of dev."""
-        return self.splits["dev"][:OTHERS]
-
-    @cached_property
-    def metric(self) -> Metric:
-        """The task's."""
-        return task_class(self.spec.task, "metric")()
+    def __init__(
+        self, run: tuple[RunSpec, Setup], data: Data, splits: Splits, train: list[Any], *, words: Iterable[str] = ()
+    ):
+        """train: the training examples. The head may look up their words, the words of `others`, and `words`."""
+        self.spec, self.setup = run
+        self.data, self.splits, self.train = data, splits, train
+        self.others = splits["dev"][:OTHERS]
+        self.frozen = load_frozen(*run, {*words, *words_of([*train, *self.others])})
+        self.metric: Metric = task_class(self.spec.task, "metric")()
+        self.head = self.again(seed=0)
 
     @cached_property
     def index(self) -> Indexer:
         """What turns texts into tensors for this head."""
-        stores = {part: LayerStore(encoder, mode="ram") for part, encoder in self.frozen.encoders.items()}
+        stores = build_stores(replace(self.setup, store={"mode": "ram"}), self.frozen.encoders)
         for store in stores.values():
             store.fill([text for example in (*self.train, *self.others) for text in example.texts], threads=1)
         return build_indexer(self.head.embedder, stores)
@@ -79,12 +62,17 @@ class Trial:
     def again(self, *, seed: int) -> Any:
         """The same head with other initial weights."""
         pl.seed_everything(seed, verbose=False)
-        embedder = build_embedder(self.spec, self.frozen, Lexicon.of(self.train))
-        return build_head(self.spec, embedder, self.data.vocabulary(self.train))
+        return build_head(self.spec, self.frozen, Lexicon.of(self.train), self.data.vocabulary(self.train))
 
     def loss(self) -> Tensor:
         """Of the training examples, with the penalty of the mixes. Raises UserError."""
         return HeadTraining(self.head, self.metric, {}, {}).objective(self.head.collate(self.train, self.index))
+
+    def loss_in_evaluation(self) -> float:
+        """The same without dropout and gradients."""
+        self.head.eval()
+        with torch.no_grad():
+            return self.loss().item()
 
     def predict(self, examples: Sequence[Any]) -> list[Any]:
         """A prediction for each example. Raises UserError."""
@@ -103,10 +91,9 @@ def check_gradients(trial: Trial) -> str:
     # A head that brings its input to variance 1 is indifferent to the factor γ of a mix.
     moved = [name for name, p in trained.items() if p.grad is not None and (p.grad.any() or name.endswith(".gamma"))]
     if still := sorted({*trained} - {*moved}):
-        raise UserError(
-            f"Head.loss: no gradient reaches {', '.join(still[:3])}{' …' * (len(still) > 3)}. Use it for the loss "
-            "(without .detach(), .data, argmax), or leave it out."
-        )
+        which = f"{', '.join(still[:3])}{' …' * (len(still) > 3)}"
+        advice = "Use it for the loss (without .detach(), .data, argmax), or leave it out."
+        raise UserError(f"Head.loss: no gradient reaches {which}. {advice}")
     return f"gradients reach all {len(trained)} parameters"
 
 
@@ -114,33 +101,27 @@ def check_learning(trial: Trial) -> str:
     """A few examples can be learned: their loss falls to a half."""
     pl.seed_everything(0, verbose=False)
     optimizer = torch.optim.Adam(trial.head.parameters(), lr=RATE)
-    before = now = _quietly(trial)
+    before = now = trial.loss_in_evaluation()
+    few = f"{len(trial.train)} examples"
     for step in range(1, STEPS + 1):
         trial.head.train()
         optimizer.zero_grad()
         trial.loss().backward()
         optimizer.step()
-        if step % 5 == 0 and (now := _quietly(trial)) < 0.5 * before:
-            return f"learns {len(trial.train)} examples: loss {before:.3g}, after {step} steps {now:.3g}"
-    raise UserError(
-        f"Head.loss: {before:.3g}, and {now:.3g} after {STEPS} steps on the same {len(trial.train)} examples. Look at "
-        "what collate gives and at what the loss compares."
-    )
-
-
-def _quietly(trial: Trial) -> float:
-    trial.head.eval()
-    with torch.no_grad():
-        return trial.loss().item()
+        if step % 5 == 0 and (now := trial.loss_in_evaluation()) < 0.5 * before:
+            return f"learns {few}: loss {before:.3g}, after {step} steps {now:.3g}"
+    advice = "Look at what collate gives and at what the loss compares."
+    raise UserError(f"Head.loss: {before:.3g}, and {now:.3g} after {STEPS} steps on the same {few}. {advice}")
 
 
 def check_saving(trial: Trial) -> str:
     """A head that was saved and loaded makes the same predictions."""
-    found = trial.predict(trial.others)
-    saved = save({name: tensor.contiguous() for name, tensor in trial.head.state_dict().items()})
-    loaded = replace(trial, head=trial.again(seed=1))
-    loaded.head.load_state_dict(load(saved))
-    if loaded.predict(trial.others) != found or abs(_quietly(loaded) - (loss := _quietly(trial))) > 1e-4 * abs(loss):
+    loaded = copy.copy(trial)
+    loaded.head = trial.again(seed=1)
+    loaded.head.load_state_dict(load(save({name: each.contiguous() for name, each in trial.head.state_dict().items()})))
+    loss = trial.loss_in_evaluation()
+    same_loss = abs(loaded.loss_in_evaluation() - loss) <= 1e-4 * abs(loss)
+    if loaded.predict(trial.others) != trial.predict(trial.others) or not same_loss:
         raise UserError(
             "Head: a new head with the same state_dict differs. What it learns or draws must be a parameter or a "
             "buffer (register_buffer); all else must follow from Data.vocabulary, the yaml and the batch."
@@ -150,10 +131,10 @@ def check_saving(trial: Trial) -> str:
 
 def check_batches(trial: Trial) -> str:
     """Neither features nor predictions depend on the other examples of a batch."""
-    found = trial.predict(trial.others)
+    together = trial.predict(trial.others)
     backwards = trial.predict(trial.others[::-1])[::-1]
     alone = [trial.predict([example])[0] for example in trial.others]
-    for number, each in enumerate(zip(found, backwards, alone, strict=True), 1):
+    for number, each in enumerate(zip(together, backwards, alone, strict=True), 1):
         if not each[0] == each[1] == each[2]:
             raise UserError(
                 f"Head.predict: example {number} of dev alone has another prediction than among others. Mask padding "
@@ -161,11 +142,11 @@ def check_batches(trial: Trial) -> str:
             )
     texts = [text for example in trial.others for text in example.texts]
     with torch.no_grad():
-        together, reversed_ = (trial.head.embedder(trial.index(each)) for each in (texts, texts[::-1]))
-        assert together.shape[2] == trial.head.embedder.dim
+        forwards, reversed_ = (trial.head.embedder(trial.index(each)) for each in (texts, texts[::-1]))
+        assert forwards.shape[2] == trial.head.embedder.dim
         for row, text in enumerate(texts):
             single = trial.head.embedder(trial.index([text]))[0]
-            for batch in (together, reversed_.flip(0)):
+            for batch in (forwards, reversed_.flip(0)):
                 torch.testing.assert_close(batch[row, : len(text)], single, atol=5e-6, rtol=0)
     return "a prediction does not depend on its batch"
 
@@ -190,10 +171,10 @@ def check_files(data: Data, metric: Metric, examples: list[Any], predicted: list
         raise UserError("Data.write: no file. Write the predictions to the path that it gets.")
     if len(metric.files) > 1:
         return f"predictions are written as {data.ending}; their gold is a file of its own"
-    wanted, scored = metric.score([each.gold for each in examples], predicted), metric.score_files(path)
-    if scored["overall"] != wanted["overall"]:
+    wanted = metric.score([each.gold for each in examples], predicted)["overall"]
+    if (scored := metric.score_files(path)["overall"]) != wanted:
         raise UserError(
-            f"Metric.score_files: {scored['overall']} for a file of Data.write; Metric.score says {wanted['overall']}. "
+            f"Metric.score_files: {scored} for a file of Data.write; Metric.score says {wanted}. "
             "Write gold and prediction of each item, and read both."
         )
     for given in (examples, [_odd(each) for each in examples]):
@@ -220,9 +201,8 @@ def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> s
     scores, outcomes = scores_of(metric, gold, predicted), metric.outcomes(gold, predicted)
     for name, counted in outcomes.items():
         if not isinstance(counted, np.ndarray) or counted.shape != (len(gold),) or counted.dtype.kind not in "biu":
-            raise UserError(
-                f"Metric.outcomes: '{name}': give an array of whole numbers, one for each of {len(gold)} items."
-            )
+            wanted = f"an array of whole numbers, one for each of {len(gold)} items"
+            raise UserError(f"Metric.outcomes: '{name}': give {wanted}.")
         kind, _, count = name.removeprefix("type:").rpartition(".")
         if kind and counted.sum() != scores["by_type"][kind][count]:
             raise UserError(f"Metric.outcomes: '{name}' sums to {counted.sum()}; Metric.score has another number.")
@@ -230,13 +210,10 @@ def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> s
     if not metric.table(scores):
         raise UserError("Metric.table: no text. Return the scores as text.")
     said = float(scores["overall"][metric.main])
-    if any(_form(one) == _form(other) for one, other in zip(gold, predicted, strict=True)):
-        best = float(metric.score(gold, gold)["overall"][metric.main])
-        if best < said:
-            raise UserError(
-                f"Metric.score: {metric.main} of the gold itself is {best:.2f}, and {said:.2f} of other predictions. "
-                "The main figure must be highest for the gold."
-            )
+    scorable = any(_form(one) == _form(other) for one, other in zip(gold, predicted, strict=True))
+    if scorable and (best := float(metric.score(gold, gold)["overall"][metric.main])) < said:
+        figures = f"{metric.main} of the gold itself is {best:.2f}, and {said:.2f} of other predictions"
+        raise UserError(f"Metric.score: {figures}. The main figure must be highest for the gold.")
     return f"{metric.main} {said:.2f}, by {metric.formula.name} from the outcomes of {len(gold)} items"
 
 
@@ -250,16 +227,23 @@ def check_frozen(encoder: Encoder) -> str:
     modules = _modules(encoder)
     before = [tensor.clone() for module in modules for tensor in module.state_dict().values()]
     layers = encoder.encode(list(TEXTS))
-    if any(module.training for module in modules):
-        raise UserError("encoder: its network is in training mode. Call .eval() in load.")
-    if any(p.requires_grad for module in modules for p in module.parameters()):
-        raise UserError("encoder: its parameters need gradients. Call .requires_grad_(False) in load.")
-    if any(each.requires_grad for each in layers):
-        raise UserError("encoder: its vectors need gradients. Write `with torch.no_grad():` in encode.")
+    parameters = [p for module in modules for p in module.parameters()]
     after = [tensor for module in modules for tensor in module.state_dict().values()]
-    if not all(map(torch.equal, before, after)):
-        raise UserError("encoder: encode changes its weights or buffers. Change nothing there.")
-    return f"frozen: {sum(p.numel() for module in modules for p in module.parameters()):,} parameters, none changes"
+    for broken, what in (
+        (any(module.training for module in modules), "its network is in training mode. Call .eval() in load."),
+        (
+            any(p.requires_grad for p in parameters),
+            "its parameters need gradients. Call .requires_grad_(False) in load.",
+        ),
+        (
+            any(each.requires_grad for each in layers),
+            "its vectors need gradients. Write `with torch.no_grad():` in encode.",
+        ),
+        (not all(map(torch.equal, before, after)), "encode changes its weights or buffers. Change nothing there."),
+    ):
+        if broken:
+            raise UserError(f"encoder: {what}")
+    return f"frozen: {sum(p.numel() for p in parameters):,} parameters, none changes"
 
 
 def _modules(encoder: Any) -> list[nn.Module]:
@@ -271,23 +255,22 @@ def check_checksum(encoder: Encoder, options: Mapping[str, Any]) -> str:
 
     options: of `load_encoder`, for other encoders of this kind.
     """
-    same = load_encoder(**options)
-    read = partial(_vectors, list(TEXTS))
-    if same.checksum != encoder.checksum or not torch.equal(read(same), vectors := read(encoder)):
+
+    def vectors(encoder: Encoder) -> Tensor:
+        return torch.cat([layers.flatten() for layers in encoder.encode(list(TEXTS))])
+
+    same, other = load_encoder(**options), load_encoder(**options, run_seed=1)
+    ours = vectors(encoder)
+    if same.checksum != encoder.checksum or not torch.equal(vectors(same), ours):
         raise UserError("encoder: loaded again it has another checksum or other vectors. Draw nothing without a seed.")
-    source = inspect.getsource(sys.modules[f"elmo_bench.encoders.{options['kind']}"])
+    advice = "Compute it from the weights, such as with hashlib.sha256 of their bytes."
+    if other.checksum == encoder.checksum and not torch.equal(vectors(other), ours):
+        raise UserError(f"encoder: one checksum for the weights of two seeds. {advice}")
     parameters = [p for module in _modules(same) for p in module.parameters()]
     with torch.no_grad():
         for parameter in parameters:
             parameter.view(-1)[:1].add_(1.0)
-    advice = "Compute it from the weights, such as with hashlib.sha256 of their bytes."
+    source = inspect.getsource(sys.modules[f"elmo_bench.encoders.{options['kind']}"])
     if parameters and same.checksum == encoder.checksum and encoder.checksum in source:
         raise UserError(f"encoder: its checksum '{encoder.checksum}' stays when a weight changes. {advice}")
-    other = load_encoder(**options, run_seed=1)
-    if other.checksum == encoder.checksum and not torch.equal(read(other), vectors):
-        raise UserError(f"encoder: one checksum for the weights of two seeds. {advice}")
     return f"checksum {encoder.checksum:.24}"
-
-
-def _vectors(texts: list[Any], encoder: Encoder) -> Tensor:
-    return torch.cat([layers.flatten() for layers in encoder.encode(texts)])

@@ -5,14 +5,13 @@ import json
 import random
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
 from math import ceil
 from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import MissingData
-from elmo_bench.runner.finished import how_to_get
+from elmo_bench.runner.finished import data_files, sources_of
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Text
@@ -32,18 +31,18 @@ def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
     """{"train", "dev", "test"}: all examples of the suite. Raises UserError, which says how to get missing files."""
     try:
         splits = data.read(spec.suite, setup.data_root)
-    except MissingData as error:
-        raise UserError(f"{error} {how_to_get(spec, setup)}".rstrip()) from None
+    except MissingData:
+        data_files(sources_of(spec, setup))  # raises the error that says how to get them
+        raise
     for split in ("train", "dev", "test"):
         if not splits.get(split):
             raise UserError(f"task={spec.task}: Data.read gives no {split} examples. Each split needs some.")
         for number, example in enumerate(splits[split], 1):
+            where = f"task={spec.task}: {split}, example {number}"
             if lacking := [name for name in ("texts", "gold") if not hasattr(example, name)]:
-                raise UserError(f"task={spec.task}: {split}, example {number}: it has no {', '.join(lacking)}. Add it.")
+                raise UserError(f"{where}: it has no {', '.join(lacking)}. Add it.")
             if not all(isinstance(text, tuple) for text in example.texts):
-                raise UserError(
-                    f"task={spec.task}: {split}, example {number}: texts is not a tuple of tuples of words."
-                )
+                raise UserError(f"{where}: texts is not a tuple of tuples of words.")
     return splits
 
 
@@ -102,7 +101,7 @@ def readings(spec: RunSpec, train: Sequence[Any]) -> int:
     return min(ceil(least * settings["task.training.batch"] / len(train)), whole)
 
 
-def words_of(examples: Sequence[Any]) -> list[str]:
+def words_of(examples: Iterable[Any]) -> list[str]:
     """Every token of every text, repeated as it occurs."""
     return [word for example in examples for text in example.texts for word in text]
 
@@ -112,16 +111,20 @@ def distinct_texts(examples: Sequence[Any]) -> list[Text]:
     return list(dict.fromkeys(text for example in examples for text in getattr(example, "whole", example.texts)))
 
 
+def training_split(train: Sequence[Any], spec: RunSpec, setup: Setup) -> list[Any]:
+    """The examples that a run trains on: those without long texts, and of these what its `data` options say."""
+    fraction, limit = spec.settings["data.train_fraction"], spec.settings["data.max_train"]
+    return training_fraction(without_long_texts(train), seed=setup.seed, fraction=fraction, limit=limit)
+
+
 def without_long_texts(train: Sequence[Any]) -> list[Any]:
     """The examples that have no text of more than LONGEST_TEXT tokens, with a note about the others.
 
     Raises UserError if there are no more.
     """
     kept = [example for example in train if max(map(len, example.texts), default=0) <= LONGEST_TEXT]
-    if len(kept) < len(train):
-        note(
-            f"train: {len(train) - len(kept)} of {len(train)} examples left out: texts of over {LONGEST_TEXT:,} tokens"
-        )
+    if left_out := len(train) - len(kept):
+        note(f"train: {left_out} of {len(train)} examples left out: texts of over {LONGEST_TEXT:,} tokens")
     if not kept:
         raise UserError(f"train: every example has over {LONGEST_TEXT:,} tokens. Split the texts.")
     return kept
@@ -153,48 +156,36 @@ def check_splits(splits: Mapping[str, Sequence[Any]], where: str) -> dict[str, i
     meant, where there is one held-out set: it is noted.
     """
     texts = {split: [example.texts for example in examples] for split, examples in splits.items()}
-    train = {(example.texts, _gold(example)) for example in splits["train"]}
-    if train == {(example.texts, _gold(example)) for example in splits["test"]}:
+    train, test = ({(example.texts, _gold(example)) for example in splits[split]} for split in ("train", "test"))
+    if train == test:
         raise UserError(f"{where}: test has the same examples as train. Give other data for test.")
+    shared = {}
+    for split, other, normal in (("test", "train", 0.0), ("dev", "train", NORMAL), ("test", "dev", NORMAL)):
+        known, size = set(texts[other]), len(texts[split])
+        shared[f"{split}_in_{other}"] = count = sum(each in known for each in texts[split])
+        if count > normal * size:
+            note(f"{split}: the texts of {count:,} of {size:,} examples are in {other} too")
+    if (repeated := (size := len(texts["train"])) - len(train)) > NORMAL * size:
+        note(f"train: {repeated:,} of {size:,} examples repeat an earlier one and its gold")
     labels = {split: _labels(examples) for split, examples in splits.items()}
-    held_out = labels["dev"].keys() | labels["test"].keys()
-    new, old = held_out - labels["train"].keys(), labels["train"].keys() - held_out
-    counts = {
-        "test_in_train": _shared(texts, "test", "train"),
-        "dev_in_train": _shared(texts, "dev", "train"),
-        "test_in_dev": _shared(texts, "test", "dev"),
-        "repeated_in_train": len(texts["train"]) - len(train),
-        "labels_in_train": len(labels["train"]),
-        "labels_not_in_train": len(new),
-        "labels_only_in_train": len(old),
-        "empty_texts": sum(not text for split in texts.values() for each in split for text in each),
-    }
-    _tell(counts, {split: len(each) for split, each in splits.items()}, labels["train"], new, old)
-    return counts
-
-
-def _tell(
-    counts: Mapping[str, int], sizes: Mapping[str, int], labels: Mapping[str, int], new: set[str], old: set[str]
-) -> None:
-    for name, least in (("test_in_train", 0.0), ("dev_in_train", NORMAL), ("test_in_dev", NORMAL)):
-        split, other = name.split("_in_")
-        if counts[name] > least * sizes[split]:
-            note(f"{split}: the texts of {counts[name]:,} of {sizes[split]:,} examples are in {other} too")
-    if counts["repeated_in_train"] > NORMAL * sizes["train"]:
-        note(
-            f"train: {counts['repeated_in_train']:,} of {sizes['train']:,} examples repeat an earlier one and its gold"
-        )
-    if len(labels) == 1:
-        note(f"train: the only label is {_names(labels)}, so there is nothing to learn")
+    own, held_out = labels["train"], labels["dev"].keys() | labels["test"].keys()
+    new, old = held_out - own.keys(), own.keys() - held_out
+    if len(own) == 1:
+        note(f"train: the only label is {_names(own)}, so there is nothing to learn")
     if new:
         note(f"train: lacks {len(new)} of the labels of dev and test, which no head can learn ({_names(new)})")
-    if sum(labels[label] for label in old) > NORMAL * sum(labels.values()):
-        note(
-            f"train: {len(old)} of its {len(labels)} labels are not in dev and test, so no score shows them "
-            f"({_names(old)})"
-        )
-    if counts["empty_texts"]:
-        note(f"texts without a token: {counts['empty_texts']:,}")
+    if sum(own[label] for label in old) > NORMAL * sum(own.values()):
+        which = f"{len(old)} of its {len(own)} labels"
+        note(f"train: {which} are not in dev and test, so no score shows them ({_names(old)})")
+    if empty := sum(not text for split in texts.values() for each in split for text in each):
+        note(f"texts without a token: {empty:,}")
+    return shared | {
+        "repeated_in_train": repeated,
+        "labels_in_train": len(own),
+        "labels_not_in_train": len(new),
+        "labels_only_in_train": len(old),
+        "empty_texts": empty,
+    }
 
 
 def _gold(example: Any) -> Any:
@@ -206,31 +197,21 @@ def _gold(example: Any) -> Any:
     return example.gold
 
 
-def _shared(texts: Mapping[str, Sequence[Any]], split: str, other: str) -> int:
-    known = set(texts[other])
-    return sum(each in known for each in texts[split])
-
-
 def _labels(examples: Sequence[Any]) -> Counter[str]:
     """How often each label occurs. The letters of BIO and IOB1 are left out: `B-PER` and `I-PER` are one label.
 
     A label is a gold that is a text or a whole number, or part of a gold that has one text for each token.
     """
-    whole = (str(example.gold) for example in examples if isinstance(example.gold, str | int))
-    tagged = (example.gold for example in examples if _is_tags(example.gold, example.texts))
-    found: Counter[str] = Counter()
-    for label, count in Counter(chain(whole, chain.from_iterable(tagged))).items():
-        found[label[2:] if label.startswith(("B-", "I-")) else label] += count
-    return found
-
-
-def _is_tags(gold: Any, texts: Sequence[Any]) -> bool:
-    return (
-        isinstance(gold, tuple | list)
-        and len(texts) == 1
-        and len(gold) == len(texts[0])
-        and all(isinstance(tag, str) for tag in gold)
-    )
+    counts: Counter[str] = Counter()
+    for gold, texts in ((example.gold, example.texts) for example in examples):
+        if isinstance(gold, str | int):
+            counts[str(gold)] += 1
+        elif isinstance(gold, tuple | list) and len(texts) == 1 and len(gold) == len(texts[0]):
+            counts.update(gold if all(isinstance(tag, str) for tag in gold) else ())
+    merged: Counter[str] = Counter()
+    for label, count in counts.items():
+        merged[label[2:] if label.startswith(("B-", "I-")) else label] += count
+    return merged
 
 
 def _names(labels: Iterable[str]) -> str:

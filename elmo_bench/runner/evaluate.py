@@ -52,7 +52,9 @@ def evaluate(prepared: Prepared, trained: Trained, work: Path) -> tuple[dict[str
         check_outcomes(module.metric, scores[split], counted, task)
         known = _clusters(examples) | marks_of(examples)
         known |= slice_outcomes(data, module.metric, examples, predicted, rare=rare, whole=counted)
-        outcomes[split] = _together(counted, known, task)
+        if wrong := [name for name in counted if name in known or ("." in name and not name.startswith(ledger.TYPE))]:
+            raise UserError(f"task={task}: Metric.outcomes has {wrong[0]}: give it another name, without a dot.")
+        outcomes[split] = counted | known
     return scores, ledger.joined(outcomes)
 
 
@@ -62,9 +64,8 @@ def check_outcomes(metric: Metric, scores: Mapping[str, Any], outcomes: Outcomes
     if lacking := [name for name in how.outcomes if name not in outcomes]:
         raise UserError(f"task={task}: Metric.outcomes has no {', '.join(lacking)}, which {how.name} sums.")
     if abs((summed := how.score_of(outcomes)) - said) > AGREES:
-        raise UserError(
-            f"task={task}: by {how.name}, Metric.outcomes add up to {summed:.2f}; Metric.score says {said:.2f}."
-        )
+        difference = f"Metric.outcomes add up to {summed:.2f}; Metric.score says {said:.2f}"
+        raise UserError(f"task={task}: by {how.name}, {difference}.")
 
 
 def rare_words(splits: Splits, vectors: StaticVectors) -> dict[str, frozenset[str]]:
@@ -100,21 +101,20 @@ def slice_outcomes(
     slices: dict[str, Outcomes] = {}
     for name, other in PAIRS.items():
         some, none = (lambda words, own=rare[name]: not own.isdisjoint(words)), rare[name].isdisjoint
-        slices[name], rest = (outcomes_within(data, metric, examples, predicted, keeps) for keeps in (some, none))
+        slices[name], rest = (_within(data, metric, examples, predicted, keeps) for keeps in (some, none))
         if any((whole[key] - slices[name][key] != values).any() for key, values in rest.items()):
             slices[other] = rest
     return ledger.joined_slices(slices)
 
 
-def outcomes_within(
-    data: Data, metric: Metric, examples: Sequence[Any], predicted: Sequence[Any], keeps: Callable[[Any], bool]
+def _within(
+    data: Any, metric: Metric, examples: Sequence[Any], predicted: Sequence[Any], keeps: Callable[[Any], bool]
 ) -> Outcomes:
     """By example, what the metric's formula sums over its units whose words `keeps` accepts.
 
     Zeros for an example that `within` leaves out.
     """
-    pairs = zip(examples, predicted, strict=True)
-    cut = [data.within(example, prediction, keeps) for example, prediction in pairs]  # type: ignore[attr-defined]
+    cut = [data.within(*pair, keeps) for pair in zip(examples, predicted, strict=True)]
     kept = [number for number, pair in enumerate(cut) if pair is not None]
     counted = metric.outcomes(*([cut[number][side] for number in kept] for side in (0, 1)))
     summed = {name: np.zeros(len(cut), np.int64) for name in metric.formula.outcomes}
@@ -137,10 +137,3 @@ def _clusters(examples: Sequence[Any]) -> Outcomes:
         return {}
     numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     return {ledger.CLUSTER: np.array([numbers[group] for group in groups])}
-
-
-def _together(counted: Outcomes, known: Outcomes, task: str) -> Outcomes:
-    """What the metric counted and what else is known. Raises UserError if two of these share a name."""
-    if wrong := [name for name in counted if name in known or ("." in name and not name.startswith(ledger.TYPE))]:
-        raise UserError(f"task={task}: Metric.outcomes has {wrong[0]}: give it another name, without a dot.")
-    return counted | known

@@ -1,4 +1,4 @@
-"""Finished runs, found without reading data and weights, and the state of every run of a plan: imports no torch.
+"""Finished runs, found without reading data and weights: imports no torch.
 
 A run is finished if its record is in the folder that the digests of today's files lead to. Computing these digests
 takes parsing and encoders, so the cache folder has a memo of them, by the options that say where data, weights and
@@ -7,32 +7,30 @@ rule of `base/downloads.py`. Without a memo the run does the full work, and writ
 """
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
 from elmo_bench.base.downloads import SETTLED, Content, cache_folder
+from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, sha256_of
 from elmo_bench.base.json import digest, read_json
 from elmo_bench.base.reading import reader
-from elmo_bench.ledger import Record, RunPaths, read_all, read_holders, settings_key
+from elmo_bench.base.sources import MissingData
+from elmo_bench.ledger import RunPaths
 from elmo_bench.ledger.schema import check
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.spec.names import task_class
-from elmo_bench.spec.run_spec import RunSpec, Setup, converged
+from elmo_bench.spec.run_spec import RunSpec, Setup
 
 if TYPE_CHECKING:
     from elmo_bench.runner.prepare import Frozen
-    from elmo_bench.runner.sweep import PlannedRun
-
 
 MAX_BYTES = 2**24  # of a memo: the data of a suite may be thousands of files
 _PACKAGE = Path(__file__).parents[1]
@@ -89,41 +87,38 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
     There is none if an encoder does not say which files it was loaded from, or if a file may have changed since the run
     `started` (seconds, as time.time()).
     """
+    from elmo_bench.encoders.static import path_of
+
     with suppress(Exception):  # a run that can be made needs no memo
-        if (own := _files(sources, frozen)) is None:
-            return
-        digests = {str(path): _digest(path) for path in (*data_files(sources), *own)}
-        if all(_last_change(Path(path)) < started - SETTLED for path in digests):
+        files = data_files(sources)
+        for encoder in frozen.encoders.values():
+            own = getattr(encoder, "files", getattr(encoder, "inputs", None))
+            if own is None and encoder.parameters:
+                return
+            # The names in the folders of an encoder's files count too.
+            files += [path.resolve() for file in own or () for path in (Path(file), Path(file).parent)]
+        if frozen.width:
+            files.append(path_of(sources["encoder"]["vectors"]).resolve())
+        digests = {str(path): _digest(path) for path in files}
+        changed = (time for path in files for time in (path.stat().st_mtime, path.stat().st_ctime))
+        if max(changed) < started - SETTLED:
             write_memo(_memo(sources), {"contents": dict(contents), "files": digests})
 
 
-def _files(sources: Sources, frozen: "Frozen") -> list[Path] | None:
-    """What the frozen parts were loaded from: files, and for the names in them the folders of an encoder's files."""
-    from elmo_bench.encoders.static import path_of
-
-    files: list[Path] = []
-    for encoder in frozen.encoders.values():
-        own = getattr(encoder, "files", getattr(encoder, "inputs", None))
-        if own is None and encoder.parameters:
-            return None
-        files += [path.resolve() for file in own or () for path in (Path(file), Path(file).parent)]
-    return [*files, *([path_of(sources["encoder"]["vectors"]).resolve()] if frozen.width else [])]
-
-
 def data_files(sources: Sources) -> list[Path]:
-    """The files of a run's data. Raises UserError where one is missing."""
+    """The files of a run's data. Raises UserError, which says how to get a missing file."""
     data = task_class(sources["task"], "data")(**sources["data"])
     root = Path(sources["root"]) if sources["root"] else None
-    return [Path(path) for path in data.files(sources["suite"], root)]
-
-
-def how_to_get(spec: RunSpec, setup: Setup) -> str:
-    """One or two sentences from the suite's node `fetch`: a list of downloads, or text."""
-    fetch = setup.data[spec.suite].get("fetch") or ""
-    if isinstance(fetch, str):
-        return f"{fetch[:1].upper()}{fetch[1:]}".rstrip(".") + "." if fetch else ""
-    which = "" if spec.suite == "open" else f"--suite {spec.suite} "
-    return f"Download it: elmo-bench fetch {which}--task {spec.task} --root FOLDER"
+    try:
+        return [Path(path) for path in data.files(sources["suite"], root)]
+    except MissingData as error:
+        fetch = sources["data"][sources["suite"]].get("fetch") or ""
+        if isinstance(fetch, str):
+            how = f"{fetch[:1].upper()}{fetch[1:]}".rstrip(".") + "." if fetch else ""
+        else:
+            which = "" if sources["suite"] == "open" else f"--suite {sources['suite']} "
+            how = f"Download it: elmo-bench fetch {which}--task {sources['task']} --root FOLDER"
+        raise UserError(f"{error} {how}".rstrip()) from None
 
 
 def _memo(sources: Sources) -> Path:
@@ -150,110 +145,8 @@ def _digest(path: Path) -> str:
     return digest(sorted(entry.name for entry in path.iterdir())) if path.is_dir() else Content(path).sha256
 
 
-def _last_change(path: Path) -> float:
-    """Seconds, as time.time()."""
-    state = path.stat()
-    return max(state.st_mtime, state.st_ctime)
-
-
 @cache
 def _code(*folders: str | Path) -> str:
     """A digest of the files in these folders, which may be packages of `elmo_bench`."""
     files = sorted(path for folder in folders for path in (_PACKAGE / folder).rglob("*") if path.is_file())
     return digest([[path.name, sha256_of(path)] for path in files if "__pycache__" not in path.parts])
-
-
-STATES = ("done", "running", "failed", "stale", "missing")
-
-
-@dataclass(frozen=True)
-class RunState:
-    """A planned run and its state.
-
-    stale: its record is of an older version of the task, encoder or protocol, or another seed has since been run on
-    other data or weights.
-    """
-
-    run: "PlannedRun"
-    state: str
-    note: str = ""  # of a failed run the error, of a running one where it runs
-    converged: bool = False  # of a run that is done
-
-
-@dataclass
-class LedgerState:
-    """What a ledger knows of runs, found by the key of their settings and by seed. Each file is read once."""
-
-    problems: list[str]
-    records: list[Record]  # the newest last
-    _records: dict[str, dict[int, Record]] = field(default_factory=lambda: defaultdict(dict))
-    _failed: dict[tuple[str, int], str] = field(default_factory=dict)
-    _running: dict[tuple[str, int], str] = field(default_factory=dict)
-    _seconds: dict[tuple[str, ...], list[float]] = field(default_factory=lambda: defaultdict(list))
-
-    @classmethod
-    def of(cls, ledger: Path) -> "LedgerState":
-        records, failures, problems = read_all(ledger)
-        state = cls(problems, sorted(records, key=lambda record: record["created"]))
-        specs = {record["hash"]: record["spec"] for record in records}  # seeds share a spec
-        keys = {hash_: settings_key(spec) for hash_, spec in specs.items()}
-        for record in state.records:
-            spec, key = record["spec"], keys[record["hash"]]
-            state._records[key][record["seed"]] = record
-            for group in _groups(key, spec["suite"], spec["task"], spec["encoder"], spec["settings"]):
-                state._seconds[group].append(record["cost"]["seconds"])
-        for _, failure in failures:
-            state._failed[settings_key(failure["spec"]), failure["seed"]] = failure["error"]
-        for holder in read_holders(ledger):
-            if holder["spec"] is not None:
-                where = f"{holder['machine']}, process {holder['pid']}"
-                state._running[settings_key(holder["spec"]), holder["seed"]] = where
-        return state
-
-    @cached_property
-    def _outdated(self) -> set[tuple[str, int]]:
-        """The runs that have a record of any version; takes a while, and is needed only if a run is not done."""
-        specs = {record["hash"]: RunSpec(**record["spec"]) for record in self.records}
-        return {(specs[record["hash"]].identity, record["seed"]) for record in self.records}
-
-    def seconds_left(
-        self, runs: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
-    ) -> tuple[float, int]:
-        """(what the runs that are not done will take one after the other; how many of them have no estimate).
-
-        An estimate is the mean over other seeds of the run, else over runs of its task and encoder on as much of the
-        training data, else on any amount, else over runs of its task, else what the published run took, if there is one
-        (`published`: seconds by suite, task and encoder).
-        """
-        total, unknown = 0.0, 0
-        for each in runs:
-            if each.state != "done":
-                spec = each.run.spec
-                groups = _groups(spec.key, spec.suite, spec.task, spec.encoder, spec.settings)
-                known = next((self._seconds[group] for group in groups if group in self._seconds), None)
-                seconds = fmean(known) if known else published.get((spec.suite, spec.task, spec.encoder))
-                total += seconds or 0.0
-                unknown += seconds is None
-        return total, unknown
-
-    def of_run(self, run: "PlannedRun") -> RunState:
-        """The state of a run."""
-        place = (run.spec.key, run.seed)
-        if where := self._running.get(place):
-            return RunState(run, "running", where)
-        seeds = self._records.get(run.spec.key, {})
-        record = seeds.get(run.seed)
-        if record is not None:
-            newest = max(seeds.values(), key=lambda record: record["created"])
-            if record["spec"]["contents"] == newest["spec"]["contents"]:
-                return RunState(run, "done", converged=converged(record))
-        if error := self._failed.get(place):
-            return RunState(run, "failed", error)
-        outdated = record is not None or (run.spec.identity, run.seed) in self._outdated
-        return RunState(run, "stale" if outdated else "missing")
-
-
-def _groups(key: str, suite: str, task: str, encoder: str, settings: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """What a run may be compared with, best first."""
-    amount = [str(settings.get(option)) for option in ("data.train_fraction", "data.max_train")]
-    return (key,), (suite, task, encoder, *amount), (suite, task, encoder), (suite, task)

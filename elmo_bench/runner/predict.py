@@ -6,7 +6,7 @@ this installation, and only weights and vectors that it knows by name are loaded
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,16 +27,14 @@ from elmo_bench.base.json import parse_json
 from elmo_bench.base.progress import progress
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.elmo.pretrained import PUBLISHED
-from elmo_bench.encoders import Encoder
-from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.hf_files import NAMES
-from elmo_bench.encoders.static import KNOWN, load_static
+from elmo_bench.encoders.static import KNOWN
 from elmo_bench.ledger import Spec
 from elmo_bench.ledger.schema import check
 from elmo_bench.runner.data import build_data, note_long_words, words_of
-from elmo_bench.runner.prepare import Frozen, Lexicon, build_embedder, build_head, build_indexer, tell
+from elmo_bench.runner.prepare import Frozen, Lexicon, build_head, build_indexer, build_stores, load_frozen
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.names import load_encoder, tasks
+from elmo_bench.spec.names import tasks
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import OWN_COLUMNS, OWN_FILES
 from elmo_bench.text.batch import Indexer, by_length, pools
@@ -44,6 +42,7 @@ from elmo_bench.text.batch import Indexer, by_length, pools
 _WORD = re.compile(r"\w[\w.-]*")
 _BILMS = ("mini", *PUBLISHED)
 WEIGHTS = {"elmo": _BILMS, "random": _BILMS, "hf": NAMES}  # that each kind of encoder knows by name
+AGAIN = "Run it again with overwrite=true."
 
 
 class Words(TypedDict):
@@ -69,11 +68,6 @@ class KeptHead(NamedTuple):
     tensors: dict[str, Tensor]
     about: About
 
-    @property
-    def lexicon(self) -> Lexicon:
-        """What the embedder knows of the training text."""
-        return Lexicon(**self.about["lexicon"])
-
 
 def write_head(path: Path, head: KeptHead) -> Path:
     """Write the trained parameters; the encoder and the static table are not among them."""
@@ -87,10 +81,8 @@ def write_head(path: Path, head: KeptHead) -> Path:
 def read_head(path: Path) -> KeptHead:
     """The head in this file. Raises UserError if there is none, or if anything in it has another form."""
     if not path.is_file():
-        raise UserError(
-            f"{path}: the head of this run is not here (heads are not committed). Run it with overwrite=true."
-        )
-    with reading(path, "a head that this version wrote", "Run it again with overwrite=true."):
+        raise UserError(f"{path}: the head of this run is not here (heads are not committed). {AGAIN}")
+    with reading(path, "a head that this version wrote", AGAIN):
         with safe_open(path, framework="pt") as kept:
             about = parse_json((kept.metadata() or {})["about"], f"{path}: metadata")
             tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118
@@ -116,14 +108,24 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     examples = data.read_file(text)
     words = set(words_of(examples))
     note_long_words(spec, words)
-    frozen = _load_frozen(spec, record["seed"], words.union(kept.lexicon.words), weights, vectors)
+    setup = replace(
+        setup,
+        seed=record["seed"],
+        encoders=_encoders(spec, weights, vectors),
+        vectors=_vectors(spec, vectors),
+        store={"mode": "off"},
+    )
+    try:
+        frozen = load_frozen(spec, setup, words.union(kept.about["lexicon"]["words"]))
+    except TypeError as error:
+        raise UserError(f"the record's encoder has an option of another kind ({error})") from None
     for name, checksum in frozen.contents.items():
         if checksum != (trained := (spec.contents or {}).get(name)):
             raise UserError(
                 f"{record_file}: the head was trained with {name} of checksum {trained}, but these have {checksum}. "
                 f"Give the right ones with --{name}."
             )
-    head, index = build_kept(spec, frozen, kept, head_file)
+    head, index = build_kept(spec, setup, frozen, kept, head_file)
     limits = usual.part("task.training")
     data.write(out, examples, _predictions(head, examples, index, size=limits["batch"], tokens=limits["tokens"]))
     return len(examples)
@@ -153,73 +155,59 @@ def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
     setup, options = Setup.of(config), spec.part("task.data")
     ours = setup.data.keys() - {*OWN_FILES}
     taken = {key: value for key, value in options.items() if key in ours and not isinstance(value, dict)}
-    for key, value in taken.items():
-        _check_plain("task", key, value)
+    _check_plain("task", taken)
     columns = {key: spec.settings.get(f"data.{key}") for key in OWN_COLUMNS if key in ours}
     taken |= {key: str(name) for key, name in columns.items() if name is not None}
     return RunSpec.of(config), replace(setup, data=setup.data | taken)
 
 
-def _load_frozen(spec: RunSpec, seed: int, words: set[str], weights: str | None, vectors: str | None) -> Frozen:
-    settings, parts = spec.settings, spec.encoders()
-    given = _by_part(parts, weights)
-    encoders = {part: _load_encoder(options, seed, given.get(part), vectors) for part, options in parts.items()}
-    tell(encoders.values(), words)
-    if settings.get("encoder.words") == "static":
-        named = _known(settings.get("encoder.vectors"), KNOWN, vectors, "vectors")
-        table = load_static(named, words)
-        return Frozen(encoders, table, table.dim)
-    width = (spec.contents or {}).get("width", 0)
-    return Frozen(encoders, None, width if isinstance(width, int) else 0)
+def _encoders(spec: RunSpec, weights: str | None, vectors: str | None) -> dict[str, dict[str, Any]]:
+    """The options of a record's encoders, with the files that the user gave or with published ones. Raises UserError.
 
-
-def _by_part(parts: Collection[str], weights: str | None) -> dict[str, str]:
-    """The weights that the user gave, by part: one name, or `PART=NAME,PART=NAME` for a stack. Raises UserError."""
-    if weights is None or "" in parts:
-        return {} if weights is None else {"": weights}
-    given = dict(each.partition("=")[::2] for each in weights.split(","))
-    if wrong := given.keys() - parts:
+    weights: one name, or `PART=NAME,PART=NAME` for a stack.
+    """
+    parts = spec.encoders()
+    whole = weights is None or "" in parts
+    given = {"": weights} if whole else dict(each.partition("=")[::2] for each in str(weights).split(","))
+    if wrong := given.keys() - {"", *parts}:
         raise UserError(f"--weights {weights}: no part {min(wrong)}. Give PART=NAME of: {', '.join(parts)}.")
-    return given
+    for part, options in parts.items():
+        own, named, kind = given.get(part), options.pop("weights", None), str(options.pop("kind"))
+        taken = {key: value for key, value in options.items() if key != "version" and value is not None}
+        _check_plain("encoder", taken)
+        parts[part] = taken | {"kind": kind}
+        if kind in WEIGHTS or own is not None or named is not None:  # an encoder of the user's may be without
+            parts[part]["weights"] = _known(named, WEIGHTS.get(kind, ()), own, "weights")
+        if "inputs" in taken:
+            parts[part]["inputs"] = _known(taken["inputs"], KNOWN, vectors, "vectors")
+    return parts
 
 
-def _load_encoder(options: dict[str, Any], seed: int, given: str | None, vectors: str | None) -> Encoder:
-    """The encoder that a record's options describe, with the files that the user gave or with published ones."""
-    kind = str(options["kind"])
-    numbers = {
-        key: value for key, value in options.items() if key not in ("kind", "version", "weights") and value is not None
-    }
-    for key, value in numbers.items():
-        _check_plain("encoder", key, value)
-    named = options.get("weights")
-    if kind in WEIGHTS or given is not None or named is not None:  # an encoder of the user's may be without
-        numbers["weights"] = _known(named, WEIGHTS.get(kind, ()), given, "weights")
-    if "inputs" in numbers:
-        numbers["inputs"] = _known(numbers["inputs"], KNOWN, vectors, "vectors")
-    try:
-        return load_encoder(kind, run_seed=seed, **numbers)
-    except TypeError as error:
-        raise UserError(f"the record's encoder has an option that {kind} does not take ({error})") from None
+def _vectors(spec: RunSpec, vectors: str | None) -> str | None:
+    """The static vectors of a record, if it has some. Raises UserError."""
+    static = spec.settings.get("encoder.words") == "static"
+    return _known(spec.settings.get("encoder.vectors"), KNOWN, vectors, "vectors") if static else None
 
 
-def _check_plain(part: str, key: str, value: Any) -> None:
-    """Raises UserError unless an option of a record is null, a number, a word, or a list of these."""
-    for each in value if isinstance(value, list) else [value]:
-        number = each is None or isinstance(each, (bool, int, float))
-        if not number and not (isinstance(each, str) and _WORD.fullmatch(each)):
-            raise UserError(f"the record's {part} has {key}={value!r:.60}, which is not a number or a word")
+def _check_plain(part: str, options: Mapping[str, Any]) -> None:
+    """Raises UserError unless the options of a record are null, a number, a word, or a list of these."""
+    for key, value in options.items():
+        for each in value if isinstance(value, list) else [value]:
+            number = each is None or isinstance(each, (bool, int, float))
+            if not number and not (isinstance(each, str) and _WORD.fullmatch(each)):
+                raise UserError(f"the record's {part} has {key}={value!r:.60}, which is not a number or a word")
 
 
 def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) -> str:
     """The path or name that the user gave, else the record's if it is published. A record's path is never opened."""
-    if given is not None:
-        return given
-    if name in known:
-        return str(name)
-    raise UserError(f"the record's {option} ({name!r:.60}) are not published ones. Say where they are: --{option} …")
+    if given is None and name not in known:
+        raise UserError(
+            f"the record's {option} ({name!r:.60}) are not published ones. Say where they are: --{option} …"
+        )
+    return str(name) if given is None else given
 
 
-def build_kept(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -> tuple[Any, Indexer]:
+def build_kept(spec: RunSpec, setup: Setup, frozen: Frozen, kept: KeptHead, head_file: Path) -> tuple[Any, Indexer]:
     """The head with its trained parameters, and what makes its batches.
 
     Raises UserError if the file is of other sizes, or was trained on other numbers of an encoder that draws them.
@@ -228,25 +216,20 @@ def build_kept(spec: RunSpec, frozen: Frozen, kept: KeptHead, head_file: Path) -
     holds.
     """
     if kept.about["encoders"] != frozen.checksums:
-        raise UserError(
-            f"{head_file}: trained with other random numbers in its encoder than are drawn here, of another seed or by "
-            "another version of torch. Run it again with overwrite=true."
-        )
+        drawn = "trained with other random numbers in its encoder than are drawn here"
+        raise UserError(f"{head_file}: {drawn}, of another seed or by another version of torch. {AGAIN}")
+    lexicon = Lexicon(**kept.about["lexicon"])
     try:
         with torch.device("meta"), _few_tensors(10 * len(kept.tensors) + 1000):
-            wanted = build_head(spec, build_embedder(spec, frozen, kept.lexicon), kept.about["vocabulary"]).state_dict()
+            wanted = build_head(spec, frozen, lexicon, kept.about["vocabulary"]).state_dict()
         if {name: value.shape for name, value in wanted.items()} != {n: t.shape for n, t in kept.tensors.items()}:
             raise ValueError("its tensors have other names or shapes")
-        embedder = build_embedder(spec, frozen, kept.lexicon)
-        head = build_head(spec, embedder, kept.about["vocabulary"])
+        head = build_head(spec, frozen, lexicon, kept.about["vocabulary"])
         head.load_state_dict(kept.tensors)
     except (TypeError, ValueError, KeyError, IndexError, RuntimeError, MemoryError, OverflowError) as error:
         why = str(error).partition("\n")[0]
-        raise UserError(
-            f"{head_file}: does not fit the {spec.task} head of this version ({why}). Run it again with overwrite=true."
-        ) from None
-    stores = {part: LayerStore(encoder, mode="off") for part, encoder in frozen.encoders.items()}
-    return head.eval(), build_indexer(embedder, stores)
+        raise UserError(f"{head_file}: does not fit the {spec.task} head of this version ({why}). {AGAIN}") from None
+    return head.eval(), build_indexer(head.embedder, build_stores(setup, frozen.encoders))
 
 
 @contextmanager

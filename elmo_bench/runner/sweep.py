@@ -6,12 +6,14 @@ Reads no data and no weights, and imports no torch.
 import itertools
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from threading import Event, Thread
+from statistics import fmean
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -19,15 +21,18 @@ from omegaconf import DictConfig, OmegaConf
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
 from elmo_bench.base.progress import Meter, console
-from elmo_bench.ledger import Ledger, Record, new_attempt, read_all, read_holders, read_record, settings_key
+from elmo_bench.ledger import Failure, Holder, Record, new_attempt, read_all, read_holders, read_record, settings_key
 from elmo_bench.runner.finished import Sources, contents_of, finished, sources_of
-from elmo_bench.runner.launchers import Ended, Job, launch
-from elmo_bench.runner.launchers.local import limit
+from elmo_bench.runner.launchers import Ended, Job, launch, limit
 from elmo_bench.spec.config import compose, sweep
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_spec import RunSpec, Setup, converged
 from elmo_bench.spec.settings import check_options
 
 ONCE = ("ledger", "overwrite", "launcher")  # options with one value for all runs of a sweep
+MEMORY = 2 * 2**30  # bytes that a run is expected to need if no comparable run is in the ledger
+FULL = 2**14  # bytes; with less room on its disk, a log may stay empty
+VISIBLE = 10.0  # seconds until a file that another machine wrote is visible in a shared folder
+STATES = ("done", "running", "failed", "stale", "missing")
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,11 @@ class Plan:
     launcher: DictConfig  # a node of conf/launcher
     device: str  # cpu or cuda
 
+    @property
+    def workers(self) -> int | None:
+        """How many runs are made at once; None if the launcher's system decides."""
+        return self.launcher.jobs or (limit(self.device) if self.launcher.name == "local" else None)
+
 
 def plan(options: Sequence[str]) -> Plan:
     """Every combination of the options' values, in order, each run once; of an experiment's sweeps, one by one.
@@ -73,23 +83,19 @@ def plan(options: Sequence[str]) -> Plan:
     for options_ in (combined for product in products for combined in itertools.product(*product)):
         given = tuple(option for option in options_ if _option(option) == "seed")
         rest = tuple(option for option in options_ if option not in given)
-        if rest in known and given in seeds:
-            (spec, sources), seed = known[rest], seeds[given]
-        else:
+        if rest not in known or given not in seeds:
             config = compose("config", options_)
             check_options(config)
-            first = first or config
-            spec, seed = RunSpec.of(config), config.seed
-            sources = sources_of(spec, Setup.of(config))
-            seeds[given] = seed
-            if "${seed" not in str(config):  # no option takes its value from the seed
-                known[rest] = spec, sources
+            first, seeds[given] = first or config, config.seed
+            known[rest] = RunSpec.of(config), sources_of(RunSpec.of(config), Setup.of(config))
+        (spec, sources), seed = known[rest], seeds[given]
+        if "${seed" in " ".join(rest):  # an option takes its value from the seed
+            del known[rest]
         title = tuple(option for option in options_ if _option(option).split(".")[0] != "launcher")
         runs.setdefault(canonical([spec.key, seed, sources]), PlannedRun(spec, seed, title, sources))
     if first is None:
         raise UserError("no run: an option has no values")
-    ledger, device = Path(first.ledger), first.trainer.device
-    return Plan(list(runs.values()), ledger, bool(first.overwrite), first.launcher, device)
+    return Plan(list(runs.values()), Path(first.ledger), bool(first.overwrite), first.launcher, first.trainer.device)
 
 
 def _option(given: str) -> str:
@@ -97,28 +103,103 @@ def _option(given: str) -> str:
     return given.partition("=")[0].lstrip("+~")
 
 
-MEMORY = 2 * 2**30  # bytes that a run is expected to need if no comparable run is in the ledger
-FULL = 2**14  # bytes; with less room on its disk, a log may stay empty
-VISIBLE = 10.0  # seconds until a file that another machine wrote is visible in a shared folder
-
-
 @dataclass(frozen=True)
-class Result:
-    """The outcome of a planned run."""
+class RunState:
+    """A planned run and its state in the ledger, one of STATES, or after a sweep: done, skipped, held or failed.
+
+    stale: its record is of an older version of the task, encoder or protocol, or another seed has since been run on
+    other data or weights. skipped: it was in the ledger. held: left to another process.
+    """
 
     run: PlannedRun
-    state: str  # done: its record is new; skipped: it was in the ledger; held: left to another process; failed
+    state: str
     record: Record | None = None  # of a run that is done or skipped
-    note: str = ""  # of a failed run the error, of a held one who works on it
-    code: int = 0  # for the exit code: 2 bad input, 1 any other failure
+    note: str = ""  # of a failed run the error, of a running or held one who works on it
+    code: int = 0  # of a failed run, for the exit code: 2 bad input, 1 any other failure
+
+    @property
+    def converged(self) -> bool:
+        return self.record is not None and converged(self.record)
 
 
-def workers(plan: Plan) -> int | None:
-    """How many runs are made at once; None if the launcher's system decides."""
-    return plan.launcher.jobs or (limit(plan.device) if plan.launcher.name == "local" else None)
+class LedgerState:
+    """What a ledger knows of runs, found by the key of their settings. Each file is read once."""
+
+    def __init__(self, ledger: Path, like: PlannedRun | None = None):
+        """like: read only the runs of this suite, task and encoder."""
+        part = {key: getattr(like.spec, key) for key in ("suite", "task", "encoder")} if like else {}
+        records, failures, self.problems = read_all(ledger, **part)
+        self.records = sorted(records, key=lambda record: record["created"])  # the newest last
+        self.failures: list[Failure] = [failure for _, failure in failures]
+        self.holders: list[Holder] = [holder for holder in read_holders(ledger, **part) if holder["spec"] is not None]
+        specs = {record["hash"]: record["spec"] for record in self.records}  # seeds share a spec
+        keys = {hash_: settings_key(spec) for hash_, spec in specs.items()}
+        self._records: dict[str, list[Record]] = defaultdict(list)
+        self._seconds: dict[tuple[str, ...], list[float]] = defaultdict(list)
+        for record in self.records:
+            spec, key = record["spec"], keys[record["hash"]]
+            self._records[key].append(record)
+            for group in _groups(key, spec["suite"], spec["task"], spec["encoder"], spec["settings"]):
+                self._seconds[group].append(record["cost"]["seconds"])
+
+    def records_of(self, run: PlannedRun) -> list[Record]:
+        """The records of a run on any data and weights, the newest last."""
+        return [record for record in self._records.get(run.spec.key, ()) if record["seed"] == run.seed]
+
+    def holder_of(self, run: PlannedRun) -> str:
+        """Which process works on a run; empty if none does."""
+        key = (run.spec.key, run.seed)
+        holders = (each for each in self.holders if (settings_key(each["spec"]), each["seed"]) == key)
+        return next((f"{holder['machine']}, process {holder['pid']}" for holder in holders), "")
+
+    def of_run(self, run: PlannedRun) -> RunState:
+        """The state of a run."""
+        if holder := self.holder_of(run):
+            return RunState(run, "running", note=holder)
+        if own := self.records_of(run):
+            newest = self._records[run.spec.key][-1]
+            if own[-1]["spec"]["contents"] == newest["spec"]["contents"]:
+                return RunState(run, "done", own[-1])
+        if error := self._failed.get((run.spec.key, run.seed)):
+            return RunState(run, "failed", note=error)
+        return RunState(run, "stale" if own or (run.spec.identity, run.seed) in self._outdated else "missing")
+
+    @cached_property
+    def _failed(self) -> dict[tuple[str, int], str]:
+        return {(settings_key(each["spec"]), each["seed"]): each["error"] for each in self.failures}
+
+    @cached_property
+    def _outdated(self) -> set[tuple[str, int]]:
+        """The runs that have a record of any version; takes a while, and is needed only if a run is not done."""
+        specs = {record["hash"]: RunSpec(**record["spec"]) for record in self.records}
+        return {(specs[record["hash"]].identity, record["seed"]) for record in self.records}
+
+    def seconds_left(
+        self, runs: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
+    ) -> tuple[float, int]:
+        """(what the runs that are not done will take one after the other; how many of them have no estimate).
+
+        An estimate is the mean over other seeds of the run, else over runs of its task and encoder on as much of the
+        training data, else on any amount, else over runs of its task, else what the published run took, if there is one
+        (`published`: seconds by suite, task and encoder).
+        """
+        total, unknown = 0.0, 0
+        for spec in (each.run.spec for each in runs if each.state != "done"):
+            groups = _groups(spec.key, spec.suite, spec.task, spec.encoder, spec.settings)
+            known = next((self._seconds[group] for group in groups if group in self._seconds), None)
+            seconds = fmean(known) if known else published.get((spec.suite, spec.task, spec.encoder))
+            total += seconds or 0.0
+            unknown += seconds is None
+        return total, unknown
 
 
-def run_sweep(plan: Plan, meter: Meter | None = None) -> Iterator[Result]:
+def _groups(key: str, suite: str, task: str, encoder: str, settings: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    """What a run may be compared with, best first."""
+    amount = [str(settings.get(option)) for option in ("data.train_fraction", "data.max_train")]
+    return (key,), (suite, task, encoder, *amount), (suite, task, encoder), (suite, task)
+
+
+def run_sweep(plan: Plan, meter: Meter | None = None) -> Iterator[RunState]:
     """Carry out the runs; yields the result of each as it ends, finished ones first. They start no process.
 
     The meter shows what the others say meanwhile. Raises UserError for a launcher that cannot start.
@@ -138,36 +219,16 @@ def run_sweep(plan: Plan, meter: Meter | None = None) -> Iterator[Result]:
     console.print(f"logs in {logs}", highlight=False, markup=False)
     jobs = _jobs(plan, runs, logs)
     running = {job.attempt: job for job in jobs}
-    with _watching(running, meter):
-        for ended in launch(jobs, options, plan.ledger):
+    for ended in launch(jobs, options, plan.ledger):
+        if ended is not None:
             del running[ended.job.attempt]
             yield look_up(plan.ledger, ended)
-
-
-@contextmanager
-def _watching(running: Mapping[str, Job], meter: Meter | None) -> Iterator[None]:
-    """Show the last line of each log once a second, while the block runs."""
-    stop = Event()
-
-    def watch() -> None:
-        while meter is not None and not stop.wait(1.0):
-            started = [job for job in list(running.values()) if job.log.is_file()]
+        elif meter is not None:
+            started = [job for job in running.values() if job.log.is_file()]
             meter.show({job.run.title: (_lines(job.log) or [""])[-1] for job in started})
 
-    thread = Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
 
-
-def _lines(log: Path) -> list[str]:
-    return log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-
-
-def _finished(plan: Plan) -> dict[PlannedRun, Result]:
+def _finished(plan: Plan) -> dict[PlannedRun, RunState]:
     """The runs that have a record on today's files, in order."""
     contents: dict[str, dict[str, Any] | None] = {}
     done = {}
@@ -176,76 +237,60 @@ def _finished(plan: Plan) -> dict[PlannedRun, Result]:
             contents[sources] = contents_of(run.sources)
         if paths := finished(plan.ledger, run.spec, run.seed, contents[sources]):
             with suppress(UserError):  # its process will say what is wrong with the record
-                done[run] = Result(run, "skipped", read_record(paths.record))
+                done[run] = RunState(run, "skipped", read_record(paths.record))
     return done
 
 
-def look_up(ledger: Path, ended: Ended) -> Result:
-    """What the ledger says of a job that ended. The exit code says only whether there is something to find."""
-    deadline = time.monotonic() + VISIBLE
-    while True:
-        result = _found(ledger, ended)
-        if result is not None:
-            return result
-        if ended.code != 0 or time.monotonic() > deadline:
-            return Result(ended.job.run, "failed", note=_without_trace(ended), code=2 if ended.code == 2 else 1)
-        time.sleep(0.5)
-
-
 def _jobs(plan: Plan, runs: Sequence[PlannedRun], logs: Path) -> list[Job]:
-    memory: dict[tuple[str, str, str], int] = {}
+    """A job for each run, with the memory that the largest comparable run took.
+
+    A peak of a GPU's memory says nothing of the machine's.
+    """
+    peaks: dict[tuple[str, str, str], float] = {}
     jobs = []
     for number, run in enumerate(runs, start=1):
         group = (run.spec.suite, run.spec.task, run.spec.encoder)
-        if group not in memory:
-            memory[group] = _memory(_read(plan.ledger, run).records)
+        if group not in peaks:
+            costs = (r["cost"] for r in LedgerState(plan.ledger, run).records if r["environment"]["device"] == "cpu")
+            peaks[group] = max((cost["peak_memory_mib"] * 2**20 for cost in costs), default=MEMORY)
         log = logs / f"{number:03}-{run.spec.task}-{run.spec.encoder}-seed{run.seed}.log"
-        jobs.append(Job(run, new_attempt(), log, memory[group], plan.device, plan.overwrite))
+        jobs.append(Job(run, new_attempt(), log, int(peaks[group]), plan.device, plan.overwrite))
     return jobs
 
 
-def _memory(records: Sequence[Record]) -> int:
-    """What the largest comparable run took; a peak of a GPU's memory says nothing of the machine's."""
-    peaks = [r["cost"]["peak_memory_mib"] for r in records if r["environment"]["device"] == "cpu"]
-    return int(max(peaks) * 2**20) if peaks else MEMORY
+def look_up(ledger: Path, ended: Ended) -> RunState:
+    """What the ledger says of a job that ended. The exit code says only whether there is something to find.
 
-
-def _read(ledger: Path, run: PlannedRun) -> Ledger:
-    return read_all(ledger, suite=run.spec.suite, task=run.spec.task, encoder=run.spec.encoder)
-
-
-def _found(folder: Path, ended: Ended) -> Result | None:
-    """In this order: what carries our attempt, who works on the run, and a record of an earlier attempt."""
+    In this order: what carries our attempt, who works on the run, and a record of an earlier attempt.
+    """
     run, attempt = ended.job.run, ended.job.attempt
-    ledger = _read(folder, run)
-    same = [record for record in ledger.records if _is(run, record)]
-    for record in same:
-        if record["attempt"] == attempt:
-            return Result(run, "done", record)
-    for _, failure in ledger.failures:
-        if failure["attempt"] == attempt:
-            return Result(run, "failed", note=failure["error"], code=2 if failure["user_error"] else 1)
-    if ended.code != 0:
-        return None
-    for holder in read_holders(folder, suite=run.spec.suite, task=run.spec.task, encoder=run.spec.encoder):
-        if holder["spec"] is not None and _is(run, holder):
-            return Result(run, "held", note=f"{holder['machine']}, process {holder['pid']}")
-    if same:
-        return Result(run, "skipped", max(same, key=lambda record: record["created"]))
-    return None
-
-
-def _is(run: PlannedRun, content: object) -> bool:
-    return content["seed"] == run.seed and settings_key(content["spec"]) == run.spec.key  # type: ignore[index]
+    deadline = time.monotonic() + VISIBLE
+    while True:
+        state = LedgerState(ledger, run)
+        own = state.records_of(run)
+        for record in (record for record in own if record["attempt"] == attempt):
+            return RunState(run, "done", record)
+        for failure in (failure for failure in state.failures if failure["attempt"] == attempt):
+            return RunState(run, "failed", note=failure["error"], code=2 if failure["user_error"] else 1)
+        if ended.code == 0 and (holder := state.holder_of(run)):
+            return RunState(run, "held", note=holder)
+        if ended.code == 0 and own:
+            return RunState(run, "skipped", own[-1])
+        if ended.code != 0 or time.monotonic() > deadline:
+            return RunState(run, "failed", note=_without_trace(ended), code=2 if ended.code == 2 else 1)
+        time.sleep(0.5)
 
 
 def _without_trace(ended: Ended) -> str:
     """Of a process that left neither record nor failure."""
-    log = ended.log or ended.job.log
-    why = ended.why
+    log, why = ended.log or ended.job.log, ended.why
     if not why:
         lines = _lines(log) if log.is_file() else []
         full = not lines and log.is_file() and shutil.disk_usage(log.parent).free < FULL
         last = lines[-1] if lines else "the disk is full" if full else "it printed nothing"
         why = last if ended.code else f"it ended without a record ({last})"
     return f"{why}; see {log}"
+
+
+def _lines(log: Path) -> list[str]:
+    return log.read_text(encoding="utf-8", errors="replace").strip().splitlines()

@@ -17,7 +17,7 @@ from elmo_bench.base.machine import check_threads, keep_freed_memory
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings
-from elmo_bench.runner.prepare import Lexicon, Prepared, build_embedder, build_head, build_indexer, build_stores
+from elmo_bench.runner.prepare import Lexicon, Prepared, build_head, build_indexer, build_stores
 from elmo_bench.spec.names import task_class
 from elmo_bench.training.callbacks import AtomicCheckpoints, Checkpoints, Ema, History, RandomState, ShowProgress
 from elmo_bench.training.module import DataModule, HeadTraining
@@ -68,12 +68,8 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     done = len(trained.history.scores)
     waited = any(resumed[each.state_key]["wait_count"] >= each.patience for each in patience) if resumed else False
     if done < training["epochs"] and not waited:  # otherwise only the scores are missing
-        trained.trainer.fit(
-            trained.module,
-            datamodule=trained.loaders,
-            ckpt_path=work / "last.ckpt" if resumed else None,
-            weights_only=True,
-        )
+        checkpoint = work / "last.ckpt" if resumed else None
+        trained.trainer.fit(trained.module, datamodule=trained.loaders, ckpt_path=checkpoint, weights_only=True)
     trained.module.load_state_dict(read_checkpoint(work / "best.ckpt")["state_dict"])
     return trained
 
@@ -81,8 +77,9 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
 def fill(trained: Trained, prepared: Prepared, *splits: str) -> None:
     """Compute the frozen layers of these splits, or find them in the store."""
     trained.history.encoding.start()
+    texts = [text for split in splits for example in prepared.splits[split] for text in example.texts]
     for store in trained.stores.values():
-        store.fill(prepared.texts(*splits), threads=prepared.setup.threads)
+        store.fill(texts, threads=prepared.setup.threads)
     trained.history.encoding.stop()
 
 
@@ -95,23 +92,17 @@ def build(prepared: Prepared) -> Trained:
     pl.seed_everything(setup.seed, verbose=False)
     training = spec.part("task.training")
     metric = task_class(spec.task, "metric")()
-    vocabulary, lexicon = prepared.data.vocabulary(splits["train"]), Lexicon.of(splits["train"])
+    lexicon, vocabulary = Lexicon.of(splits["train"]), prepared.data.vocabulary(splits["train"])
     try:
-        embedder = build_embedder(spec, prepared.frozen, lexicon)
-        head = build_head(spec, embedder, vocabulary)
-        module = HeadTraining(
-            head,
-            metric,
-            training["optimizer"],
-            {split: [example.gold for example in examples] for split, examples in splits.items()},
-            training["schedule"],
-        )
+        head = build_head(spec, prepared.frozen, lexicon, vocabulary)
+        gold = {split: [example.gold for example in examples] for split, examples in splits.items()}
+        module = HeadTraining(head, metric, training["optimizer"], gold, training["schedule"])
     except (TypeError, ValueError) as error:  # a part refuses its numbers
         if included_lines(error):
             raise
         raise UserError(f"an option has a value that does not fit: {error}. See task.head.") from error
     stores = build_stores(setup, prepared.frozen.encoders)
-    index = build_indexer(embedder, stores)
+    index = build_indexer(head.embedder, stores)
     loaders = DataModule(
         splits,
         lambda examples: head.collate(examples, index),

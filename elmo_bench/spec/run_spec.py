@@ -218,6 +218,12 @@ class Setup:
         return " ".join("/".join(redacted(each).strip("/").split("/")[-3:]) for each in given if "/" in each)
 
 
+def described(*options: str) -> tuple[RunSpec, Setup]:
+    """The spec and the setup of the run with these options. Raises UserError."""
+    config = compose("config", options)
+    return RunSpec.of(config), Setup.of(config)
+
+
 def converged(record: Mapping[str, Any]) -> bool:
     """Whether a record's run had its task's budget of epochs, and learned something.
 

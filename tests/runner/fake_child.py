@@ -8,7 +8,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, run_lock, write_failure, write_record
-from elmo_bench.runner.launchers import local
+from elmo_bench.runner.launchers import begin_child
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES, make_record
@@ -16,14 +16,13 @@ from tests.ledger.records import OUTCOMES, make_record
 DONE, FAILED, USER_ERROR, KILLED, SILENT, SKIPPED, SLOW = range(7)  # seeds
 
 
-def child(arguments: list[str], log: str) -> None:
-    """In the place of `launchers.local._child`."""
-    local.interruptible()
+def child(arguments: list[str], log: str, _gpu: str) -> None:
+    """In the place of `launchers._child`."""
+    begin_child(log)
     command, *options, flag, attempt = arguments
     assert (command, flag) == ("run", "--attempt")
     config = compose("config", options)
     run = paths(RunSpec.of(config), config.seed, config.ledger)
-    local.print_to(log)
     print(f"seed {config.seed}\nthe last line", flush=True)
     started = time.time()
     spec = RunSpec.of(config)

@@ -13,7 +13,7 @@ import torch
 
 from elmo_bench.__main__ import main_into_pipe
 from elmo_bench.ledger import RunPaths, read_all
-from elmo_bench.runner import run
+from elmo_bench.runner import prepare
 from elmo_bench.training.module import HeadTraining
 from tests.runs import ROOT, result, run_small, small
 
@@ -70,7 +70,7 @@ def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_p
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("at", [(HeadTraining, "training_step"), (run, "prepare")], ids=["training", "reading"])
+@pytest.mark.parametrize("at", [(HeadTraining, "training_step"), (prepare, "prepare")], ids=["training", "reading"])
 def test_a_signal_ends_with_a_message_and_its_exit_code(tmp_path, monkeypatch, capsys, number, at):
     whole = getattr(*at)
 

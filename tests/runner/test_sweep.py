@@ -13,8 +13,8 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import read_holders, run_lock
+from elmo_bench.runner import launchers
 from elmo_bench.runner import sweep as module
-from elmo_bench.runner.launchers import local
 from elmo_bench.runner.sweep import plan, run_sweep
 from tests.runner import fake_child
 from tests.runner.fake_child import DONE, FAILED, KILLED, SILENT, SKIPPED, SLOW, USER_ERROR
@@ -25,8 +25,8 @@ from tests.runs import ROOT
 def fake(monkeypatch, tmp_path):
     """Children of `fake_child` instead of runs, in `tmp_path`; gives the ledger."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(local, "_child", fake_child.child)
-    monkeypatch.setattr(local, "PRELOAD", ["tests.runner.fake_child"])
+    monkeypatch.setattr(launchers, "_child", fake_child.child)
+    monkeypatch.setattr(launchers, "PRELOAD", ["tests.runner.fake_child"])
     monkeypatch.setattr(module, "VISIBLE", 0.5)
     return tmp_path / "runs"
 
@@ -111,12 +111,12 @@ def test_the_tables_the_list_of_failures_and_the_exit_code(fake, capsys):
 
 INTERRUPTED = """
 import signal, sys
-from elmo_bench.runner.launchers import local
+from elmo_bench.runner import launchers
 from elmo_bench.__main__ import main_into_pipe
 from tests.runner import fake_child
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # this test may run in the background of a shell
-    local._child, local.PRELOAD = fake_child.child, []
+    launchers._child, launchers.PRELOAD = fake_child.child, []
     sys.exit(main_into_pipe(["sweep", *sys.argv[1:]]))
 """
 

@@ -1,0 +1,292 @@
+"""Where the runs of a sweep are carried out: child processes on this machine, jobs of Slurm, or tasks of Ray.
+
+Each runs `elmo-bench run` with a job's arguments and reports how the process ended; the results are in the ledger.
+"""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from elmo_bench.__main__ import entry
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.include import folders, import_path
+from elmo_bench.base.machine import available_memory, free_cores, gpus, resident_memory
+from elmo_bench.ledger.merge import merge
+from elmo_bench.ledger.paths import list_runs
+
+if TYPE_CHECKING:
+    from elmo_bench.runner.sweep import PlannedRun
+
+PRELOAD = ["elmo_bench.cli.run", "elmo_bench.runner.run", "elmo_bench.runner.evaluate"]
+POLL = 1.0  # seconds
+PATIENCE = 10.0  # seconds for a child to end after a signal
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt at a run."""
+
+    run: "PlannedRun"
+    attempt: str  # 32 hex digits that its record or failure will carry
+    log: Path  # for what the process prints
+    memory: int  # bytes that it is expected to need
+    device: str  # cpu or cuda
+    overwrite: bool = False  # an earlier record is replaced
+
+    def arguments(self, *more: str, threads: int) -> list[str]:
+        """Of `python -m elmo_bench`; the options of the run come first, `more` replace them."""
+        given = any(option.startswith("trainer.threads=") for option in self.run.options)
+        share = [] if given else [f"trainer.threads={threads}"]
+        included = [part for folder in folders for part in ("--include", str(folder))]
+        return [*included, "run", *self.run.options, *share, *more, "--attempt", self.attempt]
+
+
+class Ended(NamedTuple):
+    """How the process of a job ended."""
+
+    job: Job
+    code: int | None  # exit code; None if the process did not come to its end
+    why: str = ""  # then the reason, such as "killed by SIGKILL"
+    log: Path | None = None  # if it is not the job's
+
+
+def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended | None]:
+    """Run the jobs as `launcher=…` says; yields each as it ends, and None each second. Ends those that run at an error.
+
+    Raises UserError for an unknown launcher and for a package that it needs.
+    """
+    launchers = {"local": ("torch", _local), "slurm": ("submitit", _slurm), "ray": ("ray", _ray)}
+    if (name := options["name"]) not in launchers:
+        raise UserError(f"launcher.name={name}: unknown launcher. Choose one of: {', '.join(launchers)}.")
+    package, carry_out = launchers[name]
+    if find_spec(package) is None:
+        raise UserError(f"launcher={name}: needs {package}. Run pip install 'elmo-bench[{name}]'.")
+    yield from carry_out(jobs, options, ledger)
+
+
+def _ended(job: Job, code: int, why: str = "", log: Path | None = None) -> Ended:
+    """From the exit code of a process, which is negative if a signal ended it."""
+    if code >= 0:
+        return Ended(job, code, why, log)
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    hint = ", as the system does when memory runs out" if -code == signal.SIGKILL else ""
+    return Ended(job, None, f"killed by {name}{hint}", log)
+
+
+def limit(device: str) -> int:
+    """How many runs this machine can make at once: one for each idle core, or for each GPU."""
+    return max(1, gpus()) if device == "cuda" else free_cores()
+
+
+def _local(jobs: Sequence[Job], options: Mapping[str, Any], _: Path) -> Iterator[Ended | None]:
+    """`launcher=local`: child processes, one thread each, as many at once as cores (or GPUs) and memory allow.
+
+    They are forked from a process that has imported everything and done nothing (a fork server), since torch takes
+    seconds to import. Each has its own memory and its own log; a child that dies concerns no other.
+    """
+    most = options["jobs"] or limit(jobs[0].device)
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(gpus())))
+    free = deque(visible.split(","))  # the GPUs, the longest unused first
+    waiting, running = deque(jobs), dict[BaseProcess, tuple[Job, str]]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < most and _fits(waiting[0], running):
+                job, gpu = waiting.popleft(), free[0]
+                free.rotate(-1)
+                running[_start(job, gpu)] = job, gpu
+            wait([child.sentinel for child in running], timeout=POLL)  # not longer, since memory may become free
+            for child in [child for child in running if child.exitcode is not None]:
+                job, gpu = running.pop(child)
+                free.remove(gpu)
+                free.appendleft(gpu)
+                yield _ended(job, child.exitcode or 0)
+            yield None
+    finally:
+        _end(list(running))
+
+
+def _fits(job: Job, running: Mapping[BaseProcess, tuple[Job, str]]) -> bool:
+    """Whether memory is left for this job, with what the running ones have still to take; always, if none runs."""
+    growth = sum(max(0, other.memory - resident_memory(child.pid or 0)) for child, (other, _) in running.items())
+    return not running or available_memory() - growth >= job.memory
+
+
+def _start(job: Job, gpu: str) -> BaseProcess:
+    """In the process group of this one: Ctrl-C in a terminal reaches it too.
+
+    The fork server does its imports before it gets our `sys.path`, and would find another installation of elmo-bench
+    first. Libraries that count the cores themselves get one thread.
+    """
+    os.environ |= {"OMP_NUM_THREADS": "1", **import_path()}
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOAD)
+    child = context.Process(target=_child, args=(job.arguments(threads=1), str(job.log), gpu))
+    child.start()
+    return child
+
+
+def _child(arguments: list[str], log: str, gpu: str) -> None:
+    """`python -m elmo_bench …` in the forked process."""
+    begin_child(log)
+    if gpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    sys.argv = ["elmo_bench", *arguments]
+    entry()
+
+
+def begin_child(log: str) -> None:
+    """Send what this process prints to the file; let it be interrupted, and end it with the sweep, however that ends.
+
+    A shell has SIGINT ignored in background jobs, where `_end` interrupts children too.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def end_with_parent() -> None:
+        if parent := multiprocessing.parent_process():
+            parent.join()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=end_with_parent, daemon=True).start()
+    with Path(log).open("wb", buffering=0) as file:
+        for number in (1, 2):
+            os.dup2(file.fileno(), number)
+
+
+def _end(children: Sequence[BaseProcess]) -> None:
+    """An interrupt lets a run release its lock and close its logs; then less polite signals."""
+    for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        alive = [child for child in children if child.is_alive() and child.pid]
+        for child in alive:
+            os.kill(child.pid or 0, kind)
+        deadline = time.monotonic() + PATIENCE
+        while any(child.is_alive() for child in alive) and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+
+def _slurm(jobs: Sequence[Job], options: Mapping[str, Any], _: Path) -> Iterator[Ended | None]:
+    """`launcher=slurm`: an array of Slurm jobs through submitit. Nodes and caller share the folder of the ledger.
+
+    Jobs that have not ended are cancelled if this process is interrupted.
+    """
+    import submitit
+
+    names = {"gpus_per_node": "gpus_per_node", "mem_gb": "mem_gb", "partition": "slurm_partition"}  # submitit's
+    executor = submitit.AutoExecutor(jobs[0].log.parent / "slurm", cluster=options["cluster"])
+    executor.update_parameters(
+        name="elmo-bench",
+        timeout_min=options["timeout_min"],
+        cpus_per_task=options["cpus"],
+        slurm_array_parallelism=options["jobs"] or len(jobs),
+        **{name: options[key] for key, name in names.items() if options[key] is not None},
+        slurm_additional_parameters=dict(options["extra"]),
+    )
+    try:
+        submitted = executor.map_array(_on_node, [job.arguments(threads=options["cpus"]) for job in jobs])
+    except (OSError, RuntimeError, submitit.core.utils.FailedJobError) as error:
+        raise UserError(f"launcher=slurm: the jobs could not be submitted ({error}).") from None
+    waiting = dict(zip(submitted, jobs, strict=True))
+    try:
+        while waiting:
+            for handle in [handle for handle in waiting if handle.done()]:
+                job, log = waiting.pop(handle), Path(handle.paths.stdout)
+                if (error := handle.exception()) is None:
+                    yield _ended(job, handle.result(), log=log)
+                else:
+                    lines = [*str(error).strip().splitlines(), type(error).__name__]
+                    yield Ended(job, None, f"Slurm job {handle.job_id}: {lines[0]}", log)
+            yield None
+            time.sleep(POLL)
+    finally:
+        for handle in waiting:
+            handle.cancel()
+
+
+def _on_node(arguments: list[str]) -> int:
+    return subprocess.run([sys.executable, "-m", "elmo_bench", *arguments], check=False).returncode
+
+
+def _ray(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended | None]:
+    """`launcher=ray`: tasks of Ray, on this machine or on a cluster. No shared folder: files come back to the ledger.
+
+    A worker writes to a temporary ledger, which holds the records that the caller has of the run (so that a finished
+    run is skipped). The files that the run leaves there, a record or a failure, are merged into the caller's ledger.
+    """
+    import ray
+
+    own = not ray.is_initialized()
+    if own:
+        cpus = options["cpus"] * options["jobs"] if options["jobs"] and options["address"] is None else None
+        quiet: dict[str, Any] = {"log_to_driver": False, "include_dashboard": False, "logging_level": "ERROR"}
+        try:
+            ray.init(address=options["address"], num_cpus=cpus, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            why = f"no Ray there ({str(error).strip().splitlines()[0]}). Give auto or HOST:PORT."
+            raise UserError(f"launcher.address={options['address']}: {why}") from None
+    try:
+        # A run that dies with its worker is reported; it is not started again.
+        task = ray.remote(num_cpus=options["cpus"], num_gpus=options["gpus"], max_retries=0)(_on_worker)
+        given = [(job.arguments(threads=options["cpus"]), _known(ledger, job), str(Path.cwd())) for job in jobs]
+        handles = {task.remote(*arguments): job for arguments, job in zip(given, jobs, strict=True)}
+        while handles:
+            for done in ray.wait(list(handles), num_returns=1, timeout=POLL)[0]:
+                job = handles.pop(done)
+                try:
+                    code, log, files = ray.get(done)
+                except ray.exceptions.RayError as error:
+                    yield Ended(job, None, f"Ray: {str(error).strip().splitlines()[0]}")
+                    continue
+                job.log.write_bytes(log)
+                with tempfile.TemporaryDirectory() as folder:
+                    _write(files, folder)
+                    merged = merge(Path(folder), ledger, overwrite=job.overwrite)
+                yield _ended(job, code, "; ".join([*merged.conflicts, *merged.problems]))
+            yield None
+    finally:
+        if own:
+            ray.shutdown()  # ends the workers
+
+
+def _known(ledger: Path, job: Job) -> dict[str, bytes]:
+    """The records of the run that the ledger has, and those of other settings: the worker finds its own."""
+    spec = job.run.spec
+    runs = [] if job.overwrite else list_runs(ledger, suite=spec.suite, task=spec.task, encoder=spec.encoder).runs
+    files = (path for run in runs if run.seed == job.run.seed for path in (run.record, run.outcomes))
+    return {str(path.relative_to(ledger)): path.read_bytes() for path in files if path.is_file()}
+
+
+def _write(files: Mapping[str, bytes], folder: str) -> None:
+    for name, content in files.items():
+        path = Path(folder, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def _on_worker(arguments: list[str], known: dict[str, bytes], here: str) -> tuple[int, bytes, dict[str, bytes]]:
+    """(exit code, what was printed, the files of the run)."""
+    with tempfile.TemporaryDirectory() as folder:
+        _write(known, folder)
+        before = {*Path(folder).rglob("*")}
+        *options, attempt, name = arguments
+        done = subprocess.run(
+            [sys.executable, "-m", "elmo_bench", *options, f"ledger={folder}", attempt, name],
+            cwd=here if Path(here).is_dir() else None,  # options may have relative paths
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        new = (path for path in Path(folder).rglob("*") if path not in before and path.is_file())
+        return done.returncode, done.stdout, {str(path.relative_to(folder)): path.read_bytes() for path in new}
