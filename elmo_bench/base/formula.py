@@ -12,6 +12,7 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 
 Outcomes = Mapping[str, np.ndarray]  # whole numbers [items] by name
+FINE = 1_000_000  # outcomes are whole numbers, so fractions, whose names end in _num, are counted in millionths
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, RunPaths
-from elmo_bench.ledger.outcomes import AGREES, formula
+from elmo_bench.ledger.outcomes import AGREES, differing, formula
 from elmo_bench.spec.config import VERSIONS
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
@@ -46,8 +46,9 @@ def main(arguments: list[str]) -> int:
     paths = RunPaths.of(path.parents[4] if len(path.parents) > 4 else path.parent, record)
     if paths.record != path:
         raise UserError(f"{options.record}: belongs at {'/'.join(paths.record.parts[-5:])} of a ledger. Put it there.")
-    siblings = ledger.read_all(paths.ledger, suite=paths.suite, task=paths.task, encoder=paths.encoder).problems
-    copied = [Finding(problem, wrong=True) for problem in siblings if problem.startswith(f"{path}: the same ")]
+    siblings = ledger.read_all(paths.ledger, suite=paths.suite, task=paths.task, sums=True).problems
+    marks = (f"{path}: the same ", f" as seed {paths.seed} of {paths.hash}, so one of the two is a copy")
+    copied = [Finding(problem, wrong=True) for problem in siblings if any(mark in problem for mark in marks)]
     findings = [*copied, *_about(record), *_outcomes(record, paths), *_predictions(record, paths, options.gold)]
     for finding in findings:
         print(f"{'WRONG ' if finding.wrong else 'ok    '}{finding.text}")
@@ -87,14 +88,13 @@ def _outcomes(record: Record, paths: RunPaths) -> Iterator[Finding]:
         return
     for split, scores in (("dev", record["scores"]["dev"]), ("test", record["scores"]["test"])):
         try:
-            outcomes = ledger.of_split(stored, split)
-            summed, said = how.score_of(outcomes), scores["overall"][main]
+            wrong = differing(stored, how, main, split, scores)
+            items = len(next(iter(ledger.of_split(stored, split).values())))
         except UserError as error:
             yield Finding(f"outcomes on {split}: {error}", wrong=True)
             continue
-        items = len(next(iter(outcomes.values())))
-        text = f"outcomes on {split}: {items:,} items add up to {main} {summed:.2f}; the record says {said:.2f}"
-        yield Finding(text, wrong=abs(summed - said) > AGREES)
+        right = f"add up to {main} {scores['overall'][main]:.2f}, and the other figures follow"
+        yield Finding(f"outcomes on {split}: {items:,} items {wrong or right}", wrong=bool(wrong))
 
 
 def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> Iterator[Finding]:

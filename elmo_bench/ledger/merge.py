@@ -1,7 +1,6 @@
 """Joining ledgers that were made on different machines."""
 
 import os
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
@@ -34,9 +33,7 @@ def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
     runs, merged.problems = list_runs(source)
     check_is_ledger(source, merged.problems)
     copies = Copies()
-    for record in read_all(into).records:
-        with suppress(UserError):  # of a copy that is ours already
-            copies.check(record)
+    read_all(into, sums=True, copies=copies)
     if runs:
         with disk_errors(into):
             into.mkdir(parents=True, exist_ok=True)

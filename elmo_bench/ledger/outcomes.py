@@ -21,14 +21,17 @@ The units of a slice are described in `runner/evaluate.py`.
 import hashlib
 import importlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from math import isnan, nan
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.formula import Formula, Outcomes
+from elmo_bench.base.formula import FINE, Formula, Outcomes
 from elmo_bench.base.reading import reader
 
 __all__ = ["AGREES", "Formula", "Outcomes", "formula"]
@@ -158,19 +161,84 @@ def check_stored(stored: Arrays) -> None:
                 raise ValueError(f"a type that is not one of {len(names)}")
 
 
-def check_sums(stored: Arrays, name: str, task: str, main: str, scores: Mapping[str, Any]) -> None:
-    """Raise UserError unless the outcomes add up to the main score of each split, by the formula of this name.
+class Answers(NamedTuple):
+    """What a run answered, as far as its main score shows it."""
 
-    They are not summed if no task here has the formula.
+    digest: str  # of the counts of each item on dev and test
+    wrong: int  # how many items are not entirely right
+
+
+def answers_of(stored: Arrays, how: Formula) -> Answers | None:
+    """What distinguishes a run from other seeds; None if nothing does: nothing is right, or one answer is always given.
+
+    Raises UserError if an array of the formula is missing.
     """
-    try:
-        how = formula(name, task)
-    except UserError:
-        return
-    for split in scores:
-        said = scores[split]["overall"][main]
-        if abs((summed := how.score_of(of_split(stored, split))) - said) > AGREES:
-            raise UserError(f"its outcomes on {split} add up to {summed:.2f}, the record says {said:.2f}")
+    counts = np.concatenate([how.counts_of(of_split(stored, split)) for split in ("dev", "test")])
+    sums = Counter[tuple[str, str]]()
+    for split in ("dev", "test"):
+        for kind, own in types_of(stored, split).items():
+            sums.update({(kind, count): int(values.sum()) for count, values in own.items()})
+    answered = {kind for (kind, count), number in sums.items() if number and count in ("correct", "guessed", "excess")}
+    always = len(answered) == 1 and all(sums[kind, "correct"] == sums[kind, "gold"] for kind in answered)
+    if always or not how.score(counts.sum(axis=0)) > 0:
+        return None
+    wrong = (how.score(counts) < 100) & counts.any(axis=1)
+    return Answers(hashlib.sha256(counts.astype("<f8").tobytes()).hexdigest(), int(wrong.sum()))
+
+
+def check_sums(stored: Arrays, how: Formula, main: str, scores: Mapping[str, Any]) -> None:
+    """Raise UserError unless the figures of each split follow from the outcomes, as `differing` has it."""
+    for split, said in scores.items():
+        if wrong := differing(stored, how, main, split, said):
+            raise UserError(f"its outcomes on {split} {wrong}")
+
+
+def differing(stored: Arrays, how: Formula, main: str, split: str, said: Any) -> str:
+    """Says which figure of a split does not follow from its outcomes; empty if all do.
+
+    These are the main score, counts, precision, recall and F1, over everything and by type. Raises UserError if an
+    array of the formula is missing.
+    """
+    figures = _figures(stored, how, main, split, said).items()
+    wrong = [(name, summed, stated) for name, (summed, stated) in figures if not abs(summed - stated) <= AGREES]
+    more = f", and {len(wrong) - 1} more figures differ" if len(wrong) > 1 else ""
+    return f"add up to {wrong[0][0]} {wrong[0][1]:.2f}; reported is {wrong[0][2]:.2f}{more}" if wrong else ""
+
+
+def _figures(stored: Arrays, how: Formula, main: str, split: str, said: Any) -> dict[str, tuple[float, float]]:
+    """{figure: (by the outcomes, by the record)} of all that the record has, the main score first."""
+    arrays, types, by_type = of_split(stored, split), types_of(stored, split), said.get("by_type", {})
+    sums = {name: int(values.sum()) for name, values in arrays.items()}
+    implied = {main: 0.0} | _implied(sums) | {main: how.score_of(arrays)}
+    if {"excess", "missed"} <= arrays.keys():
+        implied["perfect_props"] = 100 * float(np.mean((arrays["excess"] == 0) & (arrays["missed"] == 0)))
+    if "exact" in arrays:
+        implied["exact_match"] = 100 * float(np.mean(arrays["exact"]))
+    figures, f1 = dict[str, tuple[float, float]](), []
+    without = dict.fromkeys(next(iter(types.values()), {}), 0)  # the counts of a type that is in no item
+    for name, row in by_type.items():
+        counts = {key: sums[f"{name}_{key}"] / (FINE if "_num" in key else 1) for key in row if f"{name}_{key}" in sums}
+        own = _implied(counts | {key: int(np.sum(values)) for key, values in types.get(name, without).items()})
+        implied[f"{name}_f1"] = own.get("f1", 0.0)
+        f1.append(own.get("f1", 0.0))
+        figures |= {f"{key} of {name}": (value, row[key]) for key, value in own.items() if key in row}
+    if f1:
+        implied["macro_f1"] = fmean(f1)
+    return {name: (value, said["overall"][name]) for name, value in implied.items() if name in said["overall"]} | figures
+
+
+def _implied(counts: Mapping[str, float]) -> dict[str, float]:
+    """Counts by name, and the percentages that follow from them."""
+    get, right = counts.get, counts.get("correct", nan)
+    shares = {
+        "precision": (get("precision_num", right), get("precision_den", get("guessed", right + get("excess", nan)))),
+        "recall": (get("recall_num", right), get("recall_den", get("gold", right + get("missed", nan)))),
+        "accuracy": (get("same_tags", right), get("tokens", nan)),
+    }
+    figures = {name: 100 * part / whole if whole else 0.0 for name, (part, whole) in shares.items()}
+    both = figures["precision"] + figures["recall"]
+    figures["f1"] = 2 * figures["precision"] * figures["recall"] / both if both else 0.0
+    return dict(counts) | {name: value for name, value in figures.items() if not isnan(value)}
 
 
 def joined_slices(slices: Mapping[str, Arrays]) -> dict[str, np.ndarray]:

@@ -12,11 +12,13 @@ from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import digest
+from elmo_bench.ledger.outcomes import Answers
 from elmo_bench.ledger.schema import check
 
 SCHEMA: Literal[3] = 3
 _TIME = "%Y-%m-%dT%H:%M:%S+00:00"  # one format, so that times sort as texts
-NEAR = 0.5  # points between the best of the dev curve and the score of the checkpoint that was loaded again
+NEAR = 0.5  # points between the best of the dev curve and the score of the checkpoint that was loaded again, or an item
+MANY, SOME = 100, 20  # wrong items that no two seeds have in common; SOME if their dev curves are equal too
 CLOCKS = timedelta(days=1)  # by which clocks may differ
 Attempt = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 Amount = Annotated[float, Field(ge=0)]
@@ -68,10 +70,10 @@ class Curves(TypedDict):
     """One number per epoch."""
 
     dev: list[Percent]  # the main score on dev
-    steps: list[int]  # training steps of the epoch
+    steps: list[Count]  # training steps of the epoch
     train_loss: NotRequired[list[float]]  # mean over the epoch
-    lr: NotRequired[list[float]]  # learning rate of the epoch's first step
-    seconds: NotRequired[list[float]]  # wall time of the epoch
+    lr: NotRequired[list[Amount]]  # learning rate of the epoch's first step
+    seconds: NotRequired[list[Amount]]  # wall time of the epoch
 
 
 class Parameters(TypedDict):
@@ -218,7 +220,7 @@ def _check_epochs(record: Any) -> None:
     if not 1 <= best <= min(run, len(record["layer_weights"]) or run):
         raise UserError(f"record.epochs.best: {best} is not an epoch of the run")
     chosen, top, dev = curves["dev"][best - 1], max(curves["dev"]), record["scores"]["dev"]["overall"][main]
-    if chosen < top or abs(chosen - dev) > NEAR:
+    if chosen < top or abs(chosen - dev) > max(NEAR, 100 / max(1, record["data"]["counts"]["dev"])):
         raise UserError(
             f"record.epochs.best: {best}, with dev {main} {chosen:.2f}; the best of its curve is {top:.2f}, the score "
             f"of dev {dev:.2f}"
@@ -231,17 +233,31 @@ def check_failure(failure: Any) -> None:
 
 
 class Copies:
-    """Notices a run that a ledger has under several seeds or specs."""
+    """Notices a run that a ledger has under several seeds or specs.
+
+    Two seeds of a run never agree on every item, unless the data are few or easy, or the head learned nothing: see
+    MANY, SOME and `answers_of`. Their training losses always differ.
+    """
 
     def __init__(self) -> None:
-        self.known: dict[Any, tuple[str, int]] = {}  # hash and seed of an attempt, and of a hash's outcomes and curves
+        self.known: dict[Any, tuple[str, int]] = {}  # hash and seed of an attempt, of curves, of answers
 
-    def check(self, record: Record) -> None:
-        """Raise UserError if an earlier record of another run has the same attempt, or the same outcomes and curves."""
-        place, curves = (record["hash"], record["seed"]), record["curves"]
-        same = (record["hash"], record["outcomes"], *curves["dev"], *curves.get("train_loss", ()))
-        for key, what in ((record["attempt"], "attempt"), (same, "outcomes and curves")):
-            if (other := self.known.setdefault(key, place)) != place:
+    def check(self, record: Record, answers: Answers | None = None) -> None:
+        """Raise UserError if an earlier record of another run has the same attempt, answers, or outcomes and curves.
+
+        answers: None if they are not known, or tell nothing.
+        """
+        hash_, dev, loss = record["hash"], tuple(record["curves"]["dev"]), record["curves"].get("train_loss")
+        traits = {"attempt": (record["attempt"],)}
+        if loss:
+            traits["outcomes and curves"] = (hash_, record["outcomes"], dev, *loss)
+        if answers and answers.wrong >= MANY:
+            traits["answers"] = (hash_, answers.digest)
+        elif answers and answers.wrong >= SOME and len(set(dev)) > 1:
+            traits["answers and dev curve"] = (hash_, answers.digest, dev)
+        place = (hash_, record["seed"])
+        for what, trait in traits.items():
+            if (other := self.known.setdefault((what, *trait), place)) != place:
                 raise UserError(f"the same {what} as seed {other[1]} of {other[0]}, so one of the two is a copy")
 
 

@@ -16,7 +16,7 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.ledger.outcomes import check_stored, check_sums, compact, digest_of
+from elmo_bench.ledger.outcomes import answers_of, check_stored, check_sums, compact, digest_of, formula
 from elmo_bench.ledger.paths import Holder, RunPaths, holder_of, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
@@ -51,15 +51,17 @@ def read_all(
     task: str | None = None,
     encoder: str | None = None,
     sums: bool = False,
+    copies: Copies | None = None,
 ) -> Ledger:
     """Every record and failure of a ledger, or of these folders of it, each read once and checked in full.
 
     Both are sorted by suite, task, encoder, hash and seed. A folder that does not exist has none. A file that is
     damaged, of another version, in the wrong place, a copy of another run or a link is skipped and named in `problems`.
-    sums: so is a record whose outcomes do not add up to its scores; takes milliseconds for each.
+    sums: so is a record whose outcomes do not add up to its scores, and one with the answers of another seed; takes
+    milliseconds for each. copies: gets to know all records.
     """
     runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
-    ledger, copies = Ledger([], [], problems), Copies()
+    ledger, copies = Ledger([], [], problems), copies or Copies()
     for run, names in runs.items():
         try:
             if f"seed{run.seed}.json" in names:  # faster than run.record.name
@@ -160,20 +162,20 @@ def read_failure(path: Path) -> Failure:
 def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = False) -> Record:
     """As `read_record`, and also raises UserError if the record belongs elsewhere, or is a copy of one read before.
 
-    sums: and if its outcomes, where they can be read, do not add up to its scores.
+    sums: and if its outcomes, where they can be read and a task here has their formula, do not add up to its scores.
     """
     record = read_record(run.record)
     if (right := RunPaths.of(run.ledger, record)) != run:
         raise UserError(f"{run.record}: belongs at {right.record}. Move it.")
-    outcomes = None
+    told = None
     if sums:
         with suppress(UserError):  # reports say so where they need them
-            outcomes = read_outcomes(run)
+            told = read_outcomes(run), formula(record["formula"], run.task)
     try:
         if copies is not None:
-            copies.check(record)
-        if outcomes is not None:
-            check_sums(outcomes, record["formula"], run.task, record["metric"], record["scores"])
+            copies.check(record, answers_of(*told) if told else None)
+        if told:
+            check_sums(*told, record["metric"], record["scores"])
     except UserError as error:
         raise UserError(f"{run.record}: {error}") from None
     return record

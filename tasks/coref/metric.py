@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, eye_array, hstack
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.formula import Formula, columns, ratio
+from elmo_bench.base.formula import FINE, Formula, columns, ratio
 from elmo_bench.base.progress import console
 from elmo_bench.tasks.coref.conll import Part, read_parts
 from elmo_bench.text.figures import figure_table
@@ -38,7 +38,6 @@ Chains = Sequence[Sequence[Sequence[int]]]  # of one document: spans (first toke
 Mention = tuple[int, int]  # first and last token
 METRICS = ("muc", "bcub", "ceafe", "mentions")
 SIDES = ("recall_num", "recall_den", "precision_num", "precision_den")
-FINE = 1_000_000  # outcomes are whole numbers, so fractions are counted in millionths
 TOO_MANY = 10  # repeated mentions of a document, above which the reference scorer refuses
 
 
