@@ -2,11 +2,12 @@
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import matplotlib as mpl
 import pandas as pd
@@ -17,13 +18,31 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from elmo_bench.reporting.groups import percent
-from elmo_bench.reporting.rows import BASELINE
 from elmo_bench.reporting.table import Table
 
 SURFACE, INK, FAINT, GRID = "#ffffff", "#1c2128", "#646c76", "#dde1e6"
-SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")  # markers differ too
-NAMED = {"none": ("#757d87", "v"), BASELINE: ("#b26a00", "s"), "elmo": (SERIES[0], "o")}
-MARKERS = ("D", "^", "P", "X", "h", "*")
+# Of encoders, in a page's dark mode others: blue, green, purple, red, violet, olive.
+SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")
+STATIC, NO_VECTORS = "#b26a00", "#757d87"
+NAMED = {  # colour and marker of every encoder that ships; variations of one encoder have its colour
+    "none": (NO_VECTORS, "v"),
+    "glove": (STATIC, "s"),
+    "fasttext": (STATIC, "p"),
+    "elmo": (SERIES[0], "o"),
+    "elmo_only": (SERIES[0], "^"),
+    "elmo_bert_mini": (SERIES[0], "*"),
+    "elmo_word": (SERIES[1], "D"),
+    "elmo_characters": (SERIES[1], "^"),
+    "minilm": (SERIES[2], "P"),
+    "hf": (SERIES[2], "h"),
+    "bert_mini": (SERIES[3], "h"),
+    "bert_mini_only": (SERIES[3], "^"),
+    "random": (SERIES[4], "X"),
+    "random_only": (SERIES[4], "^"),
+    "cove": (SERIES[5], "p"),
+    "precomputed": (SERIES[5], "d"),
+}
+SPARE = [(colour, marker) for marker in "<>8DPXh*" for colour in SERIES]  # of encoders that users name
 
 _STYLE = Path(__file__).with_name("figures.mplstyle")
 
@@ -83,11 +102,10 @@ def inches(*texts: str) -> float:
     return 0.075 * max(len(line) for text in texts for line in text.splitlines())
 
 
-def look(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker by name; the usual encoders always have the same."""
-    others = [name for name in names if name not in NAMED]
-    spare = {name: (SERIES[(1 + k) % len(SERIES)], MARKERS[k % len(MARKERS)]) for k, name in enumerate(others)}
-    return {name: NAMED.get(name) or spare[name] for name in names}
+def look(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker by name, the same in every figure: whatever other names are in it."""
+    spare = [each for each in SPARE if each not in NAMED.values()]
+    return {name: NAMED.get(name) or spare[crc32(name.encode()) % len(spare)] for name in names}
 
 
 def chart(
