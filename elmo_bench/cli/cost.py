@@ -92,7 +92,7 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> "EncoderCos
     from elmo_bench.base.machine import peak_memory, resident_memory
     from elmo_bench.encoders.static import numbers_of, path_of
     from elmo_bench.ledger import environment, now
-    from elmo_bench.ledger.costs import SCHEMA, encoder_part
+    from elmo_bench.ledger.costs import encoder_part
     from elmo_bench.runner.prepare import load_frozen
     from elmo_bench.spec.config import compose
     from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -115,33 +115,26 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> "EncoderCos
     before, start = resident_memory(os.getpid()), seconds()
     frozen = load_frozen(spec, setup, {word for sentence in sentences for word in sentence})
     read, loaded = _reader(frozen, setup.device), seconds() - start
-    passages = [sentences[at :: 1 + len(BATCHES)] for at in range(1 + len(BATCHES))]
-    sizes = zip((PASSAGE, *BATCHES), passages, strict=True)
-    rates = [round(_rate(read, own, size, seconds), 1) for size, own in sizes][1:]
+    passages = [sentences[at :: 1 + len(BATCHES)] for at in (*range(1, 1 + len(BATCHES)), 0)]
+    _rate(read, passages.pop(), PASSAGE, seconds)  # warms up
+    rates = {str(size): _rate(read, own, size, seconds) for size, own in zip(BATCHES, passages, strict=True)}
     peak = torch.cuda.max_memory_allocated() if on_gpu else max(0, peak_memory() - before)
     about = environment(("elmo-bench", "torch", "transformers", "numpy"))
     device = torch.cuda.get_device_name() if on_gpu else "cpu"
     vectors = path_of(config.encoder.vectors) if config.encoder.words == "static" else None
     files, text = _files(frozen, vectors), digest([list(sentence) for sentence in sentences])[:12]
     return {
-        "schema": SCHEMA,
+        "schema": 1,
         "encoder": spec.encoder,
         "settings": encoder_part(spec.settings),
         "contents": {key: value for key, value in frozen.contents.items() if key != "width"},
         "machine": {
-            "cpu": about["cpu"],
-            "device": device,
-            "threads": 1,
-            "python": about["python"],
-            "packages": about["packages"],
+            **{"cpu": about["cpu"], "device": device, "threads": 1},
+            **{"python": about["python"], "packages": about["packages"]},
         },
         "text": {"name": "sample", "sentences": SENTENCES, "tokens": sum(map(len, sentences)), "digest": text},
         "rounds": [
-            {
-                "load_seconds": round(loaded, 3),
-                "memory_mib": round(peak / 2**20, 1),
-                "tokens_per_second": dict(zip(map(str, BATCHES), rates, strict=True)),
-            }
+            {"load_seconds": round(loaded, 3), "memory_mib": round(peak / 2**20, 1), "tokens_per_second": rates}
         ],
         "parameters": sum(one.parameters for one in frozen.encoders.values()) + (numbers_of(vectors) if vectors else 0),
         "stored_bytes": None if files is None else sum(file.stat().st_size for file in files),
@@ -175,7 +168,7 @@ def _rate(read: Callable[[Sentences], Any], sentences: Sentences, size: int, sec
             read(sentences[first : first + size])
         tokens += sum(map(len, sentences))
         if (taken := seconds() - start) >= LEAST:
-            return tokens / taken
+            return round(tokens / taken, 1)
 
 
 def _files(frozen: "Frozen", vectors: Path | None) -> set[Path] | None:

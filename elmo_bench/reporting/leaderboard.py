@@ -7,7 +7,7 @@ from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.ledger.costs import EncoderCost
-from elmo_bench.reporting import costs, curves, encoders, layers, slices, variants
+from elmo_bench.reporting import cards, curves, encoders, layers, slices, variants
 from elmo_bench.reporting.canvas import Drawing, Made
 from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseline
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
@@ -125,9 +125,9 @@ def sections(
         made = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
         parts.append((experiment.name, experiment.caption, experiment.about, made, newest))
     main = shown(Experiment.load(MAIN), groups)
-    worth = costs.worth(Experiment.load(MAIN), suite, main, gain, given)
+    worth = cards.worth(suite, cards.cards(Experiment.load(MAIN), main, gain, given))
     parts += [
-        ("worth", costs.TITLE, costs.ABOUT, worth, main),
+        ("worth", cards.TITLE, cards.ABOUT, worth, main),
         ("slices", "Slices of test", slices.ABOUT, (slices.made(suite, groups, ledger), []), main),
         ("runs", "All runs", ALL_RUNS, ([_runs(group, gain) for group in listed(groups)], []), groups),
     ]

@@ -19,7 +19,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting import console
-from elmo_bench.reporting.canvas import FAINT, GRID, INK, SERIES, SURFACE, Drawing
+from elmo_bench.reporting.canvas import FAINT, GRID, INK, NO_VECTORS, SERIES, STATIC, SURFACE, Drawing
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard
@@ -32,7 +32,7 @@ _LINK = re.compile(rb'href="((?:tables|figures)/[^"/]+)">(?:CSV|LaTeX|SVG|PNG)</
 FOLDER = Path(__file__).parent
 CLOSED = 200  # with more runs than this, what the entry of a run holds is text until it is opened
 # Colours that differ in dark mode. The colours of a heat map's cells are the same in both modes.
-_COLOURS = {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line", "#757d87": "none", "#b26a00": "static"}
+_COLOURS = {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line", NO_VECTORS: "none", STATIC: "static"}
 _COLOURS |= {colour: f"series{index}" for index, colour in enumerate(SERIES)}
 
 
