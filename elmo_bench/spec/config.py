@@ -170,7 +170,8 @@ def task_yaml(task: str) -> dict[str, Any]:
 def yaml_mapping(path: Path, *keys: str) -> dict[str, Any]:
     """A yaml file that holds a mapping with at least these keys. Raises UserError."""
     with reading(path, "such a config", "See the others in its folder."):
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+        fast = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        given = yaml.load(path.read_text(encoding="utf-8"), fast)
         if not isinstance(given, dict) or not {*keys} <= given.keys():
             raise ValueError(f"it has at least the keys {' and '.join(keys)}" if keys else "not a mapping")
         return given
