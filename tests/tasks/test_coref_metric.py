@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.coref.conll import Document, write_documents
 from elmo_bench.tasks.coref.metric import FINE, METRICS, SIDES, Metric, best_alignment
+from tests.golden_cases import for_each
 
 ROOT = Path(__file__).parents[2]
 CASES = [  # the second file: documents whose key or response has a span in two chains
@@ -42,9 +43,8 @@ def write(path, documents, side):
     return path
 
 
-@pytest.mark.parametrize("index", range(len(CASES)))
-def test_equals_the_reference_scorer(index, tmp_path):
-    case = CASES[index]
+@for_each(CASES)
+def test_equals_the_reference_scorer(case, tmp_path):
     gold, predicted = [[document[side] for document in case["documents"]] for side in ("key", "response")]
     scores = METRIC.score(gold, predicted)
     check(scores["by_type"], case["scores"])

@@ -17,6 +17,7 @@ from elmo_bench.tasks.srl.columns import (
     write_column,
 )
 from elmo_bench.tasks.srl.data import Data
+from tests.golden_cases import for_each
 from tests.hub import from_hub
 
 ROOT = Path(__file__).parents[2]
@@ -24,8 +25,8 @@ CASES = json.loads((ROOT / "tests/golden/brackets.json").read_text(encoding="utf
 OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/srl.yaml").data)
 
 
-@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
-def test_equals_the_golden_reading(case):
+@for_each(CASES)
+def test_equals_the_golden_reading(case, _):
     assert len(case["column"]) == case["n_tokens"]
     assert [[start, end, label] for start, end, label, _ in read_phrases(case["column"])] == case["spans"]
     assert read_tags(case["column"]) == case["tags"]
