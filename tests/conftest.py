@@ -7,9 +7,7 @@ import sys
 
 import pytest
 
-from tests.ledger import records
-from tests.runs import CUTS
-
+# Nothing of the package is imported here: pytest-xdist reads this file before it starts the processes that test.
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # as `make test`: otherwise commands measure, and print, what is idle
 
 
@@ -45,6 +43,8 @@ def cache_folder(tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def small_data():
     """Runs read small cuts of the real data (see tests/data), in processes that a test starts, too."""
+    from tests.runs import CUTS
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ELMO_BENCH_DATA", str(CUTS))
         yield
@@ -53,13 +53,17 @@ def small_data():
 @pytest.fixture
 def make_record():
     """`make_record(encoder=…, seed=…, test=…, …) -> Record`: valid in every key; see tests/ledger/records.py."""
-    return records.make_record
+    from tests.ledger.records import make_record
+
+    return make_record
 
 
 @pytest.fixture
 def store_record(tmp_path):
     """`store_record(**as make_record) -> RunPaths`: the same, written to the ledger `tmp_path / "runs"`."""
-    return lambda **changes: records.store_record(tmp_path / "runs", **changes)
+    from tests.ledger.records import store_record
+
+    return lambda **changes: store_record(tmp_path / "runs", **changes)
 
 
 @pytest.fixture

@@ -33,16 +33,17 @@ class Sampler:
     def __init__(self, words: int, samples: int, device: torch.device):
         rank = torch.arange(words, dtype=torch.double)
         share = torch.log((rank + 2) / (rank + 1)) / math.log(words + 1)
+        other = torch.log1p(-share)  # the logarithm of the chance that a draw is another word
         low, high = 0.0, 1.0
-        while (-torch.expm1(high * torch.log1p(-share))).sum() < samples:
+        while (-torch.expm1(high * other)).sum() < samples:
             high *= 2
         for _ in range(100):  # draws with replacement that have `samples` distinct words among them
             middle = (low + high) / 2
-            few = (-torch.expm1(middle * torch.log1p(-share))).sum() < samples
+            few = (-torch.expm1(middle * other)).sum() < samples
             low, high = (middle, high) if few else (low, middle)
         self.samples = samples
         self.log_share = share.log().float().to(device)
-        self.log_chance = torch.log(-torch.expm1(high * torch.log1p(-share))).float().to(device)
+        self.log_chance = torch.log(-torch.expm1(high * other)).float().to(device)
 
     def draw(self) -> Tensor:
         """int64 [S]: drawn without replacement, by the highest of log shares with Gumbel noise."""

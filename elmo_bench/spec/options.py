@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -49,6 +50,7 @@ def parse(options: Sequence[str]) -> list[Override]:
     return parsed
 
 
+@cache
 def _overrides(given: str) -> list[Override]:
     """What Hydra makes of an option; nothing if it cannot read it."""
     with suppress(OverrideParseException):

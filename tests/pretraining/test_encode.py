@@ -1,17 +1,112 @@
-"""Text as numbers: it is the text, it is known by its content, and its batches hold every sentence once a pass."""
+"""Text to train on: its files, its vocabulary, its numbers (known by their content), and batches of all sentences."""
 
+import gzip
+import lzma
+import os
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import zstandard
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.pretraining.encode import OUTSIDE, Batches, Corpus, Encoded, TargetVocabulary, encode, encode_once
+from elmo_bench.pretraining.encode import (
+    LONGEST,
+    OUTSIDE,
+    Batches,
+    Corpus,
+    Encoded,
+    TargetVocabulary,
+    encode,
+    encode_once,
+    shard_files,
+)
 from elmo_bench.text.chars import words_ids
+from elmo_bench.text.vocabulary import TOKENISERS, tokeniser
 from tests.pretraining.corpora import write
 
 ARRAYS = ("tokens", "starts", "characters", "targets")
+LINES = [f"sentence {number} has {'very ' * (number % 5)}many words ." for number in range(3000)]
+TEXT = "".join(f"{line}\n" for line in LINES).encode()
+PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+GOOD = "<S>\t4\n</S>\t4\n<UNK>\t2\nthe\t7\na\t3\n"
+
+
+def sentences(path, data=None):
+    if data is not None:
+        path.write_bytes(data)
+    return list(Corpus((path,)).sentences(path))
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_every_kind_of_file_is_read_and_one_that_is_cut_is_one_line_with_its_place(tmp_path, ending):
+    path, half, pack = tmp_path / f"text{ending}", len(TEXT) // 2, PACK[ending]
+    whole = pack(TEXT)
+    assert sentences(path, whole) == [line.split() for line in LINES]
+    joined = pack(TEXT[:half]) + pack(TEXT[half:]) + pack(b"")  # packed files that were put together
+    assert sentences(path, joined) == [line.split() for line in LINES]
+    for part in (0.3, 0.999) if ending else ():
+        with pytest.raises(UserError, match=r"text\.\w+: damaged or cut off after line \d+ \(.+\)"):
+            sentences(path, whole[: int(part * len(whole))])
+
+
+def test_a_file_that_is_no_text_or_missing_is_one_line(tmp_path):
+    with pytest.raises(UserError, match=r"text\.txt:2: not UTF-8 text \(.* at byte 3\)"):
+        sentences(tmp_path / "text.txt", "good\ncafé\n".encode("latin-1"))
+    with pytest.raises(UserError, match="no file matches"):
+        shard_files(str(tmp_path / "*.text"))
+    with pytest.raises(UserError, match=r"gone\.txt: no such file"):
+        sentences(tmp_path / "gone.txt")
+
+
+@pytest.mark.parametrize("ending", PACK)
+@pytest.mark.parametrize("letter", ["x", "😀"])
+def test_a_line_of_a_megabyte_is_skipped_and_counted(tmp_path, ending, letter, capsys):
+    edge = letter * LONGEST
+    text = f"a b\n{edge}\n{letter * 2**20}\nc\n{edge}{letter}\r\n{edge}\r\n{letter * 2**20}"
+    path = tmp_path / f"text{ending}"
+    assert sentences(path, PACK[ending](text.encode())) == [["a", "b"], [edge], ["c"], [edge]]
+    said = capsys.readouterr().err.replace("\n", "")
+    assert f"{path.name}: 3 line(s) of over 20,000 characters left out, the first is line 3" in said
+
+
+@pytest.mark.parametrize("name", TOKENISERS)
+def test_a_blank_line_has_no_token_and_no_token_has_white_space(name):
+    assert tokeniser(name)(" \t\u3000") == []
+    assert not [token for token in tokeniser(name)("a\u00a0b\u2028c d\te.") if not token or token.split() != [token]]
+
+
+def test_markers_in_the_text_count_as_unknown_and_take_no_word_s_place():
+    vocabulary = TargetVocabulary.of(Counter({"<UNK>": 9, "</S>": 8, "a": 3, "b": 2, "c": 1}), 2, sentences=5)
+    assert [*vocabulary.items()] == [("<S>", 5), ("</S>", 5), ("<UNK>", 18), ("a", 3), ("b", 2)]
+
+
+def test_the_file_says_everything(tmp_path):
+    vocabulary = TargetVocabulary.of(Counter({"é": 2, "\u2028x": 3, "#": 1}), 9, sentences=4)
+    vocabulary.write(tmp_path / "vocabulary.txt")
+    assert TargetVocabulary.read(tmp_path / "vocabulary.txt") == vocabulary
+    (tmp_path / "good.txt").write_text(GOOD)
+    good = TargetVocabulary.read(tmp_path / "good.txt")
+    assert [*good.items()] == [("<S>", 4), ("</S>", 4), ("<UNK>", 2), ("the", 7), ("a", 3)]
+    assert good.ids(["a", "an"]) == [4, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (GOOD.replace("the\t7", "the 7"), r":4: expected word<TAB>count"),
+        (GOOD.replace("the\t7", "the\t-7"), r":4: expected word<TAB>count"),
+        (GOOD.replace("the\t7", "a\t7"), r":5: 'a' occurs a second time"),
+        (GOOD.replace("<UNK>\t2\n", ""), r":3: expected <UNK>. The markers come first"),
+        (GOOD[: GOOD.index("<UNK>")], r": ends before its 3 markers"),
+        (GOOD[:-1], r":5: the last line has no end"),
+    ],
+)
+def test_a_damaged_file(tmp_path, text, says):
+    (tmp_path / "vocabulary.txt").write_text(text)
+    with pytest.raises(UserError, match=f"vocabulary.txt{says}"):
+        TargetVocabulary.read(tmp_path / "vocabulary.txt")
 
 
 @pytest.fixture
@@ -47,7 +142,9 @@ def test_it_is_encoded_once_and_known_by_its_content(corpus, tmp_path, monkeypat
     moved = corpus.files[0].rename(tmp_path / "moved.txt")
     assert encode_once(Corpus((moved, corpus.files[1])), folder, 7).digest == first.digest
     assert len(reads) == 2
-    moved.write_bytes(moved.read_bytes().replace(b"cats sleep", b"dogs sleep"))  # of the same size
+    before = moved.stat()
+    moved.write_bytes(moved.read_bytes().replace(b"cats sleep", b"dogs sleep"))  # of the same size, and the same time
+    os.utime(moved, ns=(before.st_atime_ns, before.st_mtime_ns))
     changed = encode_once(Corpus((moved, corpus.files[1])), folder, 7)
     assert not np.array_equal(changed.tokens, first.tokens)
     assert len(encode_once(corpus.__class__((moved,)), folder, 8).vocabulary) == 11

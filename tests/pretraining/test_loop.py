@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import os
 
 import numpy as np
 import pytest
@@ -75,18 +74,6 @@ def test_a_killed_training_goes_on_at_its_step_and_ends_the_same(corpus, killed,
         assert torch.equal(ours, theirs)
     assert curve(corpus / "killed") == curve(corpus / "whole")
     assert checkpoints(corpus / "killed") == ["00000025.ckpt", "00000026.ckpt"]
-
-
-def test_text_of_the_same_name_size_and_time_is_other_text(corpus):
-    train(corpus, corpus / "out", "recipe.steps=3")
-    path = corpus / "part-1.txt"
-    before, text = path.stat(), path.read_text()
-    path.write_text(text.replace("dogs", "cats") if "dogs" in text else text.replace("cats", "dogs"))
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert path.stat().st_size == before.st_size
-    assert path.read_text() != text
-    with pytest.raises(UserError, match=r"00000003\.ckpt: from a training with other text"):
-        train(corpus, corpus / "out", "recipe.steps=9")
 
 
 def test_what_a_kill_left_half_written_is_removed(corpus):

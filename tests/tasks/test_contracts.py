@@ -32,19 +32,25 @@ def digest(task: str, *options: str) -> str:
     return data_digest(data, splits)
 
 
-@pytest.mark.parametrize("task", SHIPPED_TASKS)
-def test_the_same_files_have_one_digest_from_the_folder_compressed_or_from_the_package(task, tmp_path, monkeypatch):
-    """The package has the files of the small data here; the whole ones are in the next test."""
-    plain = digest(task, f"data.root={CUTS}")
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    """The small data in the form of the package's."""
+    folder = tmp_path_factory.mktemp("packed")
     for path in CUTS.rglob("*"):
         if path.is_file():
-            packed = tmp_path / path.relative_to(CUTS).parent / f"{path.name}.xz"
-            packed.parent.mkdir(parents=True, exist_ok=True)
-            packed.write_bytes(lzma.compress(path.read_bytes(), preset=0))
-    monkeypatch.setattr("elmo_bench.base.sources.SHIPPED", tmp_path)
+            copy = folder / path.relative_to(CUTS).parent / f"{path.name}.xz"
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(lzma.compress(path.read_bytes(), preset=0))
+    return folder
+
+
+@pytest.mark.parametrize("task", SHIPPED_TASKS)
+def test_the_same_files_have_one_digest_from_the_folder_or_from_the_package(task, packed, tmp_path, monkeypatch):
+    """The package has the files of the small data here; the whole ones are in the next test."""
+    plain = digest(task, f"data.root={CUTS}")
+    monkeypatch.setattr("elmo_bench.base.sources.SHIPPED", packed)
     assert digest(task, "data.root=null") == plain
-    (tmp_path / "empty").mkdir()
-    assert digest(task, f"data.root={tmp_path / 'empty'}") == plain
+    assert digest(task, f"data.root={tmp_path}") == plain
 
 
 @pytest.mark.parametrize(

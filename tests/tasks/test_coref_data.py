@@ -8,6 +8,7 @@ import yaml
 
 from elmo_bench.tasks.coref.conll import Document, format_column, parse_column
 from elmo_bench.tasks.coref.data import Data
+from tests.golden_cases import for_each
 from tests.hub import from_hub
 from tests.runs import DATA
 
@@ -57,9 +58,8 @@ def write(path, text=FILE):
     return path
 
 
-@pytest.mark.parametrize("index", range(len(COLUMNS)))
-def test_columns_of_brackets_equal_the_golden_ones(index):
-    case = COLUMNS[index]
+@for_each(COLUMNS)
+def test_columns_of_brackets_equal_the_golden_ones(case, _):
     chains = parse_column(enumerate(case["column"]))
     assert {name: list(map(list, spans)) for name, spans in chains.items()} == case["clusters"]
     again = parse_column(enumerate(format_column(chains.values(), case["n_tokens"])))

@@ -1,13 +1,17 @@
-"""The metric against figures of the reference scorer (tests/golden/coref*.json), and the score command."""
+"""The metric against figures of the reference scorer (golden/coref*.json), the alignment, and the score command."""
 
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.coref.conll import Document, write_documents
-from elmo_bench.tasks.coref.metric import FINE, METRICS, SIDES, Metric
+from elmo_bench.tasks.coref.metric import FINE, METRICS, SIDES, Metric, best_alignment
+from tests.golden_cases import for_each
 
 ROOT = Path(__file__).parents[2]
 CASES = [  # the second file: documents whose key or response has a span in two chains
@@ -39,9 +43,8 @@ def write(path, documents, side):
     return path
 
 
-@pytest.mark.parametrize("index", range(len(CASES)))
-def test_equals_the_reference_scorer(index, tmp_path):
-    case = CASES[index]
+@for_each(CASES)
+def test_equals_the_reference_scorer(case, tmp_path):
     gold, predicted = [[document[side] for document in case["documents"]] for side in ("key", "response")]
     scores = METRIC.score(gold, predicted)
     check(scores["by_type"], case["scores"])
@@ -111,3 +114,18 @@ def test_files_that_cannot_be_scored(tmp_path):
     key = write(tmp_path / "key.conll", [many], "key")
     with pytest.raises(UserError, match=r"r.conll:1: over 10 mentions are repeated. Remove the copies"):
         METRIC.score_files(key, write(tmp_path / "r.conll", [many], "response"))
+
+
+@pytest.mark.parametrize("kind", ["any", "fractions", "ties"])
+def test_it_equals_the_dense_assignment(kind):
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        shape = rng.integers(0, 12, 2)
+        weights = {
+            "any": rng.random,
+            "fractions": lambda shape: rng.integers(1, 4, shape) / rng.integers(1, 5, shape),
+            "ties": lambda shape: rng.integers(1, 3, shape).astype(float),
+        }[kind](shape)
+        weights *= rng.random(shape) < rng.random()
+        best = weights[linear_sum_assignment(weights, maximize=True)].sum()
+        assert best_alignment(csr_array(weights)) == pytest.approx(best, abs=1e-9)

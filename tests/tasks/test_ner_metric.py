@@ -9,6 +9,7 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import score as command
 from elmo_bench.tasks.ner.metric import Metric
+from tests.golden_cases import for_each
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/golden/conlleval.json").read_text(encoding="utf-8"))["cases"]
@@ -19,9 +20,8 @@ def rounded(figures: dict) -> dict:
     return {key: f"{value:.2f}" for key, value in figures.items()}
 
 
-@pytest.mark.parametrize("index", range(len(CASES)))
-def test_equals_conlleval(index, tmp_path):
-    case = CASES[index]
+@for_each(CASES)
+def test_equals_conlleval(case, tmp_path):
     scores = METRIC.score(case["gold"], case["pred"])
     assert rounded(scores["overall"]) == rounded(case["overall"])
     assert {kind: rounded(row) for kind, row in scores["by_type"].items()} == {

@@ -1,12 +1,14 @@
-"""Reading SQuAD: made-up files, the Hub's parquet, and predictions written and scored."""
+"""Reading SQuAD: made-up files, the Hub's parquet, tokens and sentences of a text, predictions written and scored."""
 
 import json
+import random
 
 import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import compose
+from elmo_bench.tasks.squad.build import question_tokens, sentences
 from elmo_bench.tasks.squad.data import Data
 from elmo_bench.tasks.squad.metric import Metric
 
@@ -177,3 +179,54 @@ def test_the_hubs_table_gives_the_same_questions(root, tmp_path, monkeypatch):
     revision = "7b6d24c440a36b6815f21b70d25016731768db1f"
     names = ("train-00000-of-00001", "validation-00000-of-00001")
     assert asked == [("rajpurkar/squad", f"plain_text/{name}.parquet", revision) for name in names]
+
+
+def test_quotes_that_the_tokeniser_rewrote():
+    text = "He said \"it isn't ''so''\" and ``left''."
+    found = [text[start:end] for start, end in question_tokens(text)[1]]
+    assert found == ["He", "said", '"', "it", "is", "n't", "''", "so", "''", '"', "and", "``", "left", "''", "."]
+
+
+def test_every_character_of_any_text_is_in_one_token():
+    """Random strings of all that the tokeniser has rules for."""
+    rng = random.Random(0)
+    pieces = [
+        "a", "cannot", "don't", "'s", '"', "''", "``", "'", "...", ".", "--", "(", "]", "$5", "%", ":", "1,000", "«",
+    ]  # fmt: skip
+    for _ in range(300):
+        text = "".join(rng.choice(pieces) + rng.choice(["", "", " ", "\u00a0 "]) for _ in range(rng.randint(1, 15)))
+        _, spans = question_tokens(text)
+        covered = [place for start, end in spans for place in range(start, end)]
+        assert covered == [place for place, character in enumerate(text) if not character.isspace()]
+
+
+CASES = [
+    "It rained. | Nobody came.",
+    "Did it rain? | No! | It snowed.",
+    "Mr. Smith met Dr. J. R. Jones of the U.S. Army, No. 5 Co. Ltd. in St. Ives. | They talked.",
+    'He said "No." | Then he left.',
+    "(It was late.) | Nobody knew.",
+    "Version 2.0 came out in the 3.5 m long box. | 1984 was the year.",
+    "She works for e.g. a bank. | So does he.",
+    "It stopped . . . and went on...  | Then it stopped.",
+    "A heading | A line that ends with no stop | Another.",
+    "“Yes.” | “No.”",
+    "It is written in lower case. and this goes on.",
+    "Łódź is a city. | Ústí is one too.",
+    "No full stop",
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_reader_finds_the_same_sentences(case):
+    expected = case.split(" | ")
+    text = case.replace(" | ", "\n" if case.startswith("A heading") else " ")
+    assert [text[start:end].strip() for start, end in sentences(text)] == [part.strip() for part in expected]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text", ["a" * 500_000 + " b. C", "." * 500_000, "A. " * 30_000], ids=["word", "stops", "initials"]
+)
+def test_time_grows_with_the_text_and_not_with_its_square(text):
+    assert len(list(sentences(text))) == 1

@@ -9,6 +9,7 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import score as command
 from elmo_bench.tasks.squad.metric import Metric, normalise
+from tests.golden_cases import for_each
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = json.loads((ROOT / "tests/golden/squad.json").read_text(encoding="utf-8"))
@@ -26,8 +27,8 @@ def gold_file(path, gold, **changes):
     return path
 
 
-@pytest.mark.parametrize("case", GOLDEN["cases"], ids=range(len(GOLDEN["cases"])))
-def test_equals_the_official_scorer(case):
+@for_each(GOLDEN["cases"])
+def test_equals_the_official_scorer(case, _):
     overall = METRIC.score([case["gold"]], [case["prediction"]])["overall"]
     assert overall["exact_match"] == case["exact_match"]
     assert overall["f1"] == pytest.approx(case["f1"], abs=1e-9)

@@ -1,4 +1,4 @@
-"""Reading and writing propositions: golden columns, and CoNLL-2012."""
+"""Reading and writing propositions: golden columns, CoNLL-2012, and the Hub's table of OntoNotes."""
 
 import json
 from pathlib import Path
@@ -17,14 +17,16 @@ from elmo_bench.tasks.srl.columns import (
     write_column,
 )
 from elmo_bench.tasks.srl.data import Data
+from tests.golden_cases import for_each
+from tests.hub import from_hub
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/golden/brackets.json").read_text(encoding="utf-8"))["srl"]
 OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/srl.yaml").data)
 
 
-@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
-def test_equals_the_golden_reading(case):
+@for_each(CASES)
+def test_equals_the_golden_reading(case, _):
     assert len(case["column"]) == case["n_tokens"]
     assert [[start, end, label] for start, end, label, _ in read_phrases(case["column"])] == case["spans"]
     assert read_tags(case["column"]) == case["tags"]
@@ -184,3 +186,40 @@ def test_the_suites_of_the_yaml(root, capsys):
     assert "sentences without a predicate, skipped: train 3, dev 3, test 3" in capsys.readouterr().err
     assert data.read("paper", root) == dict.fromkeys(("train", "dev", "test"), READ * 2)
     assert data.vocabulary(READ) == {"labels": ["O", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-V", "I-V"]}
+
+
+def frame(tags):
+    return {"verb": "v", "frames": list(tags)}
+
+
+HUB = [
+    {"words": ["Yes"], "predicate_lemmas": [None], "srl_frames": []},
+    {
+        "words": list(READ[0].sentence.tokens),
+        "predicate_lemmas": [None, "come", None, "see", None, None],
+        "srl_frames": [frame(READ[1].tags), frame(READ[0].tags)],
+    },
+    {"words": ["No", "."], "predicate_lemmas": [None, None], "srl_frames": []},
+    {"words": ["Go"], "predicate_lemmas": [None], "srl_frames": [frame(["B-V"])]},
+    {"words": ["So"], "predicate_lemmas": [None], "srl_frames": []},
+]
+
+
+def test_paper_suite_from_the_hub(monkeypatch):
+    suite, asked = from_hub(monkeypatch, "srl", {"sentences": [HUB, HUB]})
+    assert suite == dict.fromkeys(("train", "dev", "test"), READ * 2)
+    assert asked == [
+        ("ontonotes/conll2012_ontonotesv5", f"english_v12/{part}/0000.parquet", "refs/convert/parquet")
+        for part in ("train", "validation", "test")
+    ]
+
+
+def test_a_frame_of_the_hub_without_its_verb_is_left_out_with_a_note(monkeypatch):
+    """OntoNotes has a predicate whose column has no (V*)."""
+    rows = [[{**each, "srl_frames": [frame(["O"] * len(each["words"])), *each["srl_frames"]]} for each in HUB]]
+    with noted() as notes:
+        suite, _ = from_hub(monkeypatch, "srl", {"sentences": rows})
+    assert suite["train"] == READ
+    assert notes[0].endswith(
+        "english_v12/train/0000.parquet: 5 predicates left out: their roles do not name the predicate (B-V)"
+    )

@@ -1,11 +1,14 @@
-"""The head against a plain computation of one proposition at a time."""
+"""The head against a plain computation of one proposition at a time, and Viterbi against brute force."""
 
+import itertools
 from functools import partial
 
 import pytest
 import torch
 
 from elmo_bench.tasks.srl.columns import Proposition, Sentence
+from elmo_bench.tasks.srl.head import best_paths
+from elmo_bench.text.tags import allowed_transitions
 from tests import heads
 from tests.runs import GOLDEN
 from tests.tasks.test_srl_lstm import plainly as layer_plainly
@@ -64,3 +67,32 @@ def test_the_loss_by_hand(small):
         expected.append(sum(losses) / len(example.sentence.tokens))
     loss = head.loss(head.collate(examples, index))
     assert loss.item() == pytest.approx(sum(expected).item() / len(examples), rel=1e-9)
+
+
+LABELS = ["O", "B-A", "I-A", "B-B", "I-B"]
+STARTS, TRANSITIONS, _ = (torch.from_numpy(table) for table in allowed_transitions(LABELS))
+LENGTHS = (5, 4, 3, 2, 1)
+MASK = torch.arange(5)[None] < torch.tensor(LENGTHS)[:, None]
+
+
+def valid(path):
+    """BIO, by rules of this test."""
+    labels = ["O", *(LABELS[label] for label in path)]
+    return all(b[0] != "I" or a in (f"B{b[1:]}", b) for a, b in itertools.pairwise(labels))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_it_finds_the_best_of_all_valid_sequences(seed):
+    torch.manual_seed(seed)
+    scores = torch.randn(len(LENGTHS), 5, len(LABELS), dtype=torch.double)
+    scores[..., [2, 4]] += 1  # so that the constraints matter
+    scores[~MASK] = torch.nan  # padding is never read
+    differs = 0
+    for row, (length, found) in enumerate(
+        zip(LENGTHS, best_paths(scores, MASK, starts=STARTS, transitions=TRANSITIONS), strict=True)
+    ):
+        paths = list(itertools.product(range(len(LABELS)), repeat=length))
+        worth = {path: sum(scores[row, t, label].item() for t, label in enumerate(path)) for path in paths}
+        assert tuple(found) == max(filter(valid, paths), key=worth.get)
+        differs += tuple(found) != max(paths, key=worth.get)
+    assert differs

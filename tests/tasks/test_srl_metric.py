@@ -7,6 +7,7 @@ import pytest
 
 from elmo_bench.tasks.srl.metric import Metric
 from elmo_bench.tasks.srl.props import read_props
+from tests.golden_cases import for_each
 from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
@@ -46,8 +47,8 @@ def props(sentences, side):
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
-def test_equals_the_golden_figures(tmp_path, case):
+@for_each(CASES)
+def test_equals_the_golden_figures(case, tmp_path):
     for side in ("gold", "pred"):
         (tmp_path / f"{side}.props").write_text(props(case["sentences"], side), encoding="utf-8")
     expected = printed({key: case[key] for key in KEYS})

@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.tasks.sst5.data import Data, Phrase, parse, plain
+from tests.golden_cases import for_each
 from tests.runs import DATA
 
 ROOT = Path(__file__).parents[2]
@@ -20,8 +21,8 @@ TREES = (
 SENTENCES = [Phrase(("It", "'s", "lovely", "."), 3), Phrase(("(", "co/written", "by", "him", ")"), 1)]
 
 
-@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
-def test_equals_the_golden_reading(case):
+@for_each(CASES)
+def test_equals_the_golden_reading(case, _):
     tree = parse(case["tree"])
     assert list(tree.tokens) == case["tokens"]
     assert [plain(token) for token in tree.tokens] == case["tokens_plain"]

@@ -8,6 +8,7 @@ from torch.utils.data import DataLoader
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.training.callbacks import Ema
 from elmo_bench.training.quiet import quiet
+from tests.training.trainings import fit, last
 
 STEPS, EPOCHS = 5, 3
 
@@ -31,18 +32,16 @@ class Follows(pl.LightningModule):
         return torch.optim.SGD([self.weight], lr=0.1)
 
 
-def fit(folder, *, epochs=EPOCHS, resume=None, **options):
+def average(folder, *, epochs=EPOCHS, resume=None, **options):
     """The module after training, and the checkpoint of its last epoch."""
     module, numbers = Follows(), torch.arange(STEPS, dtype=torch.float32)[:, None]
-    last = pl.callbacks.ModelCheckpoint(folder, "last", save_on_train_epoch_end=True, enable_version_counter=False)
+    dev = DataLoader(torch.zeros(1, 1))
+    trainer = fit(
+        module, DataLoader(numbers), dev, epochs=epochs, resume=resume, callbacks=[Ema(**options), last(folder)]
+    )
+    checkpoint = read_checkpoint(folder / "last.ckpt")
     with quiet():
-        trainer = pl.Trainer(
-            accelerator="cpu", max_epochs=epochs, callbacks=[Ema(**options), last], logger=False,
-            num_sanity_val_steps=0, enable_progress_bar=False, enable_model_summary=False,
-        )  # fmt: skip
-        trainer.fit(module, DataLoader(numbers), DataLoader(torch.zeros(1, 1)), ckpt_path=resume, weights_only=True)
-        checkpoint = read_checkpoint(folder / "last.ckpt")
-        trainer.validate(module, DataLoader(torch.zeros(1, 1)), verbose=False)
+        trainer.validate(module, dev, verbose=False)
     return module, checkpoint
 
 
@@ -66,7 +65,7 @@ def averages(decay_at):
     ids=["decay", "warming", "none"],
 )
 def test_averages_are_scored_and_kept_while_training_goes_on_with_the_weights(tmp_path, options, decay_at):
-    module, checkpoint = fit(tmp_path, **options)
+    module, checkpoint = average(tmp_path, **options)
     expected = list(averages(decay_at))
     assert module.seen == pytest.approx([*expected, expected[-1]])  # the last: scored after training
     assert module.weight.item() == checkpoint["state_dict"]["weight"].item() == pytest.approx(expected[-1])
@@ -75,7 +74,7 @@ def test_averages_are_scored_and_kept_while_training_goes_on_with_the_weights(tm
 
 def test_a_resumed_training_goes_on_as_if_it_had_not_been_stopped(tmp_path):
     options = {"decay": 0.9, "warming": True}
-    whole, _ = fit(tmp_path / "whole", **options)
-    fit(tmp_path / "killed", epochs=1, **options)
-    again, _ = fit(tmp_path / "killed", resume=tmp_path / "killed" / "last.ckpt", **options)
+    whole, _ = average(tmp_path / "whole", **options)
+    average(tmp_path / "killed", epochs=1, **options)
+    again, _ = average(tmp_path / "killed", resume=tmp_path / "killed" / "last.ckpt", **options)
     assert again.seen == whole.seen[1:]

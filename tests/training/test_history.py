@@ -1,70 +1,22 @@
 """The history of a run: curves by epoch, costs, both across a kill."""
 
-import pytorch_lightning as pl
-import torch
-from torch import nn
-from torch.utils.data import DataLoader
-
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.progress import Clock
 from elmo_bench.training.callbacks import Checkpoints, History
-from elmo_bench.training.module import HeadTraining
-from elmo_bench.training.quiet import quiet
+from tests.training.trainings import Mix, batches, fit, head_training
 
 STEPS = 3
 SCORES = (50.0, 70.0, 70.0, 60.0)
 
 
-class Text:
-    mask = torch.tensor([[True, True, False]])
-
-
-class Mix:
-    def report(self):
-        return {"weights": [0.25, 0.75], "gamma": 1.0}
-
-
-class Head(nn.Module):
-    """Its loss is the number of its training steps so far."""
-
-    def __init__(self, steps):
-        super().__init__()
-        self.weight, self.steps = nn.Parameter(torch.zeros(())), steps
-        self.embedder = type("Embedder", (), {"mixes": {"input": Mix()}, "regularisation": lambda _: torch.zeros(())})()
-
-    def loss(self, batch):
-        self.steps += 1
-        return self.weight * 0 + self.steps
-
-    def predict(self, batch):
-        return [0]
-
-
-class Metric:
-    main = "f1"
-
-    def __init__(self, scores):
-        self.scores = iter(scores)
-
-    def score(self, gold, predicted):
-        return {"overall": {"f1": next(self.scores)}}
-
-
-def run(folder, *, epochs, done=0, logger=None):
+def run(folder, *, epochs, done=0):
     history = History(Clock().start())
     schedule = {"name": "exponential", "gamma": 0.5, "every": STEPS}
-    metric = Metric(SCORES[done:])
-    module = HeadTraining(Head(done * STEPS), metric, {"name": "sgd", "lr": 1.0}, {"dev": [0]}, schedule)
-    batches = [{"numbers": [0], "text": Text(), "other": 1}] * STEPS
-    with quiet():
-        pl.Trainer(
-            accelerator="cpu", max_epochs=epochs, logger=logger, default_root_dir=folder,
-            callbacks=[history, Checkpoints(folder, history)], num_sanity_val_steps=0,
-            enable_progress_bar=False, enable_model_summary=False, limit_val_batches=1,
-        ).fit(
-            module, DataLoader(batches, batch_size=None), DataLoader(batches, batch_size=None),
-            ckpt_path=folder / "last.ckpt" if done else None, weights_only=True,
-        )  # fmt: skip
+    module = head_training(schedule, SCORES[done:], steps=done * STEPS)
+    fit(
+        module, batches(STEPS), batches(1), epochs=epochs, resume=folder / "last.ckpt" if done else None,
+        callbacks=[history, Checkpoints(folder, history)], default_root_dir=folder, logger=None,
+    )  # fmt: skip
     return history
 
 

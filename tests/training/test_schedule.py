@@ -2,83 +2,40 @@
 
 import pytest
 import pytorch_lightning as pl
-import torch
-from torch import nn
-from torch.utils.data import DataLoader
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import compose
-from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.quiet import quiet
+from tests.training.trainings import Metric, batches, fit, head_training, last
 
 STEPS = 7  # of an epoch; the schedule's steps fall between
 
 
-class Head(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(()))
-        self.embedder = type("Embedder", (), {"regularisation": lambda self: torch.zeros(())})()
-
-    def loss(self, batch):
-        return self.weight.square()
-
-    def predict(self, batch):
-        return [0]
-
-
 class Rates(pl.Callback):
-    def __init__(self):
-        self.rates = []
+    """The rate of every step; ends training after so many epochs, as a kill would."""
+
+    def __init__(self, kill):
+        self.rates, self.kill = [], kill
 
     def on_before_optimizer_step(self, trainer, module, optimizer):
         self.rates.append(optimizer.param_groups[0]["lr"])
 
-
-class Metric:
-    """Gives these scores, one after the other."""
-
-    main = "accuracy"
-
-    def __init__(self, scores):
-        self.scores = iter(scores)
-
-    def score(self, gold, predicted):
-        return {"overall": {"accuracy": next(self.scores)}}
-
-
-def module(schedule, scores=(), optimiser="sgd"):
-    return HeadTraining(Head(), Metric(scores), {"name": optimiser, "lr": 1.0}, gold={"dev": [0]}, schedule=schedule)
-
-
-class Kill(pl.Callback):
-    """Ends training after so many epochs, as a kill would."""
-
-    def __init__(self, after):
-        self.after = after
-
     def on_train_epoch_end(self, trainer, module):
-        trainer.should_stop = trainer.current_epoch + 1 == self.after
+        trainer.should_stop = trainer.current_epoch + 1 == self.kill
 
 
 def rates(schedule, folder, *, epochs, kill=None, resume=None, scores=None, optimiser="sgd"):
     """The learning rate of each step; leaves the checkpoint last.ckpt."""
-    seen = Rates()
-    trainer = pl.Trainer(
-        accelerator="cpu", max_epochs=epochs, logger=False, enable_checkpointing=False, callbacks=[seen, Kill(kill)],
-        enable_progress_bar=False, enable_model_summary=False, limit_val_batches=1 if scores else 0,
-        num_sanity_val_steps=0,
-    )  # fmt: skip
-    last = pl.callbacks.ModelCheckpoint(folder, "last", save_on_train_epoch_end=True, enable_version_counter=False)
-    trainer.callbacks.append(last)  # as a run keeps it: before Lightning's own step of an epoch's scheduler
-    loader = DataLoader([{"numbers": [0]}] * STEPS, batch_size=None)
-    trained = module(schedule, scores or (), optimiser)
-    with quiet():
-        trainer.fit(trained, loader, loader, ckpt_path=resume, weights_only=True)
-        if scores:
-            trained.metric = Metric([0.0])
-            trainer.validate(trained, loader, verbose=False)
-            assert trainer.optimizers[0].param_groups[0]["lr"] >= seen.rates[-1] / 2
+    seen, module = Rates(kill), head_training(schedule, scores or (), optimiser=optimiser)
+    few = {"limit_val_batches": 1 if scores else 0}
+    trainer = fit(
+        module, batches(STEPS), batches(1), epochs=epochs, resume=resume, callbacks=[seen, last(folder)], **few
+    )
+    if scores:
+        module.metric = Metric([0.0])
+        with quiet():
+            trainer.validate(module, batches(1), verbose=False)
+        assert trainer.optimizers[0].param_groups[0]["lr"] >= seen.rates[-1] / 2
     return seen.rates
 
 
@@ -132,4 +89,4 @@ def test_a_score_of_0_is_no_plateau(tmp_path):
 )
 def test_a_schedule_that_does_not_fit_is_one_line(options, message):
     with pytest.raises(UserError, match=rf"^task\.training\.schedule\.?{message}"):
-        module(options).configure_optimizers()
+        head_training(options).configure_optimizers()
