@@ -71,12 +71,3 @@ def included_lines(error: BaseException) -> str:
     if not frames and not (isinstance(error, SyntaxError) and is_included(error.filename)):
         return ""
     return "".join([*traceback.format_list(frames), *traceback.format_exception_only(error)]).rstrip()
-
-
-def import_path() -> dict[str, str]:
-    """Environment variables with which a child process imports from the same folders as this process, in their order.
-
-    Without them `python -m` looks in the current folder first, where another elmo_bench or a `random.py` may be.
-    """
-    path = os.pathsep.join(map(os.path.abspath, sys.path))  # "" is the current folder
-    return {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}

@@ -18,7 +18,6 @@ from threading import Thread
 from typing import Any
 
 from elmo_bench.__main__ import entry
-from elmo_bench.base.include import import_path
 from elmo_bench.base.machine import available_memory, free_cores, gpus, resident_memory
 from elmo_bench.runner.launchers import Ended, Job
 
@@ -59,7 +58,10 @@ def _start(job: Job) -> BaseProcess:
     The fork server does its imports before it gets our `sys.path`, and would find another installation of elmo-bench
     first. Libraries that count the cores themselves get one thread.
     """
-    os.environ |= {"OMP_NUM_THREADS": "1", **import_path()}
+    # A child imports from the folders of this process: `python -m` looks in the current one first, which may have a
+    # `random.py`.
+    path = os.pathsep.join(map(os.path.abspath, sys.path))  # "" is the current folder
+    os.environ |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
     child = context.Process(target=_child, args=(job.arguments(threads=1), str(job.log)))
