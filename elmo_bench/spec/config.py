@@ -114,7 +114,7 @@ def experiment_yaml(name: Any, folder: Path = CONF) -> dict[str, Any]:
         raise UserError(f"{path}: no {' and '.join(sorted(lacking))}. See the others in its folder.")
     parts = as_list(given["sweep"])
     if not parts or not all(isinstance(part, dict) and all(isinstance(key, str) for key in part) for part in parts):
-        raise UserError(f"{path}: sweep: not a mapping from options to values, or a list of them. Mend it.")
+        raise UserError(f"{path}: sweep: not a mapping from options to values, or a list of them. Fix it.")
     return given | {"sweep": [{key: as_list(value) for key, value in part.items()} for part in parts]}
 
 
