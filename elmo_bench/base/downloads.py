@@ -229,9 +229,9 @@ class Content:
         try:
             self._state = _state(path)
             self._settled = now - max(self._state[1:3]) / 1e9 >= settled
-            # Then the state alone says what the bytes are, and hashing takes long enough to remember it.
-            trusted = self._settled and self._state[0] >= large
+            # Then the state alone says what the bytes are, and hashing a large file takes long enough to remember it.
             key = hashlib.sha256(os.fsencode("\n".join(map(str, (path.resolve(), *self._state))))).hexdigest()
+            trusted = self._settled and self._state[0] >= large
             self.sha256 = self._checksum(cache_folder() / "checksums" / key if trusted else None)
         except OSError as error:
             raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None

@@ -63,20 +63,11 @@ def config_folders(installed: Path) -> list[Path]:
 
 def included_lines(error: BaseException) -> str:
     """Where an error passed code of the included folders, and then the error, as Python prints them; "" if nowhere."""
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_included(each.filename)]
-    if not frames and not (isinstance(error, SyntaxError) and _is_included(error.filename or "")):
+
+    def is_included(file: str | None) -> bool:
+        return any(Path(file or "").is_relative_to(folder) for folder in folders)
+
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if is_included(each.filename)]
+    if not frames and not (isinstance(error, SyntaxError) and is_included(error.filename)):
         return ""
     return "".join([*traceback.format_list(frames), *traceback.format_exception_only(error)]).rstrip()
-
-
-def _is_included(file: str) -> bool:
-    return any(Path(file).is_relative_to(folder) for folder in folders)
-
-
-def import_path() -> dict[str, str]:
-    """Environment variables with which a child process imports from the same folders as this process, in their order.
-
-    Without them `python -m` looks in the current folder first, where another elmo_bench or a `random.py` may be.
-    """
-    path = os.pathsep.join(map(os.path.abspath, sys.path))  # "" is the current folder
-    return {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}

@@ -12,12 +12,13 @@ import ctypes
 import math
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,9 +42,8 @@ def cores() -> int:
 
 def processor() -> str:
     """The processor's model name; the architecture if the system does not report it."""
-    lines = [line.partition(":") for line in _read(_PROC / "cpuinfo").splitlines()]
-    models = [value.strip() for key, _, value in lines if key.strip() == "model name"]
-    return (models and models[0]) or platform.processor() or platform.machine()
+    model = re.search(r"^model name\s*:\s*(.+)$", _read(_PROC / "cpuinfo"), re.MULTILINE)
+    return model[1].strip() if model else platform.processor() or platform.machine()
 
 
 def free_cores(seconds: float = 0.3) -> int:
@@ -114,8 +114,8 @@ def _idle() -> dict[str, tuple[int, int]]:
 
 
 def _value(path: Path, key: str) -> int:
-    lines = [line.split() for line in _read(path).splitlines()]
-    return next((int(line[1]) for line in lines if line[:1] == [key]), 0)
+    number = re.search(rf"^{key}\s+(\d+)", _read(path), re.MULTILINE)
+    return int(number[1]) if number else 0
 
 
 def _read(path: Path) -> str:
@@ -131,21 +131,18 @@ def environment(packages: Iterable[str], project: Path = _PROJECT) -> dict[str, 
     Leaves out packages that are not installed.
     """
     commit, dirty = _git_state(project)
+    versions: dict[str, str] = {}
+    for name in packages:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cpu": processor(),
-        "packages": {name: version for name in packages if (version := _version(name))},
+        "packages": versions,
         "commit": commit,
         "dirty": dirty,
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _git_state(project: Path) -> tuple[str | None, bool | None]:
@@ -162,13 +159,11 @@ def _git_state(project: Path) -> tuple[str | None, bool | None]:
 
 
 def _git(project: Path, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", project, *arguments], capture_output=True, text=True, timeout=30, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    with suppress(OSError, subprocess.TimeoutExpired):
+        command = ["git", "-C", str(project), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        return done.stdout.strip() if done.returncode == 0 else None
+    return None
 
 
 Piece = TypeVar("Piece")

@@ -6,16 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
+import rich.progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 LINE_EVERY = 30.0  # seconds between lines without a terminal
 MINUTE = 60.0  # seconds between lines about what runs at once
@@ -27,10 +19,10 @@ console = Console(stderr=True, soft_wrap=True, markup=False)
 class Meter:
     """Counts the steps and tokens of one job; made by `progress`."""
 
-    def __init__(self, bar: Progress, title: str, total: int | None, done: int):
+    def __init__(self, bar: bars.Progress, title: str, total: int | None, done: int):
         self.bar, self.title, self.steps, self.tokens, self.text = bar, title, done, 0, ""
         self.started = self.printed = time.monotonic()
-        self.lines: dict[str, TaskID] = {}  # of `show`
+        self.lines: dict[str, bars.TaskID] = {}  # of `show`
         self.id = bar.add_task(title, total=total, completed=done, info="")
         [self.task] = bar.tasks
 
@@ -81,9 +73,10 @@ class Meter:
 @contextmanager
 def progress(title: str, total: int | None = None, done: int = 0) -> Iterator[Meter]:
     """A meter for a job of `total` steps, `done` of them earlier; shown on standard error until the block ends."""
-    title_column, info = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[info]}"))
-    columns = (title_column, BarColumn(), MofNCompleteColumn(), info, TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
+    title_column, info = (bars.TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[info]}"))
+    times = bars.TimeElapsedColumn(), bars.TimeRemainingColumn()
+    columns = (title_column, bars.BarColumn(), bars.MofNCompleteColumn(), info, *times)
+    with bars.Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
         yield Meter(bar, title, total, done)
 
 

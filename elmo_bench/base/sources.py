@@ -33,12 +33,12 @@ class SuiteOptions(dict[str, Any]):
     """The options of a suite: an option that is needed and not set is a UserError."""
 
     def __init__(self, name: str, values: Mapping[str, Any]):
-        super().__init__(values)
+        parts = {
+            option: SuiteOptions(f"{name}.{option}", value) if isinstance(value, Mapping) else value
+            for option, value in values.items()
+        }
+        super().__init__(parts)
         self.name = name
-
-    def __getitem__(self, option: str) -> Any:
-        value = super().__getitem__(option)
-        return SuiteOptions(f"{self.name}.{option}", value) if isinstance(value, Mapping) else value
 
     def __missing__(self, option: str) -> Any:
         raise UserError(f"{self.name}.{option}: not set. Set it as the other suites in the task's yaml do.")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from elmo_bench.__main__ import entry
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.include import folders, import_path
+from elmo_bench.base.include import folders
 from elmo_bench.base.machine import available_memory, free_cores, gpus, resident_memory
 from elmo_bench.ledger.merge import merge
 from elmo_bench.ledger.paths import list_runs
@@ -130,7 +130,10 @@ def _start(job: Job, gpu: str) -> BaseProcess:
     The fork server does its imports before it gets our `sys.path`, and would find another installation of elmo-bench
     first. Libraries that count the cores themselves get one thread.
     """
-    os.environ |= {"OMP_NUM_THREADS": "1", **import_path()}
+    # A child imports from the folders of this process: `python -m` looks in the current one first, which may have a
+    # `random.py`.
+    path = os.pathsep.join(map(os.path.abspath, sys.path))  # "" is the current folder
+    os.environ |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
     child = context.Process(target=_child, args=(job.arguments(threads=1), str(job.log), gpu))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hydra.core.override_parser.types import Glob, Override, OverrideType
+from hydra.core.override_parser.types import Glob, Override
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
@@ -43,19 +43,14 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     """
     chosen: dict[str, str] = {}
     values: list[Override] = []
-    experiment = None
     for each in parse(_one_run(options, folder)):
-        if each.key_or_group == "experiment":
-            experiment = each.value()
-        elif each.package is None and (folder / each.key_or_group).is_dir():
-            choice = each.value()
-            chosen[each.key_or_group] = choice if isinstance(choice, str) else spelled(choice)
+        group, choice = each.key_or_group, each.value()
+        if group != "experiment" and each.package is None and (folder / group).is_dir():
+            chosen[group] = choice if isinstance(choice, str) else spelled(choice)
         else:
             values.append(each)
     plain = _composed(name, tuple(chosen.items()), folder)
     config = copy.deepcopy(plain)
-    if experiment is not None:
-        config.experiment = experiment
     try:
         for each in values:
             _set(config, each, plain)
@@ -65,9 +60,6 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
         raise UserError(f"{error.full_key} has no value; give {error.full_key}=…") from None
     except OmegaConfBaseException as error:
         raise UserError(f"{name}: {_first_line(error)}") from None
-    for each in values:
-        if each.type == OverrideType.CHANGE:
-            check_kind(each, plain, config)
     return config
 
 
@@ -122,7 +114,7 @@ def experiment_yaml(name: Any, folder: Path = CONF) -> dict[str, Any]:
         raise UserError(f"{path}: no {' and '.join(sorted(lacking))}. See the others in its folder.")
     parts = as_list(given["sweep"])
     if not parts or not all(isinstance(part, dict) and all(isinstance(key, str) for key in part) for part in parts):
-        raise UserError(f"{path}: sweep: not a mapping from options to values, or a list of them. Mend it.")
+        raise UserError(f"{path}: sweep: not a mapping from options to values, or a list of them. Fix it.")
     return given | {"sweep": [{key: as_list(value) for key, value in part.items()} for part in parts]}
 
 
@@ -269,6 +261,8 @@ def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
         with open_dict(node):
             del node[last]
     else:
+        if not adds:
+            check_kind(option, plain)
         OmegaConf.update(config, key, option.value(), force_add=adds)
 
 

@@ -67,7 +67,7 @@ class Experiment:
     sweep: list[dict[str, list[Any]]]  # option: values, the runs are all combinations; or a list of such mappings
     caption: str = ""  # heading of its tables and section; without one, reports do not show the experiment
     order: float = float("inf")  # position of its section on the page; without one it follows the others, by name
-    layout: str = "variants"  # a table a task; or another one of LAYOUTS
+    layout: str = "variants"  # a table a task; or another of LAYOUTS
     variants: tuple[Variant, ...] = ()  # rows of the table, in order: key, then options, `encoder` if fixed, and `name`
     axis: str = ""  # instead of variants: an option, each value of which is a row
     row: str = "{}"  # the key `name` of the yaml: what a row of the axis is called, with {} for the value

@@ -13,7 +13,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import OverrideParseException
 from omegaconf import DictConfig, ListConfig, OmegaConf
-from omegaconf.errors import InterpolationResolutionError
+from omegaconf.errors import OmegaConfBaseException
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical
@@ -27,8 +27,8 @@ _NOT_TEXT = re.compile(r"(?i)true|false|null|none|nan|[+-]?(inf|[\d_.]+(e[+-]?\d
 _KINDS: dict[str, tuple[type, ...]] = {
     "true or false": (bool,),
     "a number": (int, float),
-    "a list": (ListConfig,),
-    "values for its parts": (DictConfig,),
+    "a list": (list, ListConfig),
+    "values for its parts": (dict, DictConfig),
 }
 _EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epoch
 
@@ -115,17 +115,15 @@ def guess(word: str, known: Iterable[str]) -> str:
     return f" (did you mean '{folded[close[0]]}'?)" if close else ""
 
 
-def check_kind(option: Override, plain: DictConfig, config: DictConfig) -> None:
+def check_kind(option: Override, plain: DictConfig) -> None:
     """Raises UserError where something else replaces a number, a switch, a list or a group of values of `plain`."""
-    key = option.key_or_group
-    if key in _EITHER:
-        return
+    key, value = option.key_or_group, option.value()
     try:
-        before, now = (OmegaConf.select(of, key, throw_on_missing=False) for of in (plain, config))
-    except InterpolationResolutionError:  # the default is a value that the user has to give
+        before = OmegaConf.select(plain, key)
+    except OmegaConfBaseException:  # the default is a value that the user has to give
         return
     kind = next((name for name, types in _KINDS.items() if isinstance(before, types)), None)
-    if kind and now is not None and not isinstance(now, _KINDS[kind]):
+    if kind and key not in _EITHER and value is not None and not isinstance(value, _KINDS[kind]):
         if isinstance(before, DictConfig):
             part = str(next(iter(before)))
             key, before = f"{key}.{part}", before[part]

@@ -106,8 +106,9 @@ class RunSpec:
             ours, usual = self.settings.get(RATE), self.default().settings.get(RATE)
         except UserError:
             return None
-        rates = isinstance(ours, int | float) and isinstance(usual, int | float) and usual > 0
-        return float(f"{ours / usual:.6g}") if rates else None
+        if not isinstance(ours, int | float) or not isinstance(usual, int | float) or usual <= 0:
+            return None
+        return float(f"{ours / usual:.6g}")
 
     @cached_property
     def identity(self) -> str:

@@ -94,9 +94,8 @@ class OwnData:
         rows = self.read_rows(path)
         names = self.names(rows, gold=False)
         examples = [self.example(row, names, f"{path}, row {number}") for number, row in enumerate(rows, 1)]
-        for number, example in enumerate(examples, 1):
-            if not all(example.texts):
-                raise UserError(f"{path}, row {number}: no text. Remove the row, or give it one.")
+        if empty := [number for number, example in enumerate(examples, 1) if not all(example.texts)]:
+            raise UserError(f"{path}, row {empty[0]}: no text. Remove the row, or give it one.")
         return examples
 
     def canonical(self, example: Any) -> dict[str, Any]:
@@ -203,16 +202,15 @@ class OwnData:
 
     def reads(self, path: Path) -> bool:
         """Whether a file of a folder may hold data, by its name."""
-        ending, name = ending_of(path), path.name
-        described = ending == ".md" or name.startswith((".", "dataset_info"))  # by the folder's maker
-        return not described and (self.endings is None or ending in self.endings)
+        ending, described = ending_of(path), path.name.startswith((".", "dataset_info"))  # by the folder's maker
+        return not described and (ending in self.endings if self.endings else ending != ".md")
 
 
 def with_gold(rows: Sequence[Row], path: Path) -> Sequence[Row]:
     """The rows of a file of predictions. Raises UserError if they have no gold, or no predictions."""
-    for number, row in enumerate(rows, 1):
-        if lacking := [name for name in (GOLD, PREDICTED) if name not in row]:
-            raise UserError(f"{path}, row {number}: no {lacking[0]}. `predict` writes files that have both columns.")
+    for name in (GOLD, PREDICTED):
+        if lacking := [number for number, row in enumerate(rows, 1) if name not in row]:
+            raise UserError(f"{path}, row {lacking[0]}: no {name}. `predict` writes files that have both columns.")
     without = sum(row.get(GOLD) in (None, "", []) for row in rows)
     if without:
         which = "none of its rows has" if without == len(rows) else f"{without:,} of {len(rows):,} rows do not have"

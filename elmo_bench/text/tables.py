@@ -165,9 +165,8 @@ def _json(path: Path) -> list[Row]:
         rows = [(1, row) for row in parse_json("\n".join(line for _, line in lines), str(path))]
     else:
         rows = [(number, parse_json(line, f"{path}:{number}")) for number, line in lines]
-    for number, row in rows:
-        if not isinstance(row, dict):
-            raise UserError(f"{path}:{number}: not an object with names and values. Fix this line.")
+    if wrong := [number for number, row in rows if not isinstance(row, dict)]:
+        raise UserError(f"{path}:{wrong[0]}: not an object with names and values. Fix this line.")
     return [row for _, row in rows]
 
 
@@ -186,8 +185,8 @@ def _parquet(path: Path) -> list[Row]:
 
 def _class_names(feature: Any) -> list[str]:
     """The names of the classes of a feature or of the items of a list of it; none for other features."""
-    if isinstance(feature, list):
-        return _class_names(feature[0]) if feature else []
+    if isinstance(feature, list):  # as older versions of datasets write it
+        feature = {"feature": feature[0]} if feature else None
     if not isinstance(feature, dict):
         return []
     return _class_names(feature["feature"]) if "feature" in feature else feature.get("names") or []

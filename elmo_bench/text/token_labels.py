@@ -41,14 +41,12 @@ def read_conllu(path: Path) -> Iterator[list[Row]]:
 
     def rows() -> Iterator[Row]:
         for number, line in read_lines(path):
-            cells = line.split("\t")
-            if not line.strip():
-                yield number, []
-            elif line.startswith("#"):
+            cells = line.split("\t") if line.strip() else []
+            if line.startswith("#"):
                 continue
-            elif len(cells) != COLUMNS:
+            if len(cells) not in (0, COLUMNS):
                 raise UserError(f"{path}:{number}: expected {COLUMNS} columns, found {len(cells)}. Fix this line.")
-            elif cells[ID].isdecimal():
+            if not cells or cells[ID].isdecimal():
                 yield number, cells
 
     return sentences(rows())

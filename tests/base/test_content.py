@@ -3,6 +3,7 @@
 import hashlib
 import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -49,10 +50,6 @@ def rename_over(path):
     other.replace(path)
 
 
-def remove(path):
-    path.unlink()
-
-
 CHANGES = [overwrite, overwrite_with_the_old_time, rename_over]
 
 
@@ -65,8 +62,10 @@ def sha256(content):
     return hashlib.sha256(content).hexdigest()
 
 
-@pytest.mark.parametrize("settled", [ALWAYS, NEVER])
-@pytest.mark.parametrize("large", [0, 2**30])
+KINDS = pytest.mark.parametrize(("large", "settled"), [(0, ALWAYS), (2**30, ALWAYS), (0, NEVER)])
+
+
+@KINDS
 def test_an_unchanged_file_has_the_checksum_of_its_bytes(path, large, settled):
     tick()
     for _ in range(2):
@@ -77,12 +76,9 @@ def test_an_unchanged_file_has_the_checksum_of_its_bytes(path, large, settled):
     assert len(memory()) == (large == 0 and settled == ALWAYS)  # small and young files are never remembered
 
 
-@pytest.mark.parametrize("settled", [ALWAYS, NEVER])
-@pytest.mark.parametrize("large", [0, 2**30])
-@pytest.mark.parametrize("change", [*CHANGES, remove])
-def test_a_file_that_changes_before_the_check_is_refused_and_the_next_start_sees_the_new_bytes(
-    path, change, large, settled
-):
+@KINDS
+@pytest.mark.parametrize("change", [*CHANGES, Path.unlink])
+def test_a_file_that_changes_is_refused_and_the_next_start_sees_the_new_bytes(path, change, large, settled):
     tick()
     content = Content(path, large=large, settled=settled)
     tick()

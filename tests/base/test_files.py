@@ -35,11 +35,11 @@ def test_what_a_disk_refuses_is_one_line_and_changes_nothing(tmp_path, number):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("name", [".", "folder", "x" * 300, "file/x", "/proc/x/file"])
-def test_a_name_that_no_file_can_have(tmp_path, monkeypatch, name):
+def test_a_name_that_no_file_can_have(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"Choose (another|a shorter)"), atomic_write(Path(name)):
-        pass
+    for name in (".", "folder", "x" * 300, "file/x", "/proc/x/file"):
+        with pytest.raises(UserError, match=r"Choose (another|a shorter)"), atomic_write(Path(name)):
+            pass
     assert sorted(tmp_path.iterdir()) == [tmp_path / "file", tmp_path / "folder"]

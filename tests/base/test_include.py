@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 import textwrap
 
@@ -24,15 +23,9 @@ ENCODER = printed("README.md", "encoders/length.py")
 YAML = printed("README.md", "conf/encoder/length.yaml")
 
 
-def bench(folder, *arguments):
-    """The command in an empty folder, with this clone as the installation."""
-    command, env = [sys.executable, "-m", "elmo_bench", *arguments], {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
-
-
 @pytest.fixture
 def include(tmp_path):
-    """`--include` of a folder with a task and an encoder; runs start in the folder `work`."""
+    """`--include` of a folder with a task and an encoder."""
     mine = tmp_path / "mine"
     shutil.copytree(ROOT / "tasks" / "pos", mine / "tasks" / "mytask", ignore=shutil.ignore_patterns("__pycache__"))
     for path in (mine / "tasks" / "mytask").glob("*.py"):
@@ -44,7 +37,6 @@ def include(tmp_path):
     (mine / "encoders" / "length.py").write_text(ENCODER)
     (mine / "conf" / "encoder").mkdir()
     (mine / "conf" / "encoder" / "length.yaml").write_text(YAML)
-    (tmp_path / "work").mkdir()
     return ["--include", str(mine)]
 
 
@@ -122,7 +114,8 @@ def test_the_version_is_told(capsys):
     assert "unknown command 'rpeort' (did you mean 'report'?)" in capsys.readouterr().err
 
 
-def test_a_folder_without_tasks_encoders_and_configs_is_refused(tmp_path):
-    done = bench(tmp_path, "--include", str(tmp_path), "status", "task=ner")
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"elmo-bench: --include {tmp_path}: no folder with tasks/, encoders/ or conf/.")
+@pytest.mark.usefixtures("forgotten")
+def test_a_folder_without_tasks_encoders_and_configs_is_refused(tmp_path, capsys):
+    assert main(["--include", str(tmp_path), "status", "task=ner"]) == 2
+    said = f"elmo-bench: --include {tmp_path}: no folder with tasks/, encoders/ or conf/."
+    assert capsys.readouterr().err.startswith(said)

@@ -2,26 +2,15 @@
 
 import threading
 
-import pytest
 import torch
 
 from elmo_bench.base import machine as threads
 
 
-@pytest.fixture
-def idle(monkeypatch):
-    """`idle(free, cores)`: a machine with so many idle cores, and a user who chose nothing."""
+def test_as_many_as_there_are_idle_cores_unless_the_user_says_otherwise(monkeypatch, capsys):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-
-    def idle(free, cores):
-        monkeypatch.setattr(threads, "free_cores", lambda: free)
-        monkeypatch.setattr(threads, "cores", lambda: cores)
-
-    return idle
-
-
-def test_as_many_as_there_are_idle_cores_unless_the_user_says_otherwise(idle, monkeypatch, capsys):
-    idle(3, 4)
+    monkeypatch.setattr(threads, "free_cores", lambda: 3)
+    monkeypatch.setattr(threads, "cores", lambda: 4)
     assert threads.choose_threads(None, "embed") == 3
     assert capsys.readouterr().err == "embed: 3 threads, as 3 of 4 cores are idle\n"
     assert threads.choose_threads(2, "embed") == 2

@@ -7,49 +7,31 @@ from elmo_bench.spec.names import tasks
 from elmo_bench.spec.run_spec import converged
 
 
-@pytest.fixture
-def ran(make_record):
-    """`ran(epochs=…, dev=[…], …)`: whether a run of ner converged, with these dev scores and this setting of epochs."""
-
-    def ran(epochs, *, task="ner", size="cpu", dev=(55.0, 60.0, 59.0), best=60.0):
-        record = make_record(task=task, settings={"task.training.epochs": epochs}, dev=best)
-        record["spec"]["size"] = size
-        return converged(record | {"curves": {**record["curves"], "dev": list(dev)}})
-
-    return ran
-
-
 @pytest.mark.parametrize(
-    ("epochs", "size", "expected"),
+    ("expected", "epochs", "given"),
     [
-        (32, "cpu", True),
-        (31, "cpu", False),
-        (75, "paper", True),
-        (75, "mine", False),  # nothing was measured for this size
-        (None, "cpu", False),
+        (True, 32, {}),
+        (False, 31, {}),
+        (True, 75, {"size": "paper"}),
+        (False, 75, {"size": "mine"}),  # nothing was measured for this size
+        (False, None, {}),
+        (False, 32, {"dev": (32.8, 32.8, 32.8), "best": 32.8}),  # one answer to everything
+        (False, 32, {"dev": (0.0, 0.0), "best": 0.0}),
+        (True, 32, {"dev": (0.0, 12.5), "best": 12.5}),
+        (True, 32, {"dev": (100.0, 100.0), "best": 100.0}),  # nothing is left to learn
     ],
 )
-def test_a_run_with_its_tasks_budget_is_converged(ran, epochs, size, expected):
-    assert ran(epochs, size=size) is expected
+def test_a_run_with_its_tasks_budget_is_converged_unless_it_learned_nothing(make_record, expected, epochs, given):
+    dev = given.get("dev", (55.0, 60.0, 59.0))
+    record = make_record(task="ner", settings={"task.training.epochs": epochs}, dev=given.get("best", 60.0))
+    record["spec"]["size"] = given.get("size", "cpu")
+    assert converged(record | {"curves": {**record["curves"], "dev": [*dev]}}) is expected
 
 
-@pytest.mark.parametrize(
-    ("dev", "best", "expected"),
-    [
-        ([32.8, 32.8, 32.8], 32.8, False),  # one answer to everything
-        ([0.0, 0.0], 0.0, False),
-        ([0.0, 12.5], 12.5, True),
-        ([100.0, 100.0], 100.0, True),  # nothing is left to learn
-    ],
-)
-def test_unless_it_learned_nothing(ran, dev, best, expected):
-    assert ran(32, dev=dev, best=best) is expected
-
-
-@pytest.mark.parametrize("task", tasks())
-def test_a_default_run_has_its_budget(task):
+def test_a_default_run_has_its_budget():
     """The paper's budget is what the paper trained."""
-    budget = task_yaml(task)["report"]["budget"] or {}
-    for size, epochs in budget.items():
-        assert compose("config", [f"task={task}", f"size={size}"]).task.training.epochs >= epochs
-    assert budget.get("paper") == task_yaml(task).get("sizes", {}).get("paper", {}).get("epochs")
+    for task in tasks():
+        budget = task_yaml(task)["report"]["budget"] or {}
+        for size, epochs in budget.items():
+            assert compose("config", [f"task={task}", f"size={size}"]).task.training.epochs >= epochs, task
+        assert budget.get("paper") == task_yaml(task).get("sizes", {}).get("paper", {}).get("epochs"), task

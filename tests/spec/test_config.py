@@ -37,32 +37,24 @@ def test_every_choice_composes(chosen):
         assert named in (value, None) or group == "trainer"
 
 
-def by_hydra(chosen):
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        return hydra.compose("config", options(chosen))
-
-
 @pytest.mark.parametrize(
     "chosen",
     [
-        {},
         {"size": "cpu", "suite": "paper", "task": "squad"},
         {"encoder": "bert_mini_only", "task": "coref", "trainer": "gpu"},
     ],
 )
 def test_a_config_is_what_hydra_composes(chosen):
-    given = compose("config", options(chosen))
-    assert OmegaConf.to_yaml(given) == OmegaConf.to_yaml(by_hydra(chosen), resolve=True)
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        by_hydra = hydra.compose("config", options(chosen))
+    assert OmegaConf.to_yaml(compose("config", options(chosen))) == OmegaConf.to_yaml(by_hydra, resolve=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "needs"),
-    [("pretrain", ["corpus", "out"]), ("evaluate", ["weights", "corpus"])],
-)
-def test_every_command_has_its_config_and_asks_for_what_it_needs(name, needs):
-    compose(name, [f"{key}=x" for key in needs], folder=PRETRAINING)
-    with pytest.raises(UserError, match="has no value; give"):
-        compose(name, [f"{needs[0]}=x"], folder=PRETRAINING)
+def test_every_command_has_its_config_and_asks_for_what_it_needs():
+    for name, needs in (("pretrain", ["corpus", "out"]), ("evaluate", ["weights", "corpus"])):
+        compose(name, [f"{key}=x" for key in needs], folder=PRETRAINING)
+        with pytest.raises(UserError, match="has no value; give"):
+            compose(name, [f"{needs[0]}=x"], folder=PRETRAINING)
 
 
 def test_an_option_that_is_given_replaces_the_experiments():
@@ -84,12 +76,12 @@ def test_an_option_replaces_that_of_each_of_several_sweeps_and_is_added_where_it
 
 
 def test_options_select_among_several_sweeps_that_list_them_and_replace_others():
-    def tasks_and_seeds(*options):
-        found = {tuple(option for option in run if option[:4] in ("task", "seed")) for run in products(*options)}
-        return sorted(found)
-
     def products(*options):
         return [run for product in sweep(["experiment=table1", *options]) for run in itertools.product(*product)]
+
+    def tasks_and_seeds(*options):
+        runs = {tuple(option for option in run if option[:4] in ("task", "seed")) for run in products(*options)}
+        return sorted(runs)
 
     assert len(products("task=coref", "encoder=elmo")) == 3
     assert len(products("task=coref,ner", "encoder=elmo")) == 3 + 5

@@ -34,14 +34,15 @@ def specs(experiment: Experiment, *options: str) -> Iterator[tuple[Variant, RunS
 def test_a_variant_is_recognised_by_its_spec(name):
     experiment = Experiment.load(name)
     suite = "suite=paper" if name == "ladder" else "suite=open"  # with vectors that are not the ladder's
-    for task in experiment.values("task")[:1]:
-        for variant, spec in specs(experiment, f"task={task}", suite):
-            assert experiment.variant_of(spec) == variant
-    for variant, spec in specs(experiment, "task=ner", suite, "data.train_fraction=0.3"):
-        if name != "figure1":
-            assert experiment.variant_of(spec) == variant
-    for _, spec in specs(experiment, "task=ner", suite, "task.training.epochs=3"):
-        assert experiment.variant_of(spec) is None
+    for variant, spec in specs(experiment, f"task={experiment.values('task')[0]}", suite):
+        assert experiment.variant_of(spec) == variant
+    if name != "figure1":
+        assert experiment.variant_of(_first(experiment, "task=ner", suite, "data.train_fraction=0.3"))
+    assert experiment.variant_of(_first(experiment, "task=ner", suite, "task.training.epochs=3")) is None
+
+
+def _first(experiment: Experiment, *options: str) -> RunSpec:
+    return next(specs(experiment, *options))[1]
 
 
 def test_the_list_of_experiments_is_that_of_the_files():

@@ -228,13 +228,12 @@ def test_the_columns_of_a_record_are_used_for_new_text_and_its_files_are_not_ope
 @pytest.mark.parametrize(
     ("task", "content", "out"),
     [
-        ("classification", "id,sentence2\n1,A dog sleeps .\n2,A man runs .\n", ["new.parquet"]),
-        ("pairs", '{"sentence1": "A dog", "sentence2": "No dog"}\n', ["new.tsv"]),
+        ("classification", "id,sentence2\n1,A dog sleeps .\n2,A man runs .\n", ["new.parquet", "new.tsv"]),
         ("tagging", "Ada\nran\n\nBo\n", ["new.conll", "new.jsonl"]),
     ],
 )
 def test_a_kept_head_predicts_new_text_in_every_form(tmp_path, task, content, out, capsys):
-    name = {"classification": "new.csv", "pairs": "new.jsonl", "tagging": "new.txt"}[task]
+    name = {"classification": "new.csv", "tagging": "new.txt"}[task]
     record = run_small(tmp_path / "runs", f"task={task}", *OWN[task], "task.training.least_steps=null",
                        "task.training.epochs=1", encoder="none")  # fmt: skip
     paths = RunPaths.of(tmp_path / "runs", record)

@@ -1,7 +1,7 @@
 """Files of predictions and of texts: the tokens that were written are read back, whatever white space is in them."""
 
-from dataclasses import replace
 from functools import cache
+from itertools import cycle, islice
 
 import pytest
 from hypothesis import given, settings
@@ -13,12 +13,12 @@ from elmo_bench.spec.names import task_class
 from elmo_bench.tasks.coref.conll import Document, genre_of
 from elmo_bench.tasks.coref.data import ESCAPED
 from elmo_bench.tasks.deprel.data import ROOT, Sentence
-from elmo_bench.tasks.ner.metric import Metric as Conlleval
-from elmo_bench.tasks.snli.data import LABELS, NO_GOLD, Pair
+from elmo_bench.tasks.snli.data import LABELS as CLASSES
+from elmo_bench.tasks.snli.data import NO_GOLD, Pair
 from elmo_bench.tasks.srl.columns import Proposition
 from elmo_bench.tasks.srl.columns import Sentence as Words
 from elmo_bench.tasks.sst5.data import Phrase
-from elmo_bench.text.columns import escaped, line_of, read_columns, tokens_of, unescaped
+from elmo_bench.text.columns import escaped, line_of, read_columns, unescaped
 from elmo_bench.text.tags import TaggedSentence
 
 ODD = [
@@ -30,9 +30,8 @@ ODD = [
 TOKEN = st.sampled_from(ODD) | st.text(
     st.characters(exclude_categories=["Cs"]) | st.sampled_from("\\u{}a0- \n#"), max_size=9
 )
-TOKENS = st.lists(TOKEN, min_size=1, max_size=6).map(tuple)
-FEW = settings(deadline=None, max_examples=15)
-LABEL = st.sampled_from(["NN", "X Y", "a\xa0b"])
+LABELS, HEADS = ["NN", "X Y", "a\xa0b"], (ROOT, *range(len(ODD)))
+SENTENCES = [tuple(ODD), *((token, "a") for token in ODD), *((token,) for token in ODD)]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,8 @@ def written(task, path, examples, predicted):
     return data.read_file(path)
 
 
-@pytest.mark.parametrize("token", ODD)
+@settings(deadline=None, max_examples=100)
+@given(TOKEN)
 def test_a_written_token_has_no_white_space_and_is_read_back(token):
     text = escaped(token, reserved=("-X-", "-"))
     assert text not in ("", "-X-", "-")
@@ -73,81 +73,67 @@ def test_what_is_no_escape_is_read_as_it_is(text):
     assert unescaped(escaped(text)) == text
 
 
-@FEW
-@given(st.lists(TOKENS, min_size=1, max_size=3))
-def test_ner(path, sentences):
-    examples = [TaggedSentence(each, ("B-X", *["I-X"] * (len(each) - 1))) for each in sentences]
-    gold = [each.gold for each in examples]
-    assert written("ner", path, examples, gold) == examples
-    assert Conlleval().score_files(path) == Conlleval().score(gold, gold)
+def of_words():
+    """Tasks with a label for each word: examples, predicted labels, and what is read of the file."""
+    spans = [TaggedSentence(each, ("B-X", *["I-X"] * (len(each) - 1))) for each in SENTENCES]
+    yield "ner", spans, [each.gold for each in spans], spans
+    gold, predicted = ([tuple(islice(cycle(some), len(each))) for each in SENTENCES] for some in (LABELS, LABELS[1:]))
+    for task, make in (
+        ("pos", TaggedSentence),
+        ("deprel", lambda words, own: Sentence(words, HEADS[: len(words)], own)),
+    ):
+        yield task, [*map(make, SENTENCES, gold)], predicted, [*map(make, SENTENCES, predicted)]
 
 
-@FEW
-@given(st.lists(st.lists(st.tuples(TOKEN, LABEL, LABEL), min_size=1, max_size=6), min_size=1, max_size=3))
-def test_pos_and_deprel(path, sentences):
-    columns = [list(zip(*each, strict=True)) for each in sentences]
-    predicted = [labels for *_, labels in columns]
-    tagged = [TaggedSentence(*each[:2]) for each in columns]
-    related = [Sentence(words, (ROOT, *range(len(words) - 1)), labels) for words, labels, _ in columns]
-    for task, field, examples in (("pos", "tags", tagged), ("deprel", "relations", related)):
-        pairs = zip(examples, predicted, strict=True)
-        assert written(task, path, examples, predicted) == [replace(each, **{field: labels}) for each, labels in pairs]
-        metric = of(task)[1]
-        assert metric.score_files(path) == metric.score([each.gold for each in examples], predicted)
+@pytest.mark.parametrize(("task", "examples", "predicted", "read"), [*of_words()], ids=["ner", "pos", "deprel"])
+def test_labels_of_words(path, task, examples, predicted, read):
+    assert written(task, path, examples, predicted) == read
+    metric = of(task)[1]
+    assert metric.score_files(path) == metric.score([each.gold for each in examples], predicted)
 
 
-@FEW
-@given(st.lists(TOKENS.filter(lambda words: not ESCAPED.keys() & {*words}), min_size=1, max_size=3), TOKEN, TOKEN)
-def test_coref(path, sentences, name, speaker):
+def test_labels_of_texts(path):
+    phrases = [Phrase(tokens, gold) for tokens, gold in zip(SENTENCES, cycle([4, 0]))]
+    assert written("sst5", path, phrases, [0] * len(phrases)) == phrases
+    right = sum(phrase.gold == 0 for phrase in phrases)
+    assert of("sst5")[1].score_files(path)["overall"]["correct"] == right
+    unknown = [Phrase(tokens, None) for tokens in SENTENCES]
+    assert written("sst5", path, unknown, [0] * len(unknown)) == unknown
+    pairs = [Pair(*each) for each in zip(SENTENCES, reversed(SENTENCES), cycle([*CLASSES, NO_GOLD]))]
+    predicted = [CLASSES[0]] * len(pairs)
+    assert written("snli", path, pairs, predicted) == pairs
+    assert of("snli")[1].score_files(path) == of("snli")[1].score([pair.gold for pair in pairs], predicted)
+
+
+def test_coref(path):
     """OntoNotes' spellings of full stop and question mark are the only tokens that its reader changes."""
+    sentences = tuple(tuple(word for word in each if word not in ESCAPED) for each in SENTENCES[:9])
     count = sum(map(len, sentences))
-    clusters = (((0, 0), (count - 1, count - 1)),) if count > 1 else ()
-    document = Document(name, "003", genre_of(name), tuple(sentences), (speaker,) * count, clusters)
-    assert written("coref", path, [document], [clusters]) == [document]
-    metric = of("coref")[1]
-    assert metric.score_files(path, path)["scores"]["mentions"]["recall_num"] == 2 * len(clusters)
+    clusters = (((0, 0), (count - 1, count - 1)),)
+    documents = [
+        Document(name, "003", genre_of(name), sentences, (speaker,) * count, clusters)
+        for name, speaker in zip(ODD, reversed(ODD), strict=True)
+    ]
+    assert written("coref", path, documents, [clusters] * len(documents)) == documents
+    scores = of("coref")[1].score_files(path, path)["scores"]
+    assert scores["mentions"]["recall_num"] == 2 * len(documents)
 
 
-@FEW
-@given(st.lists(st.tuples(TOKENS, st.sampled_from([None, 0, 4]), st.sampled_from([0, 4])), min_size=1, max_size=3))
-def test_sst5(path, rows):
-    examples = [Phrase(tokens, gold) for tokens, gold, _ in rows]
-    assert written("sst5", path, examples, [label for *_, label in rows]) == examples
-    known = [(gold, label) for _, gold, label in rows if gold is not None]
-    if len(known) == len(rows):
-        assert of("sst5")[1].score_files(path)["overall"]["correct"] == sum(gold == label for gold, label in known)
-
-
-@FEW
-@given(st.lists(st.tuples(TOKENS, TOKENS, st.sampled_from([*LABELS, NO_GOLD]), st.sampled_from(LABELS)), min_size=1))
-def test_snli(path, rows):
-    examples = [Pair(*row[:3]) for row in rows]
-    assert written("snli", path, examples, [label for *_, label in rows]) == examples
-    if any(pair.label != NO_GOLD for pair in examples):
-        metric = of("snli")[1]
-        assert metric.score_files(path) == metric.score([pair.gold for pair in examples], [row[3] for row in rows])
-
-
-@FEW
-@given(st.lists(TOKEN, min_size=2, max_size=4))
-def test_srl(path, lemmas):
+def test_srl(path):
     """Its files of predictions hold the predicates' lemmas, and no other tokens."""
-    sentence = Words(tuple(lemmas), 0)
-    examples = [Proposition(sentence, place, lemma, ()) for place, lemma in enumerate(lemmas)]
-    tags = [tuple("B-V" if place == each.predicate else "B-A0" for place in range(len(lemmas))) for each in examples]
+    sentence, count = Words(tuple(ODD), 0), len(ODD)
+    examples = [Proposition(sentence, place, lemma, ()) for place, lemma in enumerate(ODD)]
+    tags = [tuple("B-V" if place == each.predicate else "B-A0" for place in range(count)) for each in examples]
     data, metric = of("srl")
     data.write(path, examples, tags)
-    assert metric.score_files(path, path)["n_props"] == metric.score(tags, tags)["overall"]["n_props"] == len(lemmas)
+    assert metric.score_files(path, path)["n_props"] == metric.score(tags, tags)["overall"]["n_props"] == count
     assert metric.score_files(path, path)["perfect_props"] == 100
 
 
-@FEW
-@given(st.lists(TOKENS, min_size=1, max_size=3))
-def test_texts(path, sentences):
+def test_texts(path):
     """`elmo-bench texts` writes such lines, and `embed` reads them."""
-    path.write_text("".join(f"{line_of(tokens)}\n" for tokens in sentences), encoding="utf-8")
-    assert [tuple(tokens) for _, tokens in embed.read(path)] == sentences
-    assert [tuple(tokens_of(line_of(tokens))) for tokens in sentences] == sentences
+    path.write_text("".join(f"{line_of(tokens)}\n" for tokens in SENTENCES), encoding="utf-8")
+    assert [tuple(tokens) for _, tokens in embed.read(path)] == SENTENCES
 
 
 def test_files_of_other_programs_keep_their_tokens(path):
