@@ -77,6 +77,9 @@ class ElmoEncoder(Shareable):
         ids: Callable[[Sequence[Any]], np.ndarray] = words_ids,
     ) -> None:
         self.bilm, self.source, self.stateful, self.precision, self.ids = bilm, source, stateful, precision, ids
+        self.checksum = source if precision == "float32" else f"{source} {precision}"
+        self.layers, self.dim = 1 + bilm.options.layers, 2 * bilm.options.projection_dim
+        self.parameters = sum(parameter.numel() for parameter in bilm.parameters())
         self._kept: list[State] = []  # states after the last call
         self.to(device_named(device))
 
@@ -103,23 +106,6 @@ class ElmoEncoder(Shareable):
 
     def __repr__(self) -> str:
         return described(self, self.name)
-
-    @property
-    def checksum(self) -> str:
-        """Identifies the vectors: the files, and a precision other than float32."""
-        return self.source if self.precision == "float32" else f"{self.source} {self.precision}"
-
-    @property
-    def layers(self) -> int:
-        return 1 + self.bilm.options.layers
-
-    @property
-    def dim(self) -> int:
-        return 2 * self.bilm.options.projection_dim
-
-    @property
-    def parameters(self) -> int:
-        return sum(parameter.numel() for parameter in self.bilm.parameters())
 
     def encode(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> list[Tensor]:
         """The layers of each sentence, float32 [L, T, D] on the encoder's device; with `markers`, from `<S>` to `</S>`.

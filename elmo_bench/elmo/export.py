@@ -44,24 +44,14 @@ def model_card(
     """
     with torch.device("meta"):
         parameters = sum(parameter.numel() for parameter in BiLM(options).parameters())
-    filters = sum(number for _, number in options.filters)
-    widths = ", ".join(str(width) for width, _ in options.filters)
-    convolutions = f"{filters:,} filters of widths {widths}, {options.activation}"
-    cells = f"{options.lstm_dim:,} cells projected to {options.projection_dim}"
-    table = {
-        "character CNN": f"{convolutions}, highway layers: {options.highways}",
-        "LSTMs": f"{options.layers} in each direction, {cells}",
-        "parameters": f"{parameters:,}",
-        "checksum": f"`{checksum}`",
-        **rows,
-    }
     return ModelCard.from_template(
         ModelCardData(**about, license=license, language=language),
         template_str=TEMPLATE.read_text(encoding="utf-8"),
         paper_url=PAPER,
-        layers=1 + options.layers,
-        dim=2 * options.projection_dim,
-        rows=[(name, " ".join(value.split()).replace("|", "\\|")) for name, value in table.items()],
+        options=options,
+        parameters=parameters,
+        checksum=checksum,
+        rows=rows,
         **more,
     )
 
