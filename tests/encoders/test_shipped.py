@@ -45,7 +45,7 @@ def test_the_shipped_bilm_tells_two_banks_apart_and_depends_on_nothing_else():
     torch.testing.assert_close(river[0, 1], money[0, 4], atol=5e-6, rtol=0)  # one word, one character vector
     similar = torch.cosine_similarity(river[2, 1], money[2, 4], dim=0)
     assert similar < 0.95
-    others = [tuple(Path(__file__).read_text(encoding="utf-8").split()[i : i + 20]) for i in range(63)]
+    others = [tuple(Path(__file__).read_text(encoding="utf-8").split()[i : i + 20]) for i in range(9)]
     for call in ([*others, SENTENCES[0]], [SENTENCES[0], *others]):
         torch.testing.assert_close(encoder.encode(call)[call.index(SENTENCES[0])], river, atol=5e-6, rtol=0)
 
