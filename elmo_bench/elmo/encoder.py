@@ -181,10 +181,11 @@ class ElmoEncoder(Shareable):
         return [(h.expand(-1, rows, -1), c.expand(-1, rows, -1)) for h, c in self._after_markers]
 
     def outputs(self, sentences: Sequence[str | Sequence[str]], *, mix: ScalarMix | None = None) -> dict[str, Tensor]:
-        """One batch under the names of the TF-Hub module `google/elmo`: see `named_outputs`.
+        """One batch under the names of the TF-Hub module `google/elmo`, float32, padded with zeros.
 
-        Sentences are lists of tokens, or strings to be split on spaces (the module's signature `default`). Tensors are
-        float32, padded, on the encoder's device. `mix` makes `elmo`; gradients reach it.
+        Sentences are lists of tokens, or strings to be split on spaces (the module's signature `default`).
+        word_emb [B, T, P]; lstm_outputs1, … [B, T, 2P]; elmo [B, T, 2P], the layers' mean, or their `mix`, which
+        gradients reach; default [B, 2P], the mean of elmo over the tokens; mask, bool [B, T]; lengths, int64 [B].
         """
         if isinstance(sentences, str):
             raise UserError(
@@ -195,28 +196,18 @@ class ElmoEncoder(Shareable):
             for sentence in sentences
         ]
         check_tokens(split, "outputs")
-        if not split:
-            return named_outputs(torch.zeros(0, self.layers, 0, self.dim, device=self.device), [], mix)
-        layers, lengths = self.batch(split)
-        return named_outputs(layers.float(), lengths, mix)
-
-
-def named_outputs(layers: Tensor, lengths: Sequence[int], mix: ScalarMix | None) -> dict[str, Tensor]:
-    """Layers [B, L, T, 2P] without markers, anything after a sentence's end -> TF-Hub's outputs, zeros there.
-
-    word_emb [B, T, P]; lstm_outputs1, … [B, T, 2P]; elmo [B, T, 2P], the layers' mean without a `mix`; default [B, 2P],
-    the mean of elmo over the tokens; mask, bool [B, T]; lengths, int64 [B].
-    """
-    sizes = torch.tensor(lengths, dtype=torch.int64, device=layers.device)
-    mask = torch.arange(layers.shape[2], device=layers.device) < sizes[:, None]  # BT
-    layers = torch.where(mask[:, None, :, None], layers, 0)
-    elmo = layers.mean(dim=1) if mix is None else torch.where(mask[..., None], mix(layers, mask), 0)  # BT(2P)
-    first, *others = layers.unbind(1)
-    return {
-        "word_emb": first[..., : first.shape[2] // 2],
-        **{f"lstm_outputs{number}": layer for number, layer in enumerate(others, start=1)},
-        "elmo": elmo,
-        "default": elmo.sum(dim=1) / sizes.clamp(min=1)[:, None],
-        "mask": mask,
-        "lengths": sizes,
-    }
+        none: tuple[Tensor, list[int]] = torch.zeros(0, self.layers, 0, self.dim, device=self.device), []
+        layers, lengths = self.batch(split) if split else none
+        sizes = torch.tensor(lengths, dtype=torch.int64, device=layers.device)
+        mask = torch.arange(layers.shape[2], device=layers.device) < sizes[:, None]  # BT
+        layers = torch.where(mask[:, None, :, None], layers.float(), 0)
+        elmo = layers.mean(dim=1) if mix is None else torch.where(mask[..., None], mix(layers, mask), 0)  # BT(2P)
+        first, *others = layers.unbind(1)
+        return {
+            "word_emb": first[..., : first.shape[2] // 2],
+            **{f"lstm_outputs{number}": layer for number, layer in enumerate(others, start=1)},
+            "elmo": elmo,
+            "default": elmo.sum(dim=1) / sizes.clamp(min=1)[:, None],
+            "mask": mask,
+            "lengths": sizes,
+        }
