@@ -82,10 +82,8 @@ def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
     Nothing is downloaded for the published names.
     """
     if weights not in PUBLISHED:
-        place = weights
-        if is_repository(weights) and not Path(weights).expanduser().exists():
-            place = str(repository(weights, files=(*FILES, *HUB)))
-        options, file = locate(place)
+        on_hub = is_repository(weights) and not Path(weights).expanduser().exists()
+        options, file = locate(str(repository(weights, files=(*FILES, *HUB))) if on_hub else weights)
         if (softmax := softmax_of(file)) is not None:
             return options, file, *softmax
         if weights == "mini":
