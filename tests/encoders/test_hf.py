@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.hf import HfEncoder
+from tests.encoders.test_cove import Harmful
 from tests.tiny_bert import BLOCKS, WIDTH, make_tiny_bert
 
 pytest.importorskip("transformers")
@@ -57,16 +58,6 @@ def test_pickled_weights_are_read_as_tensors(folder, encoder, tmp_path):
     for found, expected in zip(old.encode(TEXTS), encoder.encode(TEXTS), strict=True):
         torch.testing.assert_close(found, expected, atol=0, rtol=0)
     assert old.checksum != encoder.checksum
-
-
-class Harmful:
-    """Its pickle writes a file when it is loaded."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return open, (str(self.path), "w")
 
 
 def test_code_in_pickled_weights_never_runs(folder, tmp_path):
