@@ -59,32 +59,24 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     with reading(path, "a readable safetensors file"), safe_open(path, framework="pt") as file:
         stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
     scales = {name + _SCALE for name, tensor in stored.items() if tensor.dtype == torch.int8}
-    return {
-        name: _values(f"{path}: '{name}'", tensor, stored.get(name + _SCALE))
-        for name, tensor in stored.items()
-        if name not in scales
-    }
+    tensors = {}
+    for name in (name for name in stored if name not in scales):
+        where, values = f"{path}: '{name}'", stored[name]
+        if values.dtype == torch.int8:
+            scale = stored.get(name + _SCALE)
+            if scale is None or scale.dtype not in FLOATS or not _fits(scale, values):
+                raise UserError(f"{where} is int8 without a '{_SCALE}' that fits its shape {[*values.shape]}. {AGAIN}")
+            values = values.float() * scale.float()
+        elif values.dtype not in FLOATS:
+            raise UserError(f"{where} holds {values.dtype}, expected floating-point numbers or int8. {AGAIN}")
+        tensors[name] = values.float()
+        if not tensors[name].isfinite().all():
+            raise UserError(f"{where} has numbers that are not finite. {AGAIN}")
+    return tensors
 
 
-def _values(where: str, tensor: Tensor, scale: Tensor | None) -> Tensor:
-    """One tensor in float32. `where` begins the error."""
-    if tensor.dtype in FLOATS:
-        return _finite(where, tensor.float())
-    if tensor.dtype != torch.int8:
-        raise UserError(f"{where} holds {tensor.dtype}, expected floating-point numbers or int8. {AGAIN}")
-    if scale is None:
-        raise UserError(f"{where} is int8 without '{_SCALE}'. {AGAIN}")
-    fits = scale.ndim == tensor.ndim and all(
+def _fits(scale: Tensor, tensor: Tensor) -> bool:
+    """Whether a scale has as many axes, each of size 1 or of the tensor's."""
+    return scale.ndim == tensor.ndim and all(
         some in (1, all_) for some, all_ in zip(scale.shape, tensor.shape, strict=True)
     )
-    if scale.dtype not in FLOATS or not fits:
-        raise UserError(
-            f"{where} of shape {list(tensor.shape)} has a scale of shape {list(scale.shape)} in {scale.dtype}. {AGAIN}"
-        )
-    return _finite(where, tensor.float() * scale.float())
-
-
-def _finite(where: str, values: Tensor) -> Tensor:
-    if not values.isfinite().all():
-        raise UserError(f"{where} has numbers that are not finite. {AGAIN}")
-    return values

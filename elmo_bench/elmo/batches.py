@@ -73,8 +73,7 @@ def layers_of(network: Network, vectors: Tensor, index: Tensor, states: list[Sta
 
 def zero_states(options: BiLMOptions, rows: int, like: Tensor) -> list[State]:
     """A state of zeros for every layer, h [2, rows, P] and c [2, rows, H], in float32 on the device of `like`."""
-    sizes = (options.projection_dim, options.lstm_dim)
-    h, c = (like.new_zeros(2, rows, size, dtype=torch.float32) for size in sizes)
+    h, c = (like.new_zeros(2, rows, size, dtype=torch.float32) for size in (options.projection_dim, options.lstm_dim))
     return [(h.clone(), c.clone()) for _ in range(options.layers)]
 
 

@@ -63,34 +63,25 @@ def embed(source: Path, out: Path, encoder: ElmoEncoder, mode: str, *, batch: in
     index: dict[str, str] = {}
     empty: list[int] = []
     number = 0
-
-    def vectors() -> Iterator[tuple[str, Tensor]]:
-        nonlocal number
-        lines = read(source)
-        for some in windows(lines, size=lambda line: len(line[1]), batch=batch):
-            for (text, words), layers in zip(some, encoder.encode([words for _, words in some]), strict=True):
-                yield str(number), MODES[mode](layers)
-                if number < MAPPED:
-                    index[text] = str(number)  # the last one of equal lines, as in AllenNLP
-                number += 1
-                if not words:
-                    empty.append(number)
-            meter.advance(sum(len(words) for _, words in some), steps=len(some))
-        if not number:
-            raise UserError(f"{source}: no lines. Give one tokenised sentence per line.")
-        repeated = number - len(index)
-        if number > MAPPED:
-            meter.say(f"more than {MAPPED:,} sentences: {INDEX} is left out")
-            index.clear()
-        elif repeated:
-            meter.say(f"{INDEX}: {repeated:,} lines are repeated; it has the last index of each")
-
     with progress("embed") as meter, atomic_write(out) as handle, h5py.File(handle.name, "w") as file:
         try:
-            for name, tensor in vectors():
-                file.create_dataset(name, data=tensor.cpu().numpy())
-            if index:
+            for some in windows(read(source), size=lambda line: len(line[1]), batch=batch):
+                for (text, words), layers in zip(some, encoder.encode([words for _, words in some]), strict=True):
+                    file.create_dataset(str(number), data=MODES[mode](layers).cpu().numpy())
+                    if number < MAPPED:
+                        index[text] = str(number)  # the last one of equal lines, as in AllenNLP
+                    number += 1
+                    if not words:
+                        empty.append(number)
+                meter.advance(sum(len(words) for _, words in some), steps=len(some))
+            if not number:
+                raise UserError(f"{source}: no lines. Give one tokenised sentence per line.")
+            if number > MAPPED:
+                meter.say(f"more than {MAPPED:,} sentences: {INDEX} is left out")
+            else:
                 file.create_dataset(INDEX, data=[json.dumps(index)], dtype=h5py.string_dtype())
+                if repeated := number - len(index):
+                    meter.say(f"{INDEX}: {repeated:,} lines are repeated; it has the last index of each")
             file.flush()
         except (OSError, RuntimeError):
             os.truncate(handle.name, 0)  # HDF5 crashes if a full disk prevents closing: now there is room

@@ -77,6 +77,9 @@ class ElmoEncoder(Shareable):
         ids: Callable[[Sequence[Any]], np.ndarray] = words_ids,
     ) -> None:
         self.bilm, self.source, self.stateful, self.precision, self.ids = bilm, source, stateful, precision, ids
+        self.checksum = source if precision == "float32" else f"{source} {precision}"
+        self.layers, self.dim = 1 + bilm.options.layers, 2 * bilm.options.projection_dim
+        self.parameters = sum(parameter.numel() for parameter in bilm.parameters())
         self._kept: list[State] = []  # states after the last call
         self.to(device_named(device))
 
@@ -103,23 +106,6 @@ class ElmoEncoder(Shareable):
 
     def __repr__(self) -> str:
         return described(self, self.name)
-
-    @property
-    def checksum(self) -> str:
-        """Identifies the vectors: the files, and a precision other than float32."""
-        return self.source if self.precision == "float32" else f"{self.source} {self.precision}"
-
-    @property
-    def layers(self) -> int:
-        return 1 + self.bilm.options.layers
-
-    @property
-    def dim(self) -> int:
-        return 2 * self.bilm.options.projection_dim
-
-    @property
-    def parameters(self) -> int:
-        return sum(parameter.numel() for parameter in self.bilm.parameters())
 
     def encode(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> list[Tensor]:
         """The layers of each sentence, float32 [L, T, D] on the encoder's device; with `markers`, from `<S>` to `</S>`.
@@ -195,10 +181,11 @@ class ElmoEncoder(Shareable):
         return [(h.expand(-1, rows, -1), c.expand(-1, rows, -1)) for h, c in self._after_markers]
 
     def outputs(self, sentences: Sequence[str | Sequence[str]], *, mix: ScalarMix | None = None) -> dict[str, Tensor]:
-        """One batch under the names of the TF-Hub module `google/elmo`: see `named_outputs`.
+        """One batch under the names of the TF-Hub module `google/elmo`, float32, padded with zeros.
 
-        Sentences are lists of tokens, or strings to be split on spaces (the module's signature `default`). Tensors are
-        float32, padded, on the encoder's device. `mix` makes `elmo`; gradients reach it.
+        Sentences are lists of tokens, or strings to be split on spaces (the module's signature `default`).
+        word_emb [B, T, P]; lstm_outputs1, … [B, T, 2P]; elmo [B, T, 2P], the layers' mean, or their `mix`, which
+        gradients reach; default [B, 2P], the mean of elmo over the tokens; mask, bool [B, T]; lengths, int64 [B].
         """
         if isinstance(sentences, str):
             raise UserError(
@@ -209,28 +196,18 @@ class ElmoEncoder(Shareable):
             for sentence in sentences
         ]
         check_tokens(split, "outputs")
-        if not split:
-            return named_outputs(torch.zeros(0, self.layers, 0, self.dim, device=self.device), [], mix)
-        layers, lengths = self.batch(split)
-        return named_outputs(layers.float(), lengths, mix)
-
-
-def named_outputs(layers: Tensor, lengths: Sequence[int], mix: ScalarMix | None) -> dict[str, Tensor]:
-    """Layers [B, L, T, 2P] without markers, anything after a sentence's end -> TF-Hub's outputs, zeros there.
-
-    word_emb [B, T, P]; lstm_outputs1, … [B, T, 2P]; elmo [B, T, 2P], the layers' mean without a `mix`; default [B, 2P],
-    the mean of elmo over the tokens; mask, bool [B, T]; lengths, int64 [B].
-    """
-    sizes = torch.tensor(lengths, dtype=torch.int64, device=layers.device)
-    mask = torch.arange(layers.shape[2], device=layers.device) < sizes[:, None]  # BT
-    layers = torch.where(mask[:, None, :, None], layers, 0)
-    elmo = layers.mean(dim=1) if mix is None else torch.where(mask[..., None], mix(layers, mask), 0)  # BT(2P)
-    first, *others = layers.unbind(1)
-    return {
-        "word_emb": first[..., : first.shape[2] // 2],
-        **{f"lstm_outputs{number}": layer for number, layer in enumerate(others, start=1)},
-        "elmo": elmo,
-        "default": elmo.sum(dim=1) / sizes.clamp(min=1)[:, None],
-        "mask": mask,
-        "lengths": sizes,
-    }
+        none: tuple[Tensor, list[int]] = torch.zeros(0, self.layers, 0, self.dim, device=self.device), []
+        layers, lengths = self.batch(split) if split else none
+        sizes = torch.tensor(lengths, dtype=torch.int64, device=layers.device)
+        mask = torch.arange(layers.shape[2], device=layers.device) < sizes[:, None]  # BT
+        layers = torch.where(mask[:, None, :, None], layers.float(), 0)
+        elmo = layers.mean(dim=1) if mix is None else torch.where(mask[..., None], mix(layers, mask), 0)  # BT(2P)
+        first, *others = layers.unbind(1)
+        return {
+            "word_emb": first[..., : first.shape[2] // 2],
+            **{f"lstm_outputs{number}": layer for number, layer in enumerate(others, start=1)},
+            "elmo": elmo,
+            "default": elmo.sum(dim=1) / sizes.clamp(min=1)[:, None],
+            "mask": mask,
+            "lengths": sizes,
+        }

@@ -20,32 +20,7 @@ from elmo_bench.elmo.weights import load_files, write_hdf5, write_safetensors
 
 PAPER = "https://aclanthology.org/N18-1202/"
 ABOUT: Mapping[str, Any] = {"library_name": "elmo-bench", "tags": ["elmo", "bilm", "feature-extraction"]}
-TEMPLATE = """---
-{{ card_data }}
----
-
-# {{ title | default("A biLM (ELMo)", true) }}
-
-A frozen biLM as described by [Peters et al. 2018]({{ paper_url }}). It turns a tokenised sentence into layers
-`[{{ layers }}, T, {{ dim }}]`: the character vectors, then one layer for each pair of LSTMs.
-
-| | |
-|---|---|
-{%- for name, value in rows %}
-| {{ name }} | {{ value }} |
-{%- endfor %}
-{% if description %}
-{{ description }}
-{% endif %}
-```python
-from elmo_bench import ElmoEncoder
-
-encoder = ElmoEncoder.from_pretrained("{{ repo_id | default("user/repo", true) }}")
-[layers] = encoder.encode([["A", "sentence", "."]])
-```
-
-`options.json` has the published schema, the weights are arrays under their published names.
-"""
+TEMPLATE = Path(__file__).parent / "card.md.j2"
 # The names of bilm-tf (`dump_weights`, its save folder).
 WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "int8": torch.int8}
@@ -69,24 +44,14 @@ def model_card(
     """
     with torch.device("meta"):
         parameters = sum(parameter.numel() for parameter in BiLM(options).parameters())
-    filters = sum(number for _, number in options.filters)
-    widths = ", ".join(str(width) for width, _ in options.filters)
-    convolutions = f"{filters:,} filters of widths {widths}, {options.activation}"
-    cells = f"{options.lstm_dim:,} cells projected to {options.projection_dim}"
-    table = {
-        "character CNN": f"{convolutions}, highway layers: {options.highways}",
-        "LSTMs": f"{options.layers} in each direction, {cells}",
-        "parameters": f"{parameters:,}",
-        "checksum": f"`{checksum}`",
-        **rows,
-    }
     return ModelCard.from_template(
         ModelCardData(**about, license=license, language=language),
-        template_str=TEMPLATE,
+        template_str=TEMPLATE.read_text(encoding="utf-8"),
         paper_url=PAPER,
-        layers=1 + options.layers,
-        dim=2 * options.projection_dim,
-        rows=[(name, " ".join(value.split()).replace("|", "\\|")) for name, value in table.items()],
+        options=options,
+        parameters=parameters,
+        checksum=checksum,
+        rows=rows,
         **more,
     )
 

@@ -79,17 +79,12 @@ class WordVectors:
                 self._rows, new = {}, list(words)
             if new:
                 vectors = self.characters(torch.from_numpy(self.ids(new)).to(self.device))
-                if len(new) > self.limit:
-                    return torch.cat([torch.zeros_like(vectors[:1]), vectors])
-                self._remember(new, vectors)
+                first = 1 + len(self._rows)
+                if len(self._table) < first + len(new):
+                    table = vectors.new_zeros(2 * (first + len(new)), vectors.shape[1])
+                    table[: len(self._table)] = self._table
+                    self._table = table
+                self._table[first : first + len(new)] = vectors
+                self._rows.update(zip(new, range(first, first + len(new)), strict=True))
             rows = torch.tensor([0, *(self._rows[word] for word in words)])
             return self._table[rows.to(self._table.device)]
-
-    def _remember(self, words: Sequence[Hashable], vectors: Tensor) -> None:
-        filled = 1 + len(self._rows)
-        if len(self._table) < filled + len(words):
-            table = vectors.new_zeros(min(2 * (filled + len(words)), 1 + self.limit), vectors.shape[1])
-            table[: len(self._table)] = self._table
-            self._table = table
-        self._table[filled : filled + len(words)] = vectors
-        self._rows.update(zip(words, range(filled, filled + len(words)), strict=True))

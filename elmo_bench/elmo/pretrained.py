@@ -25,7 +25,7 @@ VECTORS: dict[str, Any] = TABLE["vectors"]
 PUBLISHED = tuple(BILMS)
 MINI = Path(__file__).parents[1] / "weights"
 OPTIONS, WEIGHTS = ("*options.json",), ("*.hdf5", "*weights.safetensors")
-KINDS = {"options": ("options.json", OPTIONS), "weights": ("weights.hdf5", WEIGHTS)}  # the published name, any name
+KINDS = {"options": "options.json", "weights": "weights.hdf5"}  # of the published files, and how their names end
 SOFTMAX, VOCABULARY = "softmax.safetensors", "vocabulary.txt"
 ENDINGS = ("", ".gz", ".xz", ".zst")  # of the vocabulary
 ADDRESS = ("https://", "http://")
@@ -82,10 +82,8 @@ def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
     Nothing is downloaded for the published names.
     """
     if weights not in PUBLISHED:
-        place = weights
-        if is_repository(weights) and not Path(weights).expanduser().exists():
-            place = str(repository(weights, files=(*FILES, *HUB)))
-        options, file = locate(place)
+        on_hub = is_repository(weights) and not Path(weights).expanduser().exists()
+        options, file = locate(str(repository(weights, files=(*FILES, *HUB))) if on_hub else weights)
         if (softmax := softmax_of(file)) is not None:
             return options, file, *softmax
         if weights == "mini":
@@ -150,40 +148,28 @@ def resolve_file(path_or_address: str) -> Path:
 
 
 def bilm_file(name: str, kind: str) -> Path:
-    """The `options` or `weights` of a published biLM: put into its cache folder by hand under any name, or downloaded.
-
-    Raises UserError.
-    """
+    """The `options` or `weights` of a published biLM, in the cache folder. Raises UserError if it is not downloaded."""
     folder, base = cache_folder() / "elmo" / name, mirrored(f"{TABLE['bilm']['base']}/{BILMS[name]}")
-    files = {each: _file_name(name, each) for each in KINDS}
-    if (by_hand := at_most_one(folder, KINDS[kind][1])) is not None:
-        return by_hand
-    return fetch(
-        f"{base}/{files[kind]}",
-        folder / files[kind],
-        by_hand=f"put {' and '.join(files.values())} of {base}/ in {folder}",
-    )
+    files = {each: f"elmo_{BILMS[name]}_{ending}" for each, ending in KINDS.items()}
+    by_hand = f"put {' and '.join(files.values())} of {base}/ in {folder}"
+    return fetch(f"{base}/{files[kind]}", folder / files[kind], by_hand=by_hand)
 
 
-def at_most_one(folder: Path, patterns: Sequence[str]) -> Path | None:
-    """The file of a folder that matches a pattern, or None. Raises UserError if there are several."""
+def _one(folder: Path, patterns: Sequence[str]) -> Path:
+    """The file of a folder that matches a pattern. Raises UserError if there are several or none."""
     files = sorted(path for pattern in patterns for path in folder.glob(pattern))
     if len(files) > 1:
         names = ", ".join(path.name for path in files)
         raise UserError(f"{folder}: {len(files)} files match {' or '.join(patterns)} ({names}). Name one of them.")
-    return files[0] if files else None
-
-
-def _one(folder: Path, patterns: tuple[str, ...]) -> Path:
-    if (file := at_most_one(folder, patterns)) is None:
+    if not files:
         raise UserError(f"{folder}: no files match {' or '.join(patterns)}. Put one there, or give another folder.")
-    return file
+    return files[0]
 
 
 def known_address(url: str) -> tuple[str, str] | None:
     """(name, kind) of the published file at an address, as in code written for AllenNLP; None for other addresses."""
     file = PurePosixPath(urlsplit(url).path).name
-    kinds = {_file_name(name, kind): (name, kind) for name in BILMS for kind in KINDS}
+    kinds = {f"elmo_{stem}_{KINDS[kind]}": (name, kind) for name, stem in BILMS.items() for kind in KINDS}
     return kinds.get(file) if url.startswith(tuple(TABLE["bilm"]["also"])) else None
 
 
@@ -192,10 +178,6 @@ def vector_archive(name: str) -> Path:
     archive = TABLE["archives"][VECTORS[name]["archive"]]
     file = PurePosixPath(urlsplit(archive["url"]).path).name
     return fetch(mirrored(archive["url"]), cache_folder() / "vectors" / file, sha256=archive["sha256"])
-
-
-def _file_name(name: str, kind: str) -> str:
-    return f"elmo_{BILMS[name]}_{KINDS[kind][0]}"
 
 
 def is_repository(name: str) -> bool:

@@ -13,8 +13,7 @@ from typing import IO, Any
 import h5py
 import numpy as np
 import torch
-from safetensors.numpy import save
-from safetensors.torch import save as save_tensors
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from elmo_bench.base.downloads import Content, record, verify
@@ -95,28 +94,25 @@ def write_safetensors(bilm: BiLM, file: IO[bytes], *, about: dict[str, Any], dty
     The metadata is one key with JSON: safetensors writes several keys in random order, but equal weights should give
     equal files.
     """
-    metadata = {"about": json.dumps(about, sort_keys=True)}
-    if dtype == torch.int8:  # the last axis of the published arrays is the output
-        file.write(save_tensors(quantised(dict(places(bilm)), axis=-1), metadata))
-    else:
-        file.write(save(dict(_arrays(bilm, dtype)), metadata))
+    file.write(save(_stored(bilm, dtype), {"about": json.dumps(about, sort_keys=True)}))
 
 
 def write_hdf5(bilm: BiLM, file: IO[bytes], *, dtype: torch.dtype) -> None:
     """Write the published data sets, in `dtype`, as HDF5 to a file that is open for reading and writing."""
     with h5py.File(file, "w") as out:
-        for name, array in _arrays(bilm, dtype):
-            out[name] = array
+        for name, tensor in _stored(bilm, dtype).items():
+            out[name] = tensor.numpy()
 
 
-def _arrays(bilm: BiLM, dtype: torch.dtype) -> Iterator[tuple[str, np.ndarray]]:
-    for name, view in places(bilm):
-        array = view.to(dtype)
-        if not bool(torch.isfinite(array).all()):
-            raise UserError(
-                f"'{name}' has values that {str(dtype).removeprefix('torch.')} cannot hold. Use --dtype float32."
-            )
-        yield name, np.ascontiguousarray(array.cpu().numpy())
+def _stored(bilm: BiLM, dtype: torch.dtype) -> dict[str, Tensor]:
+    """The published data sets in `dtype`, on the CPU. Raises UserError if it cannot hold them."""
+    if dtype == torch.int8:
+        return quantised(dict(places(bilm)), axis=-1)  # the last axis of the published arrays is the output
+    tensors = {name: view.to("cpu", dtype).contiguous() for name, view in places(bilm)}
+    if wrong := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
+        kind = str(dtype).removeprefix("torch.")
+        raise UserError(f"'{wrong[0]}' has values that {kind} cannot hold. Use --dtype float32.")
+    return tensors
 
 
 def _read(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:

@@ -25,24 +25,15 @@ Sentence = tuple[str, ...]
 class Encoder(Protocol):
     """Frozen; turns tokenised sentences into layers. The same sentence gives the same layers in any call."""
 
-    @property
-    def checksum(self) -> str:
-        """Identifies the vectors, in the cache and in the hash of a run."""
-
-    @property
-    def layers(self) -> int:
-        """L"""
-
-    @property
-    def dim(self) -> int:
-        """D"""
-
-    @property
-    def parameters(self) -> int:
-        """The number of frozen parameters."""
-
-    @property
-    def device(self) -> "torch.device": ...
+    checksum: str
+    """Identifies the vectors, in the cache and in the hash of a run."""
+    layers: int
+    """L"""
+    dim: int
+    """D"""
+    parameters: int
+    """The number of frozen parameters."""
+    device: "torch.device"
 
     # May also have `expect(words)`: the words that `encode` will read, in one call before the first;
     # `files`: the paths of the files that it was loaded from, or `inputs` if these do not hold its numbers;

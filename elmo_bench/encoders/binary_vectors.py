@@ -93,7 +93,9 @@ def read_fasttext(path: Path, keep: Collection[str] | None = None) -> tuple[list
     with reading(path, "a fastText model"), path.open("rb") as file:
         _, version, dim, *_, bucket, shortest, longest, _, _ = _unpacked(file, "<14id")
         if version != VERSION:
-            raise UserError(f"{path}: version {version} of fastText's format. Give version {VERSION}, or its .vec file.")
+            raise UserError(
+                f"{path}: version {version} of fastText's format. Give version {VERSION}, or its .vec file."
+            )
         rows, count = _words(file, None if keep is None else set(keep))
         quantised, height, width = _unpacked(file, "<?qq")
         if quantised:

@@ -5,7 +5,7 @@ share it without locks: a file appears atomically under a unique name and is nev
 when it was last used. Two processes that compute the same layers write them twice, which does no harm.
 
 A file is a safetensors file with the layers of N sentences. Damaged ones are removed, and computed again:
-  keys    uint8 [N, 16]  what the layers were computed from (`_keys`)
+  keys    uint8 [N, 16]  what the layers were computed from (`_key`)
   tokens  int64 [N]      T of each entry
   checks  uint64 [N]     xxh3 of the entry's bytes, seeded with its key, so that a swapped entry does not pass
   layers  [numbers]      float32: the entries one after another, each [L, T, D]
@@ -17,7 +17,7 @@ import random
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ class LayerStore:
         self.encoder, self.mode, self.max_gb = encoder, mode, max_gb
         self.device = torch.device(encoder.device if device is None else device)
         about = f"{VERSION} {encoder.layers} {encoder.dim} float32 {encoder.checksum}\n{variant}{code_of(encoder)}"
-        self._key = _keys(about)
+        self._begun = hashlib.blake2b(about.encode(), digest_size=KEY_BYTES)
         self._kept: dict[Sentence, Tensor] = {}  # [L, T, D] in memory, or in a file that is mapped into it
         self._memory = torch.device("cpu")  # where they are
         self._folder: StoreFolder | None = None
@@ -103,15 +103,15 @@ class LayerStore:
             console.print(f"{problem}: they are computed for every batch")
             self.mode, self._kept = "off", {}
             return
-        if _has_room(self.encoder.device, self.bytes_of(new)):
-            self._memory = self.encoder.device
+        device = self.encoder.device  # half of a GPU's free memory is left for training
+        if device.type != "cuda" or 2 * self.bytes_of(new) < torch.cuda.mem_get_info(device)[0]:
+            self._memory = device
         missing = {self._key(sentence): sentence for sentence in new}
         if self._folder is not None:
             self._folder.seen.clear()
         self._look_up(missing)
         if missing:
-            on_cpu = self.encoder.device.type == "cpu"
-            with use_threads(choose_threads(threads, "encode")) if on_cpu else nullcontext():
+            with use_threads(choose_threads(threads, "encode")) if device.type == "cpu" else nullcontext():
                 self._compute(missing)
 
     def batch(self, sentences: Sequence[Sentence]) -> Tensor:
@@ -131,6 +131,13 @@ class LayerStore:
         for row, length, layers in zip(target, lengths, rows, strict=True):
             row[:, :length], row[:, length:] = layers.cpu().numpy() if on_host else layers, 0
         return batch.to(self.device, non_blocking=True)
+
+    def _key(self, sentence: Sentence) -> bytes:
+        """The key of a sentence under this encoder: a digest of its tokens, each with its length."""
+        digest = self._begun.copy()
+        for word in (token.encode("utf-8", "surrogatepass") for token in sentence):
+            digest.update(b"\n%d:%b" % (len(word), word))
+        return digest.digest()
 
     def _look_up(self, missing: dict[bytes, Sentence]) -> None:
         """Move from `missing` what is in files that were not looked at yet."""
@@ -266,21 +273,3 @@ class StoreFolder:
 
 def _check(key: bytes, layers: np.ndarray) -> int:
     return xxh3_64_intdigest(layers.data, seed=int.from_bytes(key[:8], "little"))
-
-
-def _has_room(device: torch.device, size: int) -> bool:
-    """Whether so many bytes leave at least half of a GPU's free memory for training."""
-    return device.type != "cuda" or 2 * size < torch.cuda.mem_get_info(device)[0]
-
-
-def _keys(identity: str) -> Callable[[Sentence], bytes]:
-    """The key of a sentence under this identity: a digest of its tokens, each with its length."""
-    begun = hashlib.blake2b(identity.encode(), digest_size=KEY_BYTES)
-
-    def key(sentence: Sentence) -> bytes:
-        digest = begun.copy()
-        for word in (token.encode("utf-8", "surrogatepass") for token in sentence):
-            digest.update(b"\n%d:%b" % (len(word), word))
-        return digest.digest()
-
-    return key

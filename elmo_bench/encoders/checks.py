@@ -69,21 +69,14 @@ def is_close(layers: Tensor, others: Tensor) -> bool:
     return bool((layers - others).abs().max() <= 1e-4 * max(1.0, float(layers.detach().abs().max())))
 
 
-def is_included(encoder: Any) -> bool:
-    """Whether the encoder's code is in a folder of `--include`."""
-    path = _code(encoder)
-    return path is not None and any(path.is_relative_to(folder) for folder in include.folders)
-
-
 def code_of(encoder: Any) -> str:
-    """SHA-256 of the module of an included encoder, whose checksum may stay while its code changes; else nothing."""
-    path = _code(encoder)
-    return sha256_of(path) if path is not None and is_included(encoder) else ""
+    """SHA-256 of the module of an encoder in a folder of `--include`, else "".
 
-
-def _code(encoder: Any) -> Path | None:
-    file = getattr(sys.modules.get(type(encoder).__module__), "__file__", None)
-    return Path(file).resolve() if file else None
+    The checksum of such an encoder may stay while its code changes.
+    """
+    file = getattr(sys.modules.get(type(encoder).__module__), "__file__", None) or ""
+    path = Path(file).resolve()
+    return sha256_of(path) if file and any(path.is_relative_to(folder) for folder in include.folders) else ""
 
 
 def _is_whole(value: object, least: int) -> bool:

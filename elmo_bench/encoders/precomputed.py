@@ -9,13 +9,13 @@ Several files may be in one folder.
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import h5py
-import numpy as np
 import torch
 from safetensors import safe_open
 from torch import Tensor
@@ -51,7 +51,7 @@ class Precomputed:
         self.where, self.device = weights, device_named(device)
         joined = " ".join(content.sha256 for content in self._contents.values())
         self.checksum = hashlib.sha256(joined.encode()).hexdigest()
-        self._places: dict[str, tuple[Hdf5Layers | SafetensorsLayers, str]] = {}
+        self._places: dict[str, tuple[LayerFile, str]] = {}
         # White space other than a space may be inside a token, or separate tokens as in a text that `embed` read.
         for tokens in (lambda text: map(unescaped, cells_of(text)), tokens_of):
             for file in opened:
@@ -103,58 +103,64 @@ load: type[Encoder] = Precomputed
 
 
 @reader
-def open_layers(path: Path) -> "Hdf5Layers | SafetensorsLayers":
+def open_layers(path: Path) -> "LayerFile":
     """A file of layers. Raises UserError if it is damaged or has no index."""
     with reading(path, "a file of layers"):
-        return Hdf5Layers(path) if path.suffix in HDF5 else SafetensorsLayers(path)
+        return LayerFile(path)
 
 
-class Hdf5Layers:
-    """Layers in HDF5, as `embed` and AllenNLP 0.9 write them. The file stays open; `index`: sentences to names."""
-
-    def __init__(self, path: Path):
-        self.path, self._file = path, h5py.File(path, "r")
-        data: Any = self._file[INDEX] if INDEX in self._file and is_inside(self._file, INDEX) else None
-        if not isinstance(data, h5py.Dataset) or h5py.check_string_dtype(data.dtype) is None or data.size != 1:
-            raise UserError(f"{path}: no {INDEX}. Write at most 100,000 sentences to a file, and several to a folder.")
-        self.index = _index(path, _text(path, data))
-
-    def read(self, name: str) -> Tensor:
-        """float32 [L, T, D] under this name. Raises UserError."""
-        with reading(self.path, "a file of layers"):
-            if not is_inside(self._file, name):
-                raise UserError(f"{self.path}: '{name:.100}' is in {INDEX}, but not in the file. {AGAIN}")
-            with np.errstate(over="ignore"):  # float64 beyond float32 becomes infinity
-                array = array_of(self.path, self._file[name]).astype(np.float32)
-            return _checked(self.path, name, torch.from_numpy(array))
-
-
-class SafetensorsLayers:
-    """Layers in safetensors. The file stays open; `index`: sentences to names."""
+class LayerFile:
+    """Layers in HDF5 or safetensors. The file stays open; `index`: sentences to names."""
 
     def __init__(self, path: Path):
-        self.path, self._file = path, safe_open(path, framework="pt")
-        text = (self._file.metadata() or {}).get(INDEX)
+        self.path = path
+        self._tensor: Callable[[str], Tensor]
+        if path.suffix in HDF5:
+            file = h5py.File(path, "r")
+            text: Any = _text(path, file[INDEX]) if is_inside(file, INDEX) else None
+            self._tensor = partial(_data_set, path, file)
+        else:
+            opened: Any = safe_open(path, framework="pt")
+            text, self._tensor = (opened.metadata() or {}).get(INDEX), opened.get_tensor
         if text is None:
-            raise UserError(f"{path}: no {INDEX} in its metadata. Write the index of the sentences there.")
-        self.index = _index(path, text)
+            raise UserError(
+                f"{path}: no {INDEX}. Write it for at most 100,000 sentences to a file, and several to a folder."
+            )
+        index = parse_json(text, f"{path}: {INDEX}")
+        if not isinstance(index, dict) or not all(type(name) in (str, int) and name != "" for name in index.values()):
+            raise UserError(f"{path}: {INDEX} is not a mapping from sentences to names. {AGAIN}")
+        self.index = {sentence: str(name) for sentence, name in index.items()}
 
     def read(self, name: str) -> Tensor:
         """float32 [L, T, D] under this name. Raises UserError."""
+        where = f"{self.path}: '{name:.100}'"
         with reading(self.path, "a file of layers"):
-            tensor = self._file.get_tensor(name)
-            if tensor.dtype not in FLOATS:
-                raise UserError(f"{self.path}: '{name:.100}' holds {tensor.dtype}, expected floating-point numbers.")
-            return _checked(self.path, name, tensor.float())
+            layers = self._tensor(name)
+        if layers.dtype not in FLOATS or layers.ndim not in (2, 3) or 0 in (layers.shape[0], layers.shape[-1]):
+            kind = str(layers.dtype).removeprefix("torch.")
+            raise UserError(f"{where} is {kind} {[*layers.shape]}, expected numbers of layers x tokens x dimensions.")
+        layers = layers.float()  # float64 beyond float32 becomes infinity
+        if not layers.isfinite().all():
+            raise UserError(f"{where} has numbers that are not finite. {AGAIN}")
+        return layers if layers.ndim == 3 else layers[None]
 
 
-def _text(path: Path, data: h5py.Dataset) -> bytes:
+def _data_set(path: Path, file: h5py.File, name: str) -> Tensor:
+    if not is_inside(file, name):
+        raise UserError(f"{path}: '{name:.100}' is in {INDEX}, but not in the file. {AGAIN}")
+    return torch.from_numpy(array_of(path, file[name]))
+
+
+def _text(path: Path, data: Any) -> bytes:
     """The text of a data set with one text.
 
     The library may never return from a damaged text of variable length, so its place, in a "global heap" (HDF5 file
     format specification, III.E), is looked up here.
     """
-    if h5py.check_string_dtype(data.dtype).length is not None:
+    text = h5py.check_string_dtype(data.dtype) if isinstance(data, h5py.Dataset) and data.size == 1 else None
+    if text is None:
+        raise ValueError(f"{INDEX} is not one text")
+    if text.length is not None:
         if data.nbytes > path.stat().st_size:
             raise ValueError("the file does not hold its text")
         return bytes(data[()] if data.shape == () else data[0])
@@ -188,21 +194,3 @@ def _paths(path: Path) -> list[Path]:
             f"encoder.name={path}: no layers there. Give a file ({', '.join(ENDINGS)}) or a folder of them."
         )
     return paths
-
-
-def _index(path: Path, text: bytes | str) -> dict[str, str]:
-    index = parse_json(text, f"{path}: {INDEX}")
-    if not isinstance(index, dict) or not all(type(name) in (str, int) and name != "" for name in index.values()):
-        raise UserError(f"{path}: {INDEX} is not a mapping from sentences to names. {AGAIN}")
-    return {sentence: str(name) for sentence, name in index.items()}
-
-
-def _checked(path: Path, name: str, layers: Tensor) -> Tensor:
-    """[L, T, D]. Raises UserError for other axes, and for numbers that are not finite."""
-    if layers.ndim not in (2, 3) or 0 in (layers.shape[0], layers.shape[-1]):
-        raise UserError(
-            f"{path}: '{name:.100}' has {list(layers.shape)} numbers, expected layers x tokens x dimensions."
-        )
-    if not layers.isfinite().all():
-        raise UserError(f"{path}: '{name:.100}' has numbers that are not finite. {AGAIN}")
-    return layers if layers.ndim == 3 else layers[None]

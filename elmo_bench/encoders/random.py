@@ -41,21 +41,21 @@ def load(
     stateful: bool = False,
     device: str = "cpu",
 ) -> Encoder:
-    """An ELMo encoder in the shape of these weights, of which only the options are read; see `elmo.load`.
+    """An ELMo encoder in the shape of these weights, of which only the options are read; see `ElmoEncoder` for others.
 
     Its numbers are the ones that pretraining starts from with this seed. Raises UserError.
     scales: one constant for each layer, lowest first.
     """
-    options = BiLMOptions.from_file(file := locate_options(weights))
+    shape = BiLMOptions.from_file(file := locate_options(weights))
     if type(seed) is not int or not 0 <= seed < 2**63:
         raise UserError(f"seed={seed!r:.60}: random weights are drawn with a whole number from 0, below 2^63")
-    wanted, factors = 1 + options.layers, list(scales) if isinstance(scales, Sequence) else []
+    wanted, factors = 1 + shape.layers, list(scales) if isinstance(scales, Sequence) else []
     if len(factors) != wanted or not all(type(factor) in (int, float) and 0 < factor < inf for factor in factors):
         raise UserError(
             f"encoder.contextual.scales={scales}: give {wanted} numbers above 0, one for each layer of {weights}"
         )
-    bilm, numbers = untrained(options, seed=seed)
-    identity = f"untrained {digest([options.to_json(), list(map(float, factors))])}"
+    bilm, numbers = untrained(shape, seed=seed)
+    identity = f"untrained {digest([shape.to_json(), list(map(float, factors))])}"
     encoder = UntrainedEncoder.of(bilm, f"{identity} {numbers}", precision=precision, stateful=stateful, device=device)
     encoder.identity, encoder.inputs = identity, [file]
     encoder.scales = torch.tensor(factors, dtype=torch.float32, device=encoder.device)[:, None, None]

@@ -71,7 +71,7 @@ def load_encoder(kind: str, *, run_seed: int = 0, version: Any = None, **options
                 raise UserError(f"encoder.contextual: load of encoders/{kind}.py: {error}. Mend one of them.") from None
             encoder = load(**options)
             checks = importlib.import_module("elmo_bench.encoders.checks")  # imports torch, as every encoder does
-            if checks.is_included(encoder):
+            if checks.code_of(encoder):
                 checks.check_encoder(encoder, name=f"encoder.contextual.kind={kind}")
             return encoder
     raise UserError(

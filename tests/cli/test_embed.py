@@ -11,7 +11,10 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.elmo import embed as module
-from tests.elmo.golden import CASES, GOLDEN, TEXT, TOLERANCE, expected, recorded
+from tests.runs import GOLDEN
+
+SENTENCES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))["sentences"]
+TEXT = "".join(" ".join(sentence) + "\n" for sentence in SENTENCES)
 
 
 @pytest.fixture
@@ -53,11 +56,13 @@ def arrays(path) -> dict[str, np.ndarray]:
 
 def check(found: dict[str, np.ndarray], mode: str = "all", run: str = "stateless") -> None:
     """They are the recorded ones: names, kind, shapes, values."""
-    assert found.keys() == {str(number) for number in range(len(CASES["sentences"]))}
-    for number, layers in enumerate(recorded(run)):
-        wanted = expected(mode, layers)
+    recorded = np.load(GOLDEN / f"expected_{run}.npz")
+    assert found.keys() == {str(number) for number in range(len(SENTENCES))}
+    for number in range(len(SENTENCES)):
+        layers = recorded[f"s{number:02d}"].astype(np.float64)
+        wanted = {"all": layers, "top": layers[-1], "average": layers.mean(axis=0)}[mode]
         assert (found[str(number)].dtype, found[str(number)].shape) == (np.float32, wanted.shape)
-        np.testing.assert_allclose(found[str(number)], wanted, atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose(found[str(number)], wanted, atol=2e-5, rtol=0)
 
 
 @pytest.mark.parametrize("options", [[], ["--all"], ["--top"], ["--average"]])

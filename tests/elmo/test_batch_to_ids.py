@@ -25,13 +25,6 @@ def test_ids_are_those_of_the_original():
     assert recorded["s00"].shape[1] == 50
 
 
-@pytest.mark.parametrize(
-    ("token", "said"), [(None, "token 2 of sentence 1 (counted from 0) is None"), (7, "is 7. Give strings.")]
-)
-def test_a_token_that_is_no_string(token, said):
-    one_line(said, batch_to_ids, [["a"], ["b", "c", token]])
-
-
 def one_line(said: str, function, *arguments, **named) -> None:
     with pytest.raises(UserError) as error:
         function(*arguments, **named)

@@ -31,31 +31,31 @@ def test_character_ids_are_the_recorded_ones():
         np.testing.assert_array_equal(batch_ids([sentence])[0], recorded[f"s{number:02d}"])
 
 
-@SETS
-@pytest.mark.parametrize("together", [False, True])
-def test_stateless_layers_are_the_recorded_ones(name, together):
-    folder, sentences, _ = cases(name)
-    recorded = np.load(folder / "expected_stateless.npz")
-    encoder = ElmoEncoder(weights=str(folder))
-    calls = [sentences] if together else [[sentence] for sentence in sentences]
-    layers = [found for call in calls for found in encoder.encode(call, markers=True)]
-    for number, found in enumerate(layers):
+def are_recorded(layers, recorded, numbers):
+    """Layers with markers, of the sentences with these numbers."""
+    for number, found in zip(numbers, layers, strict=True):
         key = f"s{number:02d}"
         np.testing.assert_allclose(found[:, 1:-1], recorded[key], atol=TOLERANCE, rtol=0)
         np.testing.assert_allclose(found[:, [0, -1]], recorded[f"{key}_markers"], atol=TOLERANCE, rtol=0)
 
 
 @SETS
+@pytest.mark.parametrize("together", [False, True])
+def test_stateless_layers_are_the_recorded_ones(name, together):
+    folder, sentences, _ = cases(name)
+    encoder = ElmoEncoder(weights=str(folder))
+    calls = [sentences] if together else [[sentence] for sentence in sentences]
+    layers = [found for call in calls for found in encoder.encode(call, markers=True)]
+    are_recorded(layers, np.load(folder / "expected_stateless.npz"), range(len(sentences)))
+
+
+@SETS
 def test_stateful_layers_are_the_recorded_ones(name):
     folder, sentences, batches = cases(name)
-    recorded = np.load(folder / "expected_stateful.npz")
     encoder = ElmoEncoder(weights=str(folder), stateful=True)
     for batch in batches:
         layers = encoder.encode([sentences[n] for n in batch], markers=True)
-        for number, found in zip(batch, layers, strict=True):
-            key = f"s{number:02d}"
-            np.testing.assert_allclose(found[:, 1:-1], recorded[key], atol=TOLERANCE, rtol=0)
-            np.testing.assert_allclose(found[:, [0, -1]], recorded[f"{key}_markers"], atol=TOLERANCE, rtol=0)
+        are_recorded(layers, np.load(folder / "expected_stateful.npz"), batch)
 
 
 def test_stateful_rows_outlive_a_smaller_call():

@@ -1,12 +1,15 @@
 """`encoder=hf`: a frozen transformer of any kind through the same layers, mixes and records as ELMo."""
 
 import json
+import shutil
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.hf import HfEncoder
+from tests.encoders.test_cove import Harmful
 from tests.tiny_bert import BLOCKS, WIDTH, make_tiny_bert
 
 pytest.importorskip("transformers")
@@ -21,11 +24,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def encoder(folder):
     return HfEncoder(weights=str(folder))
-
-
-def test_a_text_has_the_same_vectors_whatever_else_is_in_the_call(encoder):
-    for alone, together in zip(TEXTS, encoder.encode(TEXTS), strict=True):
-        torch.testing.assert_close(encoder.encode([alone])[0], together, atol=1e-5, rtol=0)
 
 
 def test_a_long_text_is_read_in_parts_and_says_so(folder, capsys):
@@ -49,10 +47,6 @@ def test_a_word_without_a_piece_is_zeros_and_an_empty_text_has_no_vectors(encode
 
 def pickled(folder, other, content):
     """A copy of the folder with pickled weights, which `content` makes of its tensors."""
-    import shutil
-
-    from safetensors.torch import load_file
-
     shutil.copytree(folder, other)
     torch.save(content(load_file(other / "model.safetensors")), other / "pytorch_model.bin")
     (other / "model.safetensors").unlink()
@@ -64,16 +58,6 @@ def test_pickled_weights_are_read_as_tensors(folder, encoder, tmp_path):
     for found, expected in zip(old.encode(TEXTS), encoder.encode(TEXTS), strict=True):
         torch.testing.assert_close(found, expected, atol=0, rtol=0)
     assert old.checksum != encoder.checksum
-
-
-class Harmful:
-    """Its pickle writes a file when it is loaded."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return open, (str(self.path), "w")
 
 
 def test_code_in_pickled_weights_never_runs(folder, tmp_path):
@@ -132,10 +116,6 @@ def test_weights_that_the_file_lacks_are_not_drawn_at_random(folder, tmp_path, c
 
 def with_tensors(folder, other, change):
     """A copy of the folder whose tensors were changed."""
-    import shutil
-
-    from safetensors.torch import load_file, save_file
-
     shutil.copytree(folder, other)
     tensors = change(load_file(other / "model.safetensors"))
     save_file(tensors, other / "model.safetensors", metadata={"format": "pt"})
@@ -143,9 +123,6 @@ def with_tensors(folder, other, change):
 
 
 def test_code_of_the_folder_never_runs(folder, tmp_path):
-    import json
-    import shutil
-
     own = tmp_path / "own"
     shutil.copytree(folder, own)
     about = json.loads((own / "config.json").read_text())

@@ -9,7 +9,7 @@ import torch
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import hf_files
 from elmo_bench.encoders.hf import HfEncoder
-from elmo_bench.encoders.hf_files import Published, files_of, find, only_files
+from elmo_bench.encoders.hf_files import files_of, find, only_files
 from tests.encoders.test_hf import pickled
 from tests.hub import COMMIT, hub_on_loopback
 from tests.tiny_bert import make_tiny_bert
@@ -86,7 +86,8 @@ def test_only_files_that_are_read_are_downloaded(folder, tmp_path, monkeypatch, 
 def published(folder, tmp_path, monkeypatch):
     """A published model with stand-ins for its package and the Hub's cache: (the package's folder, the cache's)."""
     pins = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in READ}
-    model = Published(NAME, "elmo-bench-stand-in", "0.1.0", "elmo_bench_stand_in/model", pins)
+    model = {"repository": NAME, "package": "elmo-bench-stand-in", "version": "0.1.0",
+             "folder": "elmo_bench_stand_in/model", "sha256": pins}  # fmt: skip
     monkeypatch.setitem(hf_files.PUBLISHED, "tiny", model)
     cache, site = tmp_path / "cache", tmp_path / "site"
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
@@ -98,7 +99,7 @@ def published(folder, tmp_path, monkeypatch):
     (site / "elmo_bench_stand_in").mkdir()
     (site / "elmo_bench_stand_in" / "__init__.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(str(site))
-    return site / model.folder, repository / "snapshots" / COMMIT
+    return site / "elmo_bench_stand_in" / "model", repository / "snapshots" / COMMIT
 
 
 def test_a_published_model_is_the_same_from_the_cache_and_from_its_package(folder, encoder, published):

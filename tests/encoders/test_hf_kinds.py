@@ -1,5 +1,7 @@
 """`encoder=hf` on other architectures, and how the pieces of a word become its vector."""
 
+import shutil
+
 import pytest
 import torch
 
@@ -56,8 +58,10 @@ def by_hand(folder, words, pooling):
     return torch.stack(rows, dim=1)
 
 
-@pytest.mark.parametrize("pooling", ["first", "last", "mean", None])
-@pytest.mark.parametrize("kind", ["bert", *SIZES])
+@pytest.mark.parametrize(
+    ("kind", "pooling"),
+    [*((kind, None) for kind in ("bert", *SIZES)), ("bert", "last"), ("gpt2", "first"), ("xlnet", "mean")],
+)
 def test_layers_are_those_of_transformers(folders, kind, pooling):
     encoder = HfEncoder(weights=str(folders[kind]), pooling=pooling)
     wanted = pooling or ("last" if kind in CAUSAL else "first")
@@ -74,16 +78,10 @@ def test_another_pooling_has_another_checksum(folders):
         HfEncoder(weights=str(folders["bert"]), pooling="max")
 
 
-def canine(folder):
-    config = transformers.CanineConfig(
-        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, max_position_embeddings=64
-    )
-    transformers.CanineModel(config).save_pretrained(folder)
-    transformers.CanineTokenizer().save_pretrained(folder)
-
-
-def test_models_of_bytes_are_refused_with_a_reason(tmp_path):
-    canine(tmp_path)
+def test_a_tokeniser_that_does_not_number_words_is_refused(folders, tmp_path):
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(folders["bert"] / name, tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "CanineTokenizer"}')
     with pytest.raises(UserError, match="its tokeniser does not number words") as error:
         HfEncoder(weights=str(tmp_path))
     assert "\n" not in str(error.value)

@@ -58,10 +58,8 @@ GPT2 = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 34}
 FAMILIES = {  # a name, the model's type, its tokeniser, the class that tokenizer_config.json names, and sizes
     "modernbert": ("modernbert", byte_level, None, BERT),
     "llama-3": ("llama", lambda: byte_level(LLAMA3), None, BERT),
-    "eurobert": ("eurobert", lambda: byte_level(LLAMA3), None, BERT),
     "bloom": ("bloom", lambda: byte_level(BLOOM), None, {"hidden_size": 16, "n_layer": 2, "n_head": 2}),
     "gpt2": ("gpt2", byte_level, "GPT2Tokenizer", GPT2),
-    "roberta": ("roberta", byte_level, "RobertaTokenizer", BERT),
     "qwen2": ("qwen2", lambda: byte_level(LLAMA3), "Qwen2Tokenizer", BERT | {"num_key_value_heads": 2}),
     "mamba": ("mamba", byte_level, None, {"hidden_size": 16, "num_hidden_layers": 2, "state_size": 4}),
     "t5": ("t5", unigram, "T5Tokenizer", {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}),

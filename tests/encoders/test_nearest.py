@@ -63,10 +63,8 @@ def neighbours(tmp_path, capfd, monkeypatch):
     ("options", "said"),
     [
         ([], "elmo_only, layer 2"),
-        (["--layer", "0"], "elmo_only, layer 0"),
-        (["encoder=elmo"], "elmo, layer 2"),
+        (["encoder=elmo", "--layer", "0"], "elmo, layer 0"),
         (["encoder=fasttext"], "fasttext, fasttext-mini"),
-        (["encoder=random", "--layer", "1"], "random, layer 1"),
     ],
 )
 def test_the_command_with_any_encoder_and_layer(neighbours, options, said):

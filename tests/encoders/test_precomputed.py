@@ -163,7 +163,7 @@ def test_a_missing_sentence_is_named(path):
         ([LAYERS[0]], {}, "no sentences"),
         ([LAYERS[0]], ["a"], "not a mapping"),
         ([LAYERS[0] * np.float32(np.nan)], {"a": "0"}, "not finite"),
-        ([LAYERS[0].ravel()], {"a": "0"}, "expected layers"),
+        ([LAYERS[0].ravel()], {"a": "0"}, "of layers x tokens"),
     ],
 )
 def test_a_malformed_file_is_one_line(tmp_path, writer, layers, index, said):
@@ -180,7 +180,7 @@ def test_files_without_an_index_and_other_files_are_named(tmp_path):
     save_file({"0": torch.ones(3, 2, 4)}, tmp_path / "v.safetensors")
     (tmp_path / "v.txt").write_text("a 1 2\n")
     (tmp_path / "empty").mkdir()
-    unindexed = {"v.h5": "no sentence_to_index", "v.safetensors": "no sentence_to_index in its metadata"}
+    unindexed = {"v.h5": "no sentence_to_index", "v.safetensors": "no sentence_to_index"}
     for name, said in (unindexed | dict.fromkeys(["v.txt", "empty", "none.h5"], "no layers there")).items():
         with pytest.raises(UserError, match=said):
             precomputed.load(weights=str(tmp_path / name))

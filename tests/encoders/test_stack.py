@@ -11,7 +11,6 @@ from elmo_bench.encoders import elmo, hf
 from elmo_bench.ledger import RunPaths, check_record
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import check_options, parts_of
 from tests import heads
 from tests.runs import GOLDEN, SMALL
@@ -93,17 +92,6 @@ def test_a_record_names_weights_and_mixes_by_encoder_and_its_head_predicts(weigh
         said = capsys.readouterr().err
         assert said.count("\n") == 1
         assert "tiny-bert') are not published ones" in said or "Give PART=NAME of: elmo, bert_mini" in said
-
-
-def test_one_encoder_has_the_hash_and_the_names_that_it_always_had():
-    spec = RunSpec.of(compose("config", ["task=ner", "encoder=elmo"]))
-    own = {key: value for key, value in spec.settings.items() if key.startswith("encoder.")}
-    assert own == {
-        "encoder.words": "static", "encoder.vectors": "glove-6b", "encoder.weights": "mini",
-        "encoder.precision": "float32", "encoder.contextual.kind": "elmo", "encoder.contextual.version": 1,
-        "encoder.contextual.stateful": False,
-    }  # fmt: skip
-    assert [*heads.built("ner", "encoder=elmo", "data.max_train=5").head.embedder.mixes] == ["input"]
 
 
 @pytest.mark.parametrize(

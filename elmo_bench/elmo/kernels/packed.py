@@ -116,27 +116,23 @@ class PackedLstm:
         self.projection = product(projection, None, precision)
         self.cell_clip, self.projection_clip = lstm.cell_clip, lstm.projection_clip
 
-    def gates_of_words(self, vectors: Tensor, words: Tensor) -> Gates:
-        """For the lowest layer: the input's share once for each word, vectors [N, P]; words [T, B] are rows of it."""
-        table = self.input(vectors)  # N(4H)
-        return lambda t, h: self.recurrent(h, plus=table[words[t, : len(h)]])
+    def gates(self, x: Tensor, words: Tensor, vectors: Tensor | None) -> Gates:
+        """The gates for x [T, B, P]; in the lowest layer, words [T, B] are the rows of `vectors` that are x."""
+        rows = x.shape[1]
+        if rows >= FEW_ROWS and vectors is not None:
+            table = self.input(vectors)  # N(4H)
+            return lambda t, h: self.recurrent(h, plus=table[words[t, : len(h)]])
+        if rows >= FEW_ROWS:
+            return lambda t, h: self.both(torch.cat([x[t, : len(h)], h], dim=1))
+        at_once, inputs = max(1, ROWS_AT_ONCE // rows), x
 
-    def gates_of_few(self, x: Tensor) -> Gates:
-        """For few rows, x [T, B, P]: the input's share of many steps at once."""
-        at_once = max(1, ROWS_AT_ONCE // x.shape[1])
-        inputs = x
-
-        def gates(t: int, h: Tensor) -> Tensor:
+        def gates_of_few(t: int, h: Tensor) -> Tensor:
             nonlocal inputs
             if t % at_once == 0:
-                inputs = self.input(x[t : t + at_once].flatten(0, 1)).unflatten(0, (-1, x.shape[1]))
+                inputs = self.input(x[t : t + at_once].flatten(0, 1)).unflatten(0, (-1, rows))
             return self.recurrent(h, plus=inputs[t % at_once, : len(h)])
 
-        return gates
-
-    def gates_of_many(self, x: Tensor) -> Gates:
-        """For many rows, x [T, B, P]: each step is one product of [input; h]."""
-        return lambda t, h: self.both(torch.cat([x[t, : len(h)], h], dim=1))
+        return gates_of_few
 
     def run(self, gates: Gates, y: Tensor, h: Tensor, c: Tensor, sizes: list[int]) -> None:
         """Write outputs y [T, B, P] up to each row's end; h [B, P] and c [B, H] are updated in place."""
@@ -201,16 +197,10 @@ class PackedBiLM:
         outputs, last = [], []
         for index, (lstm, state) in enumerate(zip(self.lstms, states, strict=True)):
             y, h, c = torch.zeros_like(x), state[0].clone(), state[1].clone()
+            # In other precisions the products of all steps are cheaper than the table of words.
+            known = vectors if index == 0 and self.precision == "float32" else None
             for d in (0, 1):
-                if rows < FEW_ROWS:
-                    gates = lstm[d].gates_of_few(x[d])
-                elif (
-                    index == 0 and self.precision == "float32"
-                ):  # in other precisions the products are cheaper than this
-                    gates = lstm[d].gates_of_words(vectors, words[d])
-                else:
-                    gates = lstm[d].gates_of_many(x[d])
-                lstm[d].run(gates, y[d], h[d], c[d], sizes)
+                lstm[d].run(lstm[d].gates(x[d], words[d], known), y[d], h[d], c[d], sizes)
             x = y.add_(x) if index else y
             outputs.append(x)
             last.append((h, c))
