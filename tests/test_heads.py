@@ -64,6 +64,14 @@ def test_it_saves_and_loads_to_equal_predictions(bench):
 
 def test_neither_features_nor_predictions_depend_on_batch_mates(bench):
     contract.check_batches(bench)
+    texts = [text for example in bench.others for text in example.texts]
+    with torch.no_grad():
+        together, backwards = (bench.head.embedder(bench.index(each)) for each in (texts, texts[::-1]))
+        assert together.shape[2] == bench.head.embedder.dim
+        for row, text in enumerate(texts):
+            single = bench.head.embedder(bench.index([text]))[0]
+            for batch in (together, backwards.flip(0)):
+                torch.testing.assert_close(batch[row, : len(text)], single, atol=5e-6, rtol=0)
 
 
 def test_data_metric_and_files_keep_the_contract(bench, tmp_path):

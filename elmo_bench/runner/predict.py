@@ -6,7 +6,7 @@ this installation, and only weights and vectors that it knows by name are loaded
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,8 @@ from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import tasks
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import OWN_COLUMNS, OWN_FILES
-from elmo_bench.text.batch import Indexer, by_length, pools
+from elmo_bench.text.batch import Indexer
+from elmo_bench.training.module import DataModule, predictions_of
 
 _WORD = re.compile(r"\w[\w.-]*")
 _BILMS = ("mini", *PUBLISHED)
@@ -126,22 +127,16 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
                 f"Give the right ones with --{name}."
             )
     head, index = build_kept(spec, setup, frozen, kept, head_file)
-    limits = usual.part("task.training")
-    data.write(out, examples, _predictions(head, examples, index, size=limits["batch"], tokens=limits["tokens"]))
-    return len(examples)
-
-
-def _predictions(head: Any, examples: Sequence[Any], index: Indexer, *, size: int, tokens: int) -> list[Any]:
-    """One for each example, in order, read in batches of at most so many examples and tokens."""
-    lengths = [max(map(len, example.texts), default=1) for example in examples]
-    predicted: list[Any] = [None] * len(examples)
+    sizes = {key: usual.settings[f"task.training.{key}"] for key in ("batch", "tokens")}
+    batches = DataModule({"text": examples}, lambda some: head.collate(some, index), seed=setup.seed, **sizes)
+    predicted: dict[int, Any] = {}
     with torch.no_grad(), progress("predict", total=len(examples)) as meter:
-        for pool in pools(by_length(lengths), lengths, size=size, tokens=tokens):
-            batch = head.collate([examples[number] for number in pool], index)
-            for number, prediction in zip(pool, head.predict(batch), strict=True):
-                predicted[number] = prediction
-            meter.advance(sum(lengths[number] for number in pool), steps=len(pool))
-    return predicted
+        for batch in batches.loader("text"):
+            numbers = batch["numbers"]
+            predicted |= zip(numbers, predictions_of(head, batch, len(numbers)), strict=True)
+            meter.advance(steps=len(numbers))
+    data.write(out, examples, [predicted[number] for number in range(len(examples))])
+    return len(examples)
 
 
 def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
