@@ -109,13 +109,9 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     examples = data.read_file(text)
     words = set(words_of(examples))
     note_long_words(spec, words)
-    setup = replace(
-        setup,
-        seed=record["seed"],
-        encoders=_encoders(spec, weights, vectors),
-        vectors=_vectors(spec, vectors),
-        store={"mode": "off"},
-    )
+    setup = replace(setup, seed=record["seed"], store={"mode": "off"}, encoders=_encoders(spec, weights, vectors))
+    if spec.settings.get("encoder.words") == "static":
+        setup = replace(setup, vectors=_known(spec.settings.get("encoder.vectors"), KNOWN, vectors, "vectors"))
     try:
         frozen = load_frozen(spec, setup, words.union(kept.about["lexicon"]["words"]))
     except TypeError as error:
@@ -176,12 +172,6 @@ def _encoders(spec: RunSpec, weights: str | None, vectors: str | None) -> dict[s
         if "inputs" in taken:
             parts[part]["inputs"] = _known(taken["inputs"], KNOWN, vectors, "vectors")
     return parts
-
-
-def _vectors(spec: RunSpec, vectors: str | None) -> str | None:
-    """The static vectors of a record, if it has some. Raises UserError."""
-    static = spec.settings.get("encoder.words") == "static"
-    return _known(spec.settings.get("encoder.vectors"), KNOWN, vectors, "vectors") if static else None
 
 
 def _check_plain(part: str, options: Mapping[str, Any]) -> None:

@@ -63,9 +63,7 @@ class Plan:
 
     @cached_property
     def workers(self) -> int | None:
-        """How many runs are made at once: on this machine one for each idle core or GPU, else as the launcher's system
-        decides (None), unless the user said so.
-        """
+        """How many runs are made at once: by default one for each idle core or GPU; None if a scheduler decides."""
         if self.launcher.jobs is not None or self.launcher.name != "local":
             return self.launcher.jobs
         return max(1, gpus()) if self.device == "cuda" else free_cores()
@@ -94,13 +92,14 @@ def plan(options: Sequence[str]) -> Plan:
     for combined in (combined for product in products for combined in itertools.product(*product)):
         seeds = [option for option in combined if _option(option) == "seed"]
         alike = "${seed" not in str(combined)  # the spec of all seeds, which is composed once
-        first, spec, sources = described(*("seed=0" if alike and each in seeds else each for each in combined))
-        seed = described(*seeds)[0].seed
+        config, spec, sources = described(*("seed=0" if alike and each in seeds else each for each in combined))
+        seed = described(*seeds)[0].seed if alike and seeds not in ([], ["seed=0"]) else config.seed
         title = tuple(option for option in combined if _option(option).split(".")[0] != "launcher")
         runs.setdefault(canonical([spec.key, seed, sources]), PlannedRun(spec, seed, title, sources))
     if not runs:
         raise UserError("no run: an option has no values")
-    return Plan(list(runs.values()), Path(first.ledger), bool(first.overwrite), first.launcher, first.trainer.device)
+    shared = Path(config.ledger), bool(config.overwrite), config.launcher, config.trainer.device
+    return Plan(list(runs.values()), *shared)
 
 
 def _option(given: str) -> str:

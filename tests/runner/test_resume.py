@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -98,12 +99,6 @@ def stopped_before_scores(monkeypatch, ledger, *overrides):
         run_small(ledger, *overrides)
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """The record of the small run, uninterrupted."""
-    return run_small(tmp_path_factory.mktemp("whole"))
-
-
 def test_a_resumed_run_goes_on_in_the_same_log(tmp_path, monkeypatch):
     stopped_before_scores(monkeypatch, tmp_path, "logger=csv")
     run_small(tmp_path, "logger=csv")
@@ -121,9 +116,10 @@ def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path, monkeypat
     assert result(run_small(tmp_path / "killed", *options)) == result(whole)
 
 
-def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch, capsys):
+def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch, capsys, elmo_run):
     """The old record, head and predictions stand until the new ones are whole, and overwriting is resumed too."""
-    whole = run_small(tmp_path, "predictions=true")
+    ledger, whole = elmo_run
+    shutil.copytree(ledger, tmp_path, dirs_exist_ok=True)
     paths = RunPaths.of(tmp_path, whole)
     kept = {path.name: path.read_bytes() for path in paths.work.iterdir()}
     assert kept.keys() >= {"head.safetensors", "dev.predictions.conll", "test.predictions.conll"}
@@ -139,7 +135,7 @@ def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("name", ["last.ckpt", "best.ckpt"])
-def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, capsys, name):
+def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, elmo_run, capsys, name):
     """A power cut can leave a checkpoint cut off, a disk can lose a byte: the run starts anew, with one line."""
     stopped_before_scores(monkeypatch, tmp_path)
     [path] = tmp_path.rglob(name)
@@ -147,5 +143,5 @@ def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, capsy
     content[len(content) // 2] ^= 255
     path.write_bytes(content)
     capsys.readouterr()
-    assert result(run_small(tmp_path)) == result(whole)
+    assert result(run_small(tmp_path)) == result(elmo_run[1])
     assert f"starts anew ({path}: not a checkpoint, or damaged" in " ".join(capsys.readouterr().err.split())

@@ -23,15 +23,15 @@ from elmo_bench.spec.run_spec import RunSpec
 from tests.runs import GOLDEN, result, rounded, run_small, small
 
 
-@pytest.fixture(scope="module")
-def ledger(tmp_path_factory):
-    return tmp_path_factory.mktemp("ledger")
+@pytest.fixture
+def ledger(elmo_run):
+    return elmo_run[0]
 
 
-@pytest.fixture(scope="module")
-def finished(ledger) -> Record:
-    """The plain small run; the ledger of this module holds it."""
-    return run_small(ledger, "predictions=true")
+@pytest.fixture
+def finished(elmo_run) -> Record:
+    """The small run; the ledger holds it."""
+    return elmo_run[1]
 
 
 def test_a_run_leaves_a_whole_record(finished, ledger):
