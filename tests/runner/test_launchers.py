@@ -1,6 +1,7 @@
-"""Real runs on every launcher: the scores of one after the other, and a run that is killed fails alone."""
+"""Real runs on every launcher: the scores of one after the other; runs and sweeps that are killed."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -43,7 +44,9 @@ def start(folder, environment, *options):
     """`python run.py -m` in a process of its own, in `folder`; ledger `runs`."""
     command = [sys.executable, str(ROOT / "run.py"), "-m", *options, f"ledger={folder / 'runs'}"]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    )
 
 
 def sweep(folder, environment, *options):
@@ -102,3 +105,27 @@ def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
     assert "killed by" in errors
     found = read_all(tmp_path / "runs")
     assert [record["spec"]["settings"]["task.training.epochs"] for record in found.records] == [2]
+
+
+# With the kills of `pretrain` (tests/pretraining), thirty.
+@pytest.mark.slow
+def test_two_sweeps_of_which_one_is_killed_ten_times_share_a_ledger(tmp_path, environment):
+    """SIGKILL at some moment of a run or of starting: each of twelve runs is made once, and nothing else is left."""
+    rng, runs = random.Random(1), 12
+    given = options("encoder=none,glove", "seed=0,1,2", "task.training.optimizer.lr=0.001,0.002", "launcher.jobs=2")[1:]
+    processes = [start(tmp_path, environment, *given) for _ in range(2)]
+    for wanted in sorted(rng.choices(range(runs - 4), k=10)):
+        number, deadline = rng.randrange(2), time.monotonic() + 300
+        while len(list(tmp_path.rglob("runs/**/seed*.json"))) < wanted and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0, 0.5))
+        assert processes[number].poll() is None
+        os.killpg(processes[number].pid, signal.SIGKILL)
+        processes[number].communicate()
+        processes[number] = start(tmp_path, environment, *given)
+    printed = [process.communicate(timeout=600)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    left = read_all(tmp_path / "runs")
+    assert (len(left.records), left.failures, left.problems) == (runs, [], [])
+    assert "".join(printed).count(": done: ") <= runs
+    assert not [path for path in (tmp_path / "runs").rglob("*") if path.suffix in (".lock", ".ckpt")]
