@@ -46,20 +46,12 @@ WEIGHTS = {"elmo": _BILMS, "random": _BILMS, "hf": NAMES}  # that each kind of e
 AGAIN = "Run it again with overwrite=true."
 
 
-class Words(TypedDict):
-    """A `Lexicon`."""
-
-    words: list[str]
-    repeated: Annotated[int, Field(ge=0)]
-    characters: list[str]
-
-
 class About(TypedDict):
     """The metadata of the file."""
 
     spec: Spec
     vocabulary: dict[str, list[str] | Annotated[int, Field(gt=0, le=1_000_000)]]  # labels, or how many there are
-    lexicon: Words
+    lexicon: Lexicon
     encoders: dict[str, str]  # `Frozen.checksums`
 
 
@@ -203,13 +195,13 @@ def build_kept(spec: RunSpec, setup: Setup, frozen: Frozen, kept: KeptHead, head
     if kept.about["encoders"] != frozen.checksums:
         drawn = "trained with other random numbers in its encoder than are drawn here"
         raise UserError(f"{head_file}: {drawn}, of another seed or by another version of torch. {AGAIN}")
-    lexicon = Lexicon(**kept.about["lexicon"])
+    lexicon, vocabulary = kept.about["lexicon"], kept.about["vocabulary"]
     try:
         with torch.device("meta"), _few_tensors(10 * len(kept.tensors) + 1000):
-            wanted = build_head(spec, frozen, lexicon, kept.about["vocabulary"]).state_dict()
+            wanted = build_head(spec, frozen, lexicon, vocabulary).state_dict()
         if {name: value.shape for name, value in wanted.items()} != {n: t.shape for n, t in kept.tensors.items()}:
             raise ValueError("its tensors have other names or shapes")
-        head = build_head(spec, frozen, lexicon, kept.about["vocabulary"])
+        head = build_head(spec, frozen, lexicon, vocabulary)
         head.load_state_dict(kept.tensors)
     except (TypeError, ValueError, KeyError, IndexError, RuntimeError, MemoryError, OverflowError) as error:
         why = str(error).partition("\n")[0]

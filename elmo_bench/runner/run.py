@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -91,9 +91,8 @@ def record(
 
     setup, history, splits = prepared.setup, trained.history, prepared.splits
     spec: Any = prepared.spec.to_json()
-    lexicon: Any = asdict(trained.lexicon)
     head: Any = trained.module.head
-    about = About(spec=spec, vocabulary=trained.vocabulary, lexicon=lexicon, encoders=prepared.frozen.checksums)
+    about = About(spec=spec, vocabulary=trained.vocabulary, lexicon=trained.lexicon, encoders=prepared.frozen.checksums)
     kept = write_head(paths.work / "head.safetensors", KeptHead(head.state_dict(), about))
     frozen = sum(encoder.parameters for encoder in prepared.frozen.encoders.values())
     made: Any = {
