@@ -92,20 +92,16 @@ def _local(jobs: Sequence[Job], options: Mapping[str, Any], _: Path) -> Iterator
     seconds to import. Each has its own memory and its own log; a child that dies concerns no other.
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(gpus())))
-    free = deque(visible.split(","))  # the GPUs, the longest unused first
     waiting, running = deque(jobs), dict[BaseProcess, tuple[Job, str]]()
     try:
         while waiting or running:
             while waiting and len(running) < options["jobs"] and _fits(waiting[0], running):
-                job, gpu = waiting.popleft(), free[0]
-                free.rotate(-1)
+                job, taken = waiting.popleft(), [gpu for _, gpu in running.values()]
+                gpu = min(visible.split(","), key=taken.count)
                 running[_start(job, gpu)] = job, gpu
             wait([child.sentinel for child in running], timeout=POLL)  # not longer, since memory may become free
             for child in [child for child in running if child.exitcode is not None]:
-                job, gpu = running.pop(child)
-                free.remove(gpu)
-                free.appendleft(gpu)
-                yield _ended(job, child.exitcode or 0)
+                yield _ended(running.pop(child)[0], child.exitcode or 0)
             yield None
     finally:
         _end(list(running))
@@ -195,10 +191,10 @@ def _slurm(jobs: Sequence[Job], options: Mapping[str, Any], _: Path) -> Iterator
         while waiting:
             for handle in [handle for handle in waiting if handle.done()]:
                 job, log = waiting.pop(handle), Path(handle.paths.stdout)
-                if (error := handle.exception()) is None:
+                if (failed := handle.exception()) is None:
                     yield _ended(job, handle.result(), log=log)
                 else:
-                    lines = [*str(error).strip().splitlines(), type(error).__name__]
+                    lines = [*str(failed).strip().splitlines(), type(failed).__name__]
                     yield Ended(job, None, f"Slurm job {handle.job_id}: {lines[0]}", log)
             yield None
             time.sleep(POLL)

@@ -22,7 +22,7 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
 from elmo_bench.base.machine import free_cores, gpus
 from elmo_bench.base.progress import Meter, console
-from elmo_bench.ledger import Failure, Holder, Record, new_attempt, read_all, read_holders, read_record, settings_key
+from elmo_bench.ledger import Failure, Record, new_attempt, read_all, read_holders, read_record, settings_key
 from elmo_bench.runner.finished import Sources, contents_of, finished, sources_of
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.spec.config import compose, sweep
@@ -135,7 +135,11 @@ class LedgerState:
         records, failures, self.problems = read_all(ledger, **part)
         self.records = sorted(records, key=lambda record: record["created"])  # the newest last
         self.failures: list[Failure] = [failure for _, failure in failures]
-        self.holders: list[Holder] = [holder for holder in read_holders(ledger, **part) if holder["spec"] is not None]
+        self.holders = {  # who works on a run now
+            (settings_key(holder["spec"]), holder["seed"]): f"{holder['machine']}, process {holder['pid']}"
+            for holder in read_holders(ledger, **part)
+            if holder["spec"] is not None
+        }
         specs = {record["hash"]: record["spec"] for record in self.records}  # seeds share a spec
         keys = {hash_: settings_key(spec) for hash_, spec in specs.items()}
         self._records: dict[str, list[Record]] = defaultdict(list)
@@ -150,15 +154,9 @@ class LedgerState:
         """The records of a run on any data and weights, the newest last."""
         return [record for record in self._records.get(run.spec.key, ()) if record["seed"] == run.seed]
 
-    def holder_of(self, run: PlannedRun) -> str:
-        """Which process works on a run; empty if none does."""
-        key = (run.spec.key, run.seed)
-        holders = (each for each in self.holders if (settings_key(each["spec"]), each["seed"]) == key)
-        return next((f"{holder['machine']}, process {holder['pid']}" for holder in holders), "")
-
     def of_run(self, run: PlannedRun) -> RunState:
         """The state of a run."""
-        if holder := self.holder_of(run):
+        if holder := self.holders.get((run.spec.key, run.seed)):
             return RunState(run, "running", note=holder)
         if own := self.records_of(run):
             newest = self._records[run.spec.key][-1]
@@ -276,7 +274,7 @@ def look_up(ledger: Path, ended: Ended) -> RunState:
             return RunState(run, "done", record)
         for failure in (failure for failure in state.failures if failure["attempt"] == attempt):
             return RunState(run, "failed", note=failure["error"], code=2 if failure["user_error"] else 1)
-        if ended.code == 0 and (holder := state.holder_of(run)):
+        if ended.code == 0 and (holder := state.holders.get((run.spec.key, run.seed))):
             return RunState(run, "held", note=holder)
         if ended.code == 0 and own:
             return RunState(run, "skipped", own[-1])

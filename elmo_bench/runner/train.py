@@ -95,7 +95,7 @@ def build(prepared: Prepared) -> Trained:
     lexicon, vocabulary = lexicon_of(splits["train"]), prepared.data.vocabulary(splits["train"])
     try:
         head = build_head(spec, prepared.frozen, lexicon, vocabulary)
-        gold = {split: [example.gold for example in examples] for split, examples in splits.items()}
+        gold: Any = {split: [example.gold for example in examples] for split, examples in splits.items()}
         module = HeadTraining(head, metric, training["optimizer"], gold, training["schedule"])
     except (TypeError, ValueError) as error:  # a part refuses its numbers
         if included_lines(error):
