@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 import textwrap
 
@@ -22,12 +21,6 @@ from tests.runs import ROOT, printed
 
 ENCODER = printed("README.md", "encoders/length.py")
 YAML = printed("README.md", "conf/encoder/length.yaml")
-
-
-def bench(folder, *arguments):
-    """The command in an empty folder, with this clone as the installation."""
-    command, env = [sys.executable, "-m", "elmo_bench", *arguments], {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -122,7 +115,7 @@ def test_the_version_is_told(capsys):
     assert "unknown command 'rpeort' (did you mean 'report'?)" in capsys.readouterr().err
 
 
-def test_a_folder_without_tasks_encoders_and_configs_is_refused(tmp_path):
-    done = bench(tmp_path, "--include", str(tmp_path), "status", "task=ner")
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"elmo-bench: --include {tmp_path}: no folder with tasks/, encoders/ or conf/.")
+def test_a_folder_without_tasks_encoders_and_configs_is_refused(tmp_path, capsys):
+    assert main(["--include", str(tmp_path), "status", "task=ner"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"elmo-bench: --include {tmp_path}: no folder with tasks/, encoders/ or conf/.")
