@@ -29,7 +29,7 @@ def test_gradient_reaches_every_parameter_and_nothing_frozen(bench):
     # A head may use the embedder unchanged, but then all of it.
     assert frozen in (set(), {f"embedder.{name}" for name, _ in bench.head.embedder.named_parameters()})
     for part, encoder in bench.frozen.encoders.items():
-        contract.check_encoder(encoder, bench.setup.encoders[part])
+        contract.check_weights(encoder, bench.setup.encoders[part])
         assert not {id(p) for p in encoder.bilm.parameters()} & {id(p) for p in bench.head.parameters()}
 
 

@@ -92,7 +92,7 @@ def check_gradients(trial: Trial) -> str:
     moved = [name for name, p in trained.items() if p.grad is not None and (p.grad.any() or name.endswith(".gamma"))]
     if still := sorted({*trained} - {*moved}):
         which = f"{', '.join(still[:3])}{' …' * (len(still) > 3)}"
-        advice = "Use it for the loss (without .detach(), .data, argmax), or leave it out."
+        advice = "Use it for the loss (without .detach(), .data, argmax), or remove it."
         raise UserError(f"Head.loss: no gradient reaches {which}. {advice}")
     return f"gradients reach all {len(trained)} parameters"
 
@@ -212,7 +212,7 @@ def _form(value: Any) -> Any:
     return [_form(each) for each in value[:1]] if isinstance(value, list | tuple) else type(value)
 
 
-def check_encoder(encoder: Encoder, options: Mapping[str, Any]) -> str:
+def check_weights(encoder: Encoder, options: Mapping[str, Any]) -> str:
     """It is frozen, and other weights have another checksum: computed, written down, or made by `load` from a seed.
 
     options: of `load_encoder`, for other encoders of this kind.

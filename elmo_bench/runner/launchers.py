@@ -63,9 +63,9 @@ class Ended(NamedTuple):
 
 
 def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended | None]:
-    """Run the jobs as `launcher=…` says; yields each as it ends, and None each second. Ends those that run at an error.
+    """Run the jobs as `launcher=…` says; yields each as it ends, and None about once a second.
 
-    Raises UserError for an unknown launcher and for a package that it needs.
+    Stops running jobs if it is interrupted. Raises UserError for an unknown launcher, and for a package that it needs.
     """
     launchers = {"local": ("torch", _local), "slurm": ("submitit", _slurm), "ray": ("ray", _ray)}
     if (name := options["name"]) not in launchers:
@@ -246,7 +246,7 @@ def _ray(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Itera
 
 
 def _known(ledger: Path, job: Job) -> dict[str, bytes]:
-    """The records of the run that the ledger has, and those of other settings: the worker finds its own."""
+    """The records that the ledger has of this task, encoder and seed: the worker looks for its own."""
     spec = job.run.spec
     runs = [] if job.overwrite else list_runs(ledger, suite=spec.suite, task=spec.task, encoder=spec.encoder).runs
     files = (path for run in runs if run.seed == job.run.seed for path in (run.record, run.outcomes))
