@@ -50,6 +50,15 @@ def small_data():
         yield
 
 
+@pytest.fixture(scope="session")
+def elmo_run(tmp_path_factory, small_data):
+    """(ledger, record) of the small run with ELMo and its predictions, made once. Copy the ledger to change it."""
+    from tests.runs import run_small
+
+    ledger = tmp_path_factory.mktemp("elmo_run")
+    return ledger, run_small(ledger, "predictions=true")
+
+
 @pytest.fixture
 def make_record():
     """`make_record(encoder=…, seed=…, test=…, …) -> Record`: valid in every key; see tests/ledger/records.py."""

@@ -36,7 +36,7 @@ def built(task: str, *overrides: str, train: list[Any] | None = None) -> Trial:
     data, splits, words = _read(task, config.suite.name, config.data.root)
     fraction, limit = config.data.train_fraction, config.data.max_train
     train = train or training_fraction(splits["train"], seed=config.seed, fraction=fraction, limit=limit)
-    return Trial.of((RunSpec.of(config), Setup.of(config)), data, splits, train, words=words)
+    return Trial((RunSpec.of(config), Setup.of(config)), data, splits, train, words=words)
 
 
 def build(task: str, *overrides: str, train: list[Any] | None = None) -> tuple[DictConfig, list[Any], Any, Indexer]:

@@ -103,11 +103,9 @@ def test_damaged_weights(ends_in_one_line, weights, damage):
     assert str(weights) in line
 
 
-@pytest.mark.parametrize("command", [["run.py", "encoder=bert"], ["-m", "elmo_bench", "score", "nre", "file"]])
-def test_as_a_person_starts_it(tmp_path, command):
-    arguments = [str(ROOT / part) if part == "run.py" else part for part in command]
+def test_as_a_person_starts_it(tmp_path):
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False,
+        [sys.executable, ROOT / "run.py", "encoder=bert"], cwd=tmp_path, capture_output=True, text=True, check=False,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 2

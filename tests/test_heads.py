@@ -28,8 +28,8 @@ def test_gradient_reaches_every_parameter_and_nothing_frozen(bench):
     frozen = {name for name, p in bench.head.named_parameters() if not p.requires_grad}
     # A head may use the embedder unchanged, but then all of it.
     assert frozen in (set(), {f"embedder.{name}" for name, _ in bench.head.embedder.named_parameters()})
-    for encoder in bench.frozen.encoders.values():
-        contract.check_frozen(encoder)
+    for part, encoder in bench.frozen.encoders.items():
+        contract.check_weights(encoder, bench.setup.encoders[part])
         assert not {id(p) for p in encoder.bilm.parameters()} & {id(p) for p in bench.head.parameters()}
 
 
@@ -64,6 +64,14 @@ def test_it_saves_and_loads_to_equal_predictions(bench):
 
 def test_neither_features_nor_predictions_depend_on_batch_mates(bench):
     contract.check_batches(bench)
+    texts = [text for example in bench.others for text in example.texts]
+    with torch.no_grad():
+        together, backwards = (bench.head.embedder(bench.index(each)) for each in (texts, texts[::-1]))
+        assert together.shape[2] == bench.head.embedder.dim
+        for row, text in enumerate(texts):
+            single = bench.head.embedder(bench.index([text]))[0]
+            for batch in (together, backwards.flip(0)):
+                torch.testing.assert_close(batch[row, : len(text)], single, atol=5e-6, rtol=0)
 
 
 def test_data_metric_and_files_keep_the_contract(bench, tmp_path):

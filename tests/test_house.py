@@ -35,7 +35,7 @@ LONGEST = 350  # lines of a file
 OWN_FILES = {
     "__main__", "base/downloads", "base/machine", "cli/test", "elmo/export", "elmo/pretrained",
     "ledger/merge", "reporting/page/__init__", "reporting/cards", "reporting/console",
-    "runner/launchers/ray", "runner/sweep", "text/sample", "training/loggers",
+    "runner/finished", "runner/launchers", "runner/sweep", "text/sample", "training/loggers",
 }  # fmt: skip
 OPENS = re.compile(
     r"json\.loads?\(|\.read_text\(|\.read_bytes\(|\b(safe_open|load_file|read_lines|read_json|parse_json|safe_load)\("
@@ -109,7 +109,7 @@ def test_the_package_names_no_task():
 
 
 def test_what_only_reads_the_ledger_imports_no_torch():
-    modules = ["ledger", "reporting.page", "__main__", "runner.launchers.local"]
+    modules = ["ledger", "reporting.page", "__main__", "runner.launchers", "runner.run"]
     modules += [f"cli.{command}" for command in ("score", "report", "clean", "status", "merge", "sweep", "fetch")]
     done = run(
         f"import sys, elmo_bench; dir(elmo_bench); import {', '.join(f'elmo_bench.{name}' for name in modules)}\n"

@@ -20,11 +20,10 @@ def main(arguments: list[str]) -> int:
     for mode, shape in {"all": "all layers, (3, T, D): the default", "top": "the top layer, (T, D)",
                         "average": "the average of the layers, (T, D)"}.items():  # fmt: skip
         what.add_argument(f"--{mode}", dest="mode", action="store_const", const=mode, default="all", help=shape)
-    add("--weights", metavar="NAME", help="mini (the default), small, medium, original, …, or a folder")
-    add("--options-file", metavar="FILE", help="options.json of the weights in --weight-file")
-    add("--weight-file", metavar="FILE", help="weights, .hdf5 or .safetensors")
+    add("--weights", metavar="NAME", default="mini", help="mini (the default), original, …, a folder or a file")
+    add("--options-file", metavar="FILE", help="options.json of the weights, if it is not next to them")
     add("--batch-size", type=int, metavar="N", help="sentences at once, in file order (default: about 16,000 tokens)")
-    add("--stateful", action="store_true", help="start each sentence where that of the last batch ended, as bilm-tf")
+    add("--stateful", action="store_true", help="carry the states from batch to batch, by sentence, as bilm-tf does")
     add("--precision", default="float32", help="of the computation: float32 (the default), bfloat16, int8")
     add("--device", default="cpu", help="cpu (the default) or cuda")
     add("--overwrite", action="store_true", help="replace an output")
@@ -32,10 +31,6 @@ def main(arguments: list[str]) -> int:
     out = given.out
     if given.batch_size is not None and given.batch_size < 1:
         raise UserError(f"--batch-size {given.batch_size}: too small. Give 1 or more.")
-    if (given.options_file is None) != (given.weight_file is None):
-        raise UserError("--options-file, --weight-file: one of them is missing. Give both, or --weights.")
-    if given.weights is not None and given.weight_file is not None:
-        raise UserError("--weights, --weight-file: both name weights. Give one of them.")
     if out.suffix not in (".h5", ".hdf5") or out.is_dir():
         raise UserError(f"{out}: not the name of an HDF5 file. Name a file that ends in .h5 or .hdf5.")
     if out.exists() and not given.overwrite:
@@ -47,7 +42,7 @@ def main(arguments: list[str]) -> int:
     from elmo_bench.elmo.encoder import ElmoEncoder
 
     more = {"stateful": given.stateful, "device": given.device, "precision": given.precision}
-    encoder = ElmoEncoder(weights=given.weight_file or given.weights or "mini", options=given.options_file, **more)
+    encoder = ElmoEncoder(weights=given.weights, options=given.options_file, **more)
     if encoder.device.type == "cpu":
         torch.set_num_threads(choose_threads(None, "embed"))
     batch = given.batch_size or (STATEFUL_BATCH if given.stateful else None)

@@ -11,7 +11,6 @@ of a suite in `conf/task/<task>.yaml` lists the downloads, or is a line that say
                     these bytes, which are the data file
 """
 
-import argparse
 import hashlib
 import importlib
 import os
@@ -26,19 +25,21 @@ from elmo_bench.base.downloads import cache_folder, fetch, mirrored, record, ver
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, open_text, sha256_of, unpack
 from elmo_bench.base.sources import SHIPPED, as_list
+from elmo_bench.cli import parser
 from elmo_bench.spec.config import suite_tasks, task_yaml
 
 
 def main(arguments: list[str]) -> int:
     """Copy and download; exit code 2 if a file is missing afterwards."""
-    parser = argparse.ArgumentParser(prog="elmo-bench fetch", description="Data files: shipped ones, public ones.")
-    parser.add_argument("--suite", default="open", help="open (default) or paper")
-    parser.add_argument("--task", nargs="+", help="some tasks instead of all")
-    parser.add_argument("--root", type=Path, help="the data folder; $ELMO_BENCH_DATA by default")
-    parser.add_argument("--accept-research-use", action="store_true", help="accept the terms that fetch prints without")
-    options = parser.parse_args(arguments)
-    root = options.root or (Path(folder) if (folder := os.environ.get("ELMO_BENCH_DATA")) else None)
-    if root is None:
+    folder = os.environ.get("ELMO_BENCH_DATA")
+    add = (command := parser("fetch", "Files that ship with the package are copied.")).add_argument
+    add("--suite", default="open", help="open (default) or paper")
+    add("--task", nargs="+", help="some tasks instead of all")
+    add("--root", type=Path, default=folder and Path(folder), help="the data folder; $ELMO_BENCH_DATA by default")
+    add("--accept-research-use", action="store_true", help="accept the terms that fetch prints without")
+    options = command.parse_args(arguments)
+    root = options.root
+    if not root:
         raise UserError("no data folder. Give --root FOLDER, or set $ELMO_BENCH_DATA.")
     suites = {task: suites_of(task) for task in options.task or suite_tasks()}
     if not any(options.suite in own for own in suites.values()):
@@ -100,23 +101,20 @@ def copy(source: Path, path: Path) -> str:
 
 def fetch_file(file: Mapping[str, Any], path: Path, task: str) -> str:
     """Download a file to `path` unless it exists; returns a line that says what was done. Raises UserError."""
-    checksum, url = file.get("sha256"), mirrored(file["url"])
-    whole = not {"member", "make"} & file.keys()
+    checksum, whole = file.get("sha256"), not {"member", "make"} & file.keys()
     if path.is_file():
         return _exists(path, checksum if whole else file.get("made"))
+    source = path if whole else cache_folder() / "data" / task / PurePosixPath(urlsplit(file["url"]).path).name
     by_hand = f"put {'it' if whole else f'{path.name} of it'} at {path}"
+    actual = sha256_of(fetch(mirrored(file["url"]), source, sha256=checksum, by_hand=by_hand))
+    said = f"SHA-256 {actual[:12]}…"
     if whole:
-        actual = sha256_of(fetch(url, path, sha256=checksum, by_hand=by_hand))
-        return f"{path}: SHA-256 {actual[:12]}…, " + (
-            "as published" if checksum else "which cannot be verified: none is published"
-        )
-    source = cache_folder() / "data" / task / PurePosixPath(urlsplit(url).path).name
-    actual = sha256_of(fetch(url, source, sha256=checksum, by_hand=by_hand))
+        return f"{path}: {said}, {'as published' if checksum else 'which cannot be verified: none is published'}"
     record(source, actual)
     verify(source, actual)
     if "member" in file:
         unpack(source, file["member"], path)
-        return f"{path}: from {source.name}, SHA-256 {actual[:12]}…"
+        return f"{path}: from {source.name}, {said}"
     content = importlib.import_module(f"elmo_bench.tasks.{task}.part").make(source, **file["make"])
     if (made := hashlib.sha256(content).hexdigest()) != file["made"]:
         why = f"what was made of it for {path} has the SHA-256 {made[:12]}…, not {file['made'][:12]}…"

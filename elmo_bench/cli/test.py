@@ -46,15 +46,14 @@ class Checks:
 
     def encoder(self, name: str) -> None:
         """The encoders of a yaml: one, several in a stack, or none."""
-        from elmo_bench.runner.contract import check_checksum, check_frozen
+        from elmo_bench.runner.contract import check_weights
 
         title = f"encoder {name}"
         run = self.check(title, described, f"encoder={name}", *self.options, seen="its yaml is read")
         for options in run[1].encoders.values() if run else ():
             self.used.add(options["kind"])
             if (made := self.check(title, lambda given=options: load_encoder(**given), seen=LAYERS)) is not None:
-                self.check(title, check_frozen, made)
-                self.check(title, check_checksum, made, options)
+                self.check(title, check_weights, made, options)
 
     def task(self, name: str) -> None:
         """A task: its data, its head, which can also be built without an encoder, and its metric."""

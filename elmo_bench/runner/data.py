@@ -6,15 +6,18 @@ import random
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, keep_inputs
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import MissingData
+from elmo_bench.base.sources import SPLITS, MissingData
 from elmo_bench.runner.finished import data_files, sources_of
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Text
+from elmo_bench.text.columns import line_of
 from elmo_bench.text.vocabulary import LONGEST_TEXT, LONGEST_WORD
 from elmo_bench.training.contracts import Data
 
@@ -34,7 +37,7 @@ def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
     except MissingData:
         data_files(sources_of(spec, setup))  # raises the error that says how to get them
         raise
-    for split in ("train", "dev", "test"):
+    for split in SPLITS:
         if not splits.get(split):
             raise UserError(f"task={spec.task}: Data.read gives no {split} examples. Each split needs some.")
         for number, example in enumerate(splits[split], 1):
@@ -54,7 +57,7 @@ def data_digest(data: Data, splits: Splits) -> str:
     """
     hasher = hashlib.sha256(f"{data.schema}\n".encode())
     encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
-    for split in ("train", "dev", "test"):
+    for split in SPLITS:
         hasher.update(f"{split} {len(splits[split])}\n".encode())
         for example in splits[split]:
             try:
@@ -128,6 +131,21 @@ def without_long_texts(train: Sequence[Any]) -> list[Any]:
     if not kept:
         raise UserError(f"train: every example has over {LONGEST_TEXT:,} tokens. Split the texts.")
     return kept
+
+
+def write_texts(path: Path, spec: RunSpec, setup: Setup, names: Sequence[str] = SPLITS) -> int:
+    """Write the distinct texts that a run reads in these splits, a line each (text/columns.py); how many there are.
+
+    Raises UserError, also if `path` is a file of the data.
+    """
+    data = build_data(spec, setup)
+    keep_inputs(path, data.files(spec.suite, setup.data_root))
+    splits = read_splits(data, spec, setup)
+    splits["train"] = training_split(splits["train"], spec, setup)
+    texts = dict.fromkeys(line_of(text) for name in names for example in splits[name] for text in example.texts)
+    with atomic_write(path, "w") as handle:
+        handle.writelines(f"{text}\n" for text in texts if text)
+    return len(texts)
 
 
 def note_long_words(spec: RunSpec, words: Collection[str]) -> None:

@@ -15,16 +15,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import TypedDict
-
 from elmo_bench.base.downloads import SETTLED, Content, cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, sha256_of
 from elmo_bench.base.json import digest, read_json
-from elmo_bench.base.reading import reader
 from elmo_bench.base.sources import MissingData
 from elmo_bench.ledger import RunPaths
-from elmo_bench.ledger.schema import check
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -35,13 +31,6 @@ if TYPE_CHECKING:
 MAX_BYTES = 2**24  # of a memo: the data of a suite may be thousands of files
 _PACKAGE = Path(__file__).parents[1]
 Sources = dict[str, Any]
-
-
-class Memo(TypedDict):
-    """What was read: the `contents` of a spec."""
-
-    contents: dict[str, Any]
-    files: dict[str, str]  # digests of the files that it was read from, by path
 
 
 def sources_of(spec: RunSpec, setup: Setup) -> Sources:
@@ -74,10 +63,10 @@ def finished(ledger: Path, spec: RunSpec, seed: int, contents: Mapping[str, Any]
 def contents_of(sources: Sources) -> dict[str, Any] | None:
     """The `contents` of a spec that today's files give; None if there is no memo of them."""
     with suppress(Exception):  # a file is gone, there is no sound memo, or a task fails, which its run will report
-        memo = read_memo(_memo(sources))
+        memo = read_json(_memo(sources), max_bytes=MAX_BYTES)
         same_files = {*map(str, data_files(sources))} <= memo["files"].keys()
         if same_files and all(_digest(Path(path)) == known for path, known in memo["files"].items()):
-            return memo["contents"]
+            return dict(memo["contents"])
     return None
 
 
@@ -102,7 +91,8 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
         digests = {str(path): _digest(path) for path in files}
         changed = (time for path in files for time in (path.stat().st_mtime, path.stat().st_ctime))
         if max(changed) < started - SETTLED:
-            write_memo(_memo(sources), {"contents": dict(contents), "files": digests})
+            with atomic_write(_memo(sources), "w") as handle:
+                json.dump({"contents": dict(contents), "files": digests}, handle)
 
 
 def data_files(sources: Sources) -> list[Path]:
@@ -127,17 +117,6 @@ def _memo(sources: Sources) -> Path:
     encoders = map(Path, import_module("elmo_bench.encoders").__path__)
     code = _code("base", "text", "elmo", *tasks, *encoders)
     return cache_folder() / "contents" / f"{digest([sources, str(Path.cwd()), code])}.json"
-
-
-@reader
-def read_memo(memo: Path) -> Memo:
-    check(value := read_json(memo, max_bytes=MAX_BYTES), Memo, str(memo))
-    return value
-
-
-def write_memo(memo: Path, value: Memo) -> None:
-    with atomic_write(memo, "w") as handle:
-        json.dump(value, handle)
 
 
 def _digest(path: Path) -> str:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from elmo_bench.__main__ import entry
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import folders
-from elmo_bench.base.machine import available_memory, free_cores, gpus, resident_memory
+from elmo_bench.base.machine import available_memory, gpus, resident_memory
 from elmo_bench.ledger.merge import merge
 from elmo_bench.ledger.paths import list_runs
 
@@ -43,7 +43,6 @@ class Job:
     attempt: str  # 32 hex digits that its record or failure will carry
     log: Path  # for what the process prints
     memory: int  # bytes that it is expected to need
-    device: str  # cpu or cuda
     overwrite: bool = False  # an earlier record is replaced
 
     def arguments(self, *more: str, threads: int) -> list[str]:
@@ -64,9 +63,9 @@ class Ended(NamedTuple):
 
 
 def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended | None]:
-    """Run the jobs as `launcher=…` says; yields each as it ends, and None each second. Ends those that run at an error.
+    """Run the jobs as `launcher=…` says; yields each as it ends, and None about once a second.
 
-    Raises UserError for an unknown launcher and for a package that it needs.
+    Stops running jobs if it is interrupted. Raises UserError for an unknown launcher, and for a package that it needs.
     """
     launchers = {"local": ("torch", _local), "slurm": ("submitit", _slurm), "ray": ("ray", _ray)}
     if (name := options["name"]) not in launchers:
@@ -86,33 +85,23 @@ def _ended(job: Job, code: int, why: str = "", log: Path | None = None) -> Ended
     return Ended(job, None, f"killed by {name}{hint}", log)
 
 
-def limit(device: str) -> int:
-    """How many runs this machine can make at once: one for each idle core, or for each GPU."""
-    return max(1, gpus()) if device == "cuda" else free_cores()
-
-
 def _local(jobs: Sequence[Job], options: Mapping[str, Any], _: Path) -> Iterator[Ended | None]:
     """`launcher=local`: child processes, one thread each, as many at once as cores (or GPUs) and memory allow.
 
     They are forked from a process that has imported everything and done nothing (a fork server), since torch takes
     seconds to import. Each has its own memory and its own log; a child that dies concerns no other.
     """
-    most = options["jobs"] or limit(jobs[0].device)
     visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(gpus())))
-    free = deque(visible.split(","))  # the GPUs, the longest unused first
     waiting, running = deque(jobs), dict[BaseProcess, tuple[Job, str]]()
     try:
         while waiting or running:
-            while waiting and len(running) < most and _fits(waiting[0], running):
-                job, gpu = waiting.popleft(), free[0]
-                free.rotate(-1)
+            while waiting and len(running) < options["jobs"] and _fits(waiting[0], running):
+                job, taken = waiting.popleft(), [gpu for _, gpu in running.values()]
+                gpu = min(visible.split(","), key=taken.count)
                 running[_start(job, gpu)] = job, gpu
             wait([child.sentinel for child in running], timeout=POLL)  # not longer, since memory may become free
             for child in [child for child in running if child.exitcode is not None]:
-                job, gpu = running.pop(child)
-                free.remove(gpu)
-                free.appendleft(gpu)
-                yield _ended(job, child.exitcode or 0)
+                yield _ended(running.pop(child)[0], child.exitcode or 0)
             yield None
     finally:
         _end(list(running))
@@ -205,10 +194,10 @@ def _slurm(jobs: Sequence[Job], options: Mapping[str, Any], _: Path) -> Iterator
         while waiting:
             for handle in [handle for handle in waiting if handle.done()]:
                 job, log = waiting.pop(handle), Path(handle.paths.stdout)
-                if (error := handle.exception()) is None:
+                if (failed := handle.exception()) is None:
                     yield _ended(job, handle.result(), log=log)
                 else:
-                    lines = [*str(error).strip().splitlines(), type(error).__name__]
+                    lines = [*str(failed).strip().splitlines(), type(failed).__name__]
                     yield Ended(job, None, f"Slurm job {handle.job_id}: {lines[0]}", log)
             yield None
             time.sleep(POLL)
@@ -229,15 +218,13 @@ def _ray(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Itera
     """
     import ray
 
-    own = not ray.is_initialized()
-    if own:
-        cpus = options["cpus"] * options["jobs"] if options["jobs"] and options["address"] is None else None
-        quiet: dict[str, Any] = {"log_to_driver": False, "include_dashboard": False, "logging_level": "ERROR"}
-        try:
-            ray.init(address=options["address"], num_cpus=cpus, **quiet)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            why = f"no Ray there ({str(error).strip().splitlines()[0]}). Give auto or HOST:PORT."
-            raise UserError(f"launcher.address={options['address']}: {why}") from None
+    cpus = options["cpus"] * options["jobs"] if options["jobs"] and options["address"] is None else None
+    quiet: dict[str, Any] = {"log_to_driver": False, "include_dashboard": False, "logging_level": "ERROR"}
+    try:
+        ray.init(address=options["address"], num_cpus=cpus, **quiet)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        why = f"no Ray there ({str(error).strip().splitlines()[0]}). Give auto or HOST:PORT."
+        raise UserError(f"launcher.address={options['address']}: {why}") from None
     try:
         # A run that dies with its worker is reported; it is not started again.
         task = ray.remote(num_cpus=options["cpus"], num_gpus=options["gpus"], max_retries=0)(_on_worker)
@@ -258,12 +245,11 @@ def _ray(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Itera
                 yield _ended(job, code, "; ".join([*merged.conflicts, *merged.problems]))
             yield None
     finally:
-        if own:
-            ray.shutdown()  # ends the workers
+        ray.shutdown()  # ends the workers
 
 
 def _known(ledger: Path, job: Job) -> dict[str, bytes]:
-    """The records of the run that the ledger has, and those of other settings: the worker finds its own."""
+    """The records that the ledger has of this task, encoder and seed: the worker looks for its own."""
     spec = job.run.spec
     runs = [] if job.overwrite else list_runs(ledger, suite=spec.suite, task=spec.task, encoder=spec.encoder).runs
     files = (path for run in runs if run.seed == job.run.seed for path in (run.record, run.outcomes))

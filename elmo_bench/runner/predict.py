@@ -6,7 +6,7 @@ this installation, and only weights and vectors that it knows by name are loaded
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,8 @@ from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import tasks
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import OWN_COLUMNS, OWN_FILES
-from elmo_bench.text.batch import Indexer, by_length, pools
+from elmo_bench.text.batch import Indexer
+from elmo_bench.training.module import DataModule, predictions_of
 
 _WORD = re.compile(r"\w[\w.-]*")
 _BILMS = ("mini", *PUBLISHED)
@@ -45,20 +46,12 @@ WEIGHTS = {"elmo": _BILMS, "random": _BILMS, "hf": NAMES}  # that each kind of e
 AGAIN = "Run it again with overwrite=true."
 
 
-class Words(TypedDict):
-    """A `Lexicon`."""
-
-    words: list[str]
-    repeated: Annotated[int, Field(ge=0)]
-    characters: list[str]
-
-
 class About(TypedDict):
     """The metadata of the file."""
 
     spec: Spec
     vocabulary: dict[str, list[str] | Annotated[int, Field(gt=0, le=1_000_000)]]  # labels, or how many there are
-    lexicon: Words
+    lexicon: Lexicon
     encoders: dict[str, str]  # `Frozen.checksums`
 
 
@@ -108,13 +101,9 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     examples = data.read_file(text)
     words = set(words_of(examples))
     note_long_words(spec, words)
-    setup = replace(
-        setup,
-        seed=record["seed"],
-        encoders=_encoders(spec, weights, vectors),
-        vectors=_vectors(spec, vectors),
-        store={"mode": "off"},
-    )
+    setup = replace(setup, seed=record["seed"], store={"mode": "off"}, encoders=_encoders(spec, weights, vectors))
+    if spec.settings.get("encoder.words") == "static":
+        setup = replace(setup, vectors=_known(spec.settings.get("encoder.vectors"), KNOWN, vectors, "vectors"))
     try:
         frozen = load_frozen(spec, setup, words.union(kept.about["lexicon"]["words"]))
     except TypeError as error:
@@ -126,22 +115,16 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
                 f"Give the right ones with --{name}."
             )
     head, index = build_kept(spec, setup, frozen, kept, head_file)
-    limits = usual.part("task.training")
-    data.write(out, examples, _predictions(head, examples, index, size=limits["batch"], tokens=limits["tokens"]))
-    return len(examples)
-
-
-def _predictions(head: Any, examples: Sequence[Any], index: Indexer, *, size: int, tokens: int) -> list[Any]:
-    """One for each example, in order, read in batches of at most so many examples and tokens."""
-    lengths = [max(map(len, example.texts), default=1) for example in examples]
-    predicted: list[Any] = [None] * len(examples)
+    sizes = {key: usual.settings[f"task.training.{key}"] for key in ("batch", "tokens")}
+    batches = DataModule({"text": examples}, lambda some: head.collate(some, index), seed=setup.seed, **sizes)
+    predicted: dict[int, Any] = {}
     with torch.no_grad(), progress("predict", total=len(examples)) as meter:
-        for pool in pools(by_length(lengths), lengths, size=size, tokens=tokens):
-            batch = head.collate([examples[number] for number in pool], index)
-            for number, prediction in zip(pool, head.predict(batch), strict=True):
-                predicted[number] = prediction
-            meter.advance(sum(lengths[number] for number in pool), steps=len(pool))
-    return predicted
+        for batch in batches.loader("text"):
+            numbers = batch["numbers"]
+            predicted |= zip(numbers, predictions_of(head, batch, len(numbers)), strict=True)
+            meter.advance(steps=len(numbers))
+    data.write(out, examples, [predicted[number] for number in range(len(examples))])
+    return len(examples)
 
 
 def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
@@ -183,12 +166,6 @@ def _encoders(spec: RunSpec, weights: str | None, vectors: str | None) -> dict[s
     return parts
 
 
-def _vectors(spec: RunSpec, vectors: str | None) -> str | None:
-    """The static vectors of a record, if it has some. Raises UserError."""
-    static = spec.settings.get("encoder.words") == "static"
-    return _known(spec.settings.get("encoder.vectors"), KNOWN, vectors, "vectors") if static else None
-
-
 def _check_plain(part: str, options: Mapping[str, Any]) -> None:
     """Raises UserError unless the options of a record are null, a number, a word, or a list of these."""
     for key, value in options.items():
@@ -218,13 +195,13 @@ def build_kept(spec: RunSpec, setup: Setup, frozen: Frozen, kept: KeptHead, head
     if kept.about["encoders"] != frozen.checksums:
         drawn = "trained with other random numbers in its encoder than are drawn here"
         raise UserError(f"{head_file}: {drawn}, of another seed or by another version of torch. {AGAIN}")
-    lexicon = Lexicon(**kept.about["lexicon"])
+    lexicon, vocabulary = kept.about["lexicon"], kept.about["vocabulary"]
     try:
         with torch.device("meta"), _few_tensors(10 * len(kept.tensors) + 1000):
-            wanted = build_head(spec, frozen, lexicon, kept.about["vocabulary"]).state_dict()
+            wanted = build_head(spec, frozen, lexicon, vocabulary).state_dict()
         if {name: value.shape for name, value in wanted.items()} != {n: t.shape for n, t in kept.tensors.items()}:
             raise ValueError("its tensors have other names or shapes")
-        head = build_head(spec, frozen, lexicon, kept.about["vocabulary"])
+        head = build_head(spec, frozen, lexicon, vocabulary)
         head.load_state_dict(kept.tensors)
     except (TypeError, ValueError, KeyError, IndexError, RuntimeError, MemoryError, OverflowError) as error:
         why = str(error).partition("\n")[0]

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
@@ -33,31 +35,28 @@ from elmo_bench.text.vocabulary import Vocabulary
 from elmo_bench.training.contracts import Data
 
 
-@dataclass(frozen=True)
-class Lexicon:
-    """What an embedder has to know about the text that its head is trained on.
+class Lexicon(TypedDict):
+    """What an embedder has to know about the text that its head is trained on; it is kept with the head.
 
     A text counts once however many examples have it, and a text that is part of another one of its group (a phrase of a
     sentence) does not count.
     """
 
-    words: Sequence[str]  # distinct, most frequent first
-    repeated: int  # how many of them occur twice or more
-    characters: Sequence[str]  # distinct, those that occur twice or more, most frequent first
-
-    @classmethod
-    def of(cls, examples: Sequence[Any]) -> "Lexicon":
-        words = Counter(word for text in distinct_texts(examples) for word in text)
-        characters: Counter[str] = Counter()
-        for word, count in words.items():
-            for character in word:
-                characters[character] += count
-        repeated = Counter({character: count for character, count in characters.items() if count > 1})
-        return cls(_by_count(words), sum(count > 1 for count in words.values()), _by_count(repeated))
+    words: list[str]  # distinct, most frequent first
+    repeated: Annotated[int, Field(ge=0)]  # how many of them occur twice or more
+    characters: list[str]  # distinct, those that occur twice or more, most frequent first
 
 
-def _by_count(counts: Counter[str]) -> tuple[str, ...]:
-    return tuple(sorted(counts, key=lambda item: (-counts[item], item)))
+def lexicon_of(examples: Sequence[Any]) -> Lexicon:
+    """The lexicon of training examples."""
+    words = Counter(word for text in distinct_texts(examples) for word in text)
+    characters: Counter[str] = Counter()
+    for word, count in words.items():
+        for character in word:
+            characters[character] += count
+    ordered, frequent = (sorted(counts, key=lambda item: (-counts[item], item)) for counts in (words, characters))
+    repeated = sum(count > 1 for count in words.values())
+    return Lexicon(words=ordered, repeated=repeated, characters=[each for each in frequent if characters[each] > 1])
 
 
 @dataclass
@@ -112,12 +111,12 @@ def build_head(spec: RunSpec, frozen: Frozen, lexicon: Lexicon, vocabulary: Mapp
     words: LearnedWords | StaticWords | None = None
     if frozen.vectors is not None:
         trainable = settings["vectors.trainable"]
-        words = StaticWords(frozen.vectors, lexicon.words, repeated=lexicon.repeated, trainable=trainable)
+        words = StaticWords(frozen.vectors, lexicon["words"], repeated=lexicon["repeated"], trainable=trainable)
     elif frozen.width:
-        words = LearnedWords(lexicon.words, frozen.width, repeated=lexicon.repeated)
+        words = LearnedWords(lexicon["words"], frozen.width, repeated=lexicon["repeated"])
     characters = None
     if numbers := spec.part("task.characters"):
-        characters = CharacterCnn(Vocabulary(lexicon.characters), dim=numbers["dim"], filters=numbers["filters"])
+        characters = CharacterCnn(Vocabulary(lexicon["characters"]), dim=numbers["dim"], filters=numbers["filters"])
     place = str(settings.get("place"))
     mixes = {
         mix_name(each, part): ScalarMix(encoder.layers, kind=settings["mix"], **spec.part("mix"))

@@ -6,20 +6,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
 
+from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import disk_errors
-from elmo_bench.base.machine import gpus
-from elmo_bench.base.progress import console, forget_kernels
-from elmo_bench.ledger import Record, RunPaths, new_attempt, read_record, run_lock, write_failure
+from elmo_bench.base.machine import gpus, peak_memory
+from elmo_bench.base.progress import console, forget_kernels, kernels_used
+from elmo_bench.ledger import Record, RunPaths, read_record
 from elmo_bench.ledger.store import remove_failure
 from elmo_bench.runner.finished import contents_of, data_files, finished, remember, sources_of
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_options
 from elmo_bench.training.quiet import quiet
+
+if TYPE_CHECKING:
+    from elmo_bench.runner.evaluate import Outcomes
+    from elmo_bench.runner.prepare import Prepared
+    from elmo_bench.runner.train import Trained
+
+PACKAGES = (
+    "elmo-bench", "torch", "pytorch-lightning", "pytorch-crf", "datasets", "hydra-core", "wandb",
+    "safetensors", "h5py", "numpy", "scipy", "transformers", "tokenizers", "seqeval",
+)  # fmt: skip
 
 
 def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool]:
@@ -47,31 +58,100 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
         prepared = prepare(spec, setup)
     remember(sources, prepared.spec.contents or {}, prepared.frozen, started=started)
     remove_failure(early)  # of an earlier attempt, which failed before its place was known
-    spec, attempt = prepared.spec, attempt or new_attempt()
+    spec, attempt = prepared.spec, attempt or ledger.new_attempt()
     paths = replace(early, hash=spec.hash)
-    with run_lock(paths, spec=spec.to_json()), quiet():  # type: ignore[arg-type]
+    with ledger.run_lock(paths, spec=spec.to_json()), quiet():  # type: ignore[arg-type]
         if paths.record.exists() and not setup.overwrite:  # also if the process that held the lock has finished it
             return read_record(paths.record), True
         from elmo_bench.runner.evaluate import evaluate
-        from elmo_bench.runner.record import record
         from elmo_bench.runner.train import train
         from elmo_bench.training.loggers import open_loggers
 
-        about: dict[str, Any] = {
-            "work": paths.work,
-            "title": prepared.title,
-            "config": spec.to_json() | {"seed": setup.seed},
-            "group": setup.experiment,
-            "tags": [spec.suite, spec.task, spec.encoder],
-        }
-        with (
-            _failure_file(paths, spec, attempt),
-            disk_errors(paths.work),
-            open_loggers(setup.logger, **about) as logs,
-        ):
+        loggers = open_loggers(
+            setup.logger,
+            work=paths.work,
+            title=prepared.title,
+            config=spec.to_json() | {"seed": setup.seed},
+            group=setup.experiment,
+            tags=[spec.suite, spec.task, spec.encoder],
+        )
+        with _failure_file(paths, spec, attempt), disk_errors(paths.work), loggers as logs:
             trained = train(prepared, paths.work, logs=logs)
             scores, outcomes = evaluate(prepared, trained, paths.work)
             return record(prepared, trained, scores, outcomes, paths, attempt=attempt), False
+
+
+def record(
+    prepared: "Prepared", trained: "Trained", scores: Any, outcomes: "Outcomes", paths: RunPaths, *, attempt: str
+) -> Record:
+    """Write the head, the outcomes and the record; then remove what is no longer needed. Returns the record."""
+    import torch
+
+    from elmo_bench.runner.predict import About, KeptHead, write_head
+
+    setup, history, splits = prepared.setup, trained.history, prepared.splits
+    spec: Any = prepared.spec.to_json()
+    head: Any = trained.module.head
+    about = About(spec=spec, vocabulary=trained.vocabulary, lexicon=trained.lexicon, encoders=prepared.frozen.checksums)
+    kept = write_head(paths.work / "head.safetensors", KeptHead(head.state_dict(), about))
+    frozen = sum(encoder.parameters for encoder in prepared.frozen.encoders.values())
+    made: Any = {
+        "schema": ledger.SCHEMA,
+        "attempt": attempt,
+        "spec": spec,
+        "hash": paths.hash,
+        "seed": setup.seed,
+        "metric": trained.module.metric.main,
+        "formula": trained.module.metric.formula.name,
+        "selected_on": "dev",
+        "scores": scores,
+        "outcomes": ledger.digest_of(outcomes),
+        "layer_weights": history.mixes,
+        "epochs": {"run": len(history.scores), "best": history.best_epoch},
+        "curves": history.curves,
+        "parameters": {
+            "trainable": sum(p.numel() for p in head.parameters() if p.requires_grad),
+            "frozen": frozen + getattr(head.embedder.words, "frozen", 0),
+        },
+        "data": {
+            "counts": {split: len(examples) for split, examples in splits.items()},
+            "notes": prepared.notes,
+            "checks": prepared.checks,
+        },
+        "cost": _cost(prepared, trained),
+        "kept": {"file": str(kept.relative_to(paths.folder)), "bytes": kept.stat().st_size},
+        "environment": {
+            **ledger.environment(PACKAGES),
+            "device": torch.cuda.get_device_name() if setup.device == "cuda" else "cpu",
+            "threads": torch.get_num_threads(),
+            "precision": str(spec["settings"]["trainer.precision"]),
+            "kernels": kernels_used(),
+            **({"source": setup.source} if setup.source else {}),
+        },
+        "created": ledger.now(),
+    }
+    ledger.write_record(paths, made, outcomes)
+    # Without predictions=true, any that are here are an earlier head's (overwrite=true).
+    for pattern in ("*.ckpt", *([] if setup.predictions else ["*.predictions.*"])):
+        for path in paths.work.glob(pattern):
+            path.unlink()
+    return made
+
+
+def _cost(prepared: "Prepared", trained: "Trained") -> Any:
+    import torch
+
+    history = trained.history
+    peak = torch.cuda.max_memory_allocated() if prepared.setup.device == "cuda" else peak_memory()
+    clocks = {"": history.whole, "train_": history.training}
+    clocks |= {"encode_": history.encoding} if prepared.frozen.encoders else {}
+    spent = {name: clock.read() for name, clock in clocks.items()}
+    return {
+        **{f"{name}seconds": round(wall, 2) for name, (wall, _) in spent.items()},
+        **{f"{name}cpu_seconds": round(cpu, 2) for name, (_, cpu) in spent.items()},
+        "tokens_per_second": round(history.tokens / max(spent["train_"][0], 1e-9), 1),
+        "peak_memory_mib": round(peak / 2**20, 1),
+    }
 
 
 @contextmanager
@@ -82,7 +162,7 @@ def _failure_file(paths: RunPaths | None, spec: RunSpec, attempt: str) -> Iterat
     except Exception as error:
         if paths is not None:
             with suppress(OSError, UserError):  # a full disk, say: the error to report is the first one
-                write_failure(paths, error, attempt=attempt, spec=spec.to_json())  # type: ignore[arg-type]
+                ledger.write_failure(paths, error, attempt=attempt, spec=spec.to_json())  # type: ignore[arg-type]
         raise
 
 

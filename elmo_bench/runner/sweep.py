@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -20,10 +20,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
+from elmo_bench.base.machine import free_cores, gpus
 from elmo_bench.base.progress import Meter, console
-from elmo_bench.ledger import Failure, Holder, Record, new_attempt, read_all, read_holders, read_record, settings_key
+from elmo_bench.ledger import Failure, Record, new_attempt, read_all, read_holders, read_record, settings_key
 from elmo_bench.runner.finished import Sources, contents_of, finished, sources_of
-from elmo_bench.runner.launchers import Ended, Job, launch, limit
+from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec, Setup, converged
 from elmo_bench.spec.settings import check_options
@@ -60,10 +61,12 @@ class Plan:
     launcher: DictConfig  # a node of conf/launcher
     device: str  # cpu or cuda
 
-    @property
+    @cached_property
     def workers(self) -> int | None:
-        """How many runs are made at once; None if the launcher's system decides."""
-        return self.launcher.jobs or (limit(self.device) if self.launcher.name == "local" else None)
+        """How many runs are made at once: by default one for each idle core or GPU; None if a scheduler decides."""
+        if self.launcher.jobs is not None or self.launcher.name != "local":
+            return self.launcher.jobs
+        return max(1, gpus()) if self.device == "cuda" else free_cores()
 
 
 def plan(options: Sequence[str]) -> Plan:
@@ -76,26 +79,26 @@ def plan(options: Sequence[str]) -> Plan:
         key = _option(values[0]) if values else ""
         if len(values) > 1 and key.split(".")[0] in ONCE:
             raise UserError(f"{key} has {len(values)} values, but all runs of a sweep share it. Give one value.")
+
+    @cache
+    def described(*options: str) -> tuple[DictConfig, RunSpec, Sources]:
+        config = compose("config", options)
+        check_options(config)
+        spec = RunSpec.of(config)
+        return config, spec, sources_of(spec, Setup.of(config))
+
     runs: dict[str, PlannedRun] = {}
-    known: dict[tuple[str, ...], tuple[RunSpec, Sources]] = {}  # by the options but the seed, which changes no spec
-    seeds: dict[tuple[str, ...], int] = {}
-    first = None
-    for options_ in (combined for product in products for combined in itertools.product(*product)):
-        given = tuple(option for option in options_ if _option(option) == "seed")
-        rest = tuple(option for option in options_ if option not in given)
-        if rest not in known or given not in seeds:
-            config = compose("config", options_)
-            check_options(config)
-            first, seeds[given] = first or config, config.seed
-            known[rest] = RunSpec.of(config), sources_of(RunSpec.of(config), Setup.of(config))
-        (spec, sources), seed = known[rest], seeds[given]
-        if "${seed" in " ".join(rest):  # an option takes its value from the seed
-            del known[rest]
-        title = tuple(option for option in options_ if _option(option).split(".")[0] != "launcher")
+    for combined in (combined for product in products for combined in itertools.product(*product)):
+        seeds = [option for option in combined if _option(option) == "seed"]
+        alike = "${seed" not in str(combined)  # the spec of all seeds, which is composed once
+        config, spec, sources = described(*("seed=0" if alike and each in seeds else each for each in combined))
+        seed = described(*seeds)[0].seed if alike and seeds not in ([], ["seed=0"]) else config.seed
+        title = tuple(option for option in combined if _option(option).split(".")[0] != "launcher")
         runs.setdefault(canonical([spec.key, seed, sources]), PlannedRun(spec, seed, title, sources))
-    if first is None:
+    if not runs:
         raise UserError("no run: an option has no values")
-    return Plan(list(runs.values()), Path(first.ledger), bool(first.overwrite), first.launcher, first.trainer.device)
+    shared = Path(config.ledger), bool(config.overwrite), config.launcher, config.trainer.device
+    return Plan(list(runs.values()), *shared)
 
 
 def _option(given: str) -> str:
@@ -131,7 +134,11 @@ class LedgerState:
         records, failures, self.problems = read_all(ledger, **part)
         self.records = sorted(records, key=lambda record: record["created"])  # the newest last
         self.failures: list[Failure] = [failure for _, failure in failures]
-        self.holders: list[Holder] = [holder for holder in read_holders(ledger, **part) if holder["spec"] is not None]
+        self.holders = {  # who works on a run now
+            (settings_key(holder["spec"]), holder["seed"]): f"{holder['machine']}, process {holder['pid']}"
+            for holder in read_holders(ledger, **part)
+            if holder["spec"] is not None
+        }
         specs = {record["hash"]: record["spec"] for record in self.records}  # seeds share a spec
         keys = {hash_: settings_key(spec) for hash_, spec in specs.items()}
         self._records: dict[str, list[Record]] = defaultdict(list)
@@ -146,15 +153,9 @@ class LedgerState:
         """The records of a run on any data and weights, the newest last."""
         return [record for record in self._records.get(run.spec.key, ()) if record["seed"] == run.seed]
 
-    def holder_of(self, run: PlannedRun) -> str:
-        """Which process works on a run; empty if none does."""
-        key = (run.spec.key, run.seed)
-        holders = (each for each in self.holders if (settings_key(each["spec"]), each["seed"]) == key)
-        return next((f"{holder['machine']}, process {holder['pid']}" for holder in holders), "")
-
     def of_run(self, run: PlannedRun) -> RunState:
         """The state of a run."""
-        if holder := self.holder_of(run):
+        if holder := self.holders.get((run.spec.key, run.seed)):
             return RunState(run, "running", note=holder)
         if own := self.records_of(run):
             newest = self._records[run.spec.key][-1]
@@ -219,7 +220,7 @@ def run_sweep(plan: Plan, meter: Meter | None = None) -> Iterator[RunState]:
     console.print(f"logs in {logs}", highlight=False, markup=False)
     jobs = _jobs(plan, runs, logs)
     running = {job.attempt: job for job in jobs}
-    for ended in launch(jobs, options, plan.ledger):
+    for ended in launch(jobs, options | {"jobs": plan.workers}, plan.ledger):
         if ended is not None:
             del running[ended.job.attempt]
             yield look_up(plan.ledger, ended)
@@ -254,7 +255,7 @@ def _jobs(plan: Plan, runs: Sequence[PlannedRun], logs: Path) -> list[Job]:
             costs = (r["cost"] for r in LedgerState(plan.ledger, run).records if r["environment"]["device"] == "cpu")
             peaks[group] = max((cost["peak_memory_mib"] * 2**20 for cost in costs), default=MEMORY)
         log = logs / f"{number:03}-{run.spec.task}-{run.spec.encoder}-seed{run.seed}.log"
-        jobs.append(Job(run, new_attempt(), log, int(peaks[group]), plan.device, plan.overwrite))
+        jobs.append(Job(run, new_attempt(), log, int(peaks[group]), plan.overwrite))
     return jobs
 
 
@@ -272,7 +273,7 @@ def look_up(ledger: Path, ended: Ended) -> RunState:
             return RunState(run, "done", record)
         for failure in (failure for failure in state.failures if failure["attempt"] == attempt):
             return RunState(run, "failed", note=failure["error"], code=2 if failure["user_error"] else 1)
-        if ended.code == 0 and (holder := state.holder_of(run)):
+        if ended.code == 0 and (holder := state.holders.get((run.spec.key, run.seed))):
             return RunState(run, "held", note=holder)
         if ended.code == 0 and own:
             return RunState(run, "skipped", own[-1])

@@ -17,7 +17,7 @@ from elmo_bench.base.machine import check_threads, keep_freed_memory
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings
-from elmo_bench.runner.prepare import Lexicon, Prepared, build_head, build_indexer, build_stores
+from elmo_bench.runner.prepare import Lexicon, Prepared, build_head, build_indexer, build_stores, lexicon_of
 from elmo_bench.spec.names import task_class
 from elmo_bench.training.callbacks import AtomicCheckpoints, Checkpoints, Ema, History, RandomState, ShowProgress
 from elmo_bench.training.module import DataModule, HeadTraining
@@ -92,10 +92,10 @@ def build(prepared: Prepared) -> Trained:
     pl.seed_everything(setup.seed, verbose=False)
     training = spec.part("task.training")
     metric = task_class(spec.task, "metric")()
-    lexicon, vocabulary = Lexicon.of(splits["train"]), prepared.data.vocabulary(splits["train"])
+    lexicon, vocabulary = lexicon_of(splits["train"]), prepared.data.vocabulary(splits["train"])
     try:
         head = build_head(spec, prepared.frozen, lexicon, vocabulary)
-        gold = {split: [example.gold for example in examples] for split, examples in splits.items()}
+        gold: Any = {split: [example.gold for example in examples] for split, examples in splits.items()}
         module = HeadTraining(head, metric, training["optimizer"], gold, training["schedule"])
     except (TypeError, ValueError) as error:  # a part refuses its numbers
         if included_lines(error):

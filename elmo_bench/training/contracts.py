@@ -25,13 +25,10 @@ class Example(Protocol):
     keep the names that all examples of a split have. Marks change no score and are not in `Data.canonical`.
     """
 
-    @property
-    def texts(self) -> tuple[Text, ...]:
-        """The tokenised sequences that the encoder reads."""
-
-    @property
-    def gold(self) -> Any:
-        """What the metric compares a prediction with. A text, a number, or one text for each token are labels."""
+    texts: tuple[Text, ...]
+    """The tokenised sequences that the encoder reads."""
+    gold: Any
+    """What the metric compares a prediction with. A text, a number, or one text for each token are labels."""
 
 
 class Data(Protocol):

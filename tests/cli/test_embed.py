@@ -160,10 +160,6 @@ BAD = {
         ["in.txt", "out.npz"],
         "out.npz: not the name of an HDF5 file. Name a file that ends in .h5 or .hdf5.",
     ),
-    "half of the files": (
-        ["in.txt", "out.h5", "--weight-file", "w.hdf5"],
-        "--options-file, --weight-file: one of them is missing",
-    ),
     "a device of fancy": (["in.txt", "out.h5", "--device", "abacus"], "device=abacus: no such device"),
 }
 

@@ -27,14 +27,10 @@ def same(first, second) -> bool:
 
 def contents(file):
     """Name, shape and type of every data set."""
-    found: dict = {}
+    names: list[str] = []
     with h5py.File(file) as opened:
-        opened.visititems(
-            lambda name, node: (
-                found.update({name: (node.shape, node.dtype)}) if isinstance(node, h5py.Dataset) else None
-            )
-        )
-    return found
+        opened.visit(names.append)
+        return {name: (opened[name].shape, opened[name].dtype) for name in names if hasattr(opened[name], "shape")}
 
 
 def test_an_hdf5_file_has_the_published_names_and_shapes_and_the_same_numbers(tmp_path, capsys):

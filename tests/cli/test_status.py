@@ -122,11 +122,10 @@ def test_a_damaged_record_is_named_and_the_others_are_counted(status, ledger, ca
     assert line.startswith(f"elmo-bench status: {paths.record}: not valid JSON")
 
 
-def test_what_run_did_is_done(main_job, status):
+def test_what_run_did_is_done(elmo_run, capsys):
     """For real, with weights from a path."""
-    options = small("seed=0", "task.training.epochs=1")
-    assert main_job(*options) == 0
-    assert "1 run: 1 done" in status(sweep=options)[1]
+    assert main(["status", *small(f"ledger={elmo_run[0]}")]) == 0
+    assert "1 run: 1 done" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ from elmo_bench.ledger.costs import write_cost
 from elmo_bench.ledger.paths import Holder
 from elmo_bench.ledger.store import put_failure, read_outcomes
 from elmo_bench.pretraining.encode import Corpus, encode_once
-from elmo_bench.runner.finished import Memo, write_memo
-from elmo_bench.runner.predict import About, KeptHead, Words, write_head
+from elmo_bench.runner.predict import About, KeptHead, write_head
+from elmo_bench.runner.prepare import Lexicon
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
@@ -153,8 +153,6 @@ def of_text() -> list[Case]:
         one("encoders.binary_vectors:read_fasttext", (FASTTEXT / "skipgram.bin").read_bytes(), "x.bin"),
         one("base.json:read_json", json.dumps(make_record()), "x.json"),
         one("ledger.paths:read_holder", json.dumps(HOLDER), "x.json"),
-        one("runner.finished:read_memo", lambda path: write_memo(path, Memo(contents={"data": "d"}, files={"a": "b"})),
-            "x.json"),
         one("elmo.options:BiLMOptions.from_file", json.dumps(RELU.to_json()), "x.json"),
         one("elmo.embed:read", TEXT),
         one("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n"),
@@ -175,7 +173,7 @@ def of_arrays() -> list[Case]:
     """Readers of weights, vectors, layers and tables."""
     vectors, words, tensors = np.ones((20, 4), np.float32), [f"w{n}" for n in range(20)], "x.safetensors"
     spec: Any = RunSpec.of(compose("config", ["task=ner", "encoder=none"])).to_json()
-    lexicon = Words(words=["the"], repeated=1, characters=["t"])
+    lexicon = Lexicon(words=["the"], repeated=1, characters=["t"])
     about = About(spec=spec, vocabulary={"labels": ["O"]}, lexicon=lexicon, encoders={})
     layers, index = {"0": torch.ones(3, 2, 4)}, {"sentence_to_index": '{"a b": "0"}'}
     lstm = torch.nn.LSTM(3, 2, num_layers=2, bidirectional=True).state_dict()

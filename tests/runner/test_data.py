@@ -17,7 +17,7 @@ from elmo_bench.runner.data import (
     training_fraction,
     without_long_texts,
 )
-from elmo_bench.runner.prepare import Lexicon
+from elmo_bench.runner.prepare import lexicon_of
 from elmo_bench.tasks.sst5.data import Phrase
 from elmo_bench.text.vocabulary import LONGEST_TEXT
 from tests.runs import described
@@ -85,10 +85,10 @@ def test_the_vocabulary_counts_a_text_once_and_of_phrases_the_sentence():
     asked = [SimpleNamespace(texts=(("who", "?"), passage)), SimpleNamespace(texts=(("what", "?"), passage))]
     phrases = [Phrase(sentence[i:], 2, sentence) for i in range(3)]
     assert distinct_texts([*asked, *phrases]) == [("who", "?"), passage, ("what", "?"), sentence]
-    lexicon = Lexicon.of([*asked, *phrases])
-    assert lexicon.words[: lexicon.repeated] == ("?", "old")
-    assert set(lexicon.words[lexicon.repeated :]) == {"the", "cat", "who", "what", "a", "very", "hat"}
-    assert set(lexicon.characters) == set("?oldhatew")  # c, y, r and v occur once
+    words, repeated, characters = lexicon_of([*asked, *phrases]).values()
+    assert words[:repeated] == ["?", "old"]
+    assert set(words[repeated:]) == {"the", "cat", "who", "what", "a", "very", "hat"}
+    assert set(characters) == set("?oldhatew")  # c, y, r and v occur once
 
 
 def test_each_seed_draws_its_own_subset():

@@ -1,49 +1,38 @@
-"""Real runs on every launcher: the scores of one after the other, and a run that is killed fails alone."""
+"""Real runs on every launcher: the scores of one after the other; runs and sweeps that are killed."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from elmo_bench.ledger import read_all, read_holders
 from tests.runs import ROOT, result, small
 
-FAKE_SLURM = ("sbatch", "srun", "sacct", "scancel")
 AT_ONCE = {
     "local": ["launcher=local", "launcher.jobs=2"],
     "submitit": ["launcher=slurm", "launcher.cluster=local"],
-    "slurm": ["launcher=slurm", "launcher.jobs=2", "launcher.partition=short", "+launcher.extra.account=mine"],
     "ray": ["launcher=ray", "launcher.jobs=2"],
 }
-NEEDS = {"submitit": "submitit", "slurm": "submitit", "ray": "ray"}
+NEEDS = {"submitit": "submitit", "ray": "ray"}
 
 
 @pytest.fixture
 def environment(tmp_path):
-    """Of a sweep: a cluster of its own, and a home for Ray's token."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "states").mkdir()
-    for name in FAKE_SLURM:
-        script = tmp_path / "bin" / name
-        script.write_text(
-            f"#!{sys.executable}\n" + Path(__file__).with_name("fake_slurm.py").read_text(encoding="utf-8")
-        )
-        script.chmod(0o755)
-    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    return os.environ | {
-        "PATH": path, "FAKE_SLURM": str(tmp_path / "states"), "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)
-    }  # fmt: skip
+    """Of a sweep: a home for Ray's token."""
+    return os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
 
 
 def start(folder, environment, *options):
     """`python run.py -m` in a process of its own, in `folder`; ledger `runs`."""
     command = [sys.executable, str(ROOT / "run.py"), "-m", *options, f"ledger={folder / 'runs'}"]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    )
 
 
 def sweep(folder, environment, *options):
@@ -75,10 +64,6 @@ def test_runs_at_once_give_what_one_after_the_other_gives(tmp_path, environment,
     assert "3 (0, 1, 2)" in printed
     again = sweep(tmp_path, environment, *options("seed=0,3"), *AT_ONCE[launcher])
     assert (again[0], again[1].count(": already in the ledger"), again[1].count(": done: ")) == (0, 1, 1)
-    if launcher == "slurm":
-        script = (tmp_path / "states" / "script").read_text(encoding="utf-8")
-        assert "#SBATCH --partition=short" in script
-        assert "#SBATCH --account=mine" in script
 
 
 @pytest.mark.slow
@@ -102,3 +87,27 @@ def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
     assert "killed by" in errors
     found = read_all(tmp_path / "runs")
     assert [record["spec"]["settings"]["task.training.epochs"] for record in found.records] == [2]
+
+
+# With the kills of `pretrain` (tests/pretraining), thirty.
+@pytest.mark.slow
+def test_two_sweeps_of_which_one_is_killed_ten_times_share_a_ledger(tmp_path, environment):
+    """SIGKILL at some moment of a run or of starting: each of twelve runs is made once, and nothing else is left."""
+    rng, runs = random.Random(1), 12
+    given = options("encoder=none,glove", "seed=0,1,2", "task.training.optimizer.lr=0.001,0.002", "launcher.jobs=2")[1:]
+    processes = [start(tmp_path, environment, *given) for _ in range(2)]
+    for wanted in sorted(rng.choices(range(runs - 4), k=10)):
+        number, deadline = rng.randrange(2), time.monotonic() + 300
+        while len(list(tmp_path.rglob("runs/**/seed*.json"))) < wanted and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0, 0.5))
+        assert processes[number].poll() is None
+        os.killpg(processes[number].pid, signal.SIGKILL)
+        processes[number].communicate()
+        processes[number] = start(tmp_path, environment, *given)
+    printed = [process.communicate(timeout=600)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    left = read_all(tmp_path / "runs")
+    assert (len(left.records), left.failures, left.problems) == (runs, [], [])
+    assert "".join(printed).count(": done: ") <= runs
+    assert not [path for path in (tmp_path / "runs").rglob("*") if path.suffix in (".lock", ".ckpt")]

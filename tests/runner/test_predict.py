@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 
 import pytest
 from safetensors import safe_open
@@ -26,9 +27,11 @@ def text(tmp_path_factory):
 
 
 @pytest.mark.parametrize("encoder", ["glove", "elmo"])
-def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys):
-    record = run_small(tmp_path, "predictions=true", encoder=encoder)
-    paths = RunPaths.of(tmp_path, record)
+def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys, elmo_run):
+    runs = tmp_path / "runs"
+    ledger, record = elmo_run if encoder == "elmo" else (runs, run_small(runs, "predictions=true", encoder=encoder))
+    paths = RunPaths.of(ledger, record)
+    capsys.readouterr()  # what the run said
     given = ["--weights", str(GOLDEN)] if encoder == "elmo" else []
     assert main(["predict", str(paths.record), str(text), str(tmp_path / "out.conll"), *given]) == 0
     assert capsys.readouterr().out == f"{tmp_path}/out.conll: 60 examples\n"
@@ -52,10 +55,9 @@ def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys):
     assert "plain.conll: no gold labels, so there is nothing to score." in capsys.readouterr().err
 
 
-def test_mistakes_are_one_line(tmp_path, text, capsys):
-    record = run_small(tmp_path)
-    paths = RunPaths.of(tmp_path, record)
-    capsys.readouterr()  # what the run said
+def test_mistakes_are_one_line(tmp_path, text, capsys, elmo_run):
+    shutil.copytree(elmo_run[0], tmp_path, dirs_exist_ok=True)
+    paths = RunPaths.of(tmp_path, elmo_run[1])
     cases = [
         ([str(paths.record), str(text), "--weights", "mini"], "the head was trained with weights of checksum"),
         ([str(paths.record), str(tmp_path / "nothing.conll"), "--weights", str(GOLDEN)], "nothing.conll: no such file"),
@@ -92,22 +94,13 @@ def test_texts_and_finetune_overwrite_no_data(tmp_path, capsys):
     assert {path.read_text(encoding="utf-8") for path in folder.iterdir()} == {"Anna B-person\nlives O\n\n"}
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """(record, the file of the record) of a run whose weights are not published ones."""
-    ledger = tmp_path_factory.mktemp("ledger")
-    record = run_small(ledger)
-    return record, RunPaths.of(ledger, record).record
-
-
 @pytest.fixture
-def stranger(finished, tmp_path):
+def stranger(elmo_run, tmp_path):
     """`stranger(change_spec, change_about) -> record file`: a record and a head that fit each other, with changes."""
 
     def stranger(change_spec=lambda spec: None, change_about=lambda about: None):
-        record, file = finished
-        record = copy.deepcopy(record)
-        head = file.with_suffix("") / "head.safetensors"
+        record = copy.deepcopy(elmo_run[1])
+        head = RunPaths.of(*elmo_run).work / "head.safetensors"
         with safe_open(head, framework="numpy") as kept:
             about = json.loads(kept.metadata()["about"])
         change_spec(record["spec"])

@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -87,25 +88,27 @@ def test_a_signal_ends_with_a_message_and_its_exit_code(tmp_path, monkeypatch, c
     assert capsys.readouterr().err.endswith("elmo-bench: interrupted. Give the same command again to go on.\n")
 
 
-def stopped_before_scores(monkeypatch, ledger, *overrides):
+def stopped_before_scores(ledger, *overrides):
     """A run that stops when it has trained, with what a kill there would leave."""
 
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("elmo_bench.runner.evaluate.evaluate", stop)
         run_small(ledger, *overrides)
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """The record of the small run, uninterrupted."""
-    return run_small(tmp_path_factory.mktemp("whole"))
+def stopped(tmp_path_factory):
+    """The ledger of such a run with a log."""
+    ledger = tmp_path_factory.mktemp("stopped")
+    stopped_before_scores(ledger, "logger=csv")
+    return ledger
 
 
-def test_a_resumed_run_goes_on_in_the_same_log(tmp_path, monkeypatch):
-    stopped_before_scores(monkeypatch, tmp_path, "logger=csv")
+def test_a_resumed_run_goes_on_in_the_same_log(tmp_path, stopped):
+    shutil.copytree(stopped, tmp_path, dirs_exist_ok=True)
     run_small(tmp_path, "logger=csv")
     [log] = tmp_path.rglob("metrics.csv")
     rows = list(csv.DictReader(log.read_text(encoding="utf-8").splitlines()))
@@ -113,21 +116,22 @@ def test_a_resumed_run_goes_on_in_the_same_log(tmp_path, monkeypatch):
     assert len(list(tmp_path.rglob("seed0/log*"))) == 1
 
 
-def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path, monkeypatch):
+def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path):
     options = ("task.training.epochs=30", "task.training.patience=1", "task.training.optimizer.lr=1e-7")
     whole = run_small(tmp_path / "whole", *options)
     assert whole["epochs"]["run"] < 30
-    stopped_before_scores(monkeypatch, tmp_path / "killed", *options)
+    stopped_before_scores(tmp_path / "killed", *options)
     assert result(run_small(tmp_path / "killed", *options)) == result(whole)
 
 
-def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch, capsys):
+def test_a_kill_while_overwriting_loses_nothing(tmp_path, capsys, elmo_run):
     """The old record, head and predictions stand until the new ones are whole, and overwriting is resumed too."""
-    whole = run_small(tmp_path, "predictions=true")
+    ledger, whole = elmo_run
+    shutil.copytree(ledger, tmp_path, dirs_exist_ok=True)
     paths = RunPaths.of(tmp_path, whole)
     kept = {path.name: path.read_bytes() for path in paths.work.iterdir()}
     assert kept.keys() >= {"head.safetensors", "dev.predictions.conll", "test.predictions.conll"}
-    stopped_before_scores(monkeypatch, tmp_path, "overwrite=true")
+    stopped_before_scores(tmp_path, "overwrite=true")
     assert read_all(tmp_path)[::2] == ([whole], [])
     assert kept.items() <= {path.name: path.read_bytes() for path in paths.work.iterdir()}.items()
     capsys.readouterr()
@@ -139,13 +143,13 @@ def test_a_kill_while_overwriting_loses_nothing(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("name", ["last.ckpt", "best.ckpt"])
-def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, monkeypatch, whole, capsys, name):
+def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, stopped, elmo_run, capsys, name):
     """A power cut can leave a checkpoint cut off, a disk can lose a byte: the run starts anew, with one line."""
-    stopped_before_scores(monkeypatch, tmp_path)
+    shutil.copytree(stopped, tmp_path, dirs_exist_ok=True)
     [path] = tmp_path.rglob(name)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 255
     path.write_bytes(content)
     capsys.readouterr()
-    assert result(run_small(tmp_path)) == result(whole)
+    assert result(run_small(tmp_path)) == result(elmo_run[1])
     assert f"starts anew ({path}: not a checkpoint, or damaged" in " ".join(capsys.readouterr().err.split())

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.ledger import (
     Record,
@@ -23,15 +22,15 @@ from elmo_bench.spec.run_spec import RunSpec
 from tests.runs import GOLDEN, result, rounded, run_small, small
 
 
-@pytest.fixture(scope="module")
-def ledger(tmp_path_factory):
-    return tmp_path_factory.mktemp("ledger")
+@pytest.fixture
+def ledger(elmo_run):
+    return elmo_run[0]
 
 
-@pytest.fixture(scope="module")
-def finished(ledger) -> Record:
-    """The plain small run; the ledger of this module holds it."""
-    return run_small(ledger, "predictions=true")
+@pytest.fixture
+def finished(elmo_run) -> Record:
+    """The small run; the ledger holds it."""
+    return elmo_run[1]
 
 
 def test_a_run_leaves_a_whole_record(finished, ledger):
@@ -155,15 +154,3 @@ def test_the_same_run_elsewhere_gives_the_same_scores_with_and_without_a_store(f
     *epochs, chosen = [float(row["dev_f1"]) for row in rows if row["dev_f1"]]
     assert len(epochs) == 2
     assert chosen == max(epochs) == pytest.approx(finished["scores"]["dev"]["overall"]["f1"], abs=1e-4)
-
-
-def test_a_store_asked_for_by_name_that_does_not_fit_is_refused(tmp_path):
-    with pytest.raises(UserError, match=r"store\.max_gb"):
-        run_small(tmp_path, "store=ram", "store.max_gb=0.000001")
-
-
-def test_another_seed_is_another_run_of_the_same_hash(finished, ledger, tmp_path):
-    other = run_small(tmp_path, "seed=1")
-    assert other["hash"] == finished["hash"]
-    assert RunPaths.of(ledger, other).record == RunPaths.of(ledger, finished).record.with_name("seed1.json")
-    assert other["layer_weights"] != finished["layer_weights"]

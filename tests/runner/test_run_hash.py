@@ -3,40 +3,37 @@
 import json
 import shutil
 
+import h5py
+import pytest
+
 from elmo_bench.runner.prepare import prepare
 from tests.runs import GOLDEN, described, small
 
 
-def hash_of(*overrides, encoder="elmo"):
-    """The hash of a run, which reads data and weights and trains nothing."""
-    return prepare(*described(*small(*overrides, encoder=encoder))).spec.hash
-
-
-def copied_weights(folder):
-    shutil.copytree(GOLDEN, folder)
-    return folder
-
-
-def test_other_contents_of_the_weights_are_another_run(tmp_path):
-    import h5py
-
-    folder = copied_weights(tmp_path / "bilm")
-    assert hash_of(f"encoder.weights={folder}") == hash_of()
+def change_a_weight(folder):
     with h5py.File(folder / "weights.hdf5", "r+") as file:
         file["CNN_proj/b_proj"][0] += 1
-    assert hash_of(f"encoder.weights={folder}") != hash_of()
 
 
-def test_options_of_the_weights_are_part_of_them(tmp_path):
-    """Only options.json has the clips and the activation, which change every vector."""
-    folder = copied_weights(tmp_path / "bilm")
+def change_a_clip(folder):
+    """Only options.json has it, and it changes every vector."""
     options = json.loads((folder / "options.json").read_text())
     options["lstm"]["cell_clip"] = 0.1
     (folder / "options.json").write_text(json.dumps(options))
-    assert hash_of(f"encoder.weights={folder}") != hash_of()
 
 
-def test_the_folder_of_the_weights_is_no_part_of_the_run_but_their_name_is(tmp_path):
-    folder = copied_weights(tmp_path / "elsewhere" / "bilm")
-    assert hash_of(f"encoder.weights={folder}") == hash_of()
-    assert hash_of(f"encoder.weights={folder.rename(folder.with_name('other'))}") != hash_of()
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        (change_a_weight, False),
+        (change_a_clip, False),
+        (lambda folder: folder.rename(folder.with_name("other")), False),
+        (lambda folder: None, True),
+    ],
+)
+def test_contents_and_name_of_the_weights_are_part_of_the_run_and_their_folder_is_not(tmp_path, change, same):
+    usual, changed = (
+        prepare(*described(*small(f"encoder.weights={weights}"))).spec.hash
+        for weights in (GOLDEN, change(shutil.copytree(GOLDEN, tmp_path / "bilm")) or tmp_path / "bilm")
+    )
+    assert (changed == usual) == same
