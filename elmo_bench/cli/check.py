@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, RunPaths
-from elmo_bench.ledger.outcomes import AGREES, differing, formula
+from elmo_bench.ledger.outcomes import AGREES, check_metric, differing, formula
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import VERSIONS
@@ -79,6 +79,10 @@ def _about(record: Record) -> Iterator[Finding]:
 
 def _outcomes(record: Record, paths: RunPaths) -> Iterator[Finding]:
     stored, main = ledger.read_outcomes(paths), record["metric"]
+    try:
+        check_metric(main, paths.task)
+    except UserError as error:
+        yield Finding(str(error), wrong=True)
     if record["outcomes"] != ledger.digest_of(stored):
         yield Finding(f"{paths.outcomes.name}: not the outcomes that the record was made with", wrong=True)
     try:

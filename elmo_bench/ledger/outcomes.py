@@ -44,23 +44,35 @@ def formula(name: str, task: str = "") -> Formula:
 
     Raises UserError if there is none.
     """
-    for each in _formulas(task):
-        if each.name == name:
-            return each
+    for _, metric in _metrics(task):
+        if metric.formula.name == name:
+            return metric.formula
     raise UserError(
         f"formula {name}: no task here has it, so outcomes cannot be tested. Give the folder of the task: "
         "--include FOLDER."
     )
 
 
-def _formulas(first: str) -> Iterator[Formula]:
-    """The formulas of all metrics, those of one task first. Modules are imported by name: tasks import the ledger."""
+def check_metric(name: str, task: str) -> None:
+    """Raise UserError if the task is installed, and no task here calls its main score so: tables show the name."""
+    known: set[str] = set()
+    for each, metric in _metrics(task):
+        if metric.main == name or not (known or each == task):
+            return
+        known.add(metric.main)
+    raise UserError(
+        f"record.metric: {name!r:.60} is no main score of a task here, which are {', '.join(sorted(known))}"
+    )
+
+
+def _metrics(first: str) -> Iterator[tuple[str, Any]]:
+    """(task, class of its metric), one task first. Modules are imported by name: tasks import the ledger."""
     folders = importlib.import_module("elmo_bench.tasks").__path__
     tasks = sorted({path.parent.name for folder in folders for path in Path(folder).glob("*/metric.py")})
     for task in sorted(tasks, key=lambda task: task != first):
         metric = getattr(importlib.import_module(f"elmo_bench.tasks.{task}.metric"), "Metric", None)
-        if isinstance(own := getattr(metric, "formula", None), Formula):  # `task_class` refuses a metric without one
-            yield own
+        if isinstance(getattr(metric, "formula", None), Formula):  # `task_class` refuses a metric without one
+            yield task, metric
 
 
 CLUSTER = "cluster"  # the outcome that says which items were drawn together, where the task knows
@@ -224,7 +236,9 @@ def _figures(stored: Arrays, how: Formula, main: str, split: str, said: Any) -> 
         figures |= {f"{key} of {name}": (value, row[key]) for key, value in own.items() if key in row}
     if f1:
         implied["macro_f1"] = fmean(f1)
-    return {name: (value, said["overall"][name]) for name, value in implied.items() if name in said["overall"]} | figures
+    return {
+        name: (value, said["overall"][name]) for name, value in implied.items() if name in said["overall"]
+    } | figures
 
 
 def _implied(counts: Mapping[str, float]) -> dict[str, float]:

@@ -21,6 +21,7 @@ NEAR = 0.5  # points between the best of the dev curve and the score of the chec
 MANY, SOME = 100, 20  # wrong items that no two seeds have in common; SOME if their dev curves are equal too
 CLOCKS = timedelta(days=1)  # by which clocks may differ
 Attempt = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+Place = Annotated[str, Field(pattern=r"^(input|output)( \w[\w.+=-]*)?$")]
 Amount = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -151,7 +152,9 @@ class Record(TypedDict):
     selected_on: Literal["dev"]  # the split that chose the epoch
     scores: Scores
     outcomes: str  # 64 hex digits over the arrays beside the record: outcomes.digest_of
-    layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output; `input elmo` in a stack), or empty
+    layer_weights: list[
+        dict[Place, MixWeights]
+    ]  # per epoch, by place (input, output; `input elmo` in a stack), or empty
     epochs: Epochs
     curves: Curves
     parameters: Parameters

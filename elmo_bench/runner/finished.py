@@ -8,7 +8,7 @@ rule of `base/downloads.py`. Without a memo the run does the full work, and writ
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -186,7 +186,7 @@ class LedgerState:
 
     problems: list[str]
     records: list[Record]  # the newest last
-    _records: dict[str, dict[int, Record]] = field(default_factory=lambda: defaultdict(dict))
+    _records: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
     _failed: dict[tuple[str, int], str] = field(default_factory=dict)
     _running: dict[tuple[str, int], str] = field(default_factory=dict)
     _seconds: dict[tuple[str, ...], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -199,7 +199,7 @@ class LedgerState:
         keys = {hash_: settings_key(spec) for hash_, spec in specs.items()}
         for record in state.records:
             spec, key = record["spec"], keys[record["hash"]]
-            state._records[key][record["seed"]] = record
+            state._records[key].append(record)
             for group in _groups(key, spec["suite"], spec["task"], spec["encoder"], spec["settings"]):
                 state._seconds[group].append(record["cost"]["seconds"])
         for _, failure in failures:
@@ -211,10 +211,10 @@ class LedgerState:
         return state
 
     @cached_property
-    def _outdated(self) -> set[tuple[str, int]]:
+    def _outdated(self) -> set[tuple[str, int, str]]:
         """The runs that have a record of any version; takes a while, and is needed only if a run is not done."""
         specs = {record["hash"]: RunSpec(**record["spec"]) for record in self.records}
-        return {(specs[record["hash"]].identity, record["seed"]) for record in self.records}
+        return {(specs[each["hash"]].identity, each["seed"], _source(each)) for each in self.records}
 
     def seconds_left(
         self, runs: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
@@ -236,12 +236,19 @@ class LedgerState:
                 unknown += seconds is None
         return total, unknown
 
-    def of_run(self, run: "PlannedRun") -> RunState:
-        """The state of a run."""
+    def states(self, runs: Sequence["PlannedRun"]) -> list[RunState]:
+        """The state of each run. Two encoders of one name have equal specs, and records that say where they are."""
+        sources: dict[str, set[str]] = defaultdict(set)
+        for run in runs:
+            sources[run.spec.key].add(run.source)
+        return [self._state(run, sources[run.spec.key] - {run.source}) for run in runs]
+
+    def _state(self, run: "PlannedRun", others: set[str]) -> RunState:
         place = (run.spec.key, run.seed)
         if where := self._running.get(place):
             return RunState(run, "running", where)
-        seeds = self._records.get(run.spec.key, {})
+        own = [each for each in self._records[run.spec.key] if _source(each) not in others]
+        seeds = {each["seed"]: each for each in own}  # the newest of each
         record = seeds.get(run.seed)
         if record is not None:
             newest = max(seeds.values(), key=lambda record: record["created"])
@@ -249,8 +256,14 @@ class LedgerState:
                 return RunState(run, "done", converged=converged(record))
         if error := self._failed.get(place):
             return RunState(run, "failed", error)
-        outdated = record is not None or (run.spec.identity, run.seed) in self._outdated
-        return RunState(run, "stale" if outdated else "missing")
+        made = {
+            source for identity, seed, source in self._outdated if (identity, seed) == (run.spec.identity, run.seed)
+        }
+        return RunState(run, "stale" if record is not None or made - others else "missing")
+
+
+def _source(record: Record) -> str:
+    return record["environment"].get("source", "")
 
 
 def _groups(key: str, suite: str, task: str, encoder: str, settings: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
