@@ -6,6 +6,7 @@
 import numpy as np
 import pytest
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import (
     CLUSTER,
     PAIRS,
@@ -17,7 +18,7 @@ from elmo_bench.ledger import (
     types_of,
     write_record,
 )
-from elmo_bench.ledger.outcomes import AGREES, formula
+from elmo_bench.ledger.outcomes import AGREES, check_sums, formula
 from elmo_bench.spec.config import suite_tasks
 from elmo_bench.tasks.coref.metric import FINE
 from tests.ledger.make_golden import GOLDEN, PROBES
@@ -88,6 +89,20 @@ def test_every_figure_of_all_is_the_sum_of_its_outcomes(record):
         assert figures == {name: pytest.approx(overall[name], abs=AGREES) for name in figures}
         left = overall.keys() - figures.keys()
         assert left <= {"precision", "recall", "left_out", "muc_f1", "bcub_f1", "ceafe_f1", "mentions_f1"}
+
+
+@EACH
+def test_a_changed_figure_of_any_name_does_not_follow_from_the_outcomes(record):
+    """By `check_sums`, which knows no task; only the number of items, under its task's name for it, goes unnoticed."""
+    stored, how = outcomes_of(record), formula(record["formula"])
+    check_sums(stored, how, record["metric"], record["scores"])
+    for split in SPLITS:
+        for row in (record["scores"][split]["overall"], *record["scores"][split].get("by_type", {}).values()):
+            for figure in row.keys() - {"sentences", "pairs", "questions", "documents", "n_props", "left_out"}:
+                row[figure] += 1
+                with pytest.raises(UserError, match=rf"^its outcomes on {split} add up to .*; reported is "):
+                    check_sums(stored, how, record["metric"], record["scores"])
+                row[figure] -= 1
 
 
 @EACH
