@@ -251,7 +251,7 @@ class Copies:
         answers: None if they are not known, or tell nothing.
         """
         hash_, dev, loss = record["hash"], tuple(record["curves"]["dev"]), record["curves"].get("train_loss")
-        traits = {"attempt": (record["attempt"],)}
+        traits: dict[str, tuple[Any, ...]] = {"attempt": (record["attempt"],)}
         if loss:
             traits["outcomes and curves"] = (hash_, record["outcomes"], dev, *loss)
         if answers and answers.wrong >= MANY:
