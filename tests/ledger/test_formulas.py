@@ -1,6 +1,8 @@
 """Scores by hand from outcomes of a few items, and the committed ledger's own."""
 
 import importlib
+from collections import defaultdict
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 import elmo_bench.tasks
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, of_split, read_all, read_outcomes
-from elmo_bench.ledger.outcomes import check_metric, formula
+from elmo_bench.ledger.outcomes import answers_of, check_metric, formula
 from elmo_bench.spec.names import task_class
 from tests.ledger.make_golden import GOLDEN
 from tests.ledger.records import store_record
@@ -111,6 +113,17 @@ def test_a_metric_of_an_older_version_is_told_what_to_write(task):
     with pytest.raises(UserError, match=rf"^task={name}: Metric\.formula is 'f1-counts'\. Give a Formula") as error:
         task_class(name, "metric")
     assert "\n" not in str(error.value)
+
+
+def test_two_seeds_of_the_committed_runs_differ_on_a_tenth_as_many_items_as_they_have_wrong():
+    """So that the same answers are no chance: docs/experiments.md."""
+    seeds = defaultdict(list)
+    for record in read_all(RUNS).records:
+        how, stored = formula(record["formula"]), read_outcomes(RunPaths.of(RUNS, record))
+        counts = np.concatenate([how.counts_of(of_split(stored, split)) for split in ("dev", "test")])
+        seeds[record["hash"]].append((counts, answers_of(stored, how).wrong))
+    for (one, wrong), (other, _) in (pair for run in seeds.values() for pair in combinations(run, 2)):
+        assert (one != other).any(axis=1).sum() >= wrong / 10 > 10
 
 
 @pytest.mark.parametrize("ledger", [GOLDEN, RUNS], ids=["golden", "results"])
