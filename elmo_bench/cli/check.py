@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, RunPaths
-from elmo_bench.ledger.outcomes import AGREES, check_metric, differing, formula
+from elmo_bench.ledger.outcomes import AGREES, check_sums, formula
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import VERSIONS
@@ -47,7 +47,11 @@ def main(arguments: list[str]) -> int:
     if paths.record != path:
         raise UserError(f"{options.record}: belongs at {'/'.join(paths.record.parts[-5:])} of a ledger. Put it there.")
     siblings = ledger.read_all(paths.ledger, suite=paths.suite, task=paths.task, sums=True).problems
-    marks = (f"{path}: the same ", f" as seed {paths.seed} of {paths.hash}, so one of the two is a copy")
+    marks = (
+        f"{path}: the same ",
+        f"{path}: record.metric",
+        f" as seed {paths.seed} of {paths.hash}, so one of the two is a copy",
+    )
     copied = [Finding(problem, wrong=True) for problem in siblings if any(mark in problem for mark in marks)]
     findings = [*copied, *_about(record), *_outcomes(record, paths), *_predictions(record, paths, options.gold)]
     for finding in findings:
@@ -79,10 +83,6 @@ def _about(record: Record) -> Iterator[Finding]:
 
 def _outcomes(record: Record, paths: RunPaths) -> Iterator[Finding]:
     stored, main = ledger.read_outcomes(paths), record["metric"]
-    try:
-        check_metric(main, paths.task)
-    except UserError as error:
-        yield Finding(str(error), wrong=True)
     if record["outcomes"] != ledger.digest_of(stored):
         yield Finding(f"{paths.outcomes.name}: not the outcomes that the record was made with", wrong=True)
     try:
@@ -92,13 +92,12 @@ def _outcomes(record: Record, paths: RunPaths) -> Iterator[Finding]:
         return
     for split, scores in (("dev", record["scores"]["dev"]), ("test", record["scores"]["test"])):
         try:
-            wrong = differing(stored, how, main, split, scores)
-            items = len(next(iter(ledger.of_split(stored, split).values())))
+            check_sums(stored, how, main, {split: scores})
         except UserError as error:
-            yield Finding(f"outcomes on {split}: {error}", wrong=True)
+            yield Finding(str(error), wrong=True)
             continue
-        right = f"add up to {main} {scores['overall'][main]:.2f}, and the other figures follow"
-        yield Finding(f"outcomes on {split}: {items:,} items {wrong or right}", wrong=bool(wrong))
+        items, said = len(next(iter(ledger.of_split(stored, split).values()))), scores["overall"][main]
+        yield Finding(f"outcomes on {split}: {items:,} items add up to {main} {said:.2f}, and to all other figures")
 
 
 def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> Iterator[Finding]:

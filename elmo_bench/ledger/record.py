@@ -251,17 +251,16 @@ class Copies:
         answers: None if they are not known, or tell nothing.
         """
         hash_, dev, loss = record["hash"], tuple(record["curves"]["dev"]), record["curves"].get("train_loss")
-        traits: dict[str, tuple[Any, ...]] = {"attempt": (record["attempt"],)}
+        traits: list[tuple[Any, ...]] = [("attempt", record["attempt"])]
         if loss:
-            traits["outcomes and curves"] = (hash_, record["outcomes"], dev, *loss)
+            traits.append(("outcomes and curves", hash_, record["outcomes"], dev, *loss))
         if answers and answers.wrong >= MANY:
-            traits["answers"] = (hash_, answers.digest)
+            traits.append(("answers", hash_, answers.digest))
         elif answers and answers.wrong >= SOME and len(set(dev)) > 1:
-            traits["answers and dev curve"] = (hash_, answers.digest, dev)
-        place = (hash_, record["seed"])
-        for what, trait in traits.items():
-            if (other := self.known.setdefault((what, *trait), place)) != place:
-                raise UserError(f"the same {what} as seed {other[1]} of {other[0]}, so one of the two is a copy")
+            traits.append(("answers and dev curve", hash_, answers.digest, dev))
+        for trait in traits:
+            if (other := self.known.setdefault(trait, (hash_, record["seed"]))) != (hash_, record["seed"]):
+                raise UserError(f"the same {trait[0]} as seed {other[1]} of {other[0]}, so one of the two is a copy")
 
 
 def _check_schema(content: Any, hint: Any, name: str) -> None:

@@ -214,7 +214,7 @@ class LedgerState:
     def _outdated(self) -> set[tuple[str, int, str]]:
         """The runs that have a record of any version; takes a while, and is needed only if a run is not done."""
         specs = {record["hash"]: RunSpec(**record["spec"]) for record in self.records}
-        return {(specs[each["hash"]].identity, each["seed"], _source(each)) for each in self.records}
+        return {(specs[e["hash"]].identity, e["seed"], e["environment"].get("source", "")) for e in self.records}
 
     def seconds_left(
         self, runs: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
@@ -247,8 +247,8 @@ class LedgerState:
         place = (run.spec.key, run.seed)
         if where := self._running.get(place):
             return RunState(run, "running", where)
-        own = [each for each in self._records[run.spec.key] if _source(each) not in others]
-        seeds = {each["seed"]: each for each in own}  # the newest of each
+        records = self._records[run.spec.key]  # the newest last
+        seeds = {each["seed"]: each for each in records if each["environment"].get("source", "") not in others}
         record = seeds.get(run.seed)
         if record is not None:
             newest = max(seeds.values(), key=lambda record: record["created"])
@@ -260,10 +260,6 @@ class LedgerState:
             source for identity, seed, source in self._outdated if (identity, seed) == (run.spec.identity, run.seed)
         }
         return RunState(run, "stale" if record is not None or made - others else "missing")
-
-
-def _source(record: Record) -> str:
-    return record["environment"].get("source", "")
 
 
 def _groups(key: str, suite: str, task: str, encoder: str, settings: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
