@@ -162,7 +162,8 @@ def read_failure(path: Path) -> Failure:
 def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = False) -> Record:
     """As `read_record`, and also raises UserError if the record belongs elsewhere, or is a copy of one read before.
 
-    sums: and if its outcomes, where they can be read and a task here has their formula, do not add up to its scores.
+    sums: and if its outcomes, where they can be read and a task here has their formula, are not its own or do not add
+    up to its scores.
     """
     record = read_record(run.record)
     if (right := RunPaths.of(run.ledger, record)) != run:
@@ -172,6 +173,8 @@ def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = 
         with suppress(UserError):  # reports say so where they need them
             told = read_outcomes(run), formula(record["formula"], run.task)
     try:
+        if told and record["outcomes"] != digest_of(told[0]):
+            raise UserError(f"{run.outcomes.name} is not of this record")
         if copies is not None:
             copies.check(record, answers_of(*told) if told else None)
         if sums:
