@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 
 from elmo_bench.__main__ import main
+from elmo_bench.ledger import RunPaths, read_outcomes, write_record
 from tests.reporting.ledgers import add
 
 
@@ -100,6 +101,38 @@ def test_the_one_suite_and_size_of_the_ledger_are_taken_and_several_are_named(tm
     code, _, error = compare(tmp_path, capsys, "elmo", "glove")
     assert code == 2 and error.count("\n") == 1 and "has runs of --suite open and paper" in error
     assert compare(tmp_path, capsys, "elmo", "glove", "--suite", "paper")[0] == 0
+
+
+def test_a_copy_with_other_losses_and_another_attempt_is_no_second_seed(tmp_path, capsys):
+    """A single run of each becomes two: no test, one line, and exit code 1. `check` names the copy and the original."""
+    for encoder in ("glove", "elmo"):
+        record = add(tmp_path, "ner", encoder, 0)
+        first = RunPaths.of(tmp_path, record)
+        record |= {"seed": 1, "attempt": f"{record['hash']:f<32}", "created": "2026-03-04T05:06:07+00:00"}
+        record["curves"] = {"dev": record["curves"]["dev"][:3], "steps": [7] * 3, "train_loss": [3.0, 2.0, 1.5]}
+        record["epochs"]["run"] = 3
+        write_record(copy := RunPaths.of(tmp_path, record), record, read_outcomes(first))
+    code, table, error = compare(tmp_path, capsys, "elmo", "glove")
+    row = cells(table, "ner")
+    assert (code, row[1], row[5]) == (1, "1 and 1", "not tested") and "ner: a single seed" in table
+    assert f"{copy.record}: the same answers as seed 0 of {record['hash']}, so one of the two is a copy" in error
+    for path in (first.record, copy.record):
+        assert main(["check", str(path)]) == 1
+        assert re.search(rf"WRONG ({copy.record}: )?the same answers as seed 0", capsys.readouterr().out)
+    assert main(["report", "--ledger", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    assert "the same answers as seed 0" in capsys.readouterr().err
+
+
+def test_an_encoder_with_changes_is_given_word_by_word(tmp_path, capsys):
+    for seed in range(2):
+        add(tmp_path, "ner", "glove", seed)
+        changed = {"encoder.contextual.stateful": True, "encoder.precision": "float16"}
+        add(tmp_path, "ner", "elmo", seed, settings=changed)
+    options = ["--encoder", "elmo", "encoder.precision=float16", "encoder.contextual.stateful=true"]
+    code, table, error = compare(tmp_path, capsys, "glove", *options)
+    label = "elmo, encoder.contextual.stateful=true, encoder.precision=float16"
+    assert code == 0, error
+    assert f"test scores of glove minus {label}," in table
 
 
 def test_in_a_narrow_terminal_cells_have_several_lines(ledger, capsys, monkeypatch):

@@ -46,15 +46,18 @@ def test_runs_below_the_paper_fail_and_runs_above_it_say_so(verify):
 
 
 @pytest.mark.parametrize(
-    ("scores", "options"),
+    ("scores", "options", "found"),
     [
-        ({"glove": (90.1,), "elmo": (92.1, 92.2)}, ()),
-        (NEAR, ("size=cpu",)),
-        (NEAR, ("task.training.epochs=2",)),
-        ({}, ()),
+        ({"glove": (90.1,), "elmo": (92.1, 92.2)}, (), "1 of size=paper"),
+        (NEAR, ("size=cpu",), "3 of size=cpu"),
+        (NEAR, ("task.training.epochs=2",), "3 of size=paper, task.training.epochs=2"),
+        ({}, (), "none"),
     ],
 )
-def test_without_two_seeds_of_the_papers_run_one_line_says_what_to_run(verify, scores, options):
+def test_without_two_seeds_of_the_papers_run_one_line_says_what_there_is_and_what_to_run(
+    verify, scores, options, found
+):
     code, lines = verify(scores, *options)
     assert code == 2 and len(lines) == 1
+    assert f"ner glove: fewer than two seeds of the paper's run; suite=paper has {found}. Run: " in lines[0]
     assert lines[0].endswith("elmo-bench sweep task=ner encoder=glove suite=paper size=paper seed=0,1,2,3,4")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, RunPaths
-from elmo_bench.ledger.outcomes import AGREES, differing, formula
+from elmo_bench.ledger.outcomes import AGREES, formula
 from elmo_bench.spec.config import VERSIONS
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
@@ -46,10 +46,11 @@ def main(arguments: list[str]) -> int:
     paths = RunPaths.of(path.parents[4] if len(path.parents) > 4 else path.parent, record)
     if paths.record != path:
         raise UserError(f"{options.record}: belongs at {'/'.join(paths.record.parts[-5:])} of a ledger. Put it there.")
-    siblings = ledger.read_all(paths.ledger, suite=paths.suite, task=paths.task, sums=True).problems
-    marks = (f"{path}: the same ", f" as seed {paths.seed} of {paths.hash}, so one of the two is a copy")
-    copied = [Finding(problem, wrong=True) for problem in siblings if any(mark in problem for mark in marks)]
-    findings = [*copied, *_about(record), *_outcomes(record, paths), *_predictions(record, paths, options.gold)]
+    problems = ledger.read_all(paths.ledger, suite=paths.suite, task=paths.task, sums=True).problems
+    original = f" as seed {paths.seed} of {paths.hash}, so one of the two is a copy"
+    wrong = [problem for problem in problems if problem.startswith(f"{path}: ") or problem.endswith(original)]
+    findings = [*_about(record), *(Finding(problem.removeprefix(f"{path}: "), wrong=True) for problem in wrong)]
+    findings += [*([] if wrong else _outcomes(record, paths)), *_predictions(record, paths, options.gold)]
     for finding in findings:
         print(f"{'WRONG ' if finding.wrong else 'ok    '}{finding.text}")
     return int(any(finding.wrong for finding in findings))
@@ -78,23 +79,16 @@ def _about(record: Record) -> Iterator[Finding]:
 
 
 def _outcomes(record: Record, paths: RunPaths) -> Iterator[Finding]:
+    """What `read_all` summed without a problem. Raises UserError if the outcomes cannot be read."""
     stored, main = ledger.read_outcomes(paths), record["metric"]
-    if record["outcomes"] != ledger.digest_of(stored):
-        yield Finding(f"{paths.outcomes.name}: not the outcomes that the record was made with", wrong=True)
     try:
-        how = formula(record["formula"], record["spec"]["task"])
+        formula(record["formula"], record["spec"]["task"])
     except UserError as error:
         yield Finding(str(error))
         return
     for split, scores in (("dev", record["scores"]["dev"]), ("test", record["scores"]["test"])):
-        try:
-            wrong = differing(stored, how, main, split, scores)
-            items = len(next(iter(ledger.of_split(stored, split).values())))
-        except UserError as error:
-            yield Finding(f"outcomes on {split}: {error}", wrong=True)
-            continue
-        right = f"add up to {main} {scores['overall'][main]:.2f}, and the other figures follow"
-        yield Finding(f"outcomes on {split}: {items:,} items {wrong or right}", wrong=bool(wrong))
+        items, said = len(next(iter(ledger.of_split(stored, split).values()))), scores["overall"][main]
+        yield Finding(f"outcomes on {split}: {items:,} items add up to {main} {said:.2f}, and to all other figures")
 
 
 def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> Iterator[Finding]:

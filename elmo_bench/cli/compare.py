@@ -29,15 +29,23 @@ def main(arguments: list[str]) -> int:
         "Three or more: scores, with a letter for each group that no test separates (Holm over all pairs and "
         "tasks), the mean rank with its interval.",
     )
-    parser.add_argument("encoder", nargs="+", help="the names of encoders' columns: elmo glove")
+    parser.add_argument("names", nargs="*", metavar="ENCODER", help="the names of encoders' columns: elmo glove")
+    parser.add_argument(
+        "--encoder",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar=("NAME", "KEY=VALUE"),
+        help="an encoder with changes to it, once for each: --encoder elmo encoder.precision=float16",
+    )
     parser.add_argument("--suite", help="whose runs (default: the ledger's, if it has one)")
     parser.add_argument("--size", help="of the heads: cpu or paper (default: the one that the runs have)")
     ledger = Path("results/runs")
     parser.add_argument("--ledger", type=Path, default=ledger, help="folder of records (default: %(default)s)")
     options = parser.parse_intermixed_args(arguments)
-    encoders = options.encoder
+    encoders = [*options.names, *(", ".join([name, *sorted(changes)]) for name, *changes in options.encoder)]
     if len(set(encoders)) < max(2, len(encoders)):
-        raise UserError(f"{' '.join(encoders)}: give two or more different encoders.")
+        raise UserError(f"{' and '.join(encoders) or 'no encoder'}: give two or more different encoders.")
     check_exists(options.ledger)
     read = read_all(options.ledger, suite=options.suite, sums=True)
     selection = select(read.records)

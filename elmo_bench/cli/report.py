@@ -16,6 +16,7 @@ def main(arguments: list[str]) -> int:
     folder that has files but no runs, and for a suite without runs.
     """
     options = _parse(arguments)
+    from elmo_bench.reporting.every_eval_ever import write_logs
     from elmo_bench.reporting.leaderboard import leaderboard
     from elmo_bench.reporting.page import write, write_published, write_readme
     from elmo_bench.reporting.rows import select
@@ -38,6 +39,8 @@ def main(arguments: list[str]) -> int:
     files = write(board, ledger=options.ledger, out=options.out)
     if options.readme:
         write_readme(board, options.readme)
+    if options.every_eval_ever:
+        write_logs(board.selection.rows, options.every_eval_ever)
     if options.published:
         write_published(board, options.published)
     rows, older = len(board.selection.rows), len(board.selection.superseded)
@@ -56,6 +59,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add("--out", type=Path, default=Path("results"), help="folder to write to (default: %(default)s)")
     add("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all)")
     add("--readme", type=Path, metavar="FILE", help="also write the main table between the markers in this file")
+    add("--every-eval-ever", type=Path, metavar="FILE", help="also write the runs in the schema of Every Eval Ever")
     add("--published", type=Path, metavar="FILE", help="also write the scores that runs are compared with at their end")
     return parser.parse_args(arguments)
 

@@ -2,10 +2,11 @@
 
 import argparse
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.reporting.console import fitted, rows
+from elmo_bench.reporting.rows import told_apart
 from elmo_bench.runner.sweep import STATES, LedgerState, RunState, plan
 
 
@@ -27,7 +28,7 @@ def main(arguments: list[str]) -> int:
         raise UserError("give --experiment NAME, or the options of a sweep (encoder=none,glove,elmo seed=0,1)")
     planned = plan(options)
     ledger = LedgerState(planned.ledger)
-    states = [ledger.of_run(run) for run in planned.runs]
+    states = ledger.states(planned.runs)
     for problem in ledger.problems:
         print(f"elmo-bench status: {problem}", file=sys.stderr)
     if given.missing or given.failed:
@@ -72,9 +73,13 @@ def time_left(runs: list[RunState], ledger: LedgerState, workers: int = 1) -> st
 
 def _table(states: list[RunState]) -> str:
     counts: dict[tuple[str, str, str], Counter[str]] = {}
+    places: dict[str, set[str]] = defaultdict(set)
+    for each in states:
+        places[each.run.spec.encoder].add(each.run.source)
     for each in states:
         spec = each.run.spec
-        count = counts.setdefault((spec.suite, spec.task, spec.encoder), Counter())
+        encoder = told_apart(spec.encoder, each.run.source, places[spec.encoder])
+        count = counts.setdefault((spec.suite, spec.task, encoder), Counter())
         count.update([each.state, *(["converged"] if each.converged else [])])
     columns = [STATES[0], "converged", *STATES[1:]]
     header = ["suite", "task", "encoder", *columns]

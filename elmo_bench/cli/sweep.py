@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
 def _start(planned: Plan) -> str:
     """How many runs there are, how many of them are done, and how long the others take."""
     ledger = LedgerState(planned.ledger)
-    states = [ledger.of_run(run) for run in planned.runs]
+    states = ledger.states(planned.runs)
     if planned.overwrite:
         states = [replace(each, state="missing") for each in states]
     todo = sum(each.state != "done" for each in states)

@@ -14,7 +14,7 @@ PRINTED_SEEDS = 5  # of the paper's standard deviations
 
 
 def main(arguments: list[str]) -> int:
-    """Print a line for the baseline and for ELMo. The exit code is 1 if one of them is below the paper's figure.
+    """Print a line for the baseline and for ELMo; 1 if one of them is below the paper's figure, or a file is skipped.
 
     Below means: the 95 % interval of the difference of the two means lies under zero (Welch 1947). A figure that the
     paper gives without a standard deviation is taken for one run that varies as ours do. Raises UserError for a task
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
     if (printed := experiment.paper.get(options.task)) is None:
         raise UserError(f"{options.task}: the paper has no figure of it. Give one of: {', '.join(experiment.paper)}.")
     check_exists(options.ledger)
-    read = read_all(options.ledger, suite="paper", task=options.task)
+    read = read_all(options.ledger, suite="paper", task=options.task, sums=True)
     for problem in read.problems:
         print(f"elmo-bench verify: {problem}", file=sys.stderr)
     below = []
@@ -49,18 +49,19 @@ def main(arguments: list[str]) -> int:
             f"{printed.figures[encoder]} ({printed.scored}); difference {difference.mean:+.2f}, "
             f"95 % interval {low:+.2f} to {high:+.2f}: {verdict}"
         )
-    return int(any(below))
+    return int(any(below) or bool(read.problems))
 
 
 def _row(records: list[Record], task: str, encoder: str) -> Row:
     """The seeds of the run that the paper describes."""
-    rows = [row for row in select(records).rows if row.spec.size == "paper" and row.spec.encoder == encoder]
+    rows = [row for row in select(records).rows if row.spec.encoder == encoder]
     for row in rows:
-        if not row.changes and len(row.seeds) > 1:
+        if row.spec.size == "paper" and not row.changes and len(row.seeds) > 1:
             return row
+    found = [f"{len(row.seeds)} of size={row.spec.size}{', ' * bool(row.changes)}{row.spec.label}" for row in rows]
     raise UserError(
-        f"{task} {encoder}: fewer than two seeds of the paper's run. Run: elmo-bench sweep task={task} "
-        f"encoder={encoder} suite=paper size=paper seed=0,1,2,3,4"
+        f"{task} {encoder}: fewer than two seeds of the paper's run; suite=paper has {' and '.join(found) or 'none'}. "
+        f"Run: elmo-bench sweep task={task} encoder={encoder} suite=paper size=paper seed=0,1,2,3,4"
     )
 
 

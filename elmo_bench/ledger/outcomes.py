@@ -44,23 +44,35 @@ def formula(name: str, task: str = "") -> Formula:
 
     Raises UserError if there is none.
     """
-    for each in _formulas(task):
-        if each.name == name:
-            return each
+    for _, metric in _metrics(task):
+        if metric.formula.name == name:
+            return metric.formula
     raise UserError(
         f"formula {name}: no task here has it, so outcomes cannot be tested. Give the folder of the task: "
         "--include FOLDER."
     )
 
 
-def _formulas(first: str) -> Iterator[Formula]:
-    """The formulas of all metrics, those of one task first. Modules are imported by name: tasks import the ledger."""
+def check_metric(name: str, task: str) -> None:
+    """Raise UserError if the task is installed, and no task here calls its main score so: tables show the name."""
+    known: set[str] = set()
+    for each, metric in _metrics(task):
+        if metric.main == name or not (known or each == task):
+            return
+        known.add(metric.main)
+    raise UserError(
+        f"record.metric: {name!r:.60} is no main score of a task here, which are {', '.join(sorted(known))}"
+    )
+
+
+def _metrics(first: str) -> Iterator[tuple[str, Any]]:
+    """(task, class of its metric), one task first. Modules are imported by name: tasks import the ledger."""
     folders = importlib.import_module("elmo_bench.tasks").__path__
     tasks = sorted({path.parent.name for folder in folders for path in Path(folder).glob("*/metric.py")})
     for task in sorted(tasks, key=lambda task: task != first):
         metric = getattr(importlib.import_module(f"elmo_bench.tasks.{task}.metric"), "Metric", None)
-        if isinstance(own := getattr(metric, "formula", None), Formula):  # `task_class` refuses a metric without one
-            yield own
+        if isinstance(getattr(metric, "formula", None), Formula):  # `task_class` refuses a metric without one
+            yield task, metric
 
 
 CLUSTER = "cluster"  # the outcome that says which items were drawn together, where the task knows
@@ -187,22 +199,14 @@ def answers_of(stored: Arrays, how: Formula) -> Answers | None:
 
 
 def check_sums(stored: Arrays, how: Formula, main: str, scores: Mapping[str, Any]) -> None:
-    """Raise UserError unless the figures of each split follow from the outcomes, as `differing` has it."""
-    for split, said in scores.items():
-        if wrong := differing(stored, how, main, split, said):
-            raise UserError(f"its outcomes on {split} {wrong}")
+    """Raise UserError, naming the first figure, unless the figures of each split follow from its outcomes.
 
-
-def differing(stored: Arrays, how: Formula, main: str, split: str, said: Any) -> str:
-    """Says which figure of a split does not follow from its outcomes; empty if all do.
-
-    These are the main score, counts, precision, recall and F1, over everything and by type. Raises UserError if an
-    array of the formula is missing.
+    These are the main score, counts, precision, recall and F1, over everything and by type.
     """
-    figures = _figures(stored, how, main, split, said).items()
-    wrong = [(name, summed, stated) for name, (summed, stated) in figures if not abs(summed - stated) <= AGREES]
-    more = f", and {len(wrong) - 1} more figures differ" if len(wrong) > 1 else ""
-    return f"add up to {wrong[0][0]} {wrong[0][1]:.2f}; reported is {wrong[0][2]:.2f}{more}" if wrong else ""
+    for split, said in scores.items():
+        for name, (summed, stated) in _figures(stored, how, main, split, said).items():
+            if not abs(summed - stated) <= AGREES:
+                raise UserError(f"outcomes on {split}: they add up to {name} {summed:.2f}; reported is {stated:.2f}")
 
 
 def _figures(stored: Arrays, how: Formula, main: str, split: str, said: Any) -> dict[str, tuple[float, float]]:
@@ -224,7 +228,9 @@ def _figures(stored: Arrays, how: Formula, main: str, split: str, said: Any) -> 
         figures |= {f"{key} of {name}": (value, row[key]) for key, value in own.items() if key in row}
     if f1:
         implied["macro_f1"] = fmean(f1)
-    return {name: (value, said["overall"][name]) for name, value in implied.items() if name in said["overall"]} | figures
+    return {
+        name: (value, said["overall"][name]) for name, value in implied.items() if name in said["overall"]
+    } | figures
 
 
 def _implied(counts: Mapping[str, float]) -> dict[str, float]:

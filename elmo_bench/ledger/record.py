@@ -21,6 +21,7 @@ NEAR = 0.5  # points between the best of the dev curve and the score of the chec
 MANY, SOME = 100, 20  # wrong items that no two seeds have in common; SOME if their dev curves are equal too
 CLOCKS = timedelta(days=1)  # by which clocks may differ
 Attempt = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+Place = Annotated[str, Field(pattern=r"^(input|output)( \w[\w.+=-]*)?$")]
 Amount = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -151,7 +152,9 @@ class Record(TypedDict):
     selected_on: Literal["dev"]  # the split that chose the epoch
     scores: Scores
     outcomes: str  # 64 hex digits over the arrays beside the record: outcomes.digest_of
-    layer_weights: list[dict[str, MixWeights]]  # per epoch, by place (input, output; `input elmo` in a stack), or empty
+    layer_weights: list[
+        dict[Place, MixWeights]
+    ]  # per epoch, by place (input, output; `input elmo` in a stack), or empty
     epochs: Epochs
     curves: Curves
     parameters: Parameters
@@ -248,17 +251,16 @@ class Copies:
         answers: None if they are not known, or tell nothing.
         """
         hash_, dev, loss = record["hash"], tuple(record["curves"]["dev"]), record["curves"].get("train_loss")
-        traits = {"attempt": (record["attempt"],)}
+        traits: list[tuple[Any, ...]] = [("attempt", record["attempt"])]
         if loss:
-            traits["outcomes and curves"] = (hash_, record["outcomes"], dev, *loss)
+            traits.append(("outcomes and curves", hash_, record["outcomes"], dev, *loss))
         if answers and answers.wrong >= MANY:
-            traits["answers"] = (hash_, answers.digest)
+            traits.append(("answers", hash_, answers.digest))
         elif answers and answers.wrong >= SOME and len(set(dev)) > 1:
-            traits["answers and dev curve"] = (hash_, answers.digest, dev)
-        place = (hash_, record["seed"])
-        for what, trait in traits.items():
-            if (other := self.known.setdefault((what, *trait), place)) != place:
-                raise UserError(f"the same {what} as seed {other[1]} of {other[0]}, so one of the two is a copy")
+            traits.append(("answers and dev curve", hash_, answers.digest, dev))
+        for trait in traits:
+            if (other := self.known.setdefault(trait, (hash_, record["seed"]))) != (hash_, record["seed"]):
+                raise UserError(f"the same {trait[0]} as seed {other[1]} of {other[0]}, so one of the two is a copy")
 
 
 def _check_schema(content: Any, hint: Any, name: str) -> None:

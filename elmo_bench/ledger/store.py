@@ -16,7 +16,7 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.ledger.outcomes import answers_of, check_stored, check_sums, compact, digest_of, formula
+from elmo_bench.ledger.outcomes import answers_of, check_metric, check_stored, check_sums, compact, digest_of, formula
 from elmo_bench.ledger.paths import Holder, RunPaths, holder_of, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
@@ -162,7 +162,8 @@ def read_failure(path: Path) -> Failure:
 def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = False) -> Record:
     """As `read_record`, and also raises UserError if the record belongs elsewhere, or is a copy of one read before.
 
-    sums: and if its outcomes, where they can be read and a task here has their formula, do not add up to its scores.
+    sums: and if its outcomes, where they can be read and a task here has their formula, are not its own or do not add
+    up to its scores.
     """
     record = read_record(run.record)
     if (right := RunPaths.of(run.ledger, record)) != run:
@@ -172,8 +173,12 @@ def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = 
         with suppress(UserError):  # reports say so where they need them
             told = read_outcomes(run), formula(record["formula"], run.task)
     try:
+        if told and record["outcomes"] != digest_of(told[0]):
+            raise UserError(f"{run.outcomes.name} is not of this record")
         if copies is not None:
             copies.check(record, answers_of(*told) if told else None)
+        if sums:
+            check_metric(record["metric"], run.task)
         if told:
             check_sums(*told, record["metric"], record["scores"])
     except UserError as error:

@@ -182,7 +182,7 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
 
 def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Record]:
     """Print the table of a suite and task, with an arrow at the run; its records."""
-    read = read_all(ledger, suite=suite, task=task)
+    read = read_all(ledger, suite=suite, task=task, sums=True)
     for problem in [*read.problems, *select(read.records).unknown]:
         print(f"{command}: {problem}", file=sys.stderr)
     print(f"\n{task} on suite {suite}:\n\n{task_table(read.records, suite=suite, task=task, highlight=hash_)}")

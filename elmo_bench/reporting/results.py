@@ -34,7 +34,7 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     Raises UserError if there is no such folder; warns of each file that was skipped.
     """
     check_exists(Path(ledger))
-    read = read_all(Path(ledger), suite=suite)
+    read = read_all(Path(ledger), suite=suite, sums=True)
     for problem in read.problems:
         warnings.warn(problem, stacklevel=2)
     pairs, order = over_baseline(select(read.records).rows), ["suite", "task", "encoder", "label", "seed", "hash"]

@@ -1,7 +1,7 @@
 """From records to rows: the seeds of one run together, the newest contents of equal settings. Imports no pandas."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -179,13 +179,18 @@ def _told_apart(rows: Sequence[Row]) -> list[Row]:
             places[row.encoder].add(place)
     named = []
     for row in rows:
-        place, known = row.newest["environment"].get("source"), places[row.encoder]
-        if place and len(known) > 1:
-            ends = ["/".join(place.split("/")[-k:]) for k in range(1, place.count("/") + 2)]
-            end = next(end for end in ends if sum(f"/{other}".endswith(f"/{end}") for other in known) == 1)
-            row = replace(row, name=end if end.endswith(row.name) else f"{row.name} ({end})")  # noqa: PLW2901
-        named.append(row)
+        name = told_apart(row.name, row.newest["environment"].get("source"), places[row.encoder])
+        named.append(replace(row, name=name))
     return named
+
+
+def told_apart(name: str, place: str | None, known: Collection[str]) -> str:
+    """The name of an encoder from one of several `known` places: the shortest end of the place that no other has."""
+    if not place or len(known) < 2:
+        return name
+    ends = ["/".join(place.split("/")[-k:]) for k in range(1, place.count("/") + 2)]
+    end = next(end for end in ends if sum(f"/{other}".endswith(f"/{end}") for other in known) == 1)
+    return end if end.endswith(name) else f"{name} ({end})"
 
 
 def of_newest_protocol(rows: Sequence[Row]) -> list[Row]:

@@ -21,7 +21,7 @@ from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.static import StaticVectors
 from elmo_bench.ledger import PAIRS
-from elmo_bench.ledger.outcomes import differing
+from elmo_bench.ledger.outcomes import check_sums
 from elmo_bench.runner.data import Splits, words_of
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained, fill
@@ -59,13 +59,14 @@ def evaluate(prepared: Prepared, trained: Trained, work: Path) -> tuple[dict[str
 
 
 def check_outcomes(metric: Metric, scores: Mapping[str, Any], outcomes: Outcomes, task: str) -> None:
-    """Raises UserError if the figures of a split do not follow from its outcomes: see `differing`."""
+    """Raises UserError if the figures of a split do not follow from its outcomes: see `check_sums`."""
     how = metric.formula
     if lacking := [name for name in how.outcomes if name not in outcomes]:
         raise UserError(f"task={task}: Metric.outcomes has no {', '.join(lacking)}, which {how.name} sums.")
-    stored = ledger.joined({"dev": {}, "test": outcomes})
-    if wrong := differing(stored, how, metric.main, "test", scores):
-        raise UserError(f"task={task}: by {how.name}, Metric.outcomes {wrong} by Metric.score.")
+    try:
+        check_sums(ledger.joined({"dev": {}, "test": outcomes}), how, metric.main, {"test": scores})
+    except UserError as error:
+        raise UserError(f"task={task}: Metric, by {how.name}: {error}") from None
 
 
 def rare_words(splits: Splits, vectors: StaticVectors) -> dict[str, frozenset[str]]:

@@ -26,7 +26,7 @@ from elmo_bench.ledger import Failure, Record, new_attempt, read_all, read_holde
 from elmo_bench.runner.finished import Sources, contents_of, finished, sources_of
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.spec.config import compose, sweep
-from elmo_bench.spec.run_spec import RunSpec, Setup, converged
+from elmo_bench.spec.run_spec import RunSpec, Setup, converged, source_of
 from elmo_bench.spec.settings import check_options
 
 ONCE = ("ledger", "overwrite", "launcher")  # options with one value for all runs of a sweep
@@ -44,6 +44,11 @@ class PlannedRun:
     seed: int
     options: tuple[str, ...]  # that make it, as `run` takes them
     sources: Sources = field(compare=False)  # of its data, weights and vectors
+
+    @property
+    def source(self) -> str:
+        """The end of the path of its weights and vectors, which tells two encoders of one name apart."""
+        return source_of(self.sources["encoder"]["contextual"], self.sources["encoder"]["vectors"])
 
     @property
     def title(self) -> str:
@@ -153,27 +158,38 @@ class LedgerState:
         """The records of a run on any data and weights, the newest last."""
         return [record for record in self._records.get(run.spec.key, ()) if record["seed"] == run.seed]
 
-    def of_run(self, run: PlannedRun) -> RunState:
-        """The state of a run."""
+    def states(self, runs: Sequence[PlannedRun]) -> list[RunState]:
+        """The state of each run. Two encoders of one name have equal specs, and records that say where they are."""
+        sources: dict[str, set[str]] = defaultdict(set)
+        for run in runs:
+            sources[run.spec.key].add(run.source)
+        return [self._state(run, sources[run.spec.key] - {run.source}) for run in runs]
+
+    def _state(self, run: PlannedRun, others: set[str]) -> RunState:
+        """others: the sources of other encoders of its name."""
         if holder := self.holders.get((run.spec.key, run.seed)):
             return RunState(run, "running", note=holder)
-        if own := self.records_of(run):
-            newest = self._records[run.spec.key][-1]
-            if own[-1]["spec"]["contents"] == newest["spec"]["contents"]:
+        records = [each for each in self._records.get(run.spec.key, ()) if _source(each) not in others]
+        if own := [record for record in records if record["seed"] == run.seed]:
+            if own[-1]["spec"]["contents"] == records[-1]["spec"]["contents"]:
                 return RunState(run, "done", own[-1])
         if error := self._failed.get((run.spec.key, run.seed)):
             return RunState(run, "failed", note=error)
-        return RunState(run, "stale" if own or (run.spec.identity, run.seed) in self._outdated else "missing")
+        made = self._outdated.get((run.spec.identity, run.seed), set()) - others
+        return RunState(run, "stale" if own or made else "missing")
 
     @cached_property
     def _failed(self) -> dict[tuple[str, int], str]:
         return {(settings_key(each["spec"]), each["seed"]): each["error"] for each in self.failures}
 
     @cached_property
-    def _outdated(self) -> set[tuple[str, int]]:
-        """The runs that have a record of any version; takes a while, and is needed only if a run is not done."""
+    def _outdated(self) -> dict[tuple[str, int], set[str]]:
+        """The sources of the records of any version; takes a while, and is needed only if a run is not done."""
         specs = {record["hash"]: RunSpec(**record["spec"]) for record in self.records}
-        return {(specs[record["hash"]].identity, record["seed"]) for record in self.records}
+        made: dict[tuple[str, int], set[str]] = defaultdict(set)
+        for record in self.records:
+            made[specs[record["hash"]].identity, record["seed"]].add(_source(record))
+        return made
 
     def seconds_left(
         self, runs: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
@@ -192,6 +208,10 @@ class LedgerState:
             total += seconds or 0.0
             unknown += seconds is None
         return total, unknown
+
+
+def _source(record: Record) -> str:
+    return record["environment"].get("source", "")
 
 
 def _groups(key: str, suite: str, task: str, encoder: str, settings: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:

@@ -33,6 +33,9 @@ class BracketError(ValueError):
         self.cell = cell
 
 
+INNER = "labels left out: the tokens have two labels of one predicate, and the inner one is kept"
+
+
 def read_phrases(column: Sequence[str]) -> list[Phrase]:
     """The phrases of a column by start, longer ones first, as srl-eval.pl reads them. Raises BracketError.
 
@@ -227,7 +230,7 @@ def _note_left_out(path: Path, blocks: list[list[Row]], columns: Sequence[Sequen
     cells = (cell for rows in blocks for _, row in rows for cell in row[layout.before : len(row) - layout.behind])
     opened = sum(cell.count("(") for cell in cells)
     if left := opened - sum(tag.startswith("B-") for tags in chain.from_iterable(columns) for tag in tags):
-        note(f"{left} labels left out: the tokens have two labels of one predicate, and the inner one is kept", path)
+        note(f"{left} {INNER}", path)
 
 
 def _layout(path: Path) -> Layout:

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.notes import note
 from elmo_bench.tasks.srl.columns import (
+    INNER,
     BracketError,
     Phrase,
     Proposition,
@@ -34,7 +36,8 @@ class PropsSentence(NamedTuple):
 
 
 def read_props(path: Path) -> Iterator[PropsSentence]:
-    """The sentences of a props file. Raises UserError, with file and line."""
+    """The sentences of a props file, then a note if labels are left out. Raises UserError, with file and line."""
+    left = 0
     for rows in read_blocks(path):
         line = rows[0][0]
         predicates = [token for token, (_, cells) in enumerate(rows) if cells[0] != "-"]
@@ -47,7 +50,10 @@ def read_props(path: Path) -> Iterator[PropsSentence]:
             ]
         except BracketError as error:
             raise UserError(f"{path}:{rows[error.cell][0]}: {error}. Fix this line.") from None
+        left += sum(cell.count("(") for column in columns for cell in column) - sum(len(prop.phrases) for prop in props)
         yield PropsSentence(line, len(rows), dict(zip(predicates, props, strict=True)))
+    if left:
+        note(f"{left} {INNER}", path)
 
 
 def write_props(path: Path, examples: Sequence[Proposition], tags: Sequence[Sequence[str]]) -> None:

@@ -1,9 +1,11 @@
 """`status`: the runs of a sweep that are done, running, failed, stale or missing."""
 
+import json
+
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, new_attempt, run_hash, run_lock, write_failure, write_record
+from elmo_bench.ledger import RunPaths, new_attempt, read_record, run_hash, run_lock, write_failure, write_record
 from elmo_bench.reporting.console import rows
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -149,3 +151,16 @@ def test_time_without_a_run_of_ones_own_is_that_of_the_published_run(tmp_path, c
     assert main(["status", "task=ner", "encoder=glove", f"ledger={tmp_path / 'runs'}"]) == 0
     [row] = [row for row in rows().values() if (row.task, row.encoder, row.label) == ("ner", "glove", "")]
     assert f"1 run: 1 missing; about {round(row.minutes)} min left" in capsys.readouterr().out
+
+
+def test_two_folders_of_one_name_are_two_encoders(status, ledger):
+    """A record says which folder its weights are from: the run of the other folder is missing."""
+    path = put(ledger, "encoder=hf", "encoder.name=here/first/checkpoint-500").record
+    record = read_record(path) | {"environment": make_record()["environment"] | {"source": "here/first/checkpoint-500"}}
+    path.write_text(json.dumps(record), encoding="utf-8")
+    folders = "encoder.name=here/first/checkpoint-500,here/second/checkpoint-500"
+    _, said = status(sweep=("encoder=hf", folders, "seed=0"))
+    assert "2 runs: 1 done (1 converged), 1 missing" in said
+    assert "| open  | ner  | first/checkpoint-500  | 1    |" in said
+    assert "| open  | ner  | second/checkpoint-500 |      |" in said
+    assert status("--missing", sweep=("encoder=hf", folders))[1].split()[1] == "encoder.name=here/second/checkpoint-500"

@@ -95,7 +95,7 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
     ("head", "self.read =", "self.a = [nn.Linear(embedder.dim, hidden)]; self.read = self.a[0].forward#", "state_dict"),
     ("head", "return self.scores(", "assert not text; return self.scores(", "line 18, in forward assert not text"),
     ("metric", "one == other", "one != other", "accuracy of the gold itself is 0.00"),
-    ("metric", "100 * float(", "50 * float(", "Metric.outcomes add up to"),
+    ("metric", "100 * float(", "50 * float(", "Metric, by accuracy: outcomes on test: they add up to"),
     ("metric", "cells[1] for", "cells[0] for", "Metric.score_files: {{'accuracy': 100.0}} for a file of Data.write"),
 ]  # fmt: skip
 

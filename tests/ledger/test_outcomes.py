@@ -5,7 +5,9 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import digest_of, joined, of_split, slices_of, types_of, write_record
-from elmo_bench.ledger.outcomes import check_stored
+from elmo_bench.ledger.outcomes import answers_of, check_stored, formula
+from elmo_bench.ledger.record import Copies
+from elmo_bench.text.figures import count_labels
 
 TEST = {
     "correct": np.array([1, 0, 2, 0]),
@@ -87,6 +89,39 @@ def test_what_contradicts_itself_is_refused(change, said):
     check_stored(STORED)
     with pytest.raises(ValueError, match=said):
         check_stored(STORED | change)
+
+
+def labelled(predicted, gold="aab" * 40):
+    """Stored outcomes of 120 items, on dev as on test."""
+    right = np.array([one == other for one, other in zip(predicted, gold, strict=True)])
+    outcomes = {"correct": right, **count_labels(gold, predicted)}
+    return joined({"dev": outcomes, "test": outcomes})
+
+
+@pytest.mark.parametrize(
+    ("predicted", "curve", "same", "copied"),
+    [
+        ("aba" * 40, [50.0, 60.0, 59.0], False, "answers"),  # 160 wrong items
+        ("aba" * 13 + "aab" * 27, [50.0, 60.0, 59.0], True, "answers and dev curve"),  # 52
+        ("aba" * 13 + "aab" * 27, [50.0, 60.0, 59.0], False, ""),
+        ("aba" * 13 + "aab" * 27, [60.0], True, ""),  # one epoch
+        ("aba" * 4 + "aab" * 36, [50.0, 60.0, 59.0], True, ""),  # 16: easy
+        ("aab" * 40, [50.0, 100.0, 100.0], True, ""),  # all right
+        ("a" * 120, [50.0, 66.0, 65.0], True, ""),  # one answer to everything
+        ("c" * 120, [0.0, 0.0, 0.0], True, ""),  # nothing right
+    ],
+)
+def test_two_seeds_that_agree_are_a_copy_where_chance_cannot_explain_it(make_record, predicted, curve, same, copied):
+    """Of 240 items on dev and test, ever fewer are wrong; the losses differ, the dev curves are the `same` or not."""
+    copies, answers = Copies(), answers_of(labelled(predicted), formula("accuracy"))
+    first, second = make_record(seed=0), make_record(seed=1)
+    first["curves"]["dev"], second["curves"]["dev"] = curve, curve if same else [49.0, *curve[1:]]
+    copies.check(first, answers)
+    if copied:
+        with pytest.raises(UserError, match=f"^the same {copied} as seed 0 of "):
+            copies.check(second, answers)
+    else:
+        copies.check(second, answers)
 
 
 def test_outcomes_of_another_run_are_not_written(store_record, make_record):

@@ -81,6 +81,15 @@ def test_a_missing_key_is_named(make_record, key):
         ),
         ({"curves": {"dev": [55.0, 60.0, 120.0], "steps": [1] * 3}}, r"record.curves.dev\[2\]: 120.0 should be less"),
         ({"scores": {"dev": {"overall": {"f1": 60.0}}, "test": {"overall": {"f1": 120.0}}}}, r"120.0 is not between"),
+        (
+            {"layer_weights": [{"=1+1": {"weights": [1.0], "gamma": 1.0}}]},
+            r"record.layer_weights\[0\].=1\+1.* match pattern",
+        ),
+        ({"curves": {"dev": [55.0, 60.0, 59.0], "steps": [1, 1]}}, r"record.curves.steps: 2 numbers of 3 epochs"),
+        (
+            {"curves": {"dev": [55.0, 60.0, 59.0], "steps": [1] * 3, "train_loss": [1.0]}},
+            r"record.curves.train_loss: 1",
+        ),
         ({"parameters": {"trainable": -1, "frozen": 0}}, r"record.parameters.trainable: -1 should be greater"),
         ({"created": "2999-01-01T00:00:00+00:00"}, r"record.created: 2999-.* is in the future"),
         ({"curves": {"dev": [1.0], "steps": [7, 7.5]}}, r"record.curves.steps\[1\]: 7.5 should be a valid integer"),

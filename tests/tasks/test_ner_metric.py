@@ -41,6 +41,27 @@ def test_equals_conlleval(case, tmp_path):
         assert METRIC.score_files(path) == scores
 
 
+BREAKS = [
+    "-X- O O", "-X- -X- O", "-X- B-LOC I-PER", "-X- no tag", "-X-", "-X-\tO\tO", "  -X- O O  ", "-X- O O\n-X- O O",
+    "\n-X- O O\n", "   ", "\t", "\n\n\n", "\r", "-X- O O\r",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", BREAKS)
+def test_any_line_that_ends_a_sentence_for_conlleval_leaves_its_figures(line, tmp_path):
+    """The recorded figures are of sentences that a blank line ends; conlleval.pl takes -X- O O for a blank line."""
+    path = tmp_path / "predictions.txt"
+    for case in [case for case in CASES if len(case["gold"]) > 1 and case["overall"]["tokens"]]:
+        pairs = [zip(g, p, strict=True) for g, p in zip(case["gold"], case["pred"], strict=True)]
+        blocks = ["\n".join(f"-x- -X- {g} {p}" for g, p in rows) for rows in pairs]
+        path.write_bytes(f"\n{line}\n".join(["", *blocks, ""]).encode())
+        scores = METRIC.score_files(path)
+        assert rounded(scores["overall"]) == rounded(case["overall"])
+        assert {kind: rounded(row) for kind, row in scores["by_type"].items()} == {
+            kind: rounded(row) for kind, row in case["by_type"].items()
+        }
+
+
 @pytest.mark.timeout(30)
 def test_a_sentence_of_150000_tokens():
     """Time grows with the tokens: it was quadratic, and over a minute. The counts exceed 16 bits."""

@@ -17,6 +17,7 @@ from elmo_bench.tasks.srl.columns import (
     write_column,
 )
 from elmo_bench.tasks.srl.data import Data
+from elmo_bench.tasks.srl.props import read_props
 from tests.golden_cases import for_each
 from tests.hub import from_hub
 
@@ -123,7 +124,10 @@ def test_of_two_labels_on_one_span_the_inner_one_is_kept_with_a_note(tmp_path, c
     path.write_text("".join(rows) + "\n", encoding="utf-8")
     with noted() as notes:
         assert [each.tags for each in Data().read_file(path)] == [tuple(tags.split())]
-    assert [note.split()[1:4] for note in notes] == [[str(left), "labels", "left"]] * (left > 0)
+        props = tmp_path / "x.props"  # for scoring
+        props.write_text("".join(f"{'-' if n else 'w'} {cell}\n" for n, cell in enumerate(cells.split())) + "\n")
+        assert list(read_props(props))
+    assert [note.split()[1:4] for note in notes] == [[str(left), "labels", "left"]] * 2 * (left > 0)
 
 
 @pytest.mark.parametrize(
