@@ -120,7 +120,6 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> "EncoderCos
     rates = {str(size): _rate(read, own, size, seconds) for size, own in zip(BATCHES, passages, strict=True)}
     peak = torch.cuda.max_memory_allocated() if on_gpu else max(0, peak_memory() - before)
     about = environment(("elmo-bench", "torch", "transformers", "numpy"))
-    device = torch.cuda.get_device_name() if on_gpu else "cpu"
     vectors = path_of(config.encoder.vectors) if config.encoder.words == "static" else None
     files, text = _files(frozen, vectors), digest([list(sentence) for sentence in sentences])[:12]
     return {
@@ -129,8 +128,11 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> "EncoderCos
         "settings": encoder_part(spec.settings),
         "contents": {key: value for key, value in frozen.contents.items() if key != "width"},
         "machine": {
-            **{"cpu": about["cpu"], "device": device, "threads": 1},
-            **{"python": about["python"], "packages": about["packages"]},
+            "cpu": about["cpu"],
+            "device": torch.cuda.get_device_name() if on_gpu else "cpu",
+            "threads": 1,
+            "python": about["python"],
+            "packages": about["packages"],
         },
         "text": {"name": "sample", "sentences": SENTENCES, "tokens": sum(map(len, sentences)), "digest": text},
         "rounds": [

@@ -80,19 +80,17 @@ def overview(suite: str, cards: Sequence[Card]) -> Table:
     groups = list(dict.fromkeys(group for card in cards for group in card.rows))
     lines: list[Line] = []
     for card in cards:
-        rank = card.rank and f"{card.rank.mean:.2f} ({card.rank.low:.2f} to {card.rank.high:.2f})"
-        line: Line = {"encoder": card.name}
-        line["mean rank"] = (
-            Cell(rank, dict(zip(("mean", "low", "high"), card.rank, strict=True))) if card.rank else None
-        )
+        line: Line = {"encoder": card.name, "mean rank": None}
+        if card.rank:
+            shown = "{:.2f} ({:.2f} to {:.2f})".format(*card.rank)
+            line["mean rank"] = Cell(shown, dict(zip(("mean", "low", "high"), card.rank, strict=True)))
         line |= {group.heading: _score(row, card.gains.get(group)) for group, row in card.rows.items()}
         lines.append(line | ({SPEED: cost_cells(card.cost)[SPEED]} if card.cost else {}))
-    chance = {group.heading: Cell(f"{group.chance:.2f}", {"mean": group.chance}, hint=group.chance_said)
-              for group in groups if group.chance is not None}  # fmt: skip
-    if lines and chance:
-        lines.append({"encoder": "chance", **chance})
+    guessed = [group for group in groups if group.chance is not None]
+    if guessed:
+        lines.append({"encoder": "chance", **{group.heading: number(group.chance) for group in guessed}})
     note = RANKED.format(", ".join(dict.fromkeys(group.info.title for group in groups)))
-    told = "; ".join(f"{group.info.title}: {group.chance_said}" for group in groups if group.chance is not None)
+    told = "; ".join(f"{group.info.title}: {group.chance_said}" for group in guessed)
     notes = [note] * any(card.rank for card in cards) + [f"chance: {told}."] * bool(told)
     return make_table(f"{suite}-encoders", f"Encoders by tasks, suite {suite}: test scores", lines, notes=notes)
 
@@ -103,16 +101,17 @@ def worth(suite: str, cards: Sequence[Card]) -> Made:
     An encoder that is not converged on a task is in neither.
     """
     base = next((card for card in cards if card.name == BASELINE and card.cost), None)
-    known = [card for card in cards if card.cost and card.gains and all(each.converged for each in card.gains.values())]
-    groups = [group for group in base.rows if all(group in card.gains for card in known)] if base else []
+    converged = [card for card in cards if card.gains and all(each.converged for each in card.gains.values())]
+    known = [(card, card.cost) for card in converged if card.cost]
+    groups = [group for group in base.rows if all(group in card.gains for card, _ in known)] if base else []
     if not (base and base.cost and known and groups):
         return [], []
     over, points = f"gain over {BASELINE}", [(BASELINE, cost_cells(base.cost)[SPEED].order, 0.0, 0.0)]
     lines: list[Line] = [{"encoder": BASELINE, over: None, "95 %": None, **cost_cells(base.cost)}]
-    for card in known:
+    for card, cost in known:
         own = [card.gains[group] for group in groups]
         mean, tested = fmean(each.mean for each in own), [each.difference for each in own if each.difference]
-        bounds, cells = mean_interval(tested) if len(tested) == len(own) else None, cost_cells(card.cost)
+        bounds, cells = mean_interval(tested) if len(tested) == len(own) else None, cost_cells(cost)
         gained = {over: number(mean, "+.2f"), "95 %": interval(bounds) if bounds else None}
         lines.append({"encoder": card.name, **gained, **cells})
         points.append((card.name, cells[SPEED].order, mean, (bounds[1] - bounds[0]) / 2 if bounds else nan))
