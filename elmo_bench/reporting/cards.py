@@ -118,8 +118,9 @@ def worth(suite: str, cards: Sequence[Card]) -> Made:
     frame = pd.DataFrame(points, columns=["encoder", "tokens/s, best batch", f"points over {BASELINE} on test", "sd"])
     best, speed, most, _ = max(points[1:], key=lambda point: point[2])
     of = groups[0].info.title if len(groups) == 1 else f"mean of {', '.join(group.task for group in groups)}"
-    slower = f"reads {points[0][1] / speed:,.0f} times slower than {BASELINE}"
-    message = f"{best} gains most, {most:.1f} points ({of}), and {slower}"
+    over_what = of if len(groups) == 1 else f"the mean of {len(groups)} tasks"
+    message = f"{best} gains most, {most:.1f} points on {over_what}, and reads {speed:,.0f} tokens/s"
+    message += f"; {BASELINE} reads {points[0][1]:,.0f}"
     stem, title = f"{suite}-worth", f"{TITLE}: {of}, suite {suite}"
     note = NOTE.format(machine_of(base.cost), len(base.cost["rounds"]), base.cost["text"]["tokens"])
     return [make_table(stem, title, lines, notes=[note])], [chart(f"{stem}-speed", title, frame, message=message)]

@@ -10,7 +10,7 @@ from elmo_bench.ledger.costs import encoder_part, write_cost
 from elmo_bench.reporting.costs import costs_of, machine_of
 from elmo_bench.reporting.rows import select
 from tests.ledger.records import make_cost
-from tests.reporting.ledgers import add, spec_of, texts
+from tests.reporting.ledgers import add, spec_of, stuck, texts
 
 SPEEDS = {"glove": 400_000.0, "elmo": 2_000.0, "mybert": 6_000.0}
 SIZES = {"glove": 16, "elmo": 28, "mybert": 27}
@@ -67,6 +67,18 @@ def test_without_mybert_the_gain_is_the_mean_over_both_tasks(ledger, board):
     assert column(table, "gain over glove")["elmo"] == f"{wanted:+.2f}"
     low, high = map(float, column(table, "95 %")["elmo"].replace("−", "-").split(" … "))
     assert low < wanted < high and abs((low + high) / 2 - wanted) < 0.01
+
+
+def test_an_encoder_that_is_not_converged_enters_no_mean(tmp_path, board):
+    for seed in (0, 1):
+        for task in ("ner", "snli"):
+            for encoder in ("glove", "elmo"):
+                add(tmp_path, task, encoder, seed)
+        add(tmp_path, "ner", "mybert", seed)
+        stuck(tmp_path, "snli", "mybert", seed)
+    shown = section(board(tmp_path, [*map(cost_of, SPEEDS)]))
+    assert [*column(shown.tables[0], "95 %")] == ["glove", "elmo"]
+    assert "mybert" not in shown.figures[0].alt and "the mean of 2 tasks" in shown.figures[0].message
 
 
 @pytest.mark.parametrize("costs", [[], ["elmo"], ["glove"]])
