@@ -82,17 +82,11 @@ def test_a_figure_of_variants_has_dots_in_a_band_and_says_how_many_differences_h
     assert figure.size[0] == 10 and imread(io.BytesIO(figure.png)).shape[1] == 1600
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "ticks"),
-    [
-        (107, 3424, [200, 500, 1000, 2000]),
-        (0.01, 1, [0.01, 0.03, 0.1, 0.3, 1]),
-        (2e3, 4e5, [3e3, 1e4, 3e4, 1e5, 3e5]),
-        (110, 190, [110, 190]),
-    ],
-)
-def test_ticks_are_few_and_round(low, high, ticks):
-    assert log_ticks(low, high) == ticks
+def test_ticks_are_few_and_round():
+    assert log_ticks(107, 3424) == [200, 500, 1000, 2000]
+    assert log_ticks(0.01, 1) == [0.01, 0.03, 0.1, 0.3, 1]
+    assert log_ticks(1, 1e8) == [1, 100, 1e4, 1e6, 1e8]
+    assert log_ticks(110, 190) == [110, 190]
 
 
 def test_names_at_the_ends_of_lines_do_not_overlap():
