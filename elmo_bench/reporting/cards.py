@@ -5,13 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 
 import pandas as pd
 
-from elmo_bench.ledger.costs import EncoderCost
+from elmo_bench.ledger.costs import SINGLE, EncoderCost, encoder_key
 from elmo_bench.reporting.canvas import Made, chart
-from elmo_bench.reporting.costs import SPEED, cost_cells, costs_of, machine_of
 from elmo_bench.reporting.encoders import picked
 from elmo_bench.reporting.gains import Gain, Gains
 from elmo_bench.reporting.groups import Group
@@ -35,6 +34,7 @@ NOTE = (
     "Costs: {}; median (and range) of {} processes that read {:,} tokens. load: processor seconds, with the libraries "
     "that the encoder imports. peak: above a process without encoder."
 )
+SPEED = "best tokens/s"
 WEIGHTS = Path("elmo_bench/weights")  # in the repository
 
 
@@ -147,3 +147,43 @@ def link(row: Row) -> str:
     key = {"elmo": "encoder.weights", "hf": "encoder.contextual.weights", "static": "encoder.vectors"}.get(kind, "")
     path = WEIGHTS / f"{'elmo-' * (kind == 'elmo')}{settings.get(key)}.md"
     return path.as_posix() if (Path(__file__).parents[2] / path).is_file() else ""
+
+
+def cost_cells(cost: EncoderCost) -> Line:
+    """Medians over the rounds, with the range of rates."""
+    rates = pd.DataFrame([each["tokens_per_second"] for each in cost["rounds"]]).rename(columns=int).sort_index(axis=1)
+    best = int(rates.median().idxmax())  # of equal ones the smallest
+    ranges = {}
+    for batch in (int(SINGLE), best):
+        values = {"": rates[batch].median(), "low": rates[batch].min(), "high": rates[batch].max()}
+        ranges[batch] = Cell("{:,.0f} ({:,.0f} to {:,.0f})".format(*values.values()), values)
+    return {
+        "tokens/s, batch 1": ranges[int(SINGLE)],
+        SPEED: ranges[best],
+        "batch": number(best, ","),
+        "load, s": number(median(each["load_seconds"] for each in cost["rounds"])),
+        "peak MiB": number(median(each["memory_mib"] for each in cost["rounds"]), ",.0f"),
+        "stored MiB": number(cost["stored_bytes"] and cost["stored_bytes"] / 2**20, ",.1f"),
+        "frozen numbers": number(cost["parameters"], ","),
+    }
+
+
+def machine_of(cost: EncoderCost) -> str:
+    """The processor and its threads, or the GPU."""
+    machine, threads = cost["machine"], cost["machine"]["threads"]
+    on_cpu = f"{machine['cpu']}, {threads} thread{'s' if threads != 1 else ''}"
+    return on_cpu if machine["device"] == "cpu" else machine["device"]
+
+
+def costs_of(rows: Iterable[Row], costs: Iterable[EncoderCost]) -> dict[str, EncoderCost]:
+    """The costs of the frozen encoders of these rows, by anchor: with the same weights, of one machine and text.
+
+    Of several machines the one that has most of the rows.
+    """
+    keys = {row.anchor: encoder_key(row.spec.settings, row.spec.contents) for row in rows}
+    places: dict[tuple[str, str], dict[str, EncoderCost]] = {}
+    for cost in sorted(costs, key=lambda cost: cost["created"]):
+        key = encoder_key(cost["settings"], cost["contents"])
+        own = places.setdefault((machine_of(cost), cost["text"]["digest"]), {})
+        own |= {anchor: cost for anchor, its in keys.items() if its == key}
+    return max((own for _, own in sorted(places.items())), key=len, default={})

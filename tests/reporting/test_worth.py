@@ -7,7 +7,7 @@ import pytest
 from elmo_bench.cli import report
 from elmo_bench.ledger import read_all
 from elmo_bench.ledger.costs import encoder_part, write_cost
-from elmo_bench.reporting.costs import costs_of, machine_of
+from elmo_bench.reporting.cards import costs_of, machine_of
 from elmo_bench.reporting.rows import select
 from tests.ledger.records import make_cost
 from tests.reporting.ledgers import add, spec_of, stuck, texts
