@@ -49,7 +49,8 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"{wrong[0]}: not an option of an encoder. Give encoder=NAME and its options.")
     given = [f"trainer.{each}" if each.startswith("device=") else each for each in options.options]
     from elmo_bench.ledger.costs import write_cost
-    from elmo_bench.reporting.costs import console
+    from elmo_bench.reporting.cards import cost_cells, machine_of
+    from elmo_bench.reporting.console import fitted
     from elmo_bench.spec.config import compose, sweep
 
     runs = [list(each) for product in sweep(given) for each in itertools.product(*product)]
@@ -67,7 +68,10 @@ def main(arguments: list[str]) -> int:
     costs: list[EncoderCost] = [{**rounds[0], "rounds": [each["rounds"][0] for each in rounds]} for rounds in measured]
     for cost in costs:
         write_cost(options.out, cost)
-    print(f"{console(costs)}\n{options.out}: {len(costs)} file{'s' * (len(costs) > 1)}")
+    lines = [cost_cells(cost) for cost in costs]
+    body = [[cost["encoder"], *(c.text for c in line.values())] for cost, line in zip(costs, lines, strict=True)]
+    print(f"{fitted(['encoder', *lines[0]], body)}\n\n{machine_of(costs[0])}; {costs[0]['text']['tokens']:,} tokens")
+    print(f"{options.out}: {len(costs)} file{'s' * (len(costs) > 1)}")
     return 0
 
 
@@ -120,7 +124,6 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> "EncoderCos
     rates = {str(size): _rate(read, own, size, seconds) for size, own in zip(BATCHES, passages, strict=True)}
     peak = torch.cuda.max_memory_allocated() if on_gpu else max(0, peak_memory() - before)
     about = environment(("elmo-bench", "torch", "transformers", "numpy"))
-    device = torch.cuda.get_device_name() if on_gpu else "cpu"
     vectors = path_of(config.encoder.vectors) if config.encoder.words == "static" else None
     files, text = _files(frozen, vectors), digest([list(sentence) for sentence in sentences])[:12]
     return {
@@ -129,8 +132,11 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> "EncoderCos
         "settings": encoder_part(spec.settings),
         "contents": {key: value for key, value in frozen.contents.items() if key != "width"},
         "machine": {
-            **{"cpu": about["cpu"], "device": device, "threads": 1},
-            **{"python": about["python"], "packages": about["packages"]},
+            "cpu": about["cpu"],
+            "device": torch.cuda.get_device_name() if on_gpu else "cpu",
+            "threads": 1,
+            "python": about["python"],
+            "packages": about["packages"],
         },
         "text": {"name": "sample", "sentences": SENTENCES, "tokens": sum(map(len, sentences)), "digest": text},
         "rounds": [

@@ -142,9 +142,10 @@ def curve_of(row: Row) -> pd.Series:
 def _lead(experiment: Experiment, group: Group, rows: dict[str, Row], curves: dict[str, pd.Series]) -> str:
     """How far an encoder, the experiment's or else the last, is ahead of the baseline at most and at the end."""
     name = experiment.encoder if experiment.encoder in curves else max(curves, key=experiment.position)
-    over = (curves[name] - curves[BASELINE].reindex(curves[name].index, method="ffill")).dropna()
+    both = pd.concat([curves[name], curves[BASELINE]], axis=1).sort_index().ffill().dropna()
+    over = both.iloc[:, 0] - both.iloc[:, 1]
     most, end = over.idxmax(), over.iloc[-1]
-    epoch = (pd.Series(rows[BASELINE].newest["curves"]["steps"]).cumsum() <= most).sum()
+    epoch = max(1, (pd.Series(rows[BASELINE].newest["curves"]["steps"]).cumsum() <= most).sum())
     if over[most] <= max(end, 0):
         return f"{group.label()}: {name} is never further ahead of {BASELINE} than at the end, {signed(end, 1)} points"
     last = f"{end:.1f}" if end >= 0 else f"{-end:.1f} behind"
@@ -198,30 +199,30 @@ def tuned(experiment: Experiment, group: Group) -> dict[str, dict[float, Row]]:
 
 
 def _tuned(group: Group, by_name: dict[str, dict[float, Row]], factors: Sequence[float]) -> Iterator[Line]:
-    def best_of(rows: dict[float, Row]) -> float:  # on dev; of equal factors the nearest to 1
-        return max(sorted(rows), key=lambda factor: (rows[factor].summary("dev").mean, -abs(factor - 1)))
+    dev = {name: {f: row.summary("dev").mean for f, row in rows.items()} for name, rows in by_name.items()}
+    # Of equal factors the nearest to 1.
+    best = {name: max(sorted(own), key=lambda f, own=own: (own[f], -abs(f - 1))) for name, own in dev.items()}  # type: ignore[misc]
 
-    def gain(ours: Row | None, theirs: Row | None) -> Cell | None:
-        if ours is None or theirs is None or name == BASELINE:
+    def gain(name: str, ours: float, theirs: float) -> Cell | None:
+        if name == BASELINE or ours not in dev[name] or theirs not in dev[BASELINE]:
             return None
-        over = ours.summary("dev").mean - theirs.summary("dev").mean
-        return number(over, "+.2f", run=ours.anchor, suffix=f" {ours.mark or theirs.mark}")
+        row, over = by_name[name][ours], dev[name][ours] - dev[BASELINE][theirs]
+        return number(over, "+.2f", run=row.anchor, suffix=f" {row.mark or by_name[BASELINE][theirs].mark}")
 
-    baseline = by_name[BASELINE]
     for name, rows in by_name.items():
-        best, usual = rows[best_of(rows)], rows.get(1)
+        chosen, usual = rows[best[name]], rows.get(1)
         # The deviation over all seeds of this run, not the experiment's alone.
         whole = next((row for row in group.rows if usual and row.spec == usual.spec), None)
         cells = {f: spread(row.summary("dev"), run=row.anchor, mark=row.mark) for f, row in rows.items()}
         yield {
-            ROW: best,
+            ROW: chosen,
             "task": group.heading,
             "encoder": name,
             "dev": group.metric,
             **{f"× {factor:g}": cells.get(factor) for factor in factors},
             "± seeds": number(whole.summary("dev").sd if whole else None),
-            "best": number(best_of(rows), "g"),
-            "its rate": number(best.spec.settings[RATE], "g"),
-            "gain at × 1": gain(usual, baseline.get(1)),
-            "gain, each at its best": gain(best, baseline[best_of(baseline)]),
+            "best": number(best[name], "g"),
+            "its rate": number(chosen.spec.settings[RATE], "g"),
+            "gain at × 1": gain(name, 1, 1),
+            "gain, each at its best": gain(name, best[name], best[BASELINE]),
         }

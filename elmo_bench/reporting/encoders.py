@@ -228,6 +228,6 @@ def _figure(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> lis
         for group, own in lines
     )
     alt += f". Not drawn, as not converged: {', '.join(left_out)}" if left_out else ""
-    width, height = 3.35 + max(1.35, inches(*labels)), 1.35 + len(lines) * max(0.34, 0.15 * count)
+    width, height = 5 + max(1.35, inches(*labels)), 2.4 + len(lines) * max(0.5, 0.22 * count)
     stem, title = _named(experiment, suite, "gains", f"Gains over {BASELINE} on test, suite {suite}")
     return [Drawing(stem, title, f"Points gained over {BASELINE}. {alt}.", paint, size=(width, height))]
