@@ -170,9 +170,9 @@ class LedgerState:
         if holder := self.holders.get((run.spec.key, run.seed)):
             return RunState(run, "running", note=holder)
         records = [each for each in self._records.get(run.spec.key, ()) if _source(each) not in others]
-        if own := [record for record in records if record["seed"] == run.seed]:
-            if own[-1]["spec"]["contents"] == records[-1]["spec"]["contents"]:
-                return RunState(run, "done", own[-1])
+        own = [record for record in records if record["seed"] == run.seed]
+        if own and own[-1]["spec"]["contents"] == records[-1]["spec"]["contents"]:
+            return RunState(run, "done", own[-1])
         if error := self._failed.get((run.spec.key, run.seed)):
             return RunState(run, "failed", note=error)
         made = self._outdated.get((run.spec.identity, run.seed), set()) - others
