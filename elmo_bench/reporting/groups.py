@@ -84,6 +84,11 @@ class Group:
     def metric(self) -> str:
         return "/".join(sorted({row.newest["metric"] for row in self.rows}))
 
+    @property
+    def measure(self) -> str:
+        """The metric in English, such as `average F1`."""
+        return self.metric.replace("_", " ").replace("f1", "F1")
+
     def share(self, row: Row) -> float | None:
         """The share of the training split that a row was trained on; None if the whole is not known."""
         if not row.basis.fraction:

@@ -187,9 +187,9 @@ def _cell(content: Any, row: Row | None) -> Cell:
     return replace(content, run=row.anchor) if row and content.run is None else content
 
 
-def signed(number: float) -> str:
-    """Two decimals, always with a sign."""
-    return f"{number:+.2f}".replace("-", "−")
+def signed(number: float, digits: int = 2) -> str:
+    """Rounded, always with a sign."""
+    return f"{number:+.{digits}f}".replace("-", "−")
 
 
 def interval(bounds: tuple[float, float]) -> Cell:
